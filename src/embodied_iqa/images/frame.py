@@ -1,0 +1,90 @@
+"""One picture of one camera at one instant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.errors import UsageError
+
+__all__ = ["Camera", "Frame", "Intrinsics", "View", "parse_view"]
+
+
+class View(StrEnum):
+    """Where a camera looks from: the wrist (first person), or top and side (third person)."""
+
+    WRIST = "wrist"
+    TOP = "top"
+    SIDE = "side"
+
+
+def parse_view(word: str) -> View:
+    """Return the view that ``word`` names.
+
+    Raises:
+        UsageError: The word names no view.
+    """
+    try:
+        return View(word)
+    except ValueError:
+        raise UsageError("unknown camera view", got=word, available=list(View)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Intrinsics:
+    """A pinhole camera without lens distortion, in pixels.
+
+    A point ``(x, y, z)`` in the camera's optical frame (x right, y down, z forward, m) appears at
+    ``u = fx x / z + cx``, ``v = fy y / z + cy``; pixel centres have integer coordinates.
+    """
+
+    width_px: int
+    height_px: int
+    fx_px: float
+    fy_px: float
+    cx_px: float
+    cy_px: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """A picture with what is needed to use it.
+
+    Attributes:
+        view: The camera.
+        stamp_ns: When the picture was taken, ROS time in nanoseconds.
+        rgb: ``(H, W, 3)`` uint8, red first, C-contiguous. Treat as read-only.
+        intrinsics: The camera's pinhole model.
+        T_base_camera: ``(4, 4)`` float64, the camera's optical frame in the robot's base frame (m).
+    """
+
+    view: View
+    stamp_ns: int
+    rgb: NDArray[np.uint8]
+    intrinsics: Intrinsics
+    T_base_camera: NDArray[np.float64]
+
+
+class Camera(Protocol):
+    """A source of frames: simulated, files, a recording, a RealSense."""
+
+    @property
+    def view(self) -> View:
+        """The camera's view."""
+        ...
+
+    def read(self, deadline_s: float) -> Frame | None:
+        """Return the next frame, or None where none came within ``deadline_s`` seconds of wall time.
+
+        Raises:
+            InputError: The source is broken or at its end.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release the device or file; calling it twice is fine."""
+        ...
