@@ -1,0 +1,1 @@
+"""Correlations, breakdowns and the report."""

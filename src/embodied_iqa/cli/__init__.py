@@ -1,0 +1,1 @@
+"""The `embodied-iqa` command, one file a sub-command."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from embodied_iqa.errors import UsageError
 
-__all__ = ["DistortionSpec", "LEVELS"]
+__all__ = ["LEVELS", "DistortionSpec"]
 
 LEVELS = (1, 2, 3, 4, 5)
 

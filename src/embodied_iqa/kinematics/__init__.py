@@ -1,0 +1,1 @@
+"""The UR5: forward, inverse, Jacobian, singularities, motion."""

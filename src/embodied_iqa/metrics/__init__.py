@@ -1,0 +1,1 @@
+"""Image-quality metrics, full- and no-reference."""

@@ -1,0 +1,1 @@
+"""One thin ROS node a file."""

@@ -1,0 +1,1 @@
+"""MCAP writing, reading, recovery and rescoring."""

@@ -1,0 +1,1 @@
+"""Arm and gripper drivers and the limits that keep them safe."""

@@ -1,0 +1,1 @@
+"""The MuJoCo world: scenes, cameras, tasks and experts."""

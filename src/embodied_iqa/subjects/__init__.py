@@ -1,0 +1,1 @@
+"""What is scored: vision-language and vision-language-action models."""

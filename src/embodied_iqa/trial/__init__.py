@@ -1,0 +1,1 @@
+"""One trial as a pure state machine: reference run, distorted runs, scores."""
