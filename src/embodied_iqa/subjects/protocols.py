@@ -69,8 +69,8 @@ class ActionChunk:
     Attributes:
         status: Whether there is something to do.
         increments: ``(K, 7)`` float64, each row ``(x, y, z, rx, ry, rz, g)``: displacement in m and
-            rotation vector in rad, both in the tool frame *before* the increment, so that the increments chain
-            onto the pose at the start, ``T_k = T_0 dT_1 ... dT_k``; ``g`` is the gripper state *after* the
+            rotation vector in rad, both in the tool frame *before* the increment, so that they chain onto
+            the pose at the start, ``T_k = T_0 dT_1 ... dT_k``; ``g`` is the gripper state *after* the
             increment in [0, 1] (0 open, 1 closed). ``K`` is 0 unless the status is ACT.
         reason: Why, in a few words ("sees no red cube").
         target_px: Pixel ``(u, v)`` of what the subject aims at in its first view, or None. For reports only.

@@ -1,0 +1,90 @@
+"""`embodied-iqa`: finds the sub-command, runs it, turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import NoReturn, Protocol
+
+from embodied_iqa import __version__
+from embodied_iqa.errors import InternalError, UsageError, UserError
+
+__all__ = ["COMMANDS", "Command", "main"]
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "doctor": ("embodied_iqa.cli.doctor", "say what works on this machine and what to install"),
+    "trial": ("embodied_iqa.cli.trial", "run tasks through the ROS graph, record and score them"),
+    "rescore": ("embodied_iqa.cli.rescore", "score a recorded trial again from its raw frames"),
+    "recover": ("embodied_iqa.cli.recover", "mend a recording that was cut short"),
+    "distort": ("embodied_iqa.cli.distort", "distort pictures; list, calibrate and draw the distortions"),
+    "gate": ("embodied_iqa.cli.gate", "calibrate the quality gate on clean frames"),
+    "subjects": ("embodied_iqa.cli.subjects", "list subjects; measure what their scores are scaled by"),
+}
+"""Sub-command to (module, one-line help). Modules are imported only when asked for: start-up stays short."""
+
+
+class Command(Protocol):
+    """What a sub-command's module offers."""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the sub-command's arguments."""
+        ...
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Do it and return the exit code: 0 done, 1 failed, 2 usage."""
+        ...
+
+
+class _Parser(argparse.ArgumentParser):
+    """Argument errors become our one-line usage errors."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{self.prog}: {message} (see {self.prog} --help)")
+
+
+def _overview() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="embodied-iqa",
+        description="Image quality as a robot feels it: measure it, record it, gate a policy with it.",
+    )
+    parser.add_argument("--version", action="version", version=f"embodied-iqa {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", title="commands")
+    for name, (_, summary) in COMMANDS.items():
+        commands.add_parser(name, help=summary, add_help=False)
+    return parser
+
+
+def _dispatch(arguments: Sequence[str]) -> int:
+    name = arguments[0] if arguments else "--help"
+    if name.startswith("-"):
+        _overview().parse_args(arguments or ["--help"])
+        return 0
+    if name not in COMMANDS:
+        raise UsageError("unknown command", got=name, available=COMMANDS)
+    module, summary = COMMANDS[name]
+    command: Command = importlib.import_module(module)
+    parser = _Parser(prog=f"embodied-iqa {name}", description=summary[0].upper() + summary[1:] + ".")
+    command.configure(parser)
+    return command.run(parser.parse_args(arguments[1:]))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    try:
+        return _dispatch(sys.argv[1:] if arguments is None else list(arguments))
+    except InternalError:
+        raise
+    except UserError as error:
+        print(f"embodied-iqa: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        return 1
+    except KeyboardInterrupt:
+        print("embodied-iqa: interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
