@@ -1,0 +1,212 @@
+"""Configuration: frozen dataclasses, flat dotted names, unknown keys refused.
+
+A configuration class is a frozen dataclass whose fields all have defaults. A field's description is read
+from the ``Attributes:`` section of the docstring and its range from :func:`ranged`, so that each is written
+once and serves Python, YAML and ROS parameters alike. Fields that are dataclasses nest with a dot:
+``limits.tool_speed_mps``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import inspect
+import re
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import yaml
+
+from embodied_iqa.errors import InputError, InternalError, UsageError
+
+__all__ = ["Parameter", "Scalar", "build", "flatten", "load_yaml", "parameters_of", "ranged", "values_of"]
+
+Scalar = bool | int | float | str | list[bool] | list[int] | list[float] | list[str]
+ConfigT = TypeVar("ConfigT")
+
+_RANGE = "embodied_iqa.range"
+_ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One leaf of a configuration.
+
+    Attributes:
+        name: Flat name, with dots between nested parts.
+        kind: bool, int, float or str, or the enum whose values are allowed.
+        is_list: Whether it holds several of ``kind``.
+        default: As plain data.
+        description: One sentence with the unit.
+        minimum: Smallest allowed number, or None.
+        maximum: Largest allowed number, or None.
+    """
+
+    name: str
+    kind: type
+    is_list: bool
+    default: Scalar
+    description: str
+    minimum: float | None
+    maximum: float | None
+
+
+def ranged(default: float, minimum: float, maximum: float) -> typing.Any:
+    """Return a dataclass field with a default and an inclusive range."""
+    return dataclasses.field(default=default, metadata={_RANGE: (minimum, maximum)})
+
+
+def parameters_of(config_class: typing.Any) -> tuple[Parameter, ...]:
+    """List the leaves of a configuration class, nested ones with dotted names."""
+    descriptions = {
+        name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(_attributes_of(config_class))
+    }
+    hints = typing.get_type_hints(config_class)
+    found: list[Parameter] = []
+    for field in dataclasses.fields(config_class):
+        hint, default = hints[field.name], _default_of(config_class, field)
+        if dataclasses.is_dataclass(hint):
+            found += [
+                dataclasses.replace(leaf, name=f"{field.name}.{leaf.name}")
+                for leaf in parameters_of(typing.cast("type", hint))
+            ]
+            continue
+        kind, is_list = _kind_of(hint, f"{config_class.__name__}.{field.name}")
+        low, high = field.metadata.get(_RANGE, (None, None))
+        description = descriptions.get(field.name, "")
+        found.append(Parameter(field.name, kind, is_list, _plain(default), description, low, high))
+    return tuple(found)
+
+
+def build(config_class: type[ConfigT], values: Mapping[str, object], where: str) -> ConfigT:
+    """Make a configuration from flat dotted names; what is not named keeps its default.
+
+    Args:
+        config_class: The frozen dataclass.
+        values: Flat names to values, as YAML or ROS gives them.
+        where: What the values come from, for the error message.
+
+    Raises:
+        UsageError: An unknown name, a value of another type or out of range.
+    """
+    known = {parameter.name: parameter for parameter in parameters_of(config_class)}
+    for name in values:
+        if name not in known:
+            raise UsageError(f"unknown parameter in {where}", got=name, available=sorted(known))
+    checked = {name: _checked(known[name], value, where) for name, value in values.items()}
+    return _assemble(config_class, checked, "")
+
+
+def values_of(config: object) -> dict[str, Scalar]:
+    """Return a configuration as flat dotted names and plain values."""
+    return {
+        parameter.name: _plain(_lookup(config, parameter.name)) for parameter in parameters_of(type(config))
+    }
+
+
+def load_yaml(path: Path) -> dict[str, object]:
+    """Read a YAML file whose top level is a mapping.
+
+    Raises:
+        InputError: The file cannot be read or is not such a mapping.
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except yaml.YAMLError as error:
+        first_line = str(error).replace("\n", " ")
+        raise InputError(f"{path} is not YAML: {first_line}") from None
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise InputError(f"{path} does not hold a mapping", got=type(content).__name__)
+    return content
+
+
+def flatten(tree: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    """Turn nested mappings into flat dotted names."""
+    flat: dict[str, object] = {}
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            flat.update(flatten(value, f"{prefix}{key}."))
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def _attributes_of(config_class: type) -> str:
+    _, _, tail = inspect.cleandoc(config_class.__doc__ or "").partition("Attributes:\n")
+    return tail
+
+
+def _default_of(config_class: type, field: dataclasses.Field[typing.Any]) -> object:
+    if field.default is not dataclasses.MISSING:
+        return field.default
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    raise InternalError(f"{config_class.__name__}.{field.name} has no default")
+
+
+def _kind_of(hint: object, where: str) -> tuple[type, bool]:
+    if isinstance(hint, type) and (hint in {bool, int, float, str} or issubclass(hint, enum.StrEnum)):
+        return hint, False
+    if typing.get_origin(hint) is tuple:
+        kind, is_list = _kind_of(typing.get_args(hint)[0], where)
+        if not is_list:
+            return kind, True
+    raise InternalError(f"{where} has a type that no parameter can have: {hint}")
+
+
+def _plain(value: object) -> Scalar:
+    if isinstance(value, tuple):
+        return typing.cast("Scalar", [_plain(item) for item in value])
+    if isinstance(value, enum.StrEnum):
+        return value.value
+    return typing.cast("Scalar", value)
+
+
+def _checked(parameter: Parameter, value: object, where: str) -> object:
+    if parameter.is_list:
+        if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
+            raise UsageError(f"parameter {parameter.name} in {where}", expected="a list", got=value)
+        return tuple(_checked_item(parameter, item, where) for item in value)
+    return _checked_item(parameter, value, where)
+
+
+def _checked_item(parameter: Parameter, value: object, where: str) -> object:
+    name = f"parameter {parameter.name} in {where}"
+    if issubclass(parameter.kind, enum.StrEnum):
+        words = {str(word): word for word in parameter.kind}
+        if value not in words:
+            raise UsageError(name, got=value, available=words)
+        return words[value]
+    if parameter.kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) is not parameter.kind:
+        raise UsageError(name, expected=f"a value of type {parameter.kind.__name__}", got=value)
+    low, high = parameter.minimum, parameter.maximum
+    if isinstance(value, int | float) and low is not None and high is not None and not low <= value <= high:
+        raise UsageError(name, expected=f"{low} to {high}", got=value)
+    return value
+
+
+def _assemble(config_class: type[ConfigT], values: Mapping[str, object], prefix: str) -> ConfigT:
+    hints = typing.get_type_hints(config_class)
+    arguments: dict[str, object] = {}
+    for field in dataclasses.fields(typing.cast("typing.Any", config_class)):
+        name = prefix + field.name
+        if dataclasses.is_dataclass(hints[field.name]):
+            arguments[field.name] = _assemble(hints[field.name], values, f"{name}.")
+        elif name in values:
+            arguments[field.name] = values[name]
+    return config_class(**arguments)
+
+
+def _lookup(config: object, name: str) -> object:
+    for part in name.split("."):
+        config = getattr(config, part)
+    return config
