@@ -1,0 +1,60 @@
+"""Constants of subjects: written whole, read back equal, refused when broken."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from embodied_iqa.errors import InputError
+from embodied_iqa.scoring.constants import SubjectConstants, load_constants, save_constants
+from embodied_iqa.scoring.frequencies import document_frequencies
+
+VLM = SubjectConstants(
+    "a-vlm", "1", "seed 0", 2, frequencies=document_frequencies(["red cube", "gr\u00fcne Schale"])
+)
+VLA = SubjectConstants("a-vla", "2.1", "seed 0, 200 scenes", 200, d_max_m=0.1234567890123456789)
+
+
+@pytest.mark.parametrize("constants", [VLM, VLA])
+def test_a_file_gives_back_what_was_saved(tmp_path: Path, constants: SubjectConstants):
+    path = tmp_path / "new" / "constants.json"
+    save_constants(constants, path)
+    assert load_constants(path) == constants
+    assert [entry.name for entry in path.parent.iterdir()] == ["constants.json"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": 2},
+        {"d_max_m": -1},
+        {"d_max_m": "far"},
+        {"d_max_m": None},
+        {"n_references": 0},
+        {"n_references": "many"},
+        {"subject": 3},
+        {"surplus": 1},
+        {"document_frequencies": {"n_documents": 1}},
+    ],
+)
+def test_a_changed_file_is_refused_with_its_reason(tmp_path: Path, change: dict[str, object]):
+    path = tmp_path / "constants.json"
+    save_constants(VLA, path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(InputError):
+        load_constants(path)
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", "\x00"])
+def test_what_is_no_constants_file_is_refused(tmp_path: Path, text: str):
+    path = tmp_path / "constants.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"constants\.json"):
+        load_constants(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path):
+    with pytest.raises(InputError, match=r"absent\.json"):
+        load_constants(tmp_path / "absent.json")
