@@ -1,0 +1,111 @@
+"""Luminance: maximum brighten (18), maximum darken (19), mean brighten (20), mean darken (21)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import cv2
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from embodied_iqa.distortions.calibrated import calibrated_levels
+from embodied_iqa.distortions.entry import DistortionClass, Entry, Source, single
+from embodied_iqa.distortions.image import FloatImage, Image, from_unit, rounded, to_unit
+
+__all__ = ["ENTRIES", "max_brighten", "max_darken", "mean_shift", "tone_curve"]
+
+
+def tone_curve(middle: float) -> NDArray[np.float64]:
+    """Return the coefficients ``(b, c)`` of ``b x + c x^2`` through (0, 0), (0.5, middle) and (1, 1)."""
+    return np.array([4.0 * middle - 1.0, 2.0 - 4.0 * middle])
+
+
+@lru_cache(maxsize=32)
+def _curve_table(middle: float) -> Image:
+    linear, square = tone_curve(middle)
+    x = np.arange(256) / 255.0
+    return rounded(255.0 * (linear * x + square * x * x))
+
+
+def _curve_unit(x: FloatImage, middle: float) -> FloatImage:
+    linear, square = (np.float32(value) for value in tone_curve(middle))
+    result: FloatImage = np.clip((x * square + linear) * x, 0, 1, dtype=np.float32)
+    return result
+
+
+def max_brighten(image: Image, rng: Generator, amount: float) -> Image:
+    """Lift the tones by the curve through (0.5, 0.5 + amount / 2), 2/3 in RGB and 1/3 in Lab lightness."""
+    del rng
+    lab = cv2.cvtColor(to_unit(image), cv2.COLOR_RGB2Lab)
+    lightness = lab[..., 0] * np.float32(0.01)
+    lab[..., 0] = _curve_unit(lightness, 0.5 + amount / 2) * np.float32(100.0)
+    of_lab = from_unit(cv2.cvtColor(lab, cv2.COLOR_Lab2RGB))
+    of_rgb = cv2.LUT(image, _curve_table(0.5 + amount / 2))
+    result: Image = cv2.addWeighted(of_rgb, 2 / 3, of_lab, 1 / 3, 0.0)
+    return result
+
+
+def max_darken(image: Image, rng: Generator, amount: float) -> Image:
+    """Sink the tones of RGB by the curve through (0.5, 0.5 - amount / 2)."""
+    del rng
+    result: Image = cv2.LUT(image, _curve_table(0.5 - amount / 2))
+    return result
+
+
+def mean_shift(image: Image, rng: Generator, shift: float) -> Image:
+    """Add ``shift`` (of the range [0, 1], either sign) to every value."""
+    del rng
+    result: Image = cv2.LUT(image, rounded(np.arange(256) + 255.0 * shift))
+    return result
+
+
+def mean_darken(image: Image, rng: Generator, shift: float) -> Image:
+    """Take ``shift`` (of the range [0, 1]) from every value."""
+    return mean_shift(image, rng, -shift)
+
+
+ENTRIES = (
+    Entry(
+        "18",
+        "max-brighten",
+        DistortionClass.LUMINANCE,
+        ("amount",),
+        single(0.1, 0.2, 0.4, 0.7, 1.1),
+        "lift of the middle tone x 2, of the range [0, 1]",
+        Source.KADID,
+        max_brighten,
+    ),
+    Entry(
+        "19",
+        "max-darken",
+        DistortionClass.LUMINANCE,
+        ("amount",),
+        single(0.05, 0.1, 0.2, 0.4, 0.8),
+        "drop of the middle tone x 2, of the range [0, 1]",
+        Source.KADID,
+        max_darken,
+    ),
+    Entry(
+        "20",
+        "mean-brighten",
+        DistortionClass.LUMINANCE,
+        ("shift",),
+        calibrated_levels("20"),
+        "shift of the range [0, 1]",
+        Source.CALIBRATION,
+        mean_shift,
+        "KADID-10k has +0.08 and +0.15 only",
+    ),
+    Entry(
+        "21",
+        "mean-darken",
+        DistortionClass.LUMINANCE,
+        ("shift",),
+        calibrated_levels("21"),
+        "shift of the range [0, 1], downwards",
+        Source.CALIBRATION,
+        mean_darken,
+        "KADID-10k has -0.08 and -0.15 only",
+    ),
+)

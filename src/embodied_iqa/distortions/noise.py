@@ -1,0 +1,115 @@
+"""Noise: white (12), colour (13), impulse (14), multiplicative (15)."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import cv2
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from embodied_iqa.distortions.entry import DistortionClass, Entry, Source, single
+from embodied_iqa.distortions.image import Image, rounded
+from embodied_iqa.distortions.random_fields import gaussian_field
+
+__all__ = ["ENTRIES", "color_noise", "impulse_noise", "multiplicative_noise", "white_noise"]
+
+_YCBCR_TO_RGB = np.array(
+    [[1.164384, 0.0, 1.596027], [1.164384, -0.391762, -0.812968], [1.164384, 2.017232, 0.0]]
+)
+"""ITU-R BT.601, studio range, as MATLAB's ``ycbcr2rgb``."""
+
+
+def white_noise(image: Image, rng: Generator, variance: float) -> Image:
+    """Add independent Gaussian noise to every value; ``variance`` for a picture of range [0, 1]."""
+    noise = gaussian_field(rng, image.shape, 255.0 * math.sqrt(variance))
+    result: Image = cv2.add(image, noise, dtype=cv2.CV_8U)
+    return result
+
+
+def color_noise(image: Image, rng: Generator, variance: float) -> Image:
+    """Add Gaussian noise to Y, Cb and Cr (BT.601, studio range), ``variance`` for the range [0, 1].
+
+    The conversion is linear, so the noise is converted and added to RGB: nothing is lost by rounding YCbCr.
+    """
+    fine = 16.0
+    noise = gaussian_field(rng, image.shape, fine * 255.0 * math.sqrt(variance))
+    mixed = cv2.transform(noise.astype(np.float32), (_YCBCR_TO_RGB / fine).astype(np.float32))
+    result: Image = cv2.add(image, mixed, dtype=cv2.CV_8U)
+    return result
+
+
+def impulse_noise(image: Image, rng: Generator, density: float) -> Image:
+    """Set each value to 0 or 255, equally likely, with probability ``density`` (MATLAB's salt & pepper).
+
+    Values are hit by a Poisson process of rate ``-ln(1 - density)``: a value is hit at least once with
+    probability ``density`` exactly, independently of all others, and only the hits cost time.
+    """
+    hits = int(rng.poisson(-math.log1p(-density) * image.size))
+    places = rng.integers(0, image.size, size=hits)
+    colours = rng.integers(0, 1, size=hits, dtype=np.uint8, endpoint=True) * np.uint8(255)
+    out = image.copy()
+    out.reshape(-1)[places] = colours
+    return out
+
+
+@lru_cache(maxsize=16)
+def _speckle_table(variance: float) -> NDArray[np.uint8]:
+    uniform = (np.arange(256) + 0.5) / 256 - 0.5
+    factors = 1.0 + uniform * math.sqrt(12.0 * variance * 256**2 / (256**2 - 1))
+    return rounded(np.arange(256)[:, None] * factors[None, :]).reshape(-1)
+
+
+def multiplicative_noise(image: Image, rng: Generator, variance: float) -> Image:
+    """Multiply every value by ``1 + n``, ``n`` uniform with mean 0 and that variance (MATLAB's speckle)."""
+    draws = rng.integers(0, 255, size=image.shape, dtype=np.uint8, endpoint=True)
+    words = cv2.merge([draws.reshape(len(draws), -1), image.reshape(len(image), -1)]).view("<u2")
+    result: Image = cv2.LUT(words.reshape(image.shape), _speckle_table(variance))
+    return result
+
+
+ENTRIES = (
+    Entry(
+        "12",
+        "white-noise",
+        DistortionClass.NOISE,
+        ("variance",),
+        single(0.001, 0.002, 0.003, 0.005, 0.01),
+        "variance of RGB in [0, 1]",
+        Source.KADID,
+        white_noise,
+    ),
+    Entry(
+        "13",
+        "color-noise",
+        DistortionClass.NOISE,
+        ("variance",),
+        single(0.0001, 0.0005, 0.001, 0.002, 0.003),
+        "variance of YCbCr in [0, 1]",
+        Source.KADID,
+        color_noise,
+    ),
+    Entry(
+        "14",
+        "impulse-noise",
+        DistortionClass.NOISE,
+        ("density",),
+        single(0.001, 0.005, 0.01, 0.02, 0.03),
+        "share of the values",
+        Source.KADID,
+        impulse_noise,
+    ),
+    Entry(
+        "15",
+        "multiplicative-noise",
+        DistortionClass.NOISE,
+        ("variance",),
+        single(0.001, 0.005, 0.01, 0.02, 0.05),
+        "variance of the factor",
+        Source.KADID,
+        multiplicative_noise,
+        "the number 15 is printed in the paper",
+    ),
+)

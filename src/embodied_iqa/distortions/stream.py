@@ -1,0 +1,71 @@
+"""Distorting the frames of a robot's cameras, live and offline alike."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+from numpy.random import PCG64, Generator, SeedSequence
+
+from embodied_iqa.distortions.catalogue import distort, entry
+from embodied_iqa.distortions.image import Image
+from embodied_iqa.distortions.spec import DistortionSpec
+
+__all__ = ["FrameDistorter", "frame_generator"]
+
+_FROZEN_STAMP_NS = -1
+_EVERY_VIEW = "*"
+
+
+def frame_generator(spec: DistortionSpec, view: str, stamp_ns: int) -> Generator:
+    """Return the generator of one frame, which depends on nothing but the arguments.
+
+    The key is hashed with BLAKE2b, so that it is the same in every process and on every machine. Distortions
+    whose draws set the look of the whole picture (a direction) leave the view out: all cameras share them. A
+    frozen specification leaves the stamp out: every frame gets the same pattern.
+    """
+    line = entry(spec.id)
+    place = _EVERY_VIEW if line.coherent else str(view)
+    time_ns = _FROZEN_STAMP_NS if spec.frozen else stamp_ns
+    key = f"{spec.seed}|{line.id}|{spec.level}|{place}|{time_ns}".encode()
+    entropy = int.from_bytes(blake2b(key, digest_size=16).digest(), "little")
+    return Generator(PCG64(SeedSequence(entropy)))
+
+
+class FrameDistorter:
+    """Distorts frames by one specification; the same frame gives the same picture in any process.
+
+    Args:
+        spec: What to do; None passes every frame through untouched and uncopied.
+
+    Raises:
+        UsageError: The specification names no distortion.
+    """
+
+    def __init__(self, spec: DistortionSpec | None) -> None:
+        self._spec = spec
+        if spec is not None:
+            entry(spec.id)
+
+    @property
+    def spec(self) -> DistortionSpec | None:
+        """What is done to the frames; None for nothing."""
+        return self._spec
+
+    def apply(self, rgb: Image, view: str, stamp_ns: int) -> Image:
+        """Return the distorted frame.
+
+        Args:
+            rgb: ``(H, W, 3)`` uint8 RGB; never changed.
+            view: The camera's name (``View`` is a string).
+            stamp_ns: The frame's stamp, ROS time in nanoseconds.
+
+        Returns:
+            A new picture of the same shape; ``rgb`` itself where there is nothing to do.
+
+        Raises:
+            InputError: Not such a picture.
+        """
+        if self._spec is None:
+            return rgb
+        generator = frame_generator(self._spec, view, stamp_ns)
+        return distort(rgb, self._spec.id, self._spec.level, generator)
