@@ -1,0 +1,47 @@
+# Two commands to know: `make trial` and `make test`. Each does all the set-up itself and skips what is done.
+#   PYTHON=/path/to/python3.12   interpreter for a new .venv (3.11 or 3.12; found on the PATH otherwise)
+#   ARGS="..."                   further arguments of `make trial` and `make test` (pytest)
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup trial test lint types bench clean distclean constraints
+export PYTHON
+
+ENVIRONMENT := .venv/bin
+ARGS ?=
+
+help: ## show this
+	@echo "usage: make TARGET [PYTHON=...] [ARGS=...]"
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1\t\2/' | expand -t 16
+
+setup: ## make .venv, install the pinned packages, build the ROS interfaces
+	@bash scripts/setup.sh
+
+trial: setup ## run a simulated trial through the ROS graph: pictures, scores, report in runs/
+	@$(ENVIRONMENT)/embodied-iqa trial $(ARGS)
+
+lint: setup ## ruff: rules and format
+	$(ENVIRONMENT)/ruff check .
+	$(ENVIRONMENT)/ruff format --check .
+
+types: setup ## mypy, strict
+	$(ENVIRONMENT)/mypy
+	MYPYPATH=scripts $(ENVIRONMENT)/mypy -p workspace
+
+test: setup ## every test: style (ruff, mypy strict, layering), unit, ROS graph, faults
+	$(ENVIRONMENT)/python -m pytest $(ARGS)
+
+bench: setup ## run every benchmark; tables and JSON go to benchmarks/results/
+	@$(ENVIRONMENT)/python scripts/run_benchmarks.py $(ARGS)
+
+constraints: setup ## hold what the pins pull in at today's versions (after changing a pin)
+	@$(ENVIRONMENT)/python scripts/write_constraints.py
+
+clean: ## remove caches and build trees; .venv and runs/ stay
+	rm -rf .build build install log .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	find . -path ./.venv -prune -o -name __pycache__ -type d -print0 | xargs -0r rm -rf
+	find . -path ./.venv -prune -o -name '*.egg-info' -type d -print0 | xargs -0r rm -rf
+
+distclean: clean ## remove .venv too; runs/ stays
+	rm -rf .venv .venv.begun

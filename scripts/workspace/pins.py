@@ -1,0 +1,57 @@
+"""The pinned requirements: reading them, and replacing some where ROS is installed and sourced."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from workspace.layout import SetupError
+
+__all__ = ["Pin", "read_pins", "replace_pins"]
+
+_PIN = re.compile(
+    r"^(?P<name>[A-Za-z0-9._-]+)(?P<extras>\[[A-Za-z0-9,._-]+\])?==(?P<version>[A-Za-z0-9.!+_-]+)$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """One line of a requirements file: `name[extras]==version`."""
+
+    name: str
+    extras: str
+    version: str
+
+    @property
+    def key(self) -> str:
+        """The name as package indexes compare it."""
+        return re.sub(r"[-_.]+", "-", self.name).lower()
+
+    def __str__(self) -> str:
+        return f"{self.name}{self.extras}=={self.version}"
+
+
+def read_pins(file: Path) -> list[Pin]:
+    """Read a requirements file in which every line is one exact pin.
+
+    Raises:
+        SetupError: A line is anything else.
+    """
+    pins = []
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+        text = line.split("#", 1)[0].strip()
+        if not text:
+            continue
+        match = _PIN.match(text)
+        if match is None:
+            raise SetupError(f"{file.name}:{number}: expected name==version, got {text!r}")
+        pins.append(Pin(match["name"], match["extras"] or "", match["version"]))
+    return pins
+
+
+def replace_pins(pins: Iterable[Pin], replacements: Iterable[Pin]) -> list[Pin]:
+    """Return `pins` with those swapped that `replacements` names too; other replacements are left out."""
+    by_key = {pin.key: pin for pin in replacements}
+    return [by_key.get(pin.key, pin) for pin in pins]

@@ -1,0 +1,115 @@
+"""The steps of a set-up, each with the hash of what it depends on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from workspace.commands import run_logged
+from workspace.environment import drop_half_installed, environment_version, site_packages
+from workspace.interfaces import build_interfaces
+from workspace.layout import Layout
+from workspace.pins import read_pins, replace_pins
+from workspace.ros_source import RosSource, clean_environment
+from workspace.stamps import Stamp, hash_inputs
+
+__all__ = ["Step", "steps_for"]
+
+_EVERYWHERE = ("core.txt", "build.txt", "dev.txt")
+_WHEELS = ("ros.txt", "ros-build.txt")
+_CONSTRAINTS = "constraints.txt"
+_SOURCED = "sourced-ros.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: skipped while its stamp holds the digest of its inputs."""
+
+    title: str
+    stamp: Stamp
+    digest: str
+    act: Callable[[], None]
+
+    def is_current(self) -> bool:
+        """Whether there is nothing to do."""
+        return self.stamp.is_current(self.digest)
+
+    def perform(self) -> None:
+        """Do it; the stamp is written only after success."""
+        self.stamp.begin()
+        self.act()
+        self.stamp.succeed(self.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What every step needs to know."""
+
+    layout: Layout
+    source: RosSource
+
+    def run(self, what: str) -> Callable[[list[str]], None]:
+        environment = clean_environment(os.environ, self.source, self.layout.venv)
+
+        def run(words: list[str]) -> None:
+            run_logged(words, log=self.layout.log, environment=environment, cwd=self.layout.root, what=what)
+
+        return run
+
+    def pip(self, what: str, *words: str) -> None:
+        pip = [str(self.layout.python), "-m", "pip", "--disable-pip-version-check", "--no-input"]
+        self.run(what)([*pip, "install", "--progress-bar", "off", *words])
+
+    def files(self) -> list[Path]:
+        folder = self.layout.requirements
+        if self.source is RosSource.WHEELS:
+            return [folder / name for name in (*_EVERYWHERE, *_WHEELS, _CONSTRAINTS)]
+        return [folder / name for name in (*_EVERYWHERE, _SOURCED)]
+
+    def step(self, name: str, title: str, inputs: list[Path], act: Callable[[], None]) -> Step:
+        extra = (self.source.value, environment_version(self.layout.venv), str(self.layout.root))
+        digest = hash_inputs(self.layout.root, inputs, extra=extra)
+        return Step(title, Stamp(self.layout.stamps, name), digest, act)
+
+
+def _install_requirements(work: _Work) -> None:
+    what = "installing the pinned packages"
+    if Stamp(work.layout.stamps, "requirements").was_interrupted():
+        drop_half_installed(site_packages(work.layout.venv))
+    folder = work.layout.requirements
+    if work.source is RosSource.WHEELS:
+        files = [word for name in (*_EVERYWHERE, *_WHEELS) for word in ("-r", str(folder / name))]
+        work.pip(what, *files, "-c", str(folder / _CONSTRAINTS))
+        return
+    pins = [pin for name in _EVERYWHERE for pin in read_pins(folder / name)]
+    merged = work.layout.build / "requirements-sourced-ros.txt"
+    merged.parent.mkdir(parents=True, exist_ok=True)
+    chosen = replace_pins(pins, read_pins(folder / _SOURCED))
+    merged.write_text("".join(f"{pin}\n" for pin in chosen), encoding="utf-8")
+    work.pip(what, "-r", str(merged))
+
+
+def _install_package(work: _Work) -> None:
+    work.pip(
+        "installing the package", "--no-deps", "--no-build-isolation", "--editable", str(work.layout.root)
+    )
+
+
+def steps_for(layout: Layout, source: RosSource) -> list[Step]:
+    """The steps after the virtual environment is there, in order."""
+    work = _Work(layout, source)
+    root = layout.root
+    package = [root / name for name in ("setup.py", "setup.cfg", "pyproject.toml", "package.xml")]
+    wheels = [layout.requirements / name for name in _WHEELS] if source is RosSource.WHEELS else []
+    return [
+        work.step("requirements", "pinned packages", work.files(), lambda: _install_requirements(work)),
+        work.step("package", "the package itself", package, lambda: _install_package(work)),
+        work.step(
+            "interfaces",
+            "the interface package embodied_iqa_msgs",
+            [layout.messages, *wheels],
+            lambda: build_interfaces(layout, source, work.run("building the interface package")),
+        ),
+    ]
