@@ -1,0 +1,184 @@
+"""What our nodes share: parameters from a configuration class, diagnostics, a main function."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.clock import Clock, ClockType
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.node import Node
+
+from embodied_iqa.config import Parameter, build, parameters_of
+from embodied_iqa.errors import EmbodiedIqaError, UserError
+from embodied_iqa.ros.environment import prepare_environment
+
+__all__ = ["BaseNode", "Health", "ManagedNode", "main_of"]
+
+ConfigT = TypeVar("ConfigT")
+
+_DIAGNOSTICS_PERIOD_S = 1.0
+_NOT_OURS = ("use_sim_time", "qos_overrides.", "start_type_description_service")
+
+
+@dataclass(slots=True)
+class Health:
+    """What a node says on /diagnostics.
+
+    Attributes:
+        level: DiagnosticStatus.OK, WARN, ERROR or STALE.
+        message: In words.
+        values: Name to number or word, shown as given.
+    """
+
+    level: bytes = DiagnosticStatus.OK
+    message: str = "ok"
+    values: dict[str, object] = field(default_factory=dict)
+
+
+class _Shared(Generic[ConfigT]):
+    """Parameters and diagnostics, for plain and for lifecycle nodes.
+
+    Parameters come from a frozen dataclass, which is their only declaration: names, types, defaults, ranges
+    and descriptions. An override with an unknown name or a wrong value ends the node with one line.
+    """
+
+    config: ConfigT
+
+    def _start(self, config_class: type[ConfigT]) -> None:
+        node: Any = self
+        self.config = _declare(node, config_class)
+        self._diagnostics = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        node.create_timer(_DIAGNOSTICS_PERIOD_S, self._report, clock=steady)
+
+    def health(self) -> Health:
+        """Say how the node is; called once a second."""
+        return Health()
+
+    def _report(self) -> None:
+        node: Any = self
+        health = self.health()
+        status = DiagnosticStatus(
+            level=health.level, name=node.get_name(), message=health.message, hardware_id="embodied_iqa"
+        )
+        status.values = [KeyValue(key=key, value=str(value)) for key, value in health.values.items()]
+        message = DiagnosticArray(status=[status])
+        message.header.stamp = node.get_clock().now().to_msg()
+        self._diagnostics.publish(message)
+
+
+class BaseNode(_Shared[ConfigT], Node):
+    """A node without a lifecycle."""
+
+    def __init__(self, name: str, config_class: type[ConfigT]) -> None:
+        Node.__init__(self, name, automatically_declare_parameters_from_overrides=True)
+        self._start(config_class)
+
+
+class ManagedNode(_Shared[ConfigT], LifecycleNode):
+    """A lifecycle node: loads in `configure`, works in `active`, and says why where it cannot."""
+
+    def __init__(self, name: str, config_class: type[ConfigT]) -> None:
+        LifecycleNode.__init__(self, name, automatically_declare_parameters_from_overrides=True)
+        self.active = False
+        self._start(config_class)
+
+    def load(self) -> None:
+        """Load models and open devices; raise a UserError where that fails."""
+
+    def unload(self) -> None:
+        """Release what `load` took."""
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Load; a failure is told in one line and leaves the node unconfigured."""
+        try:
+            self.load()
+        except UserError as error:
+            self.get_logger().error(f"configure failed: {error}")
+            return TransitionCallbackReturn.FAILURE
+        return super().on_configure(state)
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Start to work."""
+        self.active = True
+        return super().on_activate(state)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop working."""
+        self.active = False
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Unload."""
+        self.unload()
+        return super().on_cleanup(state)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Unload for good."""
+        self.active = False
+        self.unload()
+        return super().on_shutdown(state)
+
+
+def main_of(node_class: Callable[[], Node], *, executor: Callable[[], Any] | None = None) -> int:
+    """Run one node until it is told to stop; return the exit code.
+
+    Args:
+        node_class: Makes the node.
+        executor: Makes the executor; a single-threaded one by default.
+    """
+    prepare_environment()
+    rclpy.init()
+    node = None
+    try:
+        node = node_class()
+        runner = (executor or SingleThreadedExecutor)()
+        runner.add_node(node)
+        runner.spin()
+    except (KeyboardInterrupt, ExternalShutdownException):
+        return 0
+    except EmbodiedIqaError as error:
+        print(f"{getattr(node_class, '__name__', 'node')}: {error}", file=sys.stderr)  # noqa: T201 - the log
+        return error.exit_code
+    finally:
+        if node is not None:
+            node.destroy_node()
+        rclpy.try_shutdown()
+    return 0
+
+
+def _declare(node: Any, config_class: type[ConfigT]) -> ConfigT:
+    known = {parameter.name: parameter for parameter in parameters_of(config_class)}
+    overrides = {
+        name: value.value
+        for name, value in node.get_parameters_by_prefix("").items()
+        if not name.startswith(_NOT_OURS)
+    }
+    config = build(config_class, overrides, f"the parameters of {node.get_name()}")
+    for name, parameter in known.items():
+        descriptor = _descriptor(parameter)
+        if node.has_parameter(name):
+            node.set_descriptor(name, descriptor)
+        else:
+            node.declare_parameter(name, parameter.default, descriptor)
+    return config
+
+
+def _descriptor(parameter: Parameter) -> ParameterDescriptor:
+    descriptor = ParameterDescriptor(description=parameter.description, read_only=True)
+    if parameter.minimum is None or parameter.maximum is None or parameter.is_list:
+        return descriptor
+    if parameter.kind is int:
+        bounds = IntegerRange(from_value=int(parameter.minimum), to_value=int(parameter.maximum), step=0)
+        descriptor.integer_range = [bounds]
+    elif parameter.kind is float:
+        low, high = float(parameter.minimum), float(parameter.maximum)
+        descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high, step=0.0)]
+    return descriptor

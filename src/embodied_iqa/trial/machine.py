@@ -1,0 +1,238 @@
+"""One trial as a pure state machine: what to do next, given what has happened.
+
+A command that expects a reply is the last one of its step, and nothing else is started before the reply has
+come; a refused or overdue command ends the trial, with the arm stopped and the recording closed. Time comes
+only with events, as ROS time in nanoseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from embodied_iqa.images.assembler import Source
+from embodied_iqa.scoring.execution import Outcome
+from embodied_iqa.trial.protocol import (
+    Answered,
+    ArmSeen,
+    AskVlm,
+    ChunkSeen,
+    CloseRecording,
+    Command,
+    Event,
+    Finish,
+    FrameSeen,
+    MarkRunEnd,
+    MarkRunStart,
+    OpenRecording,
+    Rearm,
+    Reply,
+    ResetWorld,
+    RunResult,
+    RunWorld,
+    SetDistortion,
+    SetTask,
+    Stage,
+    StopArm,
+    TrialPlan,
+    WorldSeen,
+)
+
+__all__ = ["TrialState", "cancel", "start", "step"]
+
+Step = tuple["TrialState", list[Command]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrialState:
+    """Everything that the next step depends on.
+
+    Attributes:
+        plan: What is to be done.
+        stage: Where the trial is.
+        run_index: The run in work.
+        pending: Commands still to be given in this stage, the first one waiting for its reply.
+        start_ns: First stamp of the run.
+        now_ns: Newest stamp seen.
+        moved_ns: When the arm was last seen to move.
+        asked: The VLM has been asked about the run's first frame.
+        world: The newest state of the world in this run.
+        ending: Why the run ends, once that is decided; the outcome is final for an emergency stop only.
+        emergency: The run ends as an emergency stop.
+        settle_until_ns: Until when things come to rest.
+        results: The runs that came to an end.
+        problem: Why the trial failed; empty while it has not.
+        remarks: What went wrong without ending the trial.
+    """
+
+    plan: TrialPlan
+    stage: Stage = Stage.OPEN
+    run_index: int = 0
+    pending: tuple[Command, ...] = ()
+    start_ns: int = 0
+    now_ns: int = 0
+    moved_ns: int = 0
+    asked: bool = False
+    world: WorldSeen | None = None
+    ending: str = ""
+    emergency: bool = False
+    settle_until_ns: int = 0
+    results: tuple[RunResult, ...] = ()
+    problem: str = ""
+    remarks: tuple[str, ...] = ()
+
+
+def start(plan: TrialPlan) -> Step:
+    """Return the first state and command."""
+    return _enter(TrialState(plan), Stage.OPEN, OpenRecording())
+
+
+def cancel(state: TrialState, reason: str) -> Step:
+    """Stop the arm, close the recording and end; nothing happens twice."""
+    if state.stage in {Stage.CLOSE, Stage.DONE}:
+        return state, []
+    state = replace(state, problem=reason)
+    return _enter(
+        state, Stage.CLOSE, SetTask("", 0), StopArm(reason), RunWorld(running=False), CloseRecording()
+    )
+
+
+def step(state: TrialState, event: Event) -> Step:
+    """Take one event and return the new state and what to do."""
+    match event:
+        case Reply():
+            return _replied(state, event)
+        case Answered(ok=False):
+            remark = f"run {state.run_index}: the VLM gave no answer ({event.message})"
+            return replace(state, remarks=(*state.remarks, remark)), []
+        case FrameSeen():
+            return _frame_seen(state, event)
+        case WorldSeen():
+            return _world_seen(state, event)
+        case ArmSeen():
+            return _arm_seen(state, event)
+        case ChunkSeen(done=True) if _executing(state) and event.frame_stamp_ns >= state.start_ns:
+            return _end_run(state, event.reason or "the VLA says that the task is done")
+    return state, []
+
+
+def _executing(state: TrialState) -> bool:
+    return state.stage is Stage.EXECUTE and not state.pending
+
+
+def _enter(state: TrialState, stage: Stage, *commands: Command) -> Step:
+    """Begin a stage with commands that each expect a reply; the first is given now."""
+    return replace(state, stage=stage, pending=commands), [commands[0]]
+
+
+def _replied(state: TrialState, reply: Reply) -> Step:
+    if not state.pending or reply.to is not state.pending[0]:
+        return state, []
+    done, *rest = state.pending
+    state = replace(state, pending=tuple(rest))
+    if not reply.ok and state.stage is not Stage.CLOSE:
+        return cancel(state, f"{type(done).__name__} failed: {reply.message}")
+    if isinstance(done, ResetWorld):
+        state = replace(state, start_ns=reply.stamp_ns, now_ns=reply.stamp_ns, moved_ns=reply.stamp_ns)
+    if rest:
+        return state, [rest[0]]
+    return _stage_done(state, reply)
+
+
+def _stage_done(state: TrialState, reply: Reply) -> Step:
+    plan, index = state.plan, state.run_index
+    match state.stage:
+        case Stage.OPEN:
+            return _enter(state, Stage.RESET, ResetWorld(plan.scene_seed, plan.task))
+        case Stage.RESET:
+            change = SetDistortion(plan.distortion(index), state.start_ns)
+            return _enter(state, Stage.DISTORT, change)
+        case Stage.DISTORT:
+            state, commands = _enter(
+                state, Stage.ARM, RunWorld(running=True), Rearm(), SetTask(plan.task, state.start_ns)
+            )
+            return state, [MarkRunStart(index, state.start_ns), *commands]
+        case Stage.ARM:
+            return replace(state, stage=Stage.EXECUTE), []
+        case Stage.SETTLE if state.settle_until_ns == 0:
+            return replace(state, settle_until_ns=state.now_ns + plan.settle_ns), []
+        case Stage.SETTLE:
+            return _finish_run(state)
+        case Stage.CLOSE:
+            ok = reply.ok and not state.problem
+            message = state.problem or ("" if reply.ok else f"closing failed: {reply.message}")
+            return replace(state, stage=Stage.DONE), [Finish(ok, message)]
+        case _:
+            return state, []
+
+
+def _frame_seen(state: TrialState, event: FrameSeen) -> Step:
+    in_run = state.stage in {Stage.ARM, Stage.EXECUTE}
+    if state.asked or not in_run or event.stamp_ns < state.start_ns:
+        return state, []
+    questions: list[Command] = [AskVlm(source, event.stamp_ns) for source in (Source.RAW, Source.DISTORTED)]
+    return replace(state, asked=True), questions
+
+
+def _world_seen(state: TrialState, event: WorldSeen) -> Step:
+    if event.stamp_ns < state.start_ns:
+        return state, []
+    state = replace(state, world=event, now_ns=max(state.now_ns, event.stamp_ns))
+    if state.stage is Stage.SETTLE:
+        return _settle(state)
+    if not _executing(state):
+        return state, []
+    if event.contact_violation:
+        return _end_run(replace(state, emergency=True), event.contact_violation)
+    if state.now_ns - state.start_ns > state.plan.run_limit_ns:
+        return _end_run(state, "the run took too long")
+    if state.now_ns - state.moved_ns > state.plan.no_motion_limit_ns:
+        return _end_run(state, "the arm did not move")
+    return state, []
+
+
+def _arm_seen(state: TrialState, event: ArmSeen) -> Step:
+    if not _executing(state) or event.stamp_ns < state.start_ns:
+        return state, []
+    if event.emergency_stop:
+        return _end_run(replace(state, emergency=True), event.reason)
+    if event.moving:
+        return replace(state, moved_ns=event.stamp_ns), []
+    return state, []
+
+
+def _end_run(state: TrialState, reason: str) -> Step:
+    state = replace(state, ending=reason, settle_until_ns=0)
+    return _enter(state, Stage.SETTLE, SetTask("", 0), StopArm(f"run {state.run_index} ends: {reason}"))
+
+
+def _settle(state: TrialState) -> Step:
+    if state.pending or state.settle_until_ns == 0 or state.now_ns < state.settle_until_ns:
+        return state, []
+    return _enter(state, Stage.SETTLE, RunWorld(running=False))
+
+
+def _finish_run(state: TrialState) -> Step:
+    if state.world is None:
+        return cancel(state, "the world was never seen in this run")
+    world = state.world
+    emergency = state.emergency or bool(world.contact_violation)
+    success = world.task_success and not emergency
+    outcome = Outcome.EMERGENCY_STOP if emergency else Outcome.SUCCESS if success else Outcome.FAILURE
+    reason = world.contact_violation if emergency and not state.emergency else state.ending
+    result = RunResult(state.run_index, state.start_ns, world.stamp_ns, outcome, reason, world.T_base_tool)
+    state = replace(
+        state,
+        results=(*state.results, result),
+        run_index=state.run_index + 1,
+        asked=False,
+        world=None,
+        ending="",
+        emergency=False,
+        settle_until_ns=0,
+    )
+    plan = state.plan
+    if state.run_index < plan.run_count:
+        state, commands = _enter(state, Stage.RESET, ResetWorld(plan.scene_seed, plan.task))
+    else:
+        state, commands = _enter(state, Stage.CLOSE, CloseRecording())
+    return state, [MarkRunEnd(result), *commands]

@@ -1,0 +1,227 @@
+"""Parameters of every node: the only declaration of names, defaults, ranges and descriptions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from embodied_iqa.config import ranged
+from embodied_iqa.gate.judge import GateConfig
+from embodied_iqa.gate.verdict import GateMode
+from embodied_iqa.images.frame import View
+from embodied_iqa.robot.config import ControllerConfig
+
+__all__ = [
+    "ArmParameters",
+    "CameraParameters",
+    "CameraSource",
+    "DistortionParameters",
+    "GateParameters",
+    "RecorderParameters",
+    "RobotKind",
+    "SimParameters",
+    "TrialParameters",
+    "VlaParameters",
+    "VlmParameters",
+]
+
+DEFAULT_VIEWS = (View.TOP, View.WRIST)
+
+
+class CameraSource(StrEnum):
+    """Where pictures come from."""
+
+    SIMULATED = "simulated"
+    FILES = "files"
+    BAG = "bag"
+
+
+class RobotKind(StrEnum):
+    """Which arm moves."""
+
+    SIM = "sim"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class SimParameters:
+    """The simulated world.
+
+    Attributes:
+        scene_seed: Seed of the scene at the start.
+        instruction: Task whose object the scene at the start contains; empty for any scene.
+        views: Cameras whose leases the world waits for.
+        camera_rate_hz: Pictures of each camera per simulated second [Hz].
+        state_rate_hz: Arm states per simulated second [Hz]; the controller's rate.
+        clock_rate_hz: Messages on /clock per simulated second [Hz].
+        real_time_factor: Simulated seconds per real second at most; 0 for as fast as the others keep up.
+        lockstep: Wait for arm and gate, so that a slow machine slows the world instead of losing pictures.
+        lockstep_timeout_s: How long to wait for arm or gate in real time [s]; who misses it is not waited
+            for again until heard from.
+        reset_gap_s: Simulated time that passes over a reset [s].
+        running: Let time run from the start; else it stands still until /sim/run.
+    """
+
+    scene_seed: int = 0
+    instruction: str = ""
+    views: tuple[View, ...] = DEFAULT_VIEWS
+    camera_rate_hz: float = ranged(15.0, 1.0, 60.0)
+    state_rate_hz: float = ranged(125.0, 50.0, 500.0)
+    clock_rate_hz: float = ranged(62.5, 10.0, 500.0)
+    real_time_factor: float = ranged(1.0, 0.0, 100.0)
+    lockstep: bool = True
+    lockstep_timeout_s: float = ranged(1.0, 0.01, 60.0)
+    reset_gap_s: float = ranged(1.0, 0.6, 60.0)
+    running: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CameraParameters:
+    """The cameras.
+
+    Attributes:
+        source: Where pictures come from.
+        views: The cameras.
+        width_px: Picture width [px]; of the simulated cameras.
+        height_px: Picture height [px]; of the simulated cameras.
+        rate_hz: Pictures per second of each camera [Hz]; of files and bags.
+        path: Folder with pictures or one folder a view, or a recording (.mcap); for files and bags.
+        loop: Start again at the end of files or bag.
+        horizontal_fov_rad: Horizontal field of view of pictures from files [rad].
+    """
+
+    source: CameraSource = CameraSource.SIMULATED
+    views: tuple[View, ...] = DEFAULT_VIEWS
+    width_px: int = ranged(640, 64, 3840)
+    height_px: int = ranged(480, 64, 2160)
+    rate_hz: float = ranged(15.0, 0.1, 120.0)
+    path: str = ""
+    loop: bool = False
+    horizontal_fov_rad: float = ranged(1.5, 0.1, 3.0)
+
+
+@dataclass(frozen=True, slots=True)
+class DistortionParameters:
+    """The distortion of every view.
+
+    Attributes:
+        views: The cameras.
+        id: Distortion at the start, 01 to 30; empty for none.
+        level: Its level, 1 (mild) to 5 (severe).
+        seed: Seed of everything random in it.
+        frozen: The same noise in every frame.
+        preview_every: A JPEG preview of every so many pictures; 0 for none.
+    """
+
+    views: tuple[View, ...] = DEFAULT_VIEWS
+    id: str = ""
+    level: int = ranged(1, 1, 5)
+    seed: int = 0
+    frozen: bool = False
+    preview_every: int = ranged(5, 0, 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class GateParameters:
+    """The quality gate.
+
+    Attributes:
+        views: The cameras.
+        mode: on (judges, the arm obeys), shadow (judges, always leases) or off (leases unseen).
+        calibration: File with the thresholds; relative paths are looked up in the installed config folder.
+        judge: How verdicts are formed.
+    """
+
+    views: tuple[View, ...] = DEFAULT_VIEWS
+    mode: GateMode = GateMode.ON
+    calibration: str = "config/gate/simulated.yaml"
+    judge: GateConfig = field(default_factory=GateConfig)
+
+
+@dataclass(frozen=True, slots=True)
+class VlmParameters:
+    """The vision-language model.
+
+    Attributes:
+        subject: Name in the registry of subjects.
+        keep_frames: Frames of a view that can still be asked about.
+        frame_deadline_s: How long a question waits for the frame it names [s].
+    """
+
+    subject: str = "classical-vlm"
+    keep_frames: int = ranged(16, 2, 256)
+    frame_deadline_s: float = ranged(5.0, 0.1, 60.0)
+
+
+@dataclass(frozen=True, slots=True)
+class VlaParameters:
+    """The vision-language-action model.
+
+    Attributes:
+        subject: Name in the registry of subjects.
+        keep_frames: Frames of a view that are kept to pair raw and distorted.
+        decide_again_s: Time between decisions while the arm has none to execute [s].
+        max_chunks: Decisions of one run at most.
+    """
+
+    subject: str = "classical-vla"
+    keep_frames: int = ranged(8, 2, 256)
+    decide_again_s: float = ranged(0.5, 0.05, 60.0)
+    max_chunks: int = ranged(12, 1, 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class ArmParameters:
+    """The arm.
+
+    Attributes:
+        robot: Which arm moves.
+        report_rate_hz: Status, joint states and tool pose per second [Hz].
+        controller: Limits, leases and motion.
+    """
+
+    robot: RobotKind = RobotKind.SIM
+    report_rate_hz: float = ranged(25.0, 1.0, 500.0)
+    controller: ControllerConfig = field(default_factory=ControllerConfig)
+
+
+@dataclass(frozen=True, slots=True)
+class RecorderParameters:
+    """The recorder.
+
+    Attributes:
+        views: The cameras whose raw pictures are recorded.
+        distorted_pictures: Record the distorted pictures too; they can be made again from the raw ones.
+        queue_bytes: Memory for messages that wait to be written [byte].
+        compression: zstd, lz4 or none.
+    """
+
+    views: tuple[View, ...] = DEFAULT_VIEWS
+    distorted_pictures: bool = False
+    queue_bytes: int = ranged(268_435_456, 1_000_000, 8_000_000_000)
+    compression: str = "zstd"
+
+
+@dataclass(frozen=True, slots=True)
+class TrialParameters:
+    """The trial.
+
+    Attributes:
+        simulated: The world can be reset and stopped (/sim services); else a person sets the scene.
+        managed_nodes: Lifecycle nodes that the trial configures and activates.
+        start_deadline_s: How long all nodes have to come up [s, real time].
+        reply_deadline_s: How long a service has to answer [s, real time].
+        run_limit_s: Longest run [s, ROS time].
+        no_motion_limit_s: Longest time without motion before a run is ended [s, ROS time].
+        settle_s: Time for things to come to rest at the end of a run [s, ROS time].
+        stall_limit_s: Longest time without any progress of ROS time [s, real time].
+    """
+
+    simulated: bool = True
+    managed_nodes: tuple[str, ...] = ("gate_node", "vlm_node", "vla_node", "arm_node")
+    start_deadline_s: float = ranged(60.0, 1.0, 3600.0)
+    reply_deadline_s: float = ranged(20.0, 0.1, 3600.0)
+    run_limit_s: float = ranged(30.0, 1.0, 3600.0)
+    no_motion_limit_s: float = ranged(3.0, 0.1, 3600.0)
+    settle_s: float = ranged(0.5, 0.0, 60.0)
+    stall_limit_s: float = ranged(20.0, 1.0, 3600.0)

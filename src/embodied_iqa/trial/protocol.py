@@ -1,0 +1,274 @@
+"""What goes into and comes out of the trial's state machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.distortions.spec import DistortionSpec
+from embodied_iqa.images.assembler import Source
+from embodied_iqa.scoring.execution import Outcome
+
+__all__ = [
+    "Answered",
+    "ArmSeen",
+    "AskVlm",
+    "ChunkSeen",
+    "CloseRecording",
+    "Command",
+    "Event",
+    "Finish",
+    "FrameSeen",
+    "MarkRunEnd",
+    "MarkRunStart",
+    "OpenRecording",
+    "Rearm",
+    "Reply",
+    "ResetWorld",
+    "RunResult",
+    "RunWorld",
+    "SetDistortion",
+    "SetTask",
+    "Stage",
+    "StopArm",
+    "TrialPlan",
+    "WorldSeen",
+]
+
+
+class Stage(IntEnum):
+    """Where a trial is; the first seven are the feedback of the action."""
+
+    OPEN = 0
+    RESET = 1
+    DISTORT = 2
+    ARM = 3
+    EXECUTE = 4
+    SETTLE = 5
+    CLOSE = 6
+    DONE = 7
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPlan:
+    """One task: the reference run, then a run for each distortion.
+
+    Attributes:
+        task: The instruction.
+        scene_seed: Seed of the scene; every run starts from the same one.
+        distortions: One run each, after the reference run.
+        run_limit_ns: Longest run, ROS time.
+        no_motion_limit_ns: Longest time without motion before a run is ended, ROS time.
+        settle_ns: Time for things to come to rest at the end of a run, ROS time.
+    """
+
+    task: str
+    scene_seed: int
+    distortions: tuple[DistortionSpec, ...]
+    run_limit_ns: int
+    no_motion_limit_ns: int
+    settle_ns: int
+
+    @property
+    def run_count(self) -> int:
+        """Number of runs, the reference run included."""
+        return 1 + len(self.distortions)
+
+    def distortion(self, run_index: int) -> DistortionSpec | None:
+        """Return the distortion of a run; None for the reference run."""
+        return None if run_index == 0 else self.distortions[run_index - 1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunResult:
+    """How a run ended.
+
+    Attributes:
+        run_index: 0 is the reference run.
+        start_ns: First stamp of the run, ROS time.
+        end_ns: Last stamp of the run, ROS time.
+        outcome: Success, failure or emergency stop.
+        reason: In words.
+        T_base_tool: ``(4, 4)`` float64, where the tool was at the end (m).
+    """
+
+    run_index: int
+    start_ns: int
+    end_ns: int
+    outcome: Outcome
+    reason: str
+    T_base_tool: NDArray[np.float64]
+
+
+# --- events -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to a command that expects one.
+
+    Attributes:
+        to: The very command; an answer to any other than the one waited for is ignored.
+        ok: It was done.
+        message: Why it was not.
+        stamp_ns: ROS time that came with the answer.
+    """
+
+    to: object
+    ok: bool
+    message: str = ""
+    stamp_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The answer to AskVlm; it does not block the run."""
+
+    source: Source
+    ok: bool
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameSeen:
+    """A frame has passed the gate's node, whatever its verdict."""
+
+    stamp_ns: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WorldSeen:
+    """The state of the world (the simulator's, or what a real robot's sensors tell)."""
+
+    stamp_ns: int
+    task_success: bool
+    contact_violation: str
+    T_base_tool: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ArmSeen:
+    """The state of the arm."""
+
+    stamp_ns: int
+    moving: bool
+    emergency_stop: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkSeen:
+    """A decision on the distorted picture."""
+
+    frame_stamp_ns: int
+    done: bool
+    reason: str
+
+
+Event: TypeAlias = Reply | Answered | FrameSeen | WorldSeen | ArmSeen | ChunkSeen
+
+# --- commands -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRecording:
+    """Open the trial's recording. Expects a reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResetWorld:
+    """Set the world to the start. Expects a reply with the stamp of the new start."""
+
+    scene_seed: int
+    task: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetDistortion:
+    """Distort pictures from a stamp on. Expects a reply."""
+
+    spec: DistortionSpec | None
+    from_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunWorld:
+    """Let time run, or stop it. Expects a reply."""
+
+    running: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rearm:
+    """Arm. Expects a reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopArm:
+    """Stop and disarm. Expects a reply."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetTask:
+    """Give the VLA its task (empty: stop deciding). Expects a reply."""
+
+    task: str
+    from_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskVlm:
+    """Ask about one frame; the answer comes as :class:`Answered`."""
+
+    source: Source
+    stamp_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class MarkRunStart:
+    """Publish the mark."""
+
+    run_index: int
+    start_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class MarkRunEnd:
+    """Publish the mark."""
+
+    result: RunResult
+
+
+@dataclass(frozen=True, slots=True)
+class CloseRecording:
+    """Close the recording. Expects a reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The trial is over."""
+
+    ok: bool
+    message: str
+
+
+Command: TypeAlias = (
+    OpenRecording
+    | ResetWorld
+    | SetDistortion
+    | RunWorld
+    | Rearm
+    | StopArm
+    | SetTask
+    | AskVlm
+    | MarkRunStart
+    | MarkRunEnd
+    | CloseRecording
+    | Finish
+)
