@@ -1,0 +1,286 @@
+"""Writes the recording of a trial: serialised messages in, an MCAP file with profile ``ros2`` out."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from mcap.records import Attachment, Channel, Schema
+
+from embodied_iqa import __version__
+from embodied_iqa.errors import InternalError, UsageError
+from embodied_iqa.recording.compression import DEFAULT_ZSTD_LEVEL, Buffer, Compression, compress
+from embodied_iqa.recording.errors import RecordingWriteError
+from embodied_iqa.recording.framing import message_prefix
+from embodied_iqa.recording.mcap_output import McapOutput
+from embodied_iqa.recording.mcap_summary import ChunkContent
+from embodied_iqa.recording.messages import TypeStore
+
+__all__ = ["LIBRARY", "TrialWriter", "WriterOptions", "WriterStatus"]
+
+LIBRARY = f"embodied-iqa {__version__}"
+
+
+@dataclass(frozen=True, slots=True)
+class WriterOptions:
+    """How a recording is written.
+
+    Attributes:
+        compression: Of chunks.
+        zstd_level: Level of zstd, -50 (fast) to 22 (small).
+        chunk_bytes: Messages are gathered until they have this size; a larger message is a chunk of its own.
+        flush_period_ns: Gathered messages go to the file at least this often: what a kill can cost.
+        sync_to_disk: Also wait for the disk at each flush: what a loss of power can cost.
+    """
+
+    compression: Compression = Compression.ZSTD
+    zstd_level: int = DEFAULT_ZSTD_LEVEL
+    chunk_bytes: int = 64 * 1024
+    flush_period_ns: int = 1_000_000_000
+    sync_to_disk: bool = False
+
+    def __post_init__(self) -> None:
+        if self.chunk_bytes < 1:
+            raise UsageError("wrong chunk size", expected="at least 1 byte", got=self.chunk_bytes)
+        if self.flush_period_ns < 1:
+            raise UsageError("wrong flush period", expected="at least 1 ns", got=self.flush_period_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class WriterStatus:
+    """What a writer has done.
+
+    Attributes:
+        messages: Messages in the file.
+        pending: Messages gathered for the next chunk.
+        lost: Messages that could not be written (disk full).
+        size_bytes: Size of the file.
+    """
+
+    messages: int
+    pending: int
+    lost: int
+    size_bytes: int
+
+
+class TrialWriter:
+    """An MCAP file with profile ``ros2`` that survives a kill. Not thread-safe (see `RecordingQueue`).
+
+    The file opens in Foxglove and with ``ros2 bag``. Until `close` it has no index; `recover` gives it one.
+
+    Args:
+        path: The file; it must not exist.
+        types: Where message definitions come from; None for the installed ones.
+        options: How to write.
+
+    Raises:
+        RecordingWriteError: The file exists or cannot be created.
+    """
+
+    def __init__(
+        self, path: Path, *, types: TypeStore | None = None, options: WriterOptions | None = None
+    ) -> None:
+        self.path = path
+        self._types = types or TypeStore()
+        self._options = options or WriterOptions()
+        self._output = McapOutput(path, LIBRARY)
+        self._schema_ids: dict[str, int] = {}
+        self._channels: dict[str, Channel] = {}
+        self._pending = bytearray()
+        self._index: dict[int, list[tuple[int, int]]] = {}
+        self._last_flush_ns: int | None = None
+        self._lost = 0
+
+    @property
+    def status(self) -> WriterStatus:
+        """What was written so far."""
+        pending = sum(len(entries) for entries in self._index.values())
+        return WriterStatus(self._output.messages, pending, self._lost, self._output.size_bytes)
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Topics that have a channel."""
+        return tuple(self._channels)
+
+    def add_channel(self, topic: str, type_name: str, qos_text: str = "") -> None:
+        """Make a topic known; a second time with the same type changes nothing.
+
+        Args:
+            topic: Such as ``/camera/wrist/image_raw``.
+            type_name: Such as ``sensor_msgs/msg/Image``.
+            qos_text: YAML list of the publishers' QoS profiles, as ``ros2 bag`` writes it (see `qos_text`).
+
+        Raises:
+            InputError: The type has no definition.
+            RecordingWriteError: The topic has another type already, or the file cannot be written.
+        """
+        known = self._channels.get(topic)
+        if known is not None:
+            self._check_type(known, type_name)
+            return
+        if type_name not in self._schema_ids:
+            self._add_schema(type_name)
+        metadata = {"offered_qos_profiles": qos_text, "topic_type_hash": self._types.type_hash(type_name)}
+        channel = Channel(
+            id=len(self._channels) + 1,
+            topic=topic,
+            message_encoding="cdr",
+            metadata=metadata,
+            schema_id=self._schema_ids[type_name],
+        )
+        self._output.add_channel(channel)
+        self._channels[topic] = channel
+
+    def write(
+        self,
+        topic: str,
+        cdr: Buffer,
+        log_time_ns: int,
+        publish_time_ns: int | None = None,
+        sequence: int = 0,
+    ) -> None:
+        """Add a message.
+
+        Args:
+            topic: A topic that has a channel.
+            cdr: The serialised message.
+            log_time_ns: When it was received.
+            publish_time_ns: When it was published; None for the log time.
+            sequence: The publisher's counter; 0 for none.
+
+        Raises:
+            RecordingWriteError: Messages could not be written; they count as lost, the file stays whole.
+        """
+        channel = self._channels.get(topic)
+        if channel is None:
+            raise InternalError(f"no channel for topic {topic!r}")
+        publish_ns = log_time_ns if publish_time_ns is None else publish_time_ns
+        prefix = message_prefix(channel.id, sequence, log_time_ns, publish_ns, len(cdr))
+        if len(prefix) + len(cdr) >= self._options.chunk_bytes:
+            self._write_large(channel.id, log_time_ns, prefix, cdr)
+            return
+        self._index.setdefault(channel.id, []).append((log_time_ns, len(self._pending)))
+        self._pending += prefix
+        self._pending += cdr
+        if len(self._pending) >= self._options.chunk_bytes:
+            self._write_pending()
+
+    def step(self, now_ns: int) -> bool:
+        """Flush if the flush period is over.
+
+        Args:
+            now_ns: Time now, of any clock that does not go back.
+
+        Returns:
+            Whether it was flushed.
+
+        Raises:
+            RecordingWriteError: As for `write`.
+        """
+        if self._last_flush_ns is None:
+            self._last_flush_ns = now_ns
+        if now_ns - self._last_flush_ns < self._options.flush_period_ns:
+            return False
+        self._last_flush_ns = now_ns
+        self.flush()
+        return True
+
+    def flush(self) -> None:
+        """Write everything gathered so far.
+
+        Raises:
+            RecordingWriteError: As for `write`.
+        """
+        self._write_pending()
+        if self._options.sync_to_disk:
+            self._output.sync()
+
+    def add_metadata(self, name: str, values: Mapping[str, str]) -> None:
+        """Add a named set of words, such as configuration or versions.
+
+        Raises:
+            RecordingWriteError: The file cannot be written.
+        """
+        self._output.add_metadata(name, values)
+
+    def add_attachment(self, name: str, media_type: str, data: bytes, time_ns: int) -> None:
+        """Add a file, such as ``config.yaml``.
+
+        Raises:
+            RecordingWriteError: The file cannot be written.
+        """
+        self._output.add_attachment(
+            Attachment(create_time=time_ns, log_time=time_ns, name=name, media_type=media_type, data=data)
+        )
+
+    def close(self) -> None:
+        """Write what is left and the index; twice is fine.
+
+        Raises:
+            RecordingWriteError: There is no space for it: the file is closed, and `recover` can mend it.
+        """
+        if not self._output.is_open:
+            return
+        try:
+            self._write_pending()
+        finally:
+            self._output.finish(sync=self._options.sync_to_disk)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _check_type(self, channel: Channel, type_name: str) -> None:
+        known = next(name for name, key in self._schema_ids.items() if key == channel.schema_id)
+        if known != type_name:
+            raise RecordingWriteError(
+                self.path, f"topic {channel.topic} has two types", expected=known, got=type_name
+            )
+
+    def _add_schema(self, type_name: str) -> None:
+        text = self._types.definitions.full_text(type_name)
+        schema = Schema(id=len(self._schema_ids) + 1, data=text.encode(), encoding="ros2msg", name=type_name)
+        self._output.add_schema(schema)
+        self._schema_ids[type_name] = schema.id
+
+    def _write_large(self, channel_id: int, log_time_ns: int, prefix: bytes, cdr: Buffer) -> None:
+        """A chunk of its own: readers of small messages never decompress it, and nothing is copied."""
+        try:
+            self._write_pending()
+        finally:
+            self._write_chunk([prefix, cdr], {channel_id: [(log_time_ns, 0)]})
+
+    def _write_pending(self) -> None:
+        if not self._index:
+            return
+        pending, index = self._pending, self._index
+        self._pending, self._index = bytearray(), {}
+        self._write_chunk([pending], index)
+
+    def _write_chunk(self, parts: list[Buffer], index: dict[int, list[tuple[int, int]]]) -> None:
+        crc = 0
+        for part in parts:
+            crc = zlib.crc32(part, crc)
+        content = ChunkContent(
+            parts=compress(parts, self._options.compression, self._options.zstd_level),
+            compression=self._options.compression.mcap_name,
+            plain_size=sum(len(part) for part in parts),
+            crc=crc,
+            index=index,
+        )
+        try:
+            self._output.add_chunk(content)
+        except RecordingWriteError:
+            self._lost += sum(len(entries) for entries in index.values())
+            raise
