@@ -30,8 +30,8 @@ class _Parts:
 class FrameAssembler:
     """Keeps the newest ``capacity`` stamps of each view and pairs raw and distorted by stamp.
 
-    What belongs to a stamp may arrive in any order. The oldest stamp of a view goes first when room is needed;
-    ``dropped`` counts stamps that went while still incomplete.
+    What belongs to a stamp may arrive in any order. The oldest stamp of a view goes first when room is
+    needed; ``dropped`` counts stamps that went while still incomplete.
     """
 
     def __init__(self, capacity: int) -> None:
