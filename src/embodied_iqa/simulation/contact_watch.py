@@ -1,0 +1,56 @@
+"""Notices when the robot presses against what it must not touch."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.errors import UsageError
+
+__all__ = ["ContactWatch"]
+
+_TIME_CONSTANT_S: Final = 0.010
+
+
+class ContactWatch:
+    """A low-pass filter and a limit for each surface; the first excess is kept until ``reset``.
+
+    A single step's force is the solver's, not the world's: the filter (10 ms, slightly more than one period
+    of the UR5's controller) lets a touch pass and stops a push.
+
+    Args:
+        surfaces: Names of the watched surfaces.
+        limit_n: Force at which a contact becomes a violation.
+        step_s: Time between two updates.
+    """
+
+    def __init__(self, surfaces: tuple[str, ...], limit_n: float, step_s: float) -> None:
+        if limit_n <= 0:
+            raise UsageError("the contact force limit must be positive", expected="newtons > 0", got=limit_n)
+        self._surfaces = surfaces
+        self._limit_n = limit_n
+        self._weight = step_s / (_TIME_CONSTANT_S + step_s)
+        self._force_n = [0.0] * len(surfaces)
+        self.violation: str | None = None
+
+    def reset(self) -> None:
+        """Forget all forces and the violation."""
+        self._force_n = [0.0] * len(self._surfaces)
+        self.violation = None
+
+    def update(self, forces_n: NDArray[np.float64], time_ns: int) -> None:
+        """Take one step's forces, ``(3 * surfaces,)`` in N, and judge."""
+        if self.violation is None and not forces_n.any() and not any(self._force_n):
+            return
+        for index, surface in enumerate(self._surfaces):
+            x, y, z = forces_n[3 * index : 3 * index + 3]
+            size = float(np.sqrt(x * x + y * y + z * z))
+            filtered = self._force_n[index] + self._weight * (size - self._force_n[index])
+            self._force_n[index] = filtered if filtered > 1e-6 else 0.0
+            if filtered > self._limit_n and self.violation is None:
+                self.violation = (
+                    f"robot presses on the {surface} with {filtered:.0f} N "
+                    f"(limit {self._limit_n:.0f} N) at {time_ns / 1e9:.3f} s"
+                )

@@ -1,0 +1,153 @@
+"""Pictures of the cell, from the scene and a snapshot: the same in every process, bit for bit."""
+
+from __future__ import annotations
+
+import contextlib
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.errors import MissingDependencyError, UsageError
+from embodied_iqa.images.frame import Frame, Intrinsics, View
+from embodied_iqa.simulation.dimensions import VERTICAL_FOV_RAD
+from embodied_iqa.simulation.engine import mujoco
+from embodied_iqa.simulation.mjcf_cell import MAX_HEIGHT_PX, MAX_WIDTH_PX, build_model
+from embodied_iqa.simulation.scene import Scene
+from embodied_iqa.simulation.snapshot import WorldSnapshot, check_qpos
+
+__all__ = ["BACKGROUND", "SceneRenderer", "intrinsics_of"]
+
+BACKGROUND = -1
+"""Index of everything in a segmentation that is no object."""
+
+
+def intrinsics_of(width_px: int, height_px: int) -> Intrinsics:
+    """Return the pinhole model of the simulated cameras at a resolution."""
+    focal_px = height_px / 2 / float(np.tan(VERTICAL_FOV_RAD / 2))
+    return Intrinsics(width_px, height_px, focal_px, focal_px, (width_px - 1) / 2, (height_px - 1) / 2)
+
+
+class SceneRenderer:
+    """Draws one scene at one resolution. Bound to the thread that made it, as its graphics context is.
+
+    Args:
+        scene: What stands on the table.
+        width_px: Width of the pictures.
+        height_px: Height of the pictures.
+        fine: Shadows and smoothed edges, for pictures that people look at: about eight times slower.
+
+    Raises:
+        UsageError: The resolution is too large or not positive.
+        MissingDependencyError: No graphics context can be opened.
+    """
+
+    def __init__(self, scene: Scene, width_px: int, height_px: int, *, fine: bool = False) -> None:
+        if not (0 < width_px <= MAX_WIDTH_PX and 0 < height_px <= MAX_HEIGHT_PX):
+            raise UsageError(
+                "bad picture size",
+                expected=f"up to {MAX_WIDTH_PX}x{MAX_HEIGHT_PX}",
+                got=f"{width_px}x{height_px}",
+            )
+        self._fine = fine
+        self._intrinsics = intrinsics_of(width_px, height_px)
+        self._renderer: Any = None
+        self.load(scene)
+
+    def load(self, scene: Scene) -> None:
+        """Change to another scene."""
+        self.close()
+        size = self._intrinsics
+        self._scene = scene
+        self._model: Any = build_model(scene, fine=self._fine)
+        self._data: Any = mujoco.MjData(self._model)
+        self._object_of_geom = _objects_of_geoms(self._model, len(scene.objects))
+        try:
+            self._renderer = mujoco.Renderer(self._model, size.height_px, size.width_px)
+        except (ImportError, RuntimeError, AttributeError, OSError) as error:
+            raise MissingDependencyError(
+                f"no off-screen graphics context ({error})",
+                expected="EGL: apt-get install libegl1 libgl1-mesa-dri (or set MUJOCO_GL)",
+            ) from error
+        flags = self._renderer.scene.flags
+        flags[mujoco.mjtRndFlag.mjRND_SHADOW] = self._fine
+        flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
+
+    @property
+    def scene(self) -> Scene:
+        """What is drawn."""
+        return self._scene
+
+    def frame(self, view: View, snapshot: WorldSnapshot) -> Frame:
+        """Take a picture; its stamp is the snapshot's time."""
+        self._aim(view, snapshot)
+        rgb: NDArray[np.uint8] = np.ascontiguousarray(self._renderer.render())
+        return Frame(view, snapshot.time_ns, rgb, self._intrinsics, self._pose(view))
+
+    def depth_m(self, view: View, snapshot: WorldSnapshot) -> NDArray[np.float32]:
+        """Return ``(H, W)`` float32, the distance along the optical axis of what each pixel shows (m)."""
+        self._renderer.enable_depth_rendering()
+        try:
+            self._aim(view, snapshot)
+            return np.array(self._renderer.render(), dtype=np.float32)
+        finally:
+            self._renderer.disable_depth_rendering()
+
+    def segmentation(self, view: View, snapshot: WorldSnapshot) -> NDArray[np.int16]:
+        """Return ``(H, W)`` int16, the index in ``scene.objects`` of what each pixel shows, or BACKGROUND."""
+        self._renderer.enable_segmentation_rendering()
+        try:
+            self._aim(view, snapshot)
+            drawn = self._renderer.render()
+        finally:
+            self._renderer.disable_segmentation_rendering()
+        geoms = np.where(drawn[..., 1] == int(mujoco.mjtObj.mjOBJ_GEOM), drawn[..., 0], -1)
+        return self._object_of_geom[geoms]
+
+    def close(self) -> None:
+        """Release the graphics context; calling it twice is fine."""
+        renderer, self._renderer = self._renderer, None
+        if renderer is not None:
+            renderer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError, TypeError):  # half made, or the interpreter is going down
+            self.close()
+
+    def _aim(self, view: View, snapshot: WorldSnapshot) -> None:
+        if self._renderer is None:
+            raise UsageError("the renderer is closed")
+        check_qpos(self._scene, snapshot)
+        self._data.qpos[:] = snapshot.qpos
+        mujoco.mj_kinematics(self._model, self._data)
+        mujoco.mj_camlight(self._model, self._data)
+        self._renderer.update_scene(self._data, camera=str(view))
+
+    def _pose(self, view: View) -> NDArray[np.float64]:
+        """Return the optical frame (y down, z forward) from the engine's camera frame (y up, z backward)."""
+        camera = self._model.camera(str(view)).id
+        pose = np.eye(4)
+        pose[:3, :3] = self._data.cam_xmat[camera].reshape(3, 3) * np.array([1.0, -1.0, -1.0])
+        pose[:3, 3] = self._data.cam_xpos[camera]
+        return pose
+
+
+def _objects_of_geoms(model: Any, objects: int) -> NDArray[np.int16]:
+    """Return the object of each geom; the extra last entry stands for "no geom"."""
+    index_of_body = {model.body(f"object{index}").id: index for index in range(objects)}
+    table = np.full(model.ngeom + 1, BACKGROUND, np.int16)
+    for geom in range(model.ngeom):
+        body = int(model.geom_bodyid[geom])
+        while body and body not in index_of_body:
+            body = int(model.body_parentid[body])
+        table[geom] = index_of_body.get(body, BACKGROUND)
+    return table
