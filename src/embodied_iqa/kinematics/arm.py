@@ -1,0 +1,122 @@
+"""A UR arm with a tool: the one object through which kinematics are asked for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.kinematics.geometry import UR5, UrGeometry
+from embodied_iqa.kinematics.inverse import InverseBatch, InverseResult, Reach
+from embodied_iqa.kinematics.loading import kernels
+from embodied_iqa.kinematics.se3 import invert
+from embodied_iqa.kinematics.singularity import SingularityMargins, margins_of
+
+__all__ = ["Kinematics"]
+
+Array = NDArray[np.float64]
+
+
+def _identity() -> Array:
+    return np.eye(4)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kinematics:
+    """Kinematics of a UR arm; tool = flange x tool transform.
+
+    Poses are in the controller's ``base`` frame (m); configurations are joint angles (rad). A single
+    configuration or pose gives a single result; a batch of N gives a batch.
+
+    Attributes:
+        T_flange_tool: ``(4, 4)``, the tool centre point in the flange frame (m); identity by default.
+        geometry: The arm's lengths.
+    """
+
+    T_flange_tool: Array = field(default_factory=_identity)
+    geometry: UrGeometry = UR5
+    _T_tool_flange: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        T = np.array(self.T_flange_tool, dtype=np.float64, order="C")
+        if T.shape != (4, 4) or not np.isfinite(T).all():
+            raise UsageError("wrong tool transform", expected="(4, 4), finite", got=T.tolist())
+        if not np.allclose(T[:3, :3] @ T[:3, :3].T, np.eye(3), atol=1e-9) or np.linalg.det(T[:3, :3]) < 0.0:
+            raise UsageError("the tool transform is not a rigid motion", got=T.tolist())
+        object.__setattr__(self, "T_flange_tool", T)
+        object.__setattr__(self, "_T_tool_flange", invert(T))
+
+    def forward(self, q_rad: ArrayLike) -> Array:
+        """Return ``T_base_tool``: ``(6,) -> (4, 4)``, ``(N, 6) -> (N, 4, 4)``."""
+        q = _configurations(q_rad)
+        if q.ndim == 1:
+            one: Array = kernels().forward_one(q, self.geometry.table, self.T_flange_tool)
+            return one
+        T_base_tool: Array = kernels().forward(q, self.geometry.table, self.T_flange_tool)
+        return T_base_tool
+
+    def link_frames(self, q_rad: ArrayLike) -> Array:
+        """Return frames 0 (base) to 6 (flange): ``(6,) -> (7, 4, 4)``, ``(N, 6) -> (N, 7, 4, 4)``."""
+        q = _configurations(q_rad)
+        frames: Array = kernels().link_frames(q.reshape(-1, 6), self.geometry.table)
+        return frames[0] if q.ndim == 1 else frames
+
+    def jacobian(self, q_rad: ArrayLike) -> Array:
+        """Return the geometric Jacobian: ``(6,) -> (6, 6)``, ``(N, 6) -> (N, 6, 6)``.
+
+        ``J qd = (v, w)``: velocity of the tool centre point (m/s), angular velocity (rad/s), in base axes.
+        """
+        q = _configurations(q_rad)
+        J: Array = kernels().jacobian(q.reshape(-1, 6), self.geometry.table, self.T_flange_tool)
+        return J[0] if q.ndim == 1 else J
+
+    def inverse(self, T_base_tool: ArrayLike, q6_hold_rad: float = 0.0) -> InverseResult:
+        """Return every solution of one pose in closed form (Hawkins 2013, "Analytic inverse kinematics").
+
+        Args:
+            T_base_tool: ``(4, 4)``. Unreachable or not finite gives an empty result with the reason.
+            q6_hold_rad: Theta6 where the wrist is singular and theta6 free: give the current angle.
+        """
+        T = np.ascontiguousarray(T_base_tool, dtype=np.float64)
+        if T.shape != (4, 4):
+            raise UsageError("wrong shape of a pose", expected="(4, 4)", got=T.shape)
+        if not math.isfinite(q6_hold_rad):
+            raise UsageError("wrong theta6 to hold", expected="a finite angle", got=q6_hold_rad)
+        q, branches, status = kernels().inverse_one(
+            T, self.geometry.table, self._T_tool_flange, float(q6_hold_rad)
+        )
+        return InverseResult(q, branches, Reach(status))
+
+    def inverse_batch(self, T_base_tool: ArrayLike, q6_hold_rad: ArrayLike = 0.0) -> InverseBatch:
+        """Return every solution of N poses: ``(N, 4, 4) -> (N, 8, 6)`` with a mask.
+
+        Args:
+            T_base_tool: ``(N, 4, 4)``.
+            q6_hold_rad: A number or ``(N,)``, see `inverse`.
+        """
+        T = np.ascontiguousarray(T_base_tool, dtype=np.float64)
+        if T.ndim != 3 or T.shape[1:] != (4, 4):
+            raise UsageError("wrong shape of poses", expected="(N, 4, 4)", got=T.shape)
+        hold = np.ascontiguousarray(np.broadcast_to(np.asarray(q6_hold_rad, dtype=np.float64), T.shape[:1]))
+        if not np.isfinite(hold).all():
+            raise UsageError("wrong theta6 to hold", expected="finite angles")
+        return InverseBatch(*kernels().inverse(T, self.geometry.table, self._T_tool_flange, hold))
+
+    def singularity_margins(self, q_rad: ArrayLike) -> SingularityMargins:
+        """Say how far one configuration ``(6,)`` is from each singularity."""
+        q = _configurations(q_rad)
+        if q.ndim != 1:
+            raise UsageError("wrong shape of a configuration", expected="(6,)", got=q.shape)
+        return margins_of(q, self.geometry)
+
+
+def _configurations(q_rad: ArrayLike) -> Array:
+    q = np.ascontiguousarray(q_rad, dtype=np.float64)
+    if q.shape[-1:] != (6,) or q.ndim > 2:
+        raise UsageError("wrong shape of configurations", expected="(6,) or (N, 6)", got=q.shape)
+    if not np.isfinite(q).all():
+        raise UsageError("wrong configuration", expected="finite angles", got=q.tolist())
+    return q

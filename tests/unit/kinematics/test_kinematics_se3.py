@@ -1,0 +1,101 @@
+"""Rigid motions against scipy, and the algebra of chains."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import expm
+from scipy.spatial.transform import Rotation
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.kinematics import (
+    T_BASE_LINK_BASE,
+    chain_increments,
+    increments_between,
+    invert,
+    pose_to_transform,
+    rotation_to_rotvec,
+    rotvec_to_rotation,
+    transform_to_pose,
+)
+
+angles = st.floats(0.0, np.pi - 1e-9)
+directions = st.tuples(*[st.floats(-1, 1)] * 3).filter(lambda v: np.linalg.norm(v) > 1e-3)
+
+
+def _random_increments(rng: np.random.Generator, count: int) -> np.ndarray:
+    return np.hstack(
+        [rng.normal(0, 0.05, (count, 3)), rng.normal(0, 0.4, (count, 3)), rng.random((count, 1))]
+    )
+
+
+def test_rotations_agree_with_scipy():
+    rotvec = np.random.default_rng(0).normal(0, 2, (5000, 3))
+    expected = Rotation.from_rotvec(rotvec)
+    np.testing.assert_allclose(rotvec_to_rotation(rotvec), expected.as_matrix(), atol=1e-14)
+    np.testing.assert_allclose(rotation_to_rotvec(expected.as_matrix()), expected.as_rotvec(), atol=1e-12)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    direction=directions, angle=st.one_of(angles, st.floats(0, 1e-3), st.floats(np.pi - 1e-5, np.pi - 1e-9))
+)
+def test_rotation_vectors_round_trip_near_zero_and_near_pi(
+    direction: tuple[float, float, float], angle: float
+):
+    rotvec = np.array(direction) / np.linalg.norm(direction) * angle
+    np.testing.assert_allclose(rotation_to_rotvec(rotvec_to_rotation(rotvec)), rotvec, atol=1e-12)
+
+
+@pytest.mark.parametrize("axis", np.eye(3))
+def test_half_turns_keep_their_length(axis: np.ndarray):
+    found = rotation_to_rotvec(rotvec_to_rotation(np.pi * axis))
+    np.testing.assert_allclose(np.abs(found), np.pi * axis, atol=1e-9)
+
+
+def test_poses_round_trip_and_invert():
+    pose = np.random.default_rng(1).normal(0, 0.8, (7, 3, 6))
+    T = pose_to_transform(pose)
+    np.testing.assert_allclose(transform_to_pose(T), pose, atol=1e-12)
+    np.testing.assert_allclose(invert(T) @ T, np.broadcast_to(np.eye(4), T.shape), atol=1e-14)
+
+
+def test_a_chain_is_the_product_of_its_steps_in_the_tool_frame():
+    rng = np.random.default_rng(2)
+    T_0, increments = pose_to_transform(rng.normal(0, 0.5, 6)), _random_increments(rng, 9)
+    poses = chain_increments(T_0, increments)
+    before = np.concatenate([T_0[None], poses[:-1]])
+    moved = np.einsum("kji,kj->ki", before[:, :3, :3], poses[:, :3, 3] - before[:, :3, 3])
+    np.testing.assert_allclose(moved, increments[:, :3], atol=1e-12)
+    turned = before[:, :3, :3] @ Rotation.from_rotvec(increments[:, 3:6]).as_matrix()
+    np.testing.assert_allclose(poses[:, :3, :3], turned, atol=1e-12)
+    np.testing.assert_allclose(
+        increments_between(np.concatenate([T_0[None], poses])), increments[:, :6], atol=1e-12
+    )
+
+
+def test_chaining_is_associative_and_starts_anywhere():
+    rng = np.random.default_rng(3)
+    T_0, increments = pose_to_transform(rng.normal(0, 0.5, 6)), _random_increments(rng, 6)
+    poses = chain_increments(T_0, increments)
+    np.testing.assert_allclose(chain_increments(poses[2], increments[3:]), poses[3:], atol=1e-12)
+    assert chain_increments(T_0, np.zeros((0, 7))).shape == (0, 4, 4)
+
+
+def test_rotvec_is_the_exponential_of_its_cross_matrix():
+    x, y, z = rotvec = np.array([0.3, -1.1, 0.7])
+    K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    np.testing.assert_allclose(rotvec_to_rotation(rotvec), expm(K), atol=1e-14)
+
+
+def test_base_link_is_base_turned_by_half_a_turn():
+    np.testing.assert_allclose(T_BASE_LINK_BASE, pose_to_transform([0, 0, 0, 0, 0, np.pi]), atol=1e-15)
+
+
+def test_wrong_shapes_are_usage_errors():
+    with pytest.raises(UsageError, match="increments"):
+        chain_increments(np.eye(4), np.zeros((3, 5)))
+    with pytest.raises(UsageError, match="transform"):
+        invert(np.eye(3))
