@@ -12,17 +12,19 @@ from workspace.layout import SetupError
 __all__ = ["Pin", "read_pins", "replace_pins"]
 
 _PIN = re.compile(
-    r"^(?P<name>[A-Za-z0-9._-]+)(?P<extras>\[[A-Za-z0-9,._-]+\])?==(?P<version>[A-Za-z0-9.!+_-]+)$"
+    r"^(?P<name>[A-Za-z0-9._-]+)(?P<extras>\[[A-Za-z0-9,._-]+\])?==(?P<version>[A-Za-z0-9.!+_-]+)"
+    r"(?:\s*;\s*(?P<marker>.+))?$"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """One line of a requirements file: `name[extras]==version`."""
+    """One line of a requirements file: `name[extras]==version; marker`, extras and marker optional."""
 
     name: str
     extras: str
     version: str
+    marker: str = ""
 
     @property
     def key(self) -> str:
@@ -30,7 +32,8 @@ class Pin:
         return re.sub(r"[-_.]+", "-", self.name).lower()
 
     def __str__(self) -> str:
-        return f"{self.name}{self.extras}=={self.version}"
+        condition = f"; {self.marker}" if self.marker else ""
+        return f"{self.name}{self.extras}=={self.version}{condition}"
 
 
 def read_pins(file: Path) -> list[Pin]:
@@ -47,7 +50,7 @@ def read_pins(file: Path) -> list[Pin]:
         match = _PIN.match(text)
         if match is None:
             raise SetupError(f"{file.name}:{number}: expected name==version, got {text!r}")
-        pins.append(Pin(match["name"], match["extras"] or "", match["version"]))
+        pins.append(Pin(match["name"], match["extras"] or "", match["version"], match["marker"] or ""))
     return pins
 
 
