@@ -1,4 +1,4 @@
-"""The grid of macro blocks that transmission loses, for pictures of any size."""
+"""The grid of macro blocks that transmission loses or mixes up, for pictures of any size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-__all__ = ["BlockGrid", "block_grid", "choose_blocks"]
+from embodied_iqa.distortions.image import Image
+
+__all__ = ["NEIGHBOURS", "BlockGrid", "block_grid", "choose_blocks", "neighbour_planes", "rearrange"]
+
+NEIGHBOURS = ((0, -1), (-1, 0), (0, 1), (1, 0))
+"""Row and column steps to the left, upper, right and lower block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,12 @@ class BlockGrid:
         """Number of blocks."""
         return self.rows * self.columns
 
+    def view(self, image: Image) -> Image:
+        """Return ``(rows, side, columns, side, 3)``: the blocks, without a copy."""
+        side = self.side_px
+        inside = image[: self.rows * side, : self.columns * side]
+        return inside.reshape(self.rows, side, self.columns, side, 3)
+
 
 def block_grid(shape: tuple[int, ...], side_px: int) -> BlockGrid:
     """Divide a picture into blocks of ``side_px``, or smaller ones where it has under four across."""
@@ -41,3 +52,20 @@ def choose_blocks(grid: BlockGrid, fraction: float, rng: Generator) -> NDArray[n
     """Choose a share of the blocks at random, at least one, without repetition, as sorted flat indices."""
     number = min(grid.count, max(1, round(fraction * grid.count)))
     return np.sort(rng.choice(grid.count, size=number, replace=False))
+
+
+def neighbour_planes(known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return ``(4, rows, columns)``: whether the left, upper, right and lower neighbour is known."""
+    framed = np.pad(known, 1)
+    rows, columns = known.shape
+    return np.stack([framed[1 + dy : 1 + dy + rows, 1 + dx : 1 + dx + columns] for dy, dx in NEIGHBOURS])
+
+
+def rearrange(image: Image, grid: BlockGrid, source: NDArray[np.intp]) -> Image:
+    """Return a copy in which block ``i`` shows what block ``source[i]`` shows in ``image``."""
+    out = image.copy()
+    changed = np.flatnonzero(source != np.arange(grid.count))
+    rows, columns = np.divmod(changed, grid.columns)
+    from_rows, from_columns = np.divmod(source[changed], grid.columns)
+    grid.view(out)[rows, :, columns] = grid.view(image)[from_rows, :, from_columns]
+    return out

@@ -11,6 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from embodied_iqa.distortions.calibrated import calibrated_levels
+from embodied_iqa.distortions.convolution import convolve
 from embodied_iqa.distortions.entry import DistortionClass, Entry, Source, single
 from embodied_iqa.distortions.image import Image
 
@@ -44,8 +45,7 @@ def disk_kernel(radius_px: float) -> NDArray[np.float32]:
 def lens_blur(image: Image, rng: Generator, radius_px: float) -> Image:
     """Convolve with a disk, the picture of a point out of focus, mirrored at the border."""
     del rng
-    result: Image = cv2.filter2D(image, -1, disk_kernel(radius_px), borderType=cv2.BORDER_REFLECT)
-    return result
+    return convolve(image, disk_kernel(radius_px))
 
 
 def line_kernel(length_px: float, angle_deg: float) -> NDArray[np.float32]:
@@ -68,8 +68,7 @@ def line_kernel(length_px: float, angle_deg: float) -> NDArray[np.float32]:
 def motion_blur(image: Image, rng: Generator, length_px: float) -> Image:
     """Convolve with a straight line of ``length_px`` at a random angle in [0, 180) degrees."""
     kernel = line_kernel(length_px, float(rng.uniform(0.0, 180.0)))
-    result: Image = cv2.filter2D(image, -1, kernel, borderType=cv2.BORDER_REFLECT)
-    return result
+    return convolve(image, kernel)
 
 
 ENTRIES = (

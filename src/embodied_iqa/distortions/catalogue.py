@@ -7,7 +7,16 @@ from types import MappingProxyType
 
 from numpy.random import Generator
 
-from embodied_iqa.distortions import blur, compression, luminance, noise, spatial_blocks
+from embodied_iqa.distortions import (
+    blur,
+    chrominance,
+    compression,
+    luminance,
+    noise,
+    others,
+    spatial,
+    spatial_blocks,
+)
 from embodied_iqa.distortions.entry import Entry
 from embodied_iqa.distortions.image import Image, checked
 from embodied_iqa.distortions.spec import LEVELS
@@ -19,7 +28,7 @@ __all__ = ["catalogue", "distort", "entry"]
 @cache
 def catalogue() -> tuple[Entry, ...]:
     """Return the 30 Embodied-IQA distortions in the order of their numbers."""
-    modules = (blur, compression, noise, luminance, spatial_blocks)
+    modules = (blur, chrominance, compression, noise, luminance, spatial, spatial_blocks, others)
     return tuple(sorted((line for module in modules for line in module.ENTRIES), key=lambda line: line.id))
 
 

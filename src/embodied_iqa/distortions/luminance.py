@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from embodied_iqa.distortions.calibrated import calibrated_levels
 from embodied_iqa.distortions.entry import DistortionClass, Entry, Source, single
-from embodied_iqa.distortions.image import FloatImage, Image, from_unit, rounded, to_unit
+from embodied_iqa.distortions.image import FloatImage, Image, rounded
+from embodied_iqa.distortions.lab import lab_of, rgb_of_lab
 
 __all__ = ["ENTRIES", "max_brighten", "max_darken", "mean_shift", "tone_curve"]
 
@@ -37,10 +38,10 @@ def _curve_unit(x: FloatImage, middle: float) -> FloatImage:
 def max_brighten(image: Image, rng: Generator, amount: float) -> Image:
     """Lift the tones by the curve through (0.5, 0.5 + amount / 2), 2/3 in RGB and 1/3 in Lab lightness."""
     del rng
-    lab = cv2.cvtColor(to_unit(image), cv2.COLOR_RGB2Lab)
+    lab = lab_of(image)
     lightness = lab[..., 0] * np.float32(0.01)
     lab[..., 0] = _curve_unit(lightness, 0.5 + amount / 2) * np.float32(100.0)
-    of_lab = from_unit(cv2.cvtColor(lab, cv2.COLOR_Lab2RGB))
+    of_lab = rgb_of_lab(lab)
     of_rgb = cv2.LUT(image, _curve_table(0.5 + amount / 2))
     result: Image = cv2.addWeighted(of_rgb, 2 / 3, of_lab, 1 / 3, 0.0)
     return result

@@ -1,0 +1,151 @@
+"""Chrominance: diffusion (04), shift (05), quantization (06), HSV saturation (07), Lab saturation (08)."""
+
+from __future__ import annotations
+
+import math
+
+import cv2
+import numpy as np
+from numpy.random import Generator
+
+from embodied_iqa.distortions.calibrated import calibrated_levels
+from embodied_iqa.distortions.entry import DistortionClass, Entry, Source, single
+from embodied_iqa.distortions.image import FloatImage, Image
+from embodied_iqa.distortions.lab import lab_of, rgb_of_lab
+from embodied_iqa.distortions.palette import quantize_colors
+
+__all__ = ["ENTRIES", "color_diffusion", "color_shift", "edge_mask", "hsv_saturation", "lab_saturation"]
+
+_EDGE_BLUR_PX = 4.0
+_COARSE = 4
+_COARSE_FROM_PX = 8.0
+
+
+def _blur_plane(plane: FloatImage, sigma_px: float) -> FloatImage:
+    """Blur with a Gaussian; wide ones on a quarter of the resolution, where nothing fine is left to lose."""
+    if sigma_px < _COARSE_FROM_PX or min(plane.shape[:2]) < 16 * _COARSE:
+        blurred: FloatImage = cv2.GaussianBlur(plane, (0, 0), sigma_px, borderType=cv2.BORDER_REFLECT)
+        return blurred
+    height, width = plane.shape[:2]
+    small = cv2.resize(plane, (width // _COARSE, height // _COARSE), interpolation=cv2.INTER_AREA)
+    small = cv2.GaussianBlur(small, (0, 0), sigma_px / _COARSE, borderType=cv2.BORDER_REFLECT)
+    large: FloatImage = cv2.resize(small, (width, height), interpolation=cv2.INTER_LINEAR)
+    return large
+
+
+def color_diffusion(image: Image, rng: Generator, amount: float) -> Image:
+    """Blur Lab's a and b with a Gaussian of ``1.5 amount + 2`` px and multiply them by ``amount``."""
+    del rng
+    lightness, a, b = cv2.split(lab_of(image))
+    sigma_px = 1.5 * amount + 2.0
+    spread = [_blur_plane(plane, sigma_px) * np.float32(amount) for plane in (a, b)]
+    return rgb_of_lab(cv2.merge([lightness, *spread]))
+
+
+def edge_mask(image: Image) -> FloatImage:
+    """Return where edges are: blurred gradient magnitude, its 1st and 99th percentile mapped to 0 and 1."""
+    gray = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
+    dx, dy = (cv2.Sobel(gray, cv2.CV_32F, x, 1 - x, ksize=1, scale=0.5) for x in (1, 0))
+    edges = cv2.GaussianBlur(cv2.magnitude(dx, dy), (0, 0), _EDGE_BLUR_PX, borderType=cv2.BORDER_REFLECT)
+    step = max(1, min(edges.shape) // 128)
+    low, high = np.percentile(edges[::step, ::step], (1, 99))
+    if high <= low:
+        return np.zeros_like(edges)
+    mask: FloatImage = np.clip((edges - np.float32(low)) * np.float32(1.0 / (high - low)), 0, 1)
+    return mask
+
+
+def color_shift(image: Image, rng: Generator, distance_px: float) -> Image:
+    """Move the green plane by ``distance_px`` down and to the right at a random angle, near edges only."""
+    angle = rng.uniform(0.0, math.pi / 2)
+    down, right = round(distance_px * math.sin(angle)), round(distance_px * math.cos(angle))
+    red, green, blue = cv2.split(image)
+    padded = cv2.copyMakeBorder(green, down, 0, right, 0, cv2.BORDER_REFLECT)
+    moved = padded[: green.shape[0], : green.shape[1]]
+    mask = edge_mask(image)
+    change = cv2.multiply(cv2.subtract(moved, green, dtype=cv2.CV_32F), mask)
+    result: Image = cv2.merge([red, cv2.add(green, change, dtype=cv2.CV_8U), blue])
+    return result
+
+
+def color_quantization(image: Image, rng: Generator, colors: float) -> Image:
+    """Reduce to a palette of ``colors`` colours of least variance, dithered."""
+    del rng
+    return quantize_colors(image, round(colors))
+
+
+def hsv_saturation(image: Image, rng: Generator, factor: float) -> Image:
+    """Multiply the saturation of HSV; below 0 every hue turns into its opposite.
+
+    With hue and value held, ``c = V - S V k(H)`` is linear in S, so a channel becomes ``V - factor (V - c)``.
+    """
+    del rng
+    red, green, blue = cv2.split(image)
+    value = cv2.max(cv2.max(red, green), blue)
+    gray = cv2.cvtColor(value, cv2.COLOR_GRAY2RGB)
+    result: Image = cv2.addWeighted(image, factor, gray, 1.0 - factor, 0.0)
+    return result
+
+
+def lab_saturation(image: Image, rng: Generator, factor: float) -> Image:
+    """Multiply Lab's a and b."""
+    del rng
+    lab = lab_of(image)
+    return rgb_of_lab(cv2.multiply(lab, (1.0, factor, factor, 1.0)))
+
+
+ENTRIES = (
+    Entry(
+        "04",
+        "color-diffusion",
+        DistortionClass.CHROMINANCE,
+        ("amount",),
+        single(1, 3, 6, 8, 12),
+        "factor of Lab a, b; blur sigma is 1.5 x amount + 2 px",
+        Source.KADID,
+        color_diffusion,
+    ),
+    Entry(
+        "05",
+        "color-shift",
+        DistortionClass.CHROMINANCE,
+        ("distance",),
+        single(1, 3, 6, 8, 12),
+        "px",
+        Source.KADID,
+        color_shift,
+        coherent=True,
+    ),
+    Entry(
+        "06",
+        "color-quantization",
+        DistortionClass.CHROMINANCE,
+        ("colors",),
+        single(64, 48, 32, 16, 8),
+        "colours",
+        Source.KADID,
+        color_quantization,
+        "ordered dither; KADID-10k's error diffusion runs pixel after pixel",
+    ),
+    Entry(
+        "07",
+        "hsv-saturation",
+        DistortionClass.CHROMINANCE,
+        ("factor",),
+        single(0.4, 0.2, 0.1, 0.0, -0.4),
+        "factor of HSV saturation",
+        Source.KADID,
+        hsv_saturation,
+    ),
+    Entry(
+        "08",
+        "lab-saturation",
+        DistortionClass.CHROMINANCE,
+        ("factor",),
+        calibrated_levels("08"),
+        "factor of Lab a, b",
+        Source.CALIBRATION,
+        lab_saturation,
+        "KADID-10k: 1, 2, 3, 6, 9; its level 1 is an identity",
+    ),
+)

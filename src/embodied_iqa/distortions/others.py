@@ -1,0 +1,71 @@
+"""Others: sharpness change (29), contrast change (30)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import cv2
+import numpy as np
+from numpy.random import Generator
+
+from embodied_iqa.distortions.calibrated import calibrated_levels
+from embodied_iqa.distortions.entry import DistortionClass, Entry, Source, single
+from embodied_iqa.distortions.image import Image, rounded
+from embodied_iqa.distortions.lab import lab_of, rgb_of_lab
+
+__all__ = ["ENTRIES", "contrast_change", "contrast_curve", "sharpness_change"]
+
+_RADIUS_PX = 3.0
+
+
+def sharpness_change(image: Image, rng: Generator, amount: float) -> Image:
+    """Add ``amount`` times what a Gaussian of 3 px takes away from Lab lightness (high-boost filter)."""
+    del rng
+    lightness, a, b = cv2.split(lab_of(image))
+    smooth = cv2.GaussianBlur(lightness, (0, 0), _RADIUS_PX, borderType=cv2.BORDER_REFLECT)
+    boosted = cv2.addWeighted(lightness, 1.0 + amount, smooth, -amount, 0.0)
+    return rgb_of_lab(cv2.merge([np.clip(boosted, 0, 100, out=boosted), a, b]))
+
+
+@lru_cache(maxsize=32)
+def contrast_curve(amount: float) -> Image:
+    """Return the table of a curve through (0.3, 0.25 - a/4), (0.5, 0.5), (0.7, 0.75 + a/4) and both ends.
+
+    The polynomial through these points is odd about the middle, ``y = 1/2 + p u + q u^3`` with ``u = x - 1/2``;
+    ``a = -0.2`` is the identity, above it contrast grows, below it shrinks.
+    """
+    slope = (0.218 + 0.25 * amount) / 0.168
+    u = np.arange(256) / 255.0 - 0.5
+    return rounded(255.0 * (0.5 + slope * u + 4.0 * (1.0 - slope) * u**3))
+
+
+def contrast_change(image: Image, rng: Generator, amount: float) -> Image:
+    """Bend the tones of RGB around the middle; the slope there is ``1.298 + 1.488 amount``."""
+    del rng
+    result: Image = cv2.LUT(image, contrast_curve(amount))
+    return result
+
+
+ENTRIES = (
+    Entry(
+        "29",
+        "sharpness-change",
+        DistortionClass.OTHERS,
+        ("amount",),
+        single(1, 2, 3, 6, 12),
+        "factor of the detail finer than 3 px",
+        Source.KADID,
+        sharpness_change,
+    ),
+    Entry(
+        "30",
+        "contrast-change",
+        DistortionClass.OTHERS,
+        ("amount",),
+        calibrated_levels("30"),
+        "outward bend of the tone curve at 0.3 and 0.7, x 4",
+        Source.CALIBRATION,
+        contrast_change,
+        "KADID-10k: 0.3, 0.15, 0, -0.4, -0.6; the identity is -0.2, so its level 3 is the mildest",
+    ),
+)
