@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -31,49 +32,56 @@ class FrameAssembler:
     """Keeps the newest ``capacity`` stamps of each view and pairs raw and distorted by stamp.
 
     What belongs to a stamp may arrive in any order. The oldest stamp of a view goes first when room is
-    needed; ``dropped`` counts stamps that went while still incomplete.
+    needed; ``dropped`` counts stamps that went while still incomplete. Safe to use from several threads.
     """
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
+        self._lock = threading.RLock()
         self._parts: dict[View, OrderedDict[int, _Parts]] = {}
         self._intrinsics: dict[View, Intrinsics] = {}
         self.dropped = 0
 
     def add_intrinsics(self, view: View, intrinsics: Intrinsics) -> None:
         """Set a view's intrinsics for every later frame."""
-        self._intrinsics[view] = intrinsics
+        with self._lock:
+            self._intrinsics[view] = intrinsics
 
     def add_pose(self, view: View, stamp_ns: int, T_base_camera: NDArray[np.float64]) -> None:
         """Add where the camera was."""
-        self._at(view, stamp_ns).T_base_camera = T_base_camera
+        with self._lock:
+            self._at(view, stamp_ns).T_base_camera = T_base_camera
 
     def add_picture(self, view: View, source: Source, stamp_ns: int, rgb: NDArray[np.uint8]) -> None:
         """Add a picture."""
-        self._at(view, stamp_ns).pictures[source] = rgb
+        with self._lock:
+            self._at(view, stamp_ns).pictures[source] = rgb
 
     def frame(self, view: View, source: Source, stamp_ns: int) -> Frame | None:
         """Return the frame of exactly this stamp, or None where a part of it is missing."""
-        parts = self._parts.get(view, OrderedDict()).get(stamp_ns)
-        intrinsics = self._intrinsics.get(view)
+        with self._lock:
+            parts = self._parts.get(view, OrderedDict()).get(stamp_ns)
+            intrinsics = self._intrinsics.get(view)
         if parts is None or intrinsics is None or parts.T_base_camera is None or source not in parts.pictures:
             return None
         return Frame(view, stamp_ns, parts.pictures[source], intrinsics, parts.T_base_camera)
 
     def newest_stamp_ns(self, view: View, *sources: Source) -> int | None:
         """Return the newest stamp at which the view has a frame of every one of ``sources``."""
-        for stamp_ns in sorted(self._parts.get(view, ()), reverse=True):
+        for stamp_ns in reversed(self.stamps_ns(view)):
             if all(self.frame(view, source, stamp_ns) is not None for source in sources):
                 return stamp_ns
         return None
 
     def stamps_ns(self, view: View) -> list[int]:
         """Return the stamps that are kept, oldest first."""
-        return sorted(self._parts.get(view, ()))
+        with self._lock:
+            return sorted(self._parts.get(view, ()))
 
     def clear(self) -> None:
         """Forget every frame, keep the intrinsics."""
-        self._parts.clear()
+        with self._lock:
+            self._parts.clear()
 
     def _at(self, view: View, stamp_ns: int) -> _Parts:
         kept = self._parts.setdefault(view, OrderedDict())

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 from builtin_interfaces.msg import Time
+from embodied_iqa_msgs import msg as ours
 from geometry_msgs.msg import Pose
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
@@ -15,7 +16,6 @@ from embodied_iqa.distortions.spec import DistortionSpec
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.frame import Intrinsics, View
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus
-from embodied_iqa_msgs import msg as ours
 
 __all__ = [
     "camera_info_of",

@@ -58,7 +58,9 @@ class SimParameters:
         lockstep: Wait for arm and gate, so that a slow machine slows the world instead of losing pictures.
         lockstep_timeout_s: How long to wait for arm or gate in real time [s]; who misses it is not waited
             for again until heard from.
-        reset_gap_s: Simulated time that passes over a reset [s].
+        lease_window_s: How far simulated time may run ahead of a picture that is not judged yet [s].
+        epoch_s: A reset starts at the next multiple of this simulated time [s]: the stamps of a run, and so
+            the noise that is drawn from them, are the same in every session.
         running: Let time run from the start; else it stands still until /sim/run.
     """
 
@@ -71,7 +73,8 @@ class SimParameters:
     real_time_factor: float = ranged(1.0, 0.0, 100.0)
     lockstep: bool = True
     lockstep_timeout_s: float = ranged(1.0, 0.01, 60.0)
-    reset_gap_s: float = ranged(1.0, 0.6, 60.0)
+    lease_window_s: float = ranged(0.03, 0.0, 1.0)
+    epoch_s: float = ranged(100.0, 1.0, 3600.0)
     running: bool = False
 
 

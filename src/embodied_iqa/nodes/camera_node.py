@@ -1,0 +1,105 @@
+"""The cameras: simulated, from picture files or from a recording."""
+
+from __future__ import annotations
+
+import sys
+from time import perf_counter
+
+import numpy as np
+from embodied_iqa_msgs.msg import SimState
+from geometry_msgs.msg import PoseStamped
+from rclpy.publisher import Publisher
+from sensor_msgs.msg import CameraInfo
+
+from embodied_iqa.images.frame import Camera, Frame, View
+from embodied_iqa.recording.image_cdr import image_to_cdr
+from embodied_iqa.ros.camera_sources import open_cameras
+from embodied_iqa.ros.conversion import camera_info_of, ns_of, optical_frame, pose_of, time_of
+from embodied_iqa.ros.node import BaseNode, Health, main_of
+from embodied_iqa.ros.pictures import publish_picture_topic
+from embodied_iqa.ros.qos import PICTURE, STATE
+from embodied_iqa.simulation.scene import make_scene
+from embodied_iqa.simulation.snapshot import WorldSnapshot
+from embodied_iqa.subjects.instruction import parse_instruction
+from embodied_iqa.trial.parameters import CameraParameters, CameraSource
+
+
+class CameraNode(BaseNode[CameraParameters]):
+    """Publishes /camera/<view>/image_raw, camera_info and pose, all with the picture's stamp."""
+
+    def __init__(self) -> None:
+        super().__init__("camera_node", CameraParameters)
+        views = self.config.views
+        self._pictures = {view: publish_picture_topic(self, f"/camera/{view}/image_raw") for view in views}
+        self._infos: dict[View, Publisher] = {
+            view: self.create_publisher(CameraInfo, f"/camera/{view}/camera_info", PICTURE) for view in views
+        }
+        self._poses: dict[View, Publisher] = {
+            view: self.create_publisher(PoseStamped, f"/camera/{view}/pose", PICTURE) for view in views
+        }
+        self._counts = dict.fromkeys(views, 0)
+        self._latency_ms = 0.0
+        self._renderer = None
+        self._scene_key: tuple[int, str] | None = None
+        self._cameras: list[Camera] = []
+        if self.config.source is CameraSource.SIMULATED:
+            self.create_subscription(SimState, "/sim/snapshot", self._draw, STATE)
+        else:
+            self._cameras = open_cameras(self.config)
+            self.create_timer(1.0 / self.config.rate_hz, self._read)
+
+    def health(self) -> Health:
+        """Say how many pictures were published."""
+        values: dict[str, object] = {f"{view} pictures": count for view, count in self._counts.items()}
+        return Health(values=values | {"latency_ms": round(self._latency_ms, 2)})
+
+    def _draw(self, state: SimState) -> None:
+        """Draw the world as the snapshot says."""
+        began = perf_counter()
+        renderer = self._renderer_of(state)
+        stamp_ns = ns_of(state.header.stamp)
+        snapshot = WorldSnapshot(stamp_ns, np.asarray(state.qpos, dtype=np.float64))
+        for view in self.config.views:
+            self._publish(renderer.frame(view, snapshot))
+        self._latency_ms = (perf_counter() - began) * 1e3
+
+    def _renderer_of(self, state: SimState):  # noqa: ANN202 - the simulation is imported when it is needed
+        from embodied_iqa.simulation.renderer import SceneRenderer  # noqa: PLC0415 - needs a graphics context
+
+        key = (state.scene_seed, state.instruction)
+        if self._renderer is None or key != self._scene_key:
+            instruction = parse_instruction(state.instruction) if state.instruction else None
+            scene = make_scene(state.scene_seed, instruction)
+            if self._renderer is None:
+                self._renderer = SceneRenderer(scene, self.config.width_px, self.config.height_px)
+            else:
+                self._renderer.load(scene)
+            self._scene_key = key
+        return self._renderer
+
+    def _read(self) -> None:
+        """Publish the next picture of every camera; at its end the node ends."""
+        for camera in self._cameras:
+            frame = camera.read(deadline_s=0.0)
+            if frame is not None:
+                self._publish(frame)
+
+    def _publish(self, frame: Frame) -> None:
+        stamp, frame_id = time_of(frame.stamp_ns), optical_frame(frame.view)
+        info = camera_info_of(frame.intrinsics)
+        info.header.stamp, info.header.frame_id = stamp, frame_id
+        self._infos[frame.view].publish(info)
+        pose = PoseStamped(pose=pose_of(frame.T_base_camera))
+        pose.header.stamp, pose.header.frame_id = stamp, "base"
+        self._poses[frame.view].publish(pose)
+        self._pictures[frame.view].publish(image_to_cdr(frame.rgb, frame.stamp_ns, frame_id))
+        self._counts[frame.view] += 1
+
+
+def main() -> int:
+    """Run the node."""
+    return main_of(CameraNode)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

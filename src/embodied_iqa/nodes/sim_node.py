@@ -1,0 +1,246 @@
+"""The simulated world: takes joint targets, tells joint states and what the cameras need, keeps the clock."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+import rclpy
+from embodied_iqa_msgs.msg import GateLease, SimState
+from embodied_iqa_msgs.srv import ResetWorld
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool
+
+from embodied_iqa.errors import EmbodiedIqaError, UserError
+from embodied_iqa.ros.conversion import ns_of, time_of
+from embodied_iqa.ros.environment import prepare_environment
+from embodied_iqa.ros.node import BaseNode, Health
+from embodied_iqa.ros.qos import CLOCK, LATCHED, STATE
+from embodied_iqa.simulation.lockstep import Lockstep
+from embodied_iqa.simulation.scene import make_scene
+from embodied_iqa.simulation.tasks import task_success
+from embodied_iqa.simulation.world import World
+from embodied_iqa.subjects.instruction import Instruction, parse_instruction
+from embodied_iqa.trial.parameters import SimParameters
+
+_ARM = "arm"
+_JOINTS = ["joint_1", "joint_2", "joint_3", "joint_4", "joint_5", "joint_6", "gripper"]
+_SECOND_NS = 1_000_000_000
+_STEP_NS = 2_000_000
+_POLL_S = 0.05
+
+
+class SimNode(BaseNode[SimParameters]):
+    """Steps the world at the controller's rate, in lockstep with arm and gate where they are alive."""
+
+    def __init__(self) -> None:
+        super().__init__("sim_node", SimParameters)
+        config = self.config
+        self._tick_ns = max(_STEP_NS, round(_SECOND_NS / config.state_rate_hz / _STEP_NS) * _STEP_NS)
+        self._epoch_ns = round(config.epoch_s * _SECOND_NS)
+        self._instruction = parse_instruction(config.instruction) if config.instruction else None
+        self._scene_seed = config.scene_seed
+        self._world = World(make_scene(self._scene_seed, self._instruction))
+        self._start = self._world.snapshot()
+        self._offset_ns = self._epoch_ns
+        self._epoch = 0
+        self._running = config.running
+        self._lockstep = Lockstep([_ARM, *config.views])
+        self._unjudged_ns: list[int] = []
+        self._command: JointState | None = None
+        self._speed = 0.0
+        self._told_violation = ""
+        self._restart_schedule()
+        self._snapshot_publisher = self.create_publisher(SimState, "/sim/snapshot", STATE)
+        self._status_publisher = self.create_publisher(SimState, "/sim/status", LATCHED)
+        self._joint_publisher = self.create_publisher(JointState, "/sim/joint_states", STATE)
+        self._clock_publisher = self.create_publisher(Clock, "/clock", CLOCK)
+        self.create_subscription(JointState, "/sim/joint_targets", self._take_command, STATE)
+        self.create_subscription(GateLease, "/gate/lease", self._take_lease, STATE)
+        self.create_service(ResetWorld, "/sim/reset", self._reset)
+        self.create_service(SetBool, "/sim/run", self._run)
+
+    @property
+    def now_ns(self) -> int:
+        """Simulated ROS time."""
+        return self._offset_ns + self._world.time_ns
+
+    def health(self) -> Health:
+        """Say how fast time goes and who was not waited for."""
+        values: dict[str, object] = {"running": self._running, "speed": round(self._speed, 2)}
+        values |= {f"{name} missed": count for name, count in self._lockstep.missed.items()}
+        return Health(values=values)
+
+    def tick(self, spin: Callable[[float], None]) -> None:
+        """Advance by one step of the controller, waiting for partners; without running, only listen.
+
+        Args:
+            spin: Handles what has arrived, waiting at most so many seconds.
+        """
+        if not self._running:
+            spin(_POLL_S)
+            if not self._running:
+                self._publish_clock()
+            return
+        began = time.monotonic()
+        now_ns = self.now_ns
+        self._publish(now_ns)
+        self._await([_ARM], now_ns, spin)
+        while self._unjudged_ns and now_ns - self._unjudged_ns[0] >= self.config.lease_window_s * _SECOND_NS:
+            self._await([*self.config.views], self._unjudged_ns[0], spin)
+            del self._unjudged_ns[:1]
+        if self._running and self.now_ns == now_ns:
+            self._apply_command()
+            self._world.advance(self._tick_ns)
+            self._pace(began, spin)
+
+    def _restart_schedule(self) -> None:
+        self._next_picture_ns = self._next_clock_ns = self._next_status_ns = self.now_ns
+        self._unjudged_ns.clear()
+        self._command = None
+
+    def _publish(self, now_ns: int) -> None:
+        """Say what is due: the cameras' snapshot first, since they take longest."""
+        if now_ns >= self._next_picture_ns:
+            self._next_picture_ns += round(_SECOND_NS / self.config.camera_rate_hz)
+            state = self._state()
+            state.qpos = self._world.snapshot().qpos.tolist()
+            self._snapshot_publisher.publish(state)
+            self._unjudged_ns.append(now_ns)
+        if now_ns >= self._next_clock_ns:
+            self._next_clock_ns += round(_SECOND_NS / self.config.clock_rate_hz)
+            self._publish_clock()
+        violation = self._world.contact_violation or ""
+        if now_ns >= self._next_status_ns or violation != self._told_violation:
+            self._next_status_ns = now_ns + round(_SECOND_NS / self.config.camera_rate_hz)
+            self._publish_status()
+        joints = JointState(name=_JOINTS)
+        joints.header.stamp = time_of(now_ns)
+        joints.header.frame_id = "base"
+        joints.position = [*self._world.q_rad.tolist(), self._world.gripper]
+        joints.velocity = [*self._world.qd_radps.tolist(), float(self._world.gripper_moving)]
+        self._joint_publisher.publish(joints)
+
+    def _state(self) -> SimState:
+        world = self._world
+        state = SimState(
+            epoch=self._epoch,
+            scene_seed=self._scene_seed,
+            instruction=str(self._instruction or ""),
+            running=self._running,
+            contact_violation=world.contact_violation or "",
+        )
+        state.header.stamp = time_of(self.now_ns)
+        state.header.frame_id = "base"
+        if self._instruction is not None:
+            state.task_success = task_success(world.scene, self._start, world.snapshot(), self._instruction)
+        return state
+
+    def _publish_status(self) -> None:
+        self._told_violation = self._world.contact_violation or ""
+        self._status_publisher.publish(self._state())
+
+    def _publish_clock(self) -> None:
+        self._clock_publisher.publish(Clock(clock=time_of(self.now_ns)))
+
+    def _await(self, partners: list[str], stamp_ns: int, spin: Callable[[float], None]) -> None:
+        """Listen until all partners have answered ``stamp_ns``, at most until the deadline."""
+        spin(0.0)
+        if not self.config.lockstep:
+            return
+        deadline = time.monotonic() + self.config.lockstep_timeout_s
+        epoch = self._epoch
+        while self._running and epoch == self._epoch and (late := self._lockstep.late(partners, stamp_ns)):
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                self.get_logger().warning(f"not waiting any longer for {', '.join(late)}")
+                self._lockstep.give_up(late)
+                return
+            spin(left_s)
+
+    def _pace(self, began: float, spin: Callable[[float], None]) -> None:
+        tick_s = self._tick_ns / _SECOND_NS
+        if self.config.real_time_factor > 0:
+            until = began + tick_s / self.config.real_time_factor
+            while (left_s := until - time.monotonic()) > 0:
+                spin(left_s)
+        took_s = max(time.monotonic() - began, 1e-9)
+        self._speed += 0.02 * (tick_s / took_s - self._speed)
+
+    def _take_command(self, message: JointState) -> None:
+        self._lockstep.heard(_ARM, ns_of(message.header.stamp))
+        if len(message.position) == len(_JOINTS) and ns_of(message.header.stamp) >= self._offset_ns:
+            self._command = message
+
+    def _take_lease(self, message: GateLease) -> None:
+        self._lockstep.heard(message.view, ns_of(message.header.stamp))
+
+    def _apply_command(self) -> None:
+        command, self._command = self._command, None
+        if command is None:
+            return
+        *q_rad, gripper = command.position
+        try:
+            self._world.set_arm_target(q_rad, command.velocity[:6] if command.velocity else None)
+            self._world.set_gripper_target(gripper)
+        except UserError as error:
+            self.get_logger().error(str(error), throttle_duration_sec=1.0)
+
+    def _reset(self, request: ResetWorld.Request, response: ResetWorld.Response) -> ResetWorld.Response:
+        try:
+            instruction: Instruction | None = None
+            if request.instruction:
+                instruction = parse_instruction(request.instruction)
+            scene = make_scene(request.scene_seed, instruction)
+        except UserError as error:
+            response.message = str(error)
+            return response
+        now_ns = self.now_ns
+        self._world.reset(scene)
+        self._start = self._world.snapshot()
+        self._instruction, self._scene_seed = instruction, request.scene_seed
+        self._offset_ns = (now_ns // self._epoch_ns + 1) * self._epoch_ns
+        self._epoch += 1
+        self._running = False
+        self._restart_schedule()
+        self._publish_clock()
+        self._publish_status()
+        response.success = True
+        response.stamp = time_of(self.now_ns)
+        return response
+
+    def _run(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        self._running = bool(request.data)
+        self._publish_status()
+        response.success = True
+        return response
+
+
+def main() -> int:
+    """Run the node; the world's loop drives the executor, not the other way round."""
+    prepare_environment()
+    rclpy.init()
+    node = None
+    try:
+        node = SimNode()
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        while rclpy.ok():
+            node.tick(lambda seconds: executor.spin_once(timeout_sec=seconds))
+    except (KeyboardInterrupt, ExternalShutdownException):
+        return 0
+    except EmbodiedIqaError as error:
+        print(f"sim_node: {error}", file=sys.stderr)  # noqa: T201 - the log
+        return error.exit_code
+    finally:
+        if node is not None:
+            node.destroy_node()
+        rclpy.try_shutdown()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

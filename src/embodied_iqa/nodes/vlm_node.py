@@ -1,0 +1,130 @@
+"""The vision-language model: answers questions about frames."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from time import perf_counter
+
+from embodied_iqa_msgs.msg import VlmAnswer
+from embodied_iqa_msgs.srv import AskVlm
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.executors import MultiThreadedExecutor
+
+from embodied_iqa.errors import EmbodiedIqaError, UserError
+from embodied_iqa.images.assembler import FrameAssembler, Source
+from embodied_iqa.images.frame import Frame, View, parse_view
+from embodied_iqa.ros.conversion import ns_of, optical_frame, time_of
+from embodied_iqa.ros.frames import subscribe_frames
+from embodied_iqa.ros.node import Health, ManagedNode, main_of
+from embodied_iqa.ros.qos import EVENT
+from embodied_iqa.subjects.protocols import Vlm
+from embodied_iqa.subjects.registry import make_vlm
+from embodied_iqa.trial.parameters import VlmParameters
+
+
+class VlmNode(ManagedNode[VlmParameters]):
+    """/vlm/ask answers about a raw or distorted frame by stamp; every answer goes to /vlm/answer too."""
+
+    def __init__(self) -> None:
+        super().__init__("vlm_node", VlmParameters)
+        self._subject: Vlm | None = None
+        self._frames: FrameAssembler | None = None
+        self._arrived = threading.Condition()
+        self._thinking = threading.Lock()
+        self._answers = 0
+        self._failures = 0
+        self._latency_ms = 0.0
+        self._publisher = self.create_publisher(VlmAnswer, "/vlm/answer", EVENT)
+        self.create_service(AskVlm, "/vlm/ask", self._ask, callback_group=ReentrantCallbackGroup())
+
+    def load(self) -> None:
+        """Load the subject and start to keep frames of its views."""
+        self._subject = make_vlm(self.config.subject)
+        self._frames = subscribe_frames(
+            self, self._subject.info.views, self.config.keep_frames, self._frame_arrived
+        )
+
+    def unload(self) -> None:
+        """Let the subject go."""
+        self._subject = None
+
+    def health(self) -> Health:
+        """Say how many questions were answered."""
+        name = self.config.subject if self._subject is not None else "not loaded"
+        values: dict[str, object] = {"answers": self._answers, "failures": self._failures}
+        return Health(message=name, values=values | {"latency_ms": round(self._latency_ms, 2)})
+
+    def _frame_arrived(self, _view: View) -> None:
+        with self._arrived:
+            self._arrived.notify_all()
+
+    def _ask(self, request: AskVlm.Request, response: AskVlm.Response) -> AskVlm.Response:
+        try:
+            response.answer = self._answer(request)
+            response.success = True
+        except EmbodiedIqaError as error:
+            self._failures += 1
+            response.message = str(error)
+        return response
+
+    def _answer(self, request: AskVlm.Request) -> VlmAnswer:
+        if not self.active or self._subject is None:
+            raise UserError("vlm_node is not active")
+        info = self._subject.info
+        view = parse_view(request.view) if request.view else info.views[0]
+        source = Source(request.source)
+        frame = self._wait_for(view, source, ns_of(request.stamp))
+        began = perf_counter()
+        with self._thinking:
+            text = self._subject.answer(frame, request.task)
+        self._latency_ms = (perf_counter() - began) * 1e3
+        answer = VlmAnswer(
+            view=str(view),
+            source=int(source),
+            task=request.task,
+            answer=text,
+            subject=info.name,
+            subject_version=info.version,
+            latency_ms=self._latency_ms,
+        )
+        answer.header.stamp = time_of(frame.stamp_ns)
+        answer.header.frame_id = optical_frame(view)
+        self._publisher.publish(answer)
+        self._answers += 1
+        return answer
+
+    def _wait_for(self, view: View, source: Source, stamp_ns: int) -> Frame:
+        """Return the frame asked for, which may still be on its way.
+
+        Raises:
+            UserError: It has not come in time, or is no longer kept.
+        """
+        frames = self._frames
+        if frames is None:
+            raise UserError("vlm_node is not configured")
+        deadline = time.monotonic() + self.config.frame_deadline_s
+        with self._arrived:
+            while True:
+                wanted = stamp_ns or frames.newest_stamp_ns(view, source)
+                frame = None if wanted is None else frames.frame(view, source, wanted)
+                if frame is not None:
+                    return frame
+                if (left_s := deadline - time.monotonic()) <= 0:
+                    kept = frames.stamps_ns(view)
+                    raise UserError(
+                        f"no {source.name.lower()} frame of {view} in {self.config.frame_deadline_s} s",
+                        expected=f"stamp {stamp_ns} ns" if stamp_ns else "any frame",
+                        got=f"{len(kept)} frames up to {kept[-1]} ns" if kept else "none",
+                    )
+                self._arrived.wait(left_s)
+
+
+def main() -> int:
+    """Run the node; questions wait for frames, so answering needs a thread beside the one that listens."""
+    return main_of(VlmNode, executor=lambda: MultiThreadedExecutor(num_threads=3))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""When a VLA decides again: pure, so that it can be tested without a robot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+__all__ = ["Decider", "DeciderState"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeciderState:
+    """What the next decision depends on.
+
+    Attributes:
+        task: The instruction; empty: do not decide.
+        from_ns: Frames before this stamp do not count.
+        decided_ns: Stamp of the frame of the last decision; None before the first of a run.
+        sequence: Number of the last decision; never reset.
+        step: Chunks that the arm has executed in this run.
+        decisions: Decisions in this run.
+        ready: The arm has nothing to execute.
+        ended_ns: When the arm ended its last goal of this run.
+        last_completed: Sequence of the last goal that the arm ended.
+    """
+
+    task: str = ""
+    from_ns: int = 0
+    decided_ns: int | None = None
+    sequence: int = 0
+    step: int = 0
+    decisions: int = 0
+    ready: bool = False
+    ended_ns: int = 0
+    last_completed: int | None = None
+
+
+class Decider:
+    """Decides on the first frame of a run at once, later whenever the arm has nothing (left) to execute.
+
+    Args:
+        again_ns: Time between decisions, ROS time.
+        max_decisions: Decisions of one run at most.
+    """
+
+    def __init__(self, again_ns: int, max_decisions: int) -> None:
+        self._again_ns = again_ns
+        self._max_decisions = max_decisions
+
+    def set_task(self, state: DeciderState, task: str, from_ns: int) -> DeciderState:
+        """Start a run, or with an empty task end it."""
+        return DeciderState(
+            task=task, from_ns=from_ns, sequence=state.sequence, last_completed=state.last_completed
+        )
+
+    def arm_seen(
+        self, state: DeciderState, *, ready: bool, completed: int | None, whole: bool, stamp_ns: int
+    ) -> DeciderState:
+        """Note what the arm does; a goal that it has ended makes room for the next decision."""
+        if completed is not None and completed != state.last_completed:
+            executed = completed == state.sequence and state.decisions > 0 and whole
+            state = replace(
+                state, last_completed=completed, ended_ns=stamp_ns, step=state.step + int(executed)
+            )
+        return replace(state, ready=ready)
+
+    def choose(self, state: DeciderState, stamps_ns: Sequence[int]) -> int | None:
+        """Return the stamp to decide on, or None: the run's first frame first, then the newest.
+
+        Args:
+            state: The present state.
+            stamps_ns: Stamps of complete frames, oldest first.
+        """
+        if not state.task or state.decisions >= self._max_decisions:
+            return None
+        if state.decided_ns is None:
+            return next((stamp_ns for stamp_ns in stamps_ns if stamp_ns >= state.from_ns), None)
+        if not state.ready or not stamps_ns:
+            return None
+        newest_ns = stamps_ns[-1]
+        wait_ns = max(state.decided_ns + self._again_ns, state.ended_ns)
+        return newest_ns if newest_ns > wait_ns else None
+
+    def decided(self, state: DeciderState, stamp_ns: int) -> DeciderState:
+        """Note a decision."""
+        return replace(
+            state,
+            decided_ns=stamp_ns,
+            sequence=state.sequence + 1,
+            decisions=state.decisions + 1,
+            ready=False,
+        )

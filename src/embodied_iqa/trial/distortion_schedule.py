@@ -1,0 +1,57 @@
+"""Which distortion belongs to which stamp: the same live and when rescored."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from embodied_iqa.distortions import DistortionSpec, FrameDistorter
+from embodied_iqa.errors import UsageError
+
+__all__ = ["DistortionSchedule"]
+
+
+class DistortionSchedule:
+    """Changes of the distortion, each from a stamp on.
+
+    Stamps only grow: a change from a stamp on replaces every change set for that stamp or a later one.
+    """
+
+    _KEPT = 64  # pictures that old are no longer on their way
+
+    def __init__(self) -> None:
+        self._from_ns = [-1]
+        self._distorters = [FrameDistorter(None)]
+        self._newest_stamp_ns = -1
+
+    @property
+    def newest(self) -> DistortionSpec | None:
+        """The last distortion that was set."""
+        return self._distorters[-1].spec
+
+    def set(self, spec: DistortionSpec | None, from_ns: int | None) -> int:
+        """Distort by ``spec`` from ``from_ns`` on; None: from the next picture on.
+
+        Returns:
+            The first stamp that is distorted this way.
+
+        Raises:
+            UsageError: The distortion does not exist, or pictures from that stamp on have passed already.
+        """
+        effective_ns = self._newest_stamp_ns + 1 if from_ns is None else from_ns
+        if effective_ns <= self._newest_stamp_ns:
+            raise UsageError(
+                "pictures from that stamp on have passed already",
+                expected=f"a stamp above {self._newest_stamp_ns} ns",
+                got=from_ns,
+            )
+        distorter = FrameDistorter(spec)
+        keep = bisect_right(self._from_ns, effective_ns - 1)
+        self._from_ns = [*self._from_ns[:keep], effective_ns][-self._KEPT :]
+        self._distorters = [*self._distorters[:keep], distorter][-self._KEPT :]
+        return effective_ns
+
+    def at(self, stamp_ns: int) -> FrameDistorter:
+        """Return what distorts the picture of ``stamp_ns``, and remember that it has passed."""
+        self._newest_stamp_ns = max(self._newest_stamp_ns, stamp_ns)
+        index = max(0, bisect_right(self._from_ns, stamp_ns) - 1)
+        return self._distorters[index]
