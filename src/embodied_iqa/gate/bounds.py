@@ -1,0 +1,93 @@
+"""What is ordinary for a statistic, and what a picture beyond it suffers from, in words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from embodied_iqa.errors import InputError
+from embodied_iqa.gate.statistics import Statistic
+from embodied_iqa.gate.verdict import Verdict
+
+__all__ = ["SYMPTOMS", "Bounds", "Symptom"]
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """What a statistic beyond its bounds means; None where that side is no fault.
+
+    Attributes:
+        low: Below the lower bound.
+        high: Above the upper bound.
+        digits: Digits after the point that a person needs to see.
+    """
+
+    low: str | None
+    high: str | None
+    digits: int
+
+
+SYMPTOMS: Final[dict[Statistic, Symptom]] = {
+    Statistic.SHARPNESS: Symptom("blurred", "oversharp or noisy", 1),
+    Statistic.EXPOSURE: Symptom("too dark", "too bright", 3),
+    Statistic.CLIPPED_DARK: Symptom(None, "shadows lost", 4),
+    Statistic.CLIPPED_BRIGHT: Symptom(None, "highlights lost", 4),
+    Statistic.CONTRAST: Symptom("too little contrast", "too much contrast", 3),
+    Statistic.NOISE: Symptom("smoothed", "noisy", 2),
+    Statistic.BLOCKINESS: Symptom("blocky off the 8 x 8 grid", "blocky", 2),
+    Statistic.DETAIL: Symptom("blurred", "oversharp or noisy", 3),
+    Statistic.SPECKS: Symptom(None, "specks", 5),
+    Statistic.TONES: Symptom("too few tones", None, 0),
+    Statistic.REPEATED: Symptom(None, "rows or columns repeated", 3),
+    Statistic.FLAT: Symptom(None, "blocks lost", 4),
+    Statistic.CHROMA: Symptom("colours faded", "colours too strong", 2),
+    Statistic.CHROMA_DETAIL: Symptom("colours smeared", "colours noisy or shifted", 2),
+}
+"""For every statistic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The ordinary range of one statistic; infinite where a side is no fault.
+
+    Attributes:
+        hard_low: Below it: REJECT.
+        soft_low: Below it: HOLD.
+        soft_high: Above it: HOLD.
+        hard_high: Above it: REJECT.
+    """
+
+    hard_low: float
+    soft_low: float
+    soft_high: float
+    hard_high: float
+
+    def __post_init__(self) -> None:
+        if not self.hard_low <= self.soft_low <= self.soft_high <= self.hard_high:  # refuses NaN too
+            raise InputError(
+                "wrong bounds",
+                expected="hard_low <= soft_low <= soft_high <= hard_high",
+                got=(self.hard_low, self.soft_low, self.soft_high, self.hard_high),
+            )
+
+    def judge(self, value: float) -> Verdict:
+        """Return how far ``value`` is out; what is not a number is rejected."""
+        if math.isnan(value) or not self.hard_low <= value <= self.hard_high:
+            return Verdict.REJECT
+        return Verdict.PASS if self.soft_low <= value <= self.soft_high else Verdict.HOLD
+
+    def explain(self, statistic: Statistic, value: float) -> str:
+        """Say which bound ``value`` breaks, such as "sharpness 12.3 below 20.1: blurred"; empty for none."""
+        symptom = SYMPTOMS[statistic]
+        severity = self.judge(value)
+        if severity is Verdict.PASS:
+            return ""
+        if value < self.soft_low:
+            bound = self.hard_low if severity is Verdict.REJECT else self.soft_low
+            side, meaning = "below", symptom.low
+        else:
+            bound = self.hard_high if severity is Verdict.REJECT else self.soft_high
+            side, meaning = "above", symptom.high
+        name, digits = statistic.replace("_", " "), symptom.digits
+        return f"{name} {value:.{digits}f} {side} {bound:.{digits}f}: {meaning}"

@@ -1,0 +1,161 @@
+"""What is ordinary for a camera, learnt from clean frames of that camera."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.errors import InputError
+from embodied_iqa.gate.bounds import SYMPTOMS, Bounds
+from embodied_iqa.gate.statistics import ImageStatistics, Statistic
+from embodied_iqa.images.frame import View
+
+__all__ = ["MIN_FRAMES", "GateCalibration", "Margins", "calibrate"]
+
+MIN_FRAMES: Final = 20
+"""Fewer frames do not show what is ordinary."""
+
+_TAIL: Final = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Margins:
+    """How far beyond the ordinary a bound lies.
+
+    The spread of a side is the distance from the median to the 1st or 99th percentile of the clean frames,
+    but at least the statistic's floor. The soft bound lies ``soft`` spreads from the median, the hard one
+    ``hard`` spreads; 1 would trip on one clean frame in a hundred.
+
+    Attributes:
+        soft: In spreads, above 1.
+        hard: In spreads, above ``soft``.
+    """
+
+    soft: float = 1.6
+    hard: float = 3.0
+
+    def __post_init__(self) -> None:
+        if not 1.0 < self.soft < self.hard < math.inf:
+            raise InputError("wrong margins", expected="1 < soft < hard", got=(self.soft, self.hard))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """How a statistic is spread: in its logarithm, or plainly; and the least spread to allow for.
+
+    Attributes:
+        logarithmic: For statistics that are ratios or energies: the bounds are then factors.
+        floor: Least spread: of the natural logarithm, or in the statistic's unit.
+        smallest: Added before the logarithm, in the statistic's unit.
+    """
+
+    logarithmic: bool
+    floor: float
+    smallest: float = 0.001
+
+
+_SCALES: Final[dict[Statistic, _Scale]] = {
+    Statistic.SHARPNESS: _Scale(logarithmic=True, floor=0.15, smallest=0.1),
+    Statistic.EXPOSURE: _Scale(logarithmic=False, floor=0.02),
+    Statistic.CLIPPED_DARK: _Scale(logarithmic=False, floor=0.005),
+    Statistic.CLIPPED_BRIGHT: _Scale(logarithmic=False, floor=0.005),
+    Statistic.CONTRAST: _Scale(logarithmic=True, floor=0.08, smallest=0.005),
+    Statistic.NOISE: _Scale(logarithmic=True, floor=0.2, smallest=0.1),
+    Statistic.BLOCKINESS: _Scale(logarithmic=True, floor=0.03),
+    Statistic.DETAIL: _Scale(logarithmic=True, floor=0.1),
+    Statistic.SPECKS: _Scale(logarithmic=False, floor=0.0005),
+    Statistic.TONES: _Scale(logarithmic=True, floor=0.1),
+    Statistic.REPEATED: _Scale(logarithmic=False, floor=0.02),
+    Statistic.FLAT: _Scale(logarithmic=False, floor=0.004),
+    Statistic.CHROMA: _Scale(logarithmic=True, floor=0.08, smallest=1.0),
+    Statistic.CHROMA_DETAIL: _Scale(logarithmic=True, floor=0.15, smallest=0.5),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GateCalibration:
+    """The bounds of one camera at one resolution.
+
+    Attributes:
+        view: The camera.
+        width_px: Of its pictures; statistics of another resolution cannot be compared.
+        height_px: Of its pictures.
+        bounds: For every statistic. Read-only.
+        n_frames: Number of clean frames.
+        provenance: Where they came from, in words.
+    """
+
+    view: View
+    width_px: int
+    height_px: int
+    bounds: Mapping[Statistic, Bounds]
+    n_frames: int
+    provenance: str
+
+    def __post_init__(self) -> None:
+        missing = [statistic for statistic in Statistic if statistic not in self.bounds]
+        if missing:
+            raise InputError(f"the {self.view} camera's calibration lacks bounds", got=sorted(missing))
+        ordered = {statistic: self.bounds[statistic] for statistic in Statistic}
+        object.__setattr__(self, "bounds", MappingProxyType(ordered))
+
+
+def calibrate(
+    view: View, frames: Sequence[ImageStatistics], provenance: str, margins: Margins | None = None
+) -> GateCalibration:
+    """Learn the bounds of a camera.
+
+    Args:
+        view: The camera.
+        frames: Statistics of clean frames that show what the camera sees in its work, with the robot and the
+            objects in many places; at least 20, hundreds are better.
+        provenance: Where they came from, in words.
+        margins: How far beyond the ordinary a bound lies.
+
+    Raises:
+        InputError: Too few frames, or frames of different sizes.
+    """
+    if len(frames) < MIN_FRAMES:
+        raise InputError(
+            f"too few clean frames of the {view} camera", expected=f"at least {MIN_FRAMES}", got=len(frames)
+        )
+    sizes = {(frame.width_px, frame.height_px) for frame in frames}
+    if len(sizes) > 1:
+        raise InputError(
+            f"clean frames of the {view} camera differ in size",
+            got=", ".join(f"{width}x{height}" for width, height in sorted(sizes)),
+        )
+    ((width_px, height_px),) = sizes
+    bounds = {
+        statistic: _bounds(
+            statistic, np.array([frame.value(statistic) for frame in frames]), margins or Margins()
+        )
+        for statistic in Statistic
+    }
+    return GateCalibration(view, width_px, height_px, bounds, len(frames), provenance)
+
+
+def _bounds(statistic: Statistic, values: NDArray[np.float64], margins: Margins) -> Bounds:
+    scale, symptom = _SCALES[statistic], SYMPTOMS[statistic]
+    spreadable = np.log(values + scale.smallest) if scale.logarithmic else values
+    low, median, high = np.quantile(spreadable, [_TAIL, 0.5, 1 - _TAIL])
+    below, above = max(median - low, scale.floor), max(high - median, scale.floor)
+
+    def at(side: str | None, distance: float) -> float:
+        if side is None:
+            return math.copysign(math.inf, distance)
+        place = float(median + distance)
+        return math.exp(place) - scale.smallest if scale.logarithmic else place
+
+    return Bounds(
+        hard_low=at(symptom.low, -margins.hard * below),
+        soft_low=at(symptom.low, -margins.soft * below),
+        soft_high=at(symptom.high, margins.soft * above),
+        hard_high=at(symptom.high, margins.hard * above),
+    )

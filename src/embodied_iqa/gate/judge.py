@@ -1,0 +1,199 @@
+"""From the statistics of a picture to a verdict and a lease: one pure step a frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from embodied_iqa.config import ranged
+from embodied_iqa.errors import UsageError
+from embodied_iqa.gate.calibration import GateCalibration
+from embodied_iqa.gate.statistics import ImageStatistics, Statistic
+from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
+from embodied_iqa.images.frame import View
+
+__all__ = ["GateConfig", "GateFrame", "GateState", "ImageQuality", "step"]
+
+_MS_NS = 1_000_000
+_MAX_REASONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class GateConfig:
+    """How the gate turns judgements of single frames into verdicts.
+
+    Attributes:
+        mode: on: the arm obeys; shadow: judges, always leases; off: does not look, leases every frame.
+        trip_frames: So many of the newest window_frames frames must be bad for HOLD [frames].
+        window_frames: How many frames the gate looks back on [frames].
+        recover_frames: So many good frames in a row end HOLD or REJECT [frames].
+        ttl_ms: How long a lease is worth something, counted from its frame's stamp [ms].
+        reset_gap_ms: A longer gap between two frames of a camera makes the gate forget the frames before
+            [ms].
+    """
+
+    mode: GateMode = GateMode.ON
+    trip_frames: int = ranged(3, 1, 100)
+    window_frames: int = ranged(5, 1, 100)
+    recover_frames: int = ranged(5, 1, 1000)
+    ttl_ms: float = ranged(120.0, 1.0, 10_000.0)
+    reset_gap_ms: float = ranged(500.0, 1.0, 60_000.0)
+
+    def __post_init__(self) -> None:
+        if self.trip_frames > self.window_frames:
+            raise UsageError(
+                "trip_frames cannot exceed window_frames",
+                expected=f"1 to {self.window_frames}",
+                got=self.trip_frames,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class GateFrame:
+    """What the gate gets to know of one frame.
+
+    Attributes:
+        view: The camera.
+        stamp_ns: When the picture was taken, ROS time.
+        now_ns: When it is judged, ROS time; the stamp itself when a recording is judged again.
+        statistics: None where the picture was not looked at (mode OFF) or cannot be measured.
+    """
+
+    view: View
+    stamp_ns: int
+    now_ns: int
+    statistics: ImageStatistics | None
+
+
+@dataclass(frozen=True, slots=True)
+class GateState:
+    """What the gate remembers of one camera. A new camera, or a clock set back, starts with ``GateState()``.
+
+    Attributes:
+        stamp_ns: The newest frame, or None before the first.
+        recent: The verdicts on the newest frames alone, oldest first.
+        holding: Whether the gate is shut.
+        good_in_a_row: Good frames since the last bad one.
+        cause: Why the gate is shut, in words; empty while it is open.
+    """
+
+    stamp_ns: int | None = None
+    recent: tuple[Verdict, ...] = ()
+    holding: bool = False
+    good_in_a_row: int = 0
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageQuality:
+    """What the gate makes of one frame.
+
+    Attributes:
+        view: The camera.
+        stamp_ns: The frame's.
+        statistics: None where the picture was not looked at.
+        frame_verdict: Of this picture alone.
+        verdict: After debouncing, whatever the mode.
+        reason: In words: what is wrong with this picture, or why the gate is still shut; empty where nothing
+            is.
+    """
+
+    view: View
+    stamp_ns: int
+    statistics: ImageStatistics | None
+    frame_verdict: Verdict
+    verdict: Verdict
+    reason: str
+
+
+def step(
+    state: GateState, frame: GateFrame, calibration: GateCalibration | None, config: GateConfig
+) -> tuple[GateState, ImageQuality, GateLease]:
+    """Judge one frame of one camera.
+
+    A frame beyond a hard bound shuts the gate at once (REJECT); frames beyond a soft one shut it (HOLD) when
+    ``trip_frames`` of the newest ``window_frames`` are bad, or when it is the first frame or the first after
+    a gap, with nothing before it to speak for the camera. It opens after ``recover_frames`` good frames in a
+    row; until then the verdict is the worst of the window, at least HOLD. A frame that is not newer than the
+    one before is stale: it gets HOLD and changes nothing. Except for the lease's end, the result depends only
+    on the frames, not on when they are judged.
+
+    Args:
+        state: What is remembered of this camera.
+        frame: The frame.
+        calibration: What is ordinary for this camera; without one every frame is rejected.
+        config: The rules.
+
+    Returns:
+        The new state, the quality, and the lease. A stamp ahead of the clock does not lengthen the lease:
+        it ends ``ttl_ms`` after the earlier of stamp and clock.
+    """
+    if state.stamp_ns is not None and frame.stamp_ns <= state.stamp_ns:
+        behind_ms = (state.stamp_ns - frame.stamp_ns) / _MS_NS
+        reason = f"stale: {behind_ms:.1f} ms behind the newest frame" if behind_ms else "stale: seen before"
+        return state, *_outcome(frame, Verdict.HOLD, Verdict.HOLD, reason, config)
+    if config.mode is GateMode.OFF:
+        state = GateState(stamp_ns=frame.stamp_ns)
+        return state, *_outcome(frame, Verdict.PASS, Verdict.PASS, "", config)
+    frame_verdict, reason = _judge(frame, calibration)
+    state = _debounce(state, frame.stamp_ns, frame_verdict, reason, config)
+    verdict = max(Verdict.HOLD, *state.recent) if state.holding else Verdict.PASS
+    if state.holding and not reason:
+        reason = f"{state.good_in_a_row} of {config.recover_frames} good frames since: {state.cause}"
+    return state, *_outcome(frame, frame_verdict, verdict, reason, config)
+
+
+def _judge(frame: GateFrame, calibration: GateCalibration | None) -> tuple[Verdict, str]:
+    """Judge the picture alone; the reason names the worst faults first."""
+    statistics = frame.statistics
+    if statistics is None:
+        return Verdict.REJECT, "the picture cannot be measured"
+    if calibration is None:
+        return Verdict.REJECT, f"the {frame.view} camera is not calibrated"
+    size, usual = (statistics.width_px, statistics.height_px), (calibration.width_px, calibration.height_px)
+    if size != usual or calibration.view is not frame.view:
+        return Verdict.REJECT, (
+            f"the {frame.view} camera's picture is {size[0]}x{size[1]}, "
+            f"the calibration is of the {calibration.view} camera at {usual[0]}x{usual[1]}"
+        )
+    faults = [
+        (severity, calibration.bounds[statistic].explain(statistic, statistics.value(statistic)))
+        for statistic in Statistic
+        if (severity := calibration.bounds[statistic].judge(statistics.value(statistic)))
+    ]
+    faults.sort(key=lambda fault: -fault[0])
+    shown = "; ".join(words for _, words in faults[:_MAX_REASONS])
+    more = f"; {len(faults) - _MAX_REASONS} more" if len(faults) > _MAX_REASONS else ""
+    return max((severity for severity, _ in faults), default=Verdict.PASS), shown + more
+
+
+def _debounce(
+    state: GateState, stamp_ns: int, frame_verdict: Verdict, reason: str, config: GateConfig
+) -> GateState:
+    gap_ns = stamp_ns - state.stamp_ns if state.stamp_ns is not None else None
+    if gap_ns is None or gap_ns > config.reset_gap_ms * _MS_NS:
+        state = GateState()
+    recent = (*state.recent, frame_verdict)[-config.window_frames :]
+    good_in_a_row = state.good_in_a_row + 1 if frame_verdict is Verdict.PASS else 0
+    bad = sum(verdict is not Verdict.PASS for verdict in recent)
+    trips = frame_verdict is Verdict.REJECT or bad >= min(config.trip_frames, len(recent))
+    if frame_verdict is not Verdict.PASS and (state.holding or trips):
+        return GateState(stamp_ns, recent, holding=True, good_in_a_row=0, cause=reason)
+    if state.holding and good_in_a_row < config.recover_frames:
+        return GateState(stamp_ns, recent, holding=True, good_in_a_row=good_in_a_row, cause=state.cause)
+    return GateState(stamp_ns, recent, holding=False, good_in_a_row=good_in_a_row)
+
+
+def _outcome(
+    frame: GateFrame, frame_verdict: Verdict, verdict: Verdict, reason: str, config: GateConfig
+) -> tuple[ImageQuality, GateLease]:
+    quality = ImageQuality(frame.view, frame.stamp_ns, frame.statistics, frame_verdict, verdict, reason)
+    obeyed = verdict if config.mode is GateMode.ON else Verdict.PASS
+    lease = GateLease(
+        view=frame.view,
+        frame_stamp_ns=frame.stamp_ns,
+        verdict=obeyed,
+        judged=verdict,
+        expires_ns=min(frame.stamp_ns, frame.now_ns) + round(config.ttl_ms * _MS_NS),
+        reason=reason if verdict is not Verdict.PASS else "",
+    )
+    return quality, lease

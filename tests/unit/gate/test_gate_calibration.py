@@ -1,0 +1,210 @@
+"""Bounds learnt from clean frames: few false alarms, honest files."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embodied_iqa.errors import InputError
+from embodied_iqa.gate.bounds import SYMPTOMS, Bounds
+from embodied_iqa.gate.calibration import GateCalibration, Margins, calibrate
+from embodied_iqa.gate.calibration_file import find_calibration, load_calibrations, save_calibrations
+from embodied_iqa.gate.statistics import ImageStatistics, Statistic
+from embodied_iqa.gate.verdict import Verdict
+from embodied_iqa.images.frame import View
+
+
+def clean_frames(count: int, seed: int = 0) -> list[ImageStatistics]:
+    """Statistics that scatter as those of a moving robot do: some evenly, some with a long tail."""
+    generator = np.random.default_rng(seed)
+    return [
+        ImageStatistics(
+            width_px=640,
+            height_px=480,
+            sharpness=generator.lognormal(4, 0.3),
+            exposure=generator.normal(0.45, 0.03),
+            clipped_dark=generator.exponential(0.002),
+            clipped_bright=0.0,
+            contrast=generator.uniform(0.15, 0.2),
+            noise=generator.gamma(4, 0.1),
+            blockiness=generator.normal(1, 0.01),
+            detail=generator.lognormal(-1, 0.1),
+            specks=generator.exponential(0.0002),
+            tones=float(generator.integers(180, 240)),
+            repeated=0.0,
+            flat=generator.beta(2, 8),
+            chroma=generator.uniform(20, 35),
+            chroma_detail=generator.lognormal(2, 0.2),
+        )
+        for _ in range(count)
+    ]
+
+
+CALIBRATION = calibrate(View.TOP, clean_frames(400), "synthetic, seed 0")
+
+
+def test_fresh_clean_frames_rarely_trip() -> None:
+    frames = clean_frames(2000, seed=1)
+    alarms = [
+        any(CALIBRATION.bounds[s].judge(frame.value(s)) is not Verdict.PASS for s in Statistic)
+        for frame in frames
+    ]
+    assert np.mean(alarms) < 0.03
+    severe = [
+        any(CALIBRATION.bounds[s].judge(frame.value(s)) is Verdict.REJECT for s in Statistic)
+        for frame in frames
+    ]
+    assert np.mean(severe) < 0.002
+
+
+def test_a_few_bad_frames_among_the_clean_ones_hardly_move_the_bounds() -> None:
+    black = ImageStatistics(640, 480, *([0.0] * len(Statistic)))
+    spoilt = calibrate(View.TOP, [*clean_frames(400), black, black, black], "three black frames")
+    for statistic in Statistic:
+        ours, theirs = CALIBRATION.bounds[statistic], spoilt.bounds[statistic]
+        if math.isfinite(ours.soft_low):
+            width = ours.soft_high - ours.soft_low if math.isfinite(ours.soft_high) else ours.soft_low
+            assert abs(ours.soft_low - theirs.soft_low) < 0.4 * width
+
+
+def test_sides_that_are_no_fault_are_open() -> None:
+    for statistic, symptom in SYMPTOMS.items():
+        bounds = CALIBRATION.bounds[statistic]
+        assert (symptom.low is None) == math.isinf(bounds.hard_low)
+        assert (symptom.high is None) == math.isinf(bounds.hard_high)
+
+
+def test_identical_frames_still_leave_room() -> None:
+    bounds = calibrate(View.TOP, clean_frames(1) * 20, "one frame").bounds
+    for statistic in Statistic:
+        value = clean_frames(1)[0].value(statistic)
+        assert bounds[statistic].soft_low < value < bounds[statistic].soft_high
+
+
+@given(
+    st.lists(st.floats(0, 1e4), min_size=40, max_size=60),
+    st.sampled_from(Statistic),
+    st.tuples(st.floats(1.01, 3), st.floats(0.01, 5)),
+)
+@settings(max_examples=100, deadline=None)
+def test_bounds_enclose_all_but_the_outermost_frames(
+    values: list[float], statistic: Statistic, margins: tuple[float, float]
+) -> None:
+    usual = {name.value: 0.5 for name in Statistic}
+    frames = [ImageStatistics(64, 64, **{**usual, statistic.value: value}) for value in values]
+    margin = Margins(margins[0], margins[0] + margins[1])
+    bounds = calibrate(View.TOP, frames, "any", margin).bounds[statistic]
+    assert {bounds.judge(value) for value in sorted(values)[2:-2]} == {Verdict.PASS}
+
+
+@given(st.floats(), st.tuples(*[st.floats(0, 100)] * 4).map(sorted))
+def test_severity_grows_with_distance(value: float, sides: list[float]) -> None:
+    bounds = Bounds(*sides)
+    verdict = bounds.judge(value)
+    if sides[1] <= value <= sides[2]:
+        assert verdict is Verdict.PASS
+    elif sides[0] <= value <= sides[3]:
+        assert verdict is Verdict.HOLD
+    else:
+        assert verdict is Verdict.REJECT
+    assert bool(bounds.explain(Statistic.SHARPNESS, value)) == (verdict is not Verdict.PASS)
+
+
+@pytest.mark.parametrize("sides", [(1, 0, 2, 3), (0, 2, 1, 3), (0, 1, 3, 2), (math.nan, 0, 1, 2)])
+def test_bounds_out_of_order_are_refused(sides: tuple[float, float, float, float]) -> None:
+    with pytest.raises(InputError, match="hard_low"):
+        Bounds(*sides)
+
+
+@pytest.mark.parametrize("margins", [(1.0, 2.0), (2.0, 2.0), (2.0, math.inf)])
+def test_margins_out_of_order_are_refused(margins: tuple[float, float]) -> None:
+    with pytest.raises(InputError, match="1 < soft < hard"):
+        Margins(*margins)
+
+
+def test_too_few_frames_are_refused() -> None:
+    with pytest.raises(InputError, match="at least 20"):
+        calibrate(View.TOP, clean_frames(19), "")
+
+
+def test_frames_of_two_sizes_are_refused() -> None:
+    small = ImageStatistics(320, 240, *([1.0] * len(Statistic)))
+    with pytest.raises(InputError, match="320x240, 640x480"):
+        calibrate(View.TOP, [*clean_frames(30), small], "")
+
+
+def test_a_file_gives_back_what_was_saved(tmp_path: Path) -> None:
+    side = calibrate(View.SIDE, clean_frames(50, seed=3), "gr\u00fcn: 'quoted' # not a comment")
+    path = tmp_path / "gate" / "cameras.yaml"
+    save_calibrations([CALIBRATION, side], path)
+    once = load_calibrations(path)
+    save_calibrations(once, path)
+    assert load_calibrations(path) == once
+    for saved, loaded in zip([CALIBRATION, side], once, strict=True):
+        assert (loaded.view, loaded.n_frames, loaded.provenance) == (
+            saved.view,
+            saved.n_frames,
+            saved.provenance,
+        )
+        for statistic in Statistic:
+            for bound in ("hard_low", "soft_low", "soft_high", "hard_high"):
+                expected = getattr(saved.bounds[statistic], bound)
+                assert getattr(loaded.bounds[statistic], bound) == pytest.approx(expected, rel=1e-5)
+    assert [entry.name for entry in path.parent.iterdir()] == ["cameras.yaml"]
+
+
+def test_a_calibration_is_found_by_camera_and_size(tmp_path: Path) -> None:
+    assert find_calibration([CALIBRATION], View.TOP, 640, 480) is CALIBRATION
+    assert find_calibration([CALIBRATION], View.TOP, 1280, 720) is None
+    assert find_calibration([CALIBRATION], View.SIDE, 640, 480) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"format": 9}, "calibrate"),
+        ({"statistics_version": "0"}, "calibrate"),
+        ({"cameras": []}, "lists no cameras"),
+        ({"cameras": [{"view": "top"}]}, "wrong camera"),
+        ({"surplus": 1}, "lists no cameras"),
+    ],
+)
+def test_a_changed_file_is_refused(tmp_path: Path, change: dict[str, object], words: str) -> None:
+    path = tmp_path / "cameras.yaml"
+    save_calibrations([CALIBRATION], path)
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | change))
+    with pytest.raises(InputError, match=words):
+        load_calibrations(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "sides", "words"),
+    [
+        ("sharpness", [1, 2, 3], "four numbers"),
+        ("sharpness", [1, 2, 3, "4"], "four numbers"),
+        ("sharpness", [4, 3, 2, 1], "wrong bounds"),
+        ("smell", [1, 2, 3, 4], "unknown statistic"),
+    ],
+)
+def test_wrong_bounds_in_a_file_are_refused(
+    tmp_path: Path, name: str, sides: list[object], words: str
+) -> None:
+    path = tmp_path / "cameras.yaml"
+    save_calibrations([CALIBRATION], path)
+    tree = yaml.safe_load(path.read_text())
+    tree["cameras"][0]["bounds"][name] = sides
+    path.write_text(yaml.safe_dump(tree))
+    with pytest.raises(InputError, match=words):
+        load_calibrations(path)
+
+
+def test_a_missing_statistic_is_refused() -> None:
+    bounds = {s: b for s, b in CALIBRATION.bounds.items() if s is not Statistic.NOISE}
+    with pytest.raises(InputError, match="noise"):
+        GateCalibration(View.TOP, 640, 480, bounds, 100, "")
