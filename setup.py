@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 from setuptools import find_packages, setup
@@ -6,34 +7,64 @@ NAME = "embodied_iqa"
 ROOT = Path(__file__).parent
 
 
-def files_of(folder: str, *patterns: str) -> list[str]:
-    return sorted(
-        str(path.relative_to(ROOT))
-        for pattern in patterns
-        for path in (ROOT / folder).glob(pattern)
-        if path.is_file()
+def version() -> str:
+    text = (ROOT / "src" / NAME / "__init__.py").read_text(encoding="utf-8")
+    match = re.search(r'^__version__ = "([^"]+)"$', text, re.MULTILINE)
+    if match is None:
+        raise SystemExit(f"src/{NAME}/__init__.py has no __version__")
+    return match[1]
+
+
+def required() -> list[str]:
+    """The names of the core's requirements; the tested versions are pinned in requirements/core.txt."""
+    lines = (ROOT / "requirements" / "core.txt").read_text(encoding="utf-8").splitlines()
+    return [line.split("==")[0] for line in lines if "==" in line]
+
+
+def tree(folder: str, pattern: str = "*") -> list[tuple[str, list[str]]]:
+    """A folder and those below it, as data files that keep their places in share/."""
+    files = sorted(
+        path.relative_to(ROOT)
+        for path in (ROOT / folder).rglob(pattern)
+        if path.is_file() and "__pycache__" not in path.parts
     )
+    return [
+        (f"share/{NAME}/{parent}", [str(file) for file in files if file.parent == parent])
+        for parent in sorted({file.parent for file in files})
+    ]
+
+
+def executables() -> list[str]:
+    """The nodes, where `ros2 run` and launch files look for them."""
+    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / "resource" / "executables").glob("*_node"))
 
 
 setup(
     name=NAME,
-    version="0.1.0",
+    version=version(),
     description="Image quality as a robot feels it: measure it, record it, gate a policy with it (ROS 2)",
+    long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
     license="Apache-2.0",
     maintainer="embodied_iqa maintainers",
     maintainer_email="maintainers@embodied-iqa.org",
-    python_requires=">=3.11",
+    python_requires=">=3.11,<3.13",
+    install_requires=required(),
     package_dir={"": "src"},
     packages=find_packages("src"),
     package_data={
-        NAME: ["**/*.npz", "**/*.json", "**/*.yaml", "**/*.html", "**/*.safetensors", "**/*.j2", "**/*.css"]
+        NAME: [
+            "py.typed",
+            *(f"**/*.{kind}" for kind in ("css", "html", "j2", "json", "npz", "safetensors", "yaml")),
+        ]
     },
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
-        (f"share/{NAME}/launch", files_of("launch", "*.py")),
-        (f"share/{NAME}/config", files_of("config", "*")),
+        *tree("launch", "*.py"),
+        *tree("config"),
+        (f"lib/{NAME}", executables()),
     ],
     entry_points={"console_scripts": ["embodied-iqa = embodied_iqa.cli.main:main"]},
-    zip_safe=True,
+    zip_safe=False,
 )

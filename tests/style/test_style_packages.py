@@ -1,0 +1,71 @@
+"""The descriptions of the two packages agree with each other and with the code."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from style_sources import PACKAGE, ROOT, Source, sources
+
+import embodied_iqa
+
+MANIFESTS = (ROOT / "package.xml", ROOT / "msg" / "package.xml")
+
+
+def _text(manifest: Path, tag: str) -> str:
+    found = ET.parse(manifest).getroot().findtext(tag)
+    assert found is not None, f"{manifest}: no <{tag}>"
+    return found
+
+
+def _setup(*words: str) -> str:
+    """What setup.py itself says."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "setup.py", "--quiet", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda path: path.parent.name)
+def test_version_and_licence_agree(manifest: Path) -> None:
+    assert _text(manifest, "version") == embodied_iqa.__version__
+    assert _text(manifest, "license") == "Apache-2.0"
+    assert ET.parse(manifest).getroot().find("maintainer").attrib["email"].count("@") == 1
+
+
+def test_setup_agrees_with_the_manifest() -> None:
+    assert _setup("--version") == embodied_iqa.__version__
+    assert _setup("--name") == _text(ROOT / "package.xml", "name") == PACKAGE.name
+    assert _setup("--license") == _text(ROOT / "package.xml", "license")
+
+
+def test_changelog_knows_the_version() -> None:
+    assert f"## [{embodied_iqa.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_every_node_is_an_executable() -> None:
+    modules = {path.stem for path in (PACKAGE / "nodes").glob("*_node.py")}
+    links = {path.name for path in (ROOT / "resource" / "executables").glob("*_node")}
+    assert links == modules, (
+        "each nodes/<name>.py needs its link to run_node.sh, else `ros2 run` does not find it"
+    )
+
+
+@pytest.mark.parametrize("source", sources("src/embodied_iqa/nodes"), ids=lambda source: source.path.stem)
+def test_every_node_runs_as_a_module(source: Source) -> None:
+    if not source.path.name.endswith("_node.py"):
+        return
+    functions = {node.name for node in source.tree.body if isinstance(node, ast.FunctionDef)}
+    guards = [
+        node for node in source.tree.body if isinstance(node, ast.If) and "__main__" in ast.dump(node.test)
+    ]
+    assert "main" in functions
+    assert guards, "python -m would do nothing"

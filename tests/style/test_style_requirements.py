@@ -1,0 +1,79 @@
+"""Every requirement is pinned, every import is required, and what the pins pull in is held too."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from style_sources import ROOT, imports_of, sources
+
+from workspace.pins import Pin, read_pins
+
+FOLDER = ROOT / "requirements"
+CONSTRAINTS = FOLDER / "constraints.txt"
+REPLACEMENTS = FOLDER / "sourced-ros.txt"
+ROS_TOPS = {"rclpy", "ament_index_python", "builtin_interfaces", "rcl_interfaces"}
+ONLY_WITH_INSTALLED_ROS = {"launch", "launch_ros", "ament_copyright"}
+IMPORT_NAMES = {"torch": "torch", "transformers": "transformers", "rtde_control": "ur-rtde",
+                "rtde_receive": "ur-rtde", "rtde_io": "ur-rtde", "dashboard_client": "ur-rtde"}  # fmt: skip
+"""Distributions of optional imports, which may not be installed where the tests run."""
+
+
+def _sets() -> list[Path]:
+    return sorted(set(FOLDER.glob("*.txt")) - {CONSTRAINTS, REPLACEMENTS})
+
+
+def _direct() -> dict[str, Pin]:
+    return {pin.key: pin for file in _sets() for pin in read_pins(file)}
+
+
+@pytest.mark.parametrize("file", sorted(FOLDER.glob("*.txt")), ids=lambda path: path.name)
+def test_every_line_is_an_exact_pin(file: Path) -> None:
+    pins = read_pins(file)
+    assert pins
+    assert len({pin.key for pin in pins}) == len(pins), "a name twice in one file"
+
+
+def test_no_name_has_two_pins() -> None:
+    seen: dict[str, str] = {}
+    for file in _sets():
+        for pin in read_pins(file):
+            assert seen.setdefault(pin.key, pin.version) == pin.version, f"{pin.name} is pinned twice"
+
+
+def test_constraints_hold_only_what_is_not_pinned_directly() -> None:
+    both = {pin.key for pin in read_pins(CONSTRAINTS)} & set(_direct())
+    assert not both, "run `make constraints`"
+
+
+def test_replacements_replace_something() -> None:
+    for pin in read_pins(REPLACEMENTS):
+        assert _direct()[pin.key].version != pin.version
+
+
+def test_every_import_is_required() -> None:
+    distributions = packages_distributions()
+    direct = _direct()
+    missing = set()
+    for source in sources("src", "tests", "benchmarks"):
+        for _, name in imports_of(source):
+            top = name.split(".")[0]
+            if top in sys.stdlib_module_names or _is_ours(top) or _is_ros(top):
+                continue
+            names = distributions.get(top) or [IMPORT_NAMES.get(top, top)]
+            if not any(Pin(item, "", "").key in direct for item in names):
+                missing.add(f"{source.name}: {top}")
+    assert not missing, "not in requirements/:\n" + "\n".join(sorted(missing))
+
+
+def _is_ours(top: str) -> bool:
+    local = {path.stem for path in ROOT.glob("tests/**/*.py")} | {
+        path.stem for path in ROOT.glob("benchmarks/*.py")
+    }
+    return top in {"embodied_iqa", "embodied_iqa_msgs", "workspace"} | local
+
+
+def _is_ros(top: str) -> bool:
+    return top in ROS_TOPS | ONLY_WITH_INSTALLED_ROS or top.endswith(("_msgs", "_srvs"))
