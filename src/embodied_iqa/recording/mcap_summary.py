@@ -6,14 +6,16 @@ import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from io import BytesIO
 
+from mcap.data_stream import ReadDataStream
 from mcap.opcode import Opcode
 from mcap.records import ChunkIndex, Footer, Statistics, SummaryOffset
 
 from embodied_iqa.recording.compression import Buffer
 from embodied_iqa.recording.framing import CHUNK_PREFIX, LENGTH, RECORD_PREFIX, encode
 
-__all__ = ["ChunkContent", "Summary"]
+__all__ = ["ChunkContent", "Summary", "statistics_counts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,3 +139,9 @@ class Summary:
         return bytes(section) + encode(
             Footer(offset, offsets_start, zlib.crc32(promise, zlib.crc32(section)))
         )
+
+
+def statistics_counts(body: bytes) -> dict[int, int]:
+    """Return each channel's number of messages, where above 0, from the body of a statistics record."""
+    counts = Statistics.read(ReadDataStream(BytesIO(body))).channel_message_counts
+    return {channel_id: count for channel_id, count in counts.items() if count}

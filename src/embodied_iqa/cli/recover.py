@@ -1,0 +1,85 @@
+"""`embodied-iqa recover`: mends a recording that was cut short."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from embodied_iqa.recording.recover import RecoveryReport
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument(
+        "recording", type=Path, metavar="IN", help="the .mcap file to mend; it is not changed"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="OUT",
+        help="the file to write (default: IN's stem + .recovered.mcap beside IN)",
+    )
+    parser.add_argument("--json", action="store_true", help="print what was kept and lost as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Mend the recording and say what was kept and lost."""
+    from embodied_iqa.recording.recover import recover  # noqa: PLC0415 - keeps --help fast
+
+    if arguments.json or not sys.stderr.isatty():
+        report = recover(arguments.recording, arguments.out)
+    else:
+        report = _recover_with_bar(arguments.recording, arguments.out)
+    print(json.dumps(_as_json(report), indent=2) if arguments.json else _as_text(report))
+    return 0
+
+
+def _recover_with_bar(recording: Path, output: Path | None) -> RecoveryReport:
+    from rich.console import Console  # noqa: PLC0415 - as above
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    from embodied_iqa.recording.recover import recover  # noqa: PLC0415
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(recording.name, total=None)
+        return recover(recording, output, lambda done, total: bar.update(task, completed=done, total=total))
+
+
+def _as_json(report: RecoveryReport) -> dict[str, object]:
+    return {
+        "source": str(report.source),
+        "output": None if report.output is None else str(report.output),
+        "cut_short": report.cut_short,
+        "kept_messages": report.kept_messages,
+        "lost_messages": report.lost_messages,
+        "damaged_chunks": report.damaged_chunks,
+        "skipped_bytes": report.skipped_bytes,
+        "metadata": report.metadata,
+        "attachments": report.attachments,
+        "messages": dict(report.messages),
+    }
+
+
+def _as_text(report: RecoveryReport) -> str:
+    if report.output is None:
+        return f"{report.source}: intact, nothing to mend ({report.kept_messages} messages)"
+    found = ["cut short"] if report.cut_short else []
+    if report.damaged_chunks:
+        found.append(f"{report.damaged_chunks} damaged chunks")
+    if report.skipped_bytes:
+        found.append(f"{report.skipped_bytes} bytes that belong to nothing whole")
+    kept = f"{report.kept_messages} messages kept, {report.lost_messages} known to be lost"
+    others = f"{report.metadata} metadata records, {report.attachments} attachments"
+    lines = [
+        f"{report.source}: {', '.join(found) or 'without an index'}",
+        f"{report.output}: {kept}, {others}",
+    ]
+    lines += [f"  {count:8d}  {topic}" for topic, count in report.messages.items()]
+    return "\n".join(lines)

@@ -1,0 +1,63 @@
+"""Whether a recording needs mending: every checksum, every count, every index entry."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Callable
+from typing import BinaryIO
+
+from mcap.opcode import Opcode
+
+from embodied_iqa.recording.chunks import open_chunk
+from embodied_iqa.recording.framing import MAGIC, RECORD_PREFIX, ChunkParts, DamagedRecordError
+from embodied_iqa.recording.mcap_summary import statistics_counts
+from embodied_iqa.recording.scan import Gap, scan, summary_section
+
+__all__ = ["intact_counts"]
+
+
+def intact_counts(file: BinaryIO, size: int, progress: Callable[[int, int], None]) -> dict[int, int] | None:
+    """Return how many messages each channel of an intact, indexed file has; None where it needs mending.
+
+    Args:
+        file: An MCAP file.
+        size: Its size in bytes.
+        progress: Gets bytes done and bytes in all.
+    """
+    summary = summary_section(file, size)
+    promised = next((record.body for record in summary if record.opcode == Opcode.STATISTICS), None)
+    if promised is None:
+        return None
+    indexed = sum(record.opcode == Opcode.CHUNK_INDEX for record in summary)
+    counted = _count(file, size, progress)
+    if counted is None:
+        return None
+    chunks, counts = counted
+    return counts if chunks == indexed and counts == statistics_counts(promised) else None
+
+
+def _count(
+    file: BinaryIO, size: int, progress: Callable[[int, int], None]
+) -> tuple[int, dict[int, int]] | None:
+    """Return the number of chunks and each channel's messages; None at the first damage."""
+    chunks, counts = 0, Counter[int]()
+    crc = zlib.crc32(MAGIC)
+    for record in scan(file, size):
+        if isinstance(record, Gap) or record.damaged or not record.whole:
+            return None
+        progress(record.end, size)
+        if record.opcode == Opcode.DATA_END:
+            promised = int.from_bytes(record.body, "little")
+            return (chunks, dict(counts)) if promised in {0, crc} else None
+        crc = zlib.crc32(record.body, zlib.crc32(RECORD_PREFIX.pack(record.opcode, len(record.body)), crc))
+        if record.opcode == Opcode.MESSAGE:
+            return None  # outside a chunk: no index leads to it
+        if isinstance(record.value, ChunkParts):
+            try:
+                opened = open_chunk(record.value)
+            except DamagedRecordError:
+                return None
+            chunks += 1
+            counts.update(message.channel_id for message in opened.messages)
+    return None

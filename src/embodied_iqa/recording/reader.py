@@ -1,0 +1,289 @@
+"""Reads recordings: MCAP files with profile ``ros2``, ours or those of ``ros2 bag``, a chunk at a time."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+import zstandard
+from mcap.exceptions import McapError
+from mcap.reader import SeekingReader
+from mcap.records import Attachment, Channel, Metadata, Schema
+from mcap.stream_reader import CRCValidationError
+from mcap.summary import Summary
+
+from embodied_iqa.errors import InputError
+from embodied_iqa.recording.definitions import MessageDefinitions
+from embodied_iqa.recording.errors import RecordingReadError
+from embodied_iqa.recording.framing import FOOTER_BYTES, MAGIC
+from embodied_iqa.recording.image_cdr import IMAGE_TYPE, image_from_cdr
+from embodied_iqa.recording.messages import TypeStore
+from embodied_iqa.recording.recorded import RecordedMessage, RecordedPicture, TopicInfo
+
+__all__ = ["TrialReader"]
+
+_DAMAGE = (
+    McapError,
+    CRCValidationError,
+    struct.error,
+    UnicodeDecodeError,
+    KeyError,
+    ValueError,
+    RuntimeError,
+    MemoryError,
+    OverflowError,
+    zstandard.ZstdError,
+)
+"""What the mcap library raises on damaged bytes."""
+
+
+class TrialReader:
+    """An indexed MCAP file, read from the disk as it is iterated.
+
+    Args:
+        path: The file.
+
+    Raises:
+        RecordingReadError: The file is missing, empty, cut short, no MCAP, of another profile, or damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = _open(path)
+        try:
+            self._reader = SeekingReader(self._file, validate_crcs=True)
+            self._summary = self._checked_summary()
+        except BaseException:
+            self._file.close()
+            raise
+        self.topics = self._topics()
+        self._types = TypeStore(MessageDefinitions(prefixes=(), sources=()))
+        self._learned: set[str] = set()
+
+    @property
+    def start_ns(self) -> int:
+        """Log time of the first message; 0 without messages."""
+        return min((index.message_start_time for index in self._summary.chunk_indexes), default=0)
+
+    @property
+    def end_ns(self) -> int:
+        """Log time of the last message; 0 without messages."""
+        return max((index.message_end_time for index in self._summary.chunk_indexes), default=0)
+
+    @property
+    def message_count(self) -> int:
+        """Messages of all topics."""
+        return sum(info.messages for info in self.topics.values())
+
+    def picture_topics(self) -> list[str]:
+        """Return the topics with raw pictures, sorted.
+
+        Raises:
+            RecordingReadError: There are none.
+        """
+        found = sorted(info.topic for info in self.topics.values() if info.type_name == IMAGE_TYPE)
+        if not found:
+            raise RecordingReadError(self.path, "holds no pictures", available=sorted(self.topics))
+        return found
+
+    def messages(
+        self,
+        topics: Collection[str] | None = None,
+        start_ns: int | None = None,
+        end_ns: int | None = None,
+    ) -> Iterator[RecordedMessage]:
+        """Iterate over messages in the order of their log times.
+
+        Args:
+            topics: Only these; None for all.
+            start_ns: First log time; None for the first.
+            end_ns: First log time that is left out; None for none.
+
+        Raises:
+            RecordingReadError: A topic is not in the recording, or the file is damaged.
+        """
+        self._check_topics(topics)
+        if start_ns is not None and end_ns is not None and start_ns >= end_ns:
+            return
+        found = self._reader.iter_messages(topics, starting_at=start_ns, ending_before=end_ns)
+        try:
+            for schema, channel, message in found:
+                yield RecordedMessage(
+                    topic=channel.topic,
+                    type_name=schema.name if schema is not None else "",
+                    log_time_ns=message.log_time,
+                    publish_time_ns=message.publish_time,
+                    sequence=message.sequence,
+                    cdr=message.data,
+                )
+        except _DAMAGE as error:
+            raise self._damaged(error) from error
+
+    def decode(self, message: RecordedMessage) -> Any:
+        """Return a message's fields as attributes, by the definition in the file (see `TypeStore`).
+
+        Raises:
+            RecordingReadError: The definition or the bytes are damaged.
+        """
+        try:
+            if message.topic not in self._learned:
+                self._types.learn(message.type_name, self.topics[message.topic].definition)
+                self._learned.add(message.topic)
+            return self._types.deserialise(message.cdr, message.type_name)
+        except InputError as error:
+            raise RecordingReadError(self.path, f"topic {message.topic}: {error}") from error
+
+    def pictures(
+        self,
+        topics: Collection[str] | None = None,
+        start_ns: int | None = None,
+        end_ns: int | None = None,
+    ) -> Iterator[RecordedPicture]:
+        """Iterate over raw pictures in the order of their log times, without copying ``rgb8`` pixels.
+
+        Args:
+            topics: Only these; None for all picture topics.
+            start_ns: First log time; None for the first.
+            end_ns: First log time that is left out; None for none.
+
+        Raises:
+            RecordingReadError: A topic holds no pictures, or a picture is damaged.
+        """
+        wanted = self.picture_topics() if topics is None else topics
+        wrong = [topic for topic in wanted if topic not in self.picture_topics()]
+        if wrong:
+            raise RecordingReadError(
+                self.path, "no such picture topic", got=wrong[0], available=self.picture_topics()
+            )
+        for message in self.messages(wanted, start_ns, end_ns):
+            try:
+                picture = image_from_cdr(message.cdr)
+            except InputError as error:
+                raise RecordingReadError(self.path, f"topic {message.topic}: {error}") from error
+            yield RecordedPicture(message.topic, message.log_time_ns, picture)
+
+    def metadata(self) -> dict[str, dict[str, str]]:
+        """Return the metadata records by name; of several with one name, the values of the last win.
+
+        Raises:
+            RecordingReadError: The file is damaged.
+        """
+        merged: dict[str, dict[str, str]] = {}
+        try:
+            records: list[Metadata] = list(self._reader.iter_metadata())
+        except _DAMAGE as error:
+            raise self._damaged(error) from error
+        for record in records:
+            merged.setdefault(record.name, {}).update(record.metadata)
+        return merged
+
+    def attachments(self) -> Iterator[Attachment]:
+        """Iterate over the attached files.
+
+        Raises:
+            RecordingReadError: The file is damaged.
+        """
+        try:
+            yield from self._reader.iter_attachments()
+        except _DAMAGE as error:
+            raise self._damaged(error) from error
+
+    def close(self) -> None:
+        """Close the file; twice is fine."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _checked_summary(self) -> Summary:
+        try:
+            _check_end(self.path, self._file)
+            profile = self._reader.get_header().profile
+            if profile != "ros2":
+                raise RecordingReadError(
+                    self.path, "is an MCAP of another kind", expected="profile 'ros2'", got=profile
+                )
+            summary = self._reader.get_summary()
+        except _DAMAGE as error:
+            raise self._damaged(error) from error
+        if summary is None or summary.statistics is None or _lacks_chunk_index(summary):
+            raise RecordingReadError(self.path, f"has no index; {_mend(self.path)}")
+        return summary
+
+    def _topics(self) -> dict[str, TopicInfo]:
+        statistics = self._summary.statistics
+        counts = statistics.channel_message_counts if statistics is not None else {}
+        found: dict[str, TopicInfo] = {}
+        for channel in self._summary.channels.values():
+            info = self._topic_info(channel, counts.get(channel.id, 0))
+            known = found.get(channel.topic)
+            if known is not None:
+                info = TopicInfo(
+                    info.topic, info.type_name, info.messages + known.messages, info.qos_text, info.definition
+                )
+            found[channel.topic] = info
+        return found
+
+    def _topic_info(self, channel: Channel, messages: int) -> TopicInfo:
+        schema = self._summary.schemas.get(channel.schema_id) or Schema(0, b"", "", "")
+        if channel.message_encoding != "cdr":
+            raise RecordingReadError(
+                self.path,
+                f"topic {channel.topic} has another encoding",
+                expected="cdr",
+                got=channel.message_encoding,
+            )
+        qos = channel.metadata.get("offered_qos_profiles", "")
+        return TopicInfo(channel.topic, schema.name, messages, qos, schema.data.decode("utf-8", "replace"))
+
+    def _check_topics(self, topics: Collection[str] | None) -> None:
+        unknown = [topic for topic in topics or () if topic not in self.topics]
+        if unknown:
+            raise RecordingReadError(
+                self.path, "no such topic", got=unknown[0], available=sorted(self.topics)
+            )
+
+    def _damaged(self, error: Exception) -> RecordingReadError:
+        return RecordingReadError(self.path, f"is damaged ({error}); {_mend(self.path)}")
+
+
+def _mend(path: Path) -> str:
+    return f"mend it with: embodied-iqa recover {path}"
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise RecordingReadError(path, f"cannot be read: {error.strerror}") from error
+    start = file.read(len(MAGIC))
+    if start != MAGIC:
+        file.close()
+        raise RecordingReadError(
+            path, "is empty" if not start else "is no MCAP file", expected="a recording (.mcap)"
+        )
+    file.seek(0)
+    return file
+
+
+def _check_end(path: Path, file: BinaryIO) -> None:
+    size = file.seek(0, 2)
+    file.seek(max(0, size - len(MAGIC)))
+    if size < 2 * len(MAGIC) + FOOTER_BYTES or file.read() != MAGIC:
+        raise RecordingReadError(path, f"is cut short; {_mend(path)}")
+
+
+def _lacks_chunk_index(summary: Summary) -> bool:
+    statistics = summary.statistics
+    return statistics is not None and statistics.message_count > 0 and not summary.chunk_indexes

@@ -1,0 +1,245 @@
+"""Between the ROS callbacks and the disk: a bounded queue and the thread that empties it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from embodied_iqa.errors import InternalError, UsageError
+from embodied_iqa.recording.compression import Buffer
+from embodied_iqa.recording.errors import RecordingWriteError
+from embodied_iqa.recording.writer import TrialWriter
+
+__all__ = ["QueueStatus", "RecordingQueue"]
+
+_POLL_S = 0.25  # how long the thread sleeps at most before it looks whether a flush is due
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatus:
+    """How the recording fares.
+
+    Attributes:
+        accepted: Messages taken into the queue.
+        written: Messages in the file.
+        queued: Messages that wait in the queue.
+        queued_bytes: Their size.
+        pending: Messages that the writer gathers for its next chunk.
+        dropped: Messages refused because the queue was full or closed, by topic.
+        lost: Messages that were accepted and could not be written.
+        error: The last write error in words; empty for none.
+        alive: Whether the thread works.
+    """
+
+    accepted: int
+    written: int
+    queued: int
+    queued_bytes: int
+    pending: int
+    dropped: Mapping[str, int]
+    lost: int
+    error: str
+    alive: bool
+
+    @property
+    def total_lost(self) -> int:
+        """Messages that are not in the recording."""
+        return self.lost + sum(self.dropped.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    topic: str
+    cdr: Buffer
+    log_time_ns: int
+    publish_time_ns: int
+    sequence: int
+
+
+class RecordingQueue:
+    """Takes messages without blocking their callers and writes them in a thread of its own.
+
+    Bounded by bytes. When the disk is too slow, messages are refused and counted. A failing disk does not end
+    the thread: it goes on trying, and `status` says what was lost and why.
+
+    Args:
+        writer: Where messages go; from now on only this queue may touch it.
+        capacity_bytes: Messages that may wait, in bytes.
+        clock_ns: Time for the writer's flush period, in ns; never goes back.
+    """
+
+    def __init__(
+        self,
+        writer: TrialWriter,
+        *,
+        capacity_bytes: int = 256 * 1024 * 1024,
+        clock_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        if capacity_bytes < 1:
+            raise UsageError("wrong queue capacity", expected="at least 1 byte", got=capacity_bytes)
+        self._writer = writer
+        self._writer_lock = threading.Lock()
+        self._capacity_bytes = capacity_bytes
+        self._clock_ns = clock_ns
+        self._entries: deque[_Entry] = deque()
+        self._queued_bytes = 0
+        self._accepted = 0
+        self._topics = set(writer.topics)
+        self._writer_status = writer.status
+        self._dropped: Counter[str] = Counter()
+        self._error = ""
+        self._closing = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._work, name="recording", daemon=True)
+        self._thread.start()
+
+    def add_channel(self, topic: str, type_name: str, qos_text: str = "") -> None:
+        """Make a topic known (see `TrialWriter.add_channel`).
+
+        Raises:
+            InputError: The type has no definition.
+            RecordingWriteError: The topic has another type already, or the file cannot be written.
+        """
+        with self._writer_lock:
+            self._writer.add_channel(topic, type_name, qos_text)
+            self._topics.add(topic)
+
+    def add_metadata(self, name: str, values: Mapping[str, str]) -> None:
+        """Add a named set of words.
+
+        Raises:
+            RecordingWriteError: The file cannot be written.
+        """
+        with self._writer_lock:
+            self._writer.add_metadata(name, values)
+
+    def add_attachment(self, name: str, media_type: str, data: bytes, time_ns: int) -> None:
+        """Add a file.
+
+        Raises:
+            RecordingWriteError: The file cannot be written.
+        """
+        with self._writer_lock:
+            self._writer.add_attachment(name, media_type, data, time_ns)
+
+    def put(
+        self,
+        topic: str,
+        cdr: Buffer,
+        log_time_ns: int,
+        publish_time_ns: int | None = None,
+        *,
+        sequence: int = 0,
+        deadline_s: float = 0.0,
+    ) -> bool:
+        """Queue a message for a topic that has a channel.
+
+        Args:
+            topic: The topic.
+            cdr: The serialised message; must not change afterwards.
+            log_time_ns: When it was received.
+            publish_time_ns: When it was published; None for the log time.
+            sequence: The publisher's counter; 0 for none.
+            deadline_s: How long to wait for space at most.
+
+        Returns:
+            Whether it was taken; where not, it is counted as dropped.
+        """
+        if topic not in self._topics:
+            raise InternalError(f"no channel for topic {topic!r}")
+        publish_ns = log_time_ns if publish_time_ns is None else publish_time_ns
+        entry = _Entry(topic, cdr, log_time_ns, publish_ns, sequence)
+        with self._changed:
+            if deadline_s > 0.0:
+                self._changed.wait_for(lambda: self._has_space(len(cdr)) or self._is_over(), deadline_s)
+            if self._is_over() or not self._has_space(len(cdr)):
+                self._dropped[topic] += 1
+                return False
+            self._entries.append(entry)
+            self._queued_bytes += len(cdr)
+            self._accepted += 1
+            self._changed.notify_all()
+            return True
+
+    @property
+    def status(self) -> QueueStatus:
+        """How the recording fares."""
+        with self._changed:
+            return QueueStatus(
+                accepted=self._accepted,
+                written=self._writer_status.messages,
+                queued=len(self._entries),
+                queued_bytes=self._queued_bytes,
+                pending=self._writer_status.pending,
+                dropped=dict(self._dropped),
+                lost=self._writer_status.lost,
+                error=self._error,
+                alive=self._thread.is_alive(),
+            )
+
+    def close(self, deadline_s: float = 10.0) -> QueueStatus:
+        """Refuse further messages, write what waits, finish the file; twice is fine.
+
+        Args:
+            deadline_s: How long to wait for the disk at most.
+
+        Returns:
+            The last status; messages that were still queued at the deadline are in ``queued``.
+
+        Raises:
+            RecordingWriteError: The file could not be finished, or the disk is too slow; it can be recovered.
+        """
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        self._thread.join(deadline_s)
+        if self._thread.is_alive():
+            raise RecordingWriteError(
+                self._writer.path, f"not written within {deadline_s} s; the file has no index yet"
+            )
+        try:
+            with self._writer_lock:
+                self._writer.close()
+        finally:
+            self._writer_status = self._writer.status
+        return self.status
+
+    def _has_space(self, size: int) -> bool:
+        return self._queued_bytes + size <= self._capacity_bytes
+
+    def _is_over(self) -> bool:
+        return self._closing or not self._thread.is_alive()
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: bool(self._entries) or self._closing, _POLL_S)
+                entry = self._entries[0] if self._entries else None
+                if entry is None and self._closing:
+                    return
+            self._write(entry)
+            if entry is not None:
+                self._remove(entry)
+
+    def _write(self, entry: _Entry | None) -> None:
+        """Write one message, if there is one, and flush if it is time."""
+        try:
+            with self._writer_lock:
+                if entry is not None:
+                    self._writer.write(
+                        entry.topic, entry.cdr, entry.log_time_ns, entry.publish_time_ns, entry.sequence
+                    )
+                self._writer.step(self._clock_ns())
+        except RecordingWriteError as error:
+            with self._changed:
+                self._error = str(error)
+        self._writer_status = self._writer.status
+
+    def _remove(self, entry: _Entry) -> None:
+        with self._changed:
+            self._entries.popleft()
+            self._queued_bytes -= len(entry.cdr)
+            self._changed.notify_all()

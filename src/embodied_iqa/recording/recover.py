@@ -1,0 +1,173 @@
+"""Mends recordings: a valid, indexed file from one that was cut short at any byte or is damaged."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from mcap.opcode import Opcode
+from mcap.records import Channel, Header
+
+from embodied_iqa.recording.errors import RecordingReadError, RecordingWriteError
+from embodied_iqa.recording.framing import MAGIC
+from embodied_iqa.recording.intact import intact_counts
+from embodied_iqa.recording.mcap_output import McapOutput
+from embodied_iqa.recording.salvage import Salvage
+from embodied_iqa.recording.scan import ScannedRecord, scan, summary_section
+from embodied_iqa.recording.writer import LIBRARY
+
+__all__ = ["RecoveryReport", "recover"]
+
+Progress = Callable[[int, int], None]
+"""Gets bytes done and bytes in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryReport:
+    """What recovery found and did.
+
+    Attributes:
+        source: The file that was read.
+        output: The file that was written; None where the source needs no mending.
+        cut_short: Whether the source ends before its footer.
+        messages: Messages in the recovered file, by topic.
+        damaged_chunks: Chunks left out because their checksum or contents are wrong.
+        lost_messages: Messages known to be lost: in damaged chunks, or without a channel.
+        skipped_bytes: Bytes of the source that belong to no whole record.
+        metadata: Metadata records kept.
+        attachments: Attachments kept.
+    """
+
+    source: Path
+    output: Path | None
+    cut_short: bool
+    messages: Mapping[str, int]
+    damaged_chunks: int
+    lost_messages: int
+    skipped_bytes: int
+    metadata: int
+    attachments: int
+
+    @property
+    def kept_messages(self) -> int:
+        """Messages in the recovered file."""
+        return sum(self.messages.values())
+
+
+def recover(path: Path, output: Path | None = None, progress: Progress | None = None) -> RecoveryReport:
+    """Write a valid, indexed file with everything that whole records of ``path`` hold.
+
+    Whole chunks are copied as they are, chunks with a wrong checksum are left out, the beginning of a chunk
+    that was cut short is used as far as it goes. After damage to the file's structure, the next whole chunk is
+    looked for.
+
+    Args:
+        path: The file to mend; it is not changed.
+        output: The file to write, whole or not at all; None for ``<stem>.recovered.mcap`` beside ``path``.
+        progress: Gets bytes done and bytes in all.
+
+    Returns:
+        What was kept and lost; its ``output`` is None, and nothing is written, where ``path`` is intact.
+
+    Raises:
+        RecordingReadError: The file is missing, no MCAP, of another profile, or holds nothing.
+        RecordingWriteError: The output exists or cannot be written.
+    """
+    target = output if output is not None else path.with_name(f"{path.stem}.recovered.mcap")
+    with _open(path) as file:
+        size = file.seek(0, os.SEEK_END)
+        _check_profile(path, file, size)
+        step = progress or _no_progress
+        counts = intact_counts(file, size, step)
+        if counts is not None:
+            return _intact_report(path, file, size, counts)
+        _check_free(target)
+        return _rewrite(path, target, file, size, step)
+
+
+def _check_free(target: Path) -> None:
+    if target.exists():
+        raise RecordingWriteError(target, "already exists; choose another name with --out")
+
+
+def _no_progress(done: int, total: int) -> None:
+    del done, total
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise RecordingReadError(path, f"cannot be read: {error.strerror}") from error
+    if file.read(len(MAGIC)) != MAGIC:
+        file.close()
+        raise RecordingReadError(path, "is no MCAP file: there is nothing to recover")
+    return file
+
+
+def _check_profile(path: Path, file: BinaryIO, size: int) -> None:
+    first = next(scan(file, size), None)
+    if not isinstance(first, ScannedRecord) or not isinstance(first.value, Header):
+        raise RecordingReadError(path, "was cut short before its first record: there is nothing to recover")
+    if first.value.profile != "ros2":
+        raise RecordingReadError(
+            path, "is an MCAP of another kind", expected="profile 'ros2'", got=first.value.profile
+        )
+
+
+def _intact_report(path: Path, file: BinaryIO, size: int, counts: Mapping[int, int]) -> RecoveryReport:
+    summary = summary_section(file, size)
+    channels = [record.value for record in summary if isinstance(record.value, Channel)]
+    kinds = Counter(record.opcode for record in summary)
+    return RecoveryReport(
+        source=path,
+        output=None,
+        cut_short=False,
+        messages=_by_topic(channels, counts),
+        damaged_chunks=0,
+        lost_messages=0,
+        skipped_bytes=0,
+        metadata=kinds[Opcode.METADATA_INDEX],
+        attachments=kinds[Opcode.ATTACHMENT_INDEX],
+    )
+
+
+def _by_topic(channels: Iterable[Channel], counts: Mapping[int, int]) -> dict[str, int]:
+    messages: Counter[str] = Counter()
+    for channel in channels:
+        messages[channel.topic] += counts.get(channel.id, 0)
+    return dict(sorted(messages.items()))
+
+
+def _rewrite(path: Path, target: Path, file: BinaryIO, size: int, progress: Progress) -> RecoveryReport:
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    output = McapOutput(partial, LIBRARY)
+    try:
+        salvage = Salvage(output, summary_section(file, size))
+        for item in scan(file, size):
+            salvage.add(item)
+            progress(item.offset, size)
+        salvage.finish()
+        output.finish(sync=True)
+        _check_free(target)
+        partial.replace(target)
+    except BaseException:
+        output.abandon()
+        partial.unlink(missing_ok=True)
+        raise
+    progress(size, size)
+    return RecoveryReport(
+        source=path,
+        output=target,
+        cut_short=salvage.cut_short,
+        messages=_by_topic(salvage.channels, salvage.counts),
+        damaged_chunks=salvage.damaged_chunks,
+        lost_messages=salvage.lost_messages,
+        skipped_bytes=salvage.skipped_bytes,
+        metadata=salvage.metadata,
+        attachments=salvage.attachments,
+    )

@@ -1,0 +1,217 @@
+"""Walks through an MCAP file that may be cut short or damaged, and finds the next chunk after damage."""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from mcap.opcode import Opcode
+from mcap.records import Attachment, Footer, McapRecord
+
+from embodied_iqa.recording.framing import (
+    CHUNK_PREFIX,
+    FOOTER_BYTES,
+    LENGTH,
+    MAGIC,
+    RECORD_PREFIX,
+    ChunkParts,
+    DamagedRecordError,
+    decode,
+    split_chunk,
+)
+
+__all__ = ["Gap", "ScannedRecord", "scan", "summary_section"]
+
+_LARGEST_RECORD = 1 << 30
+_WINDOW = 8 << 20
+_KNOWN_OPCODES = range(Opcode.HEADER, Opcode.DATA_END + 1)
+_CHUNK_START = re.compile(rb"\x06(?=.{36}(?:\x04\0\0\0zstd|\x03\0\0\0lz4|\0\0\0\0))", re.DOTALL)
+"""Opcode, then length, times, size and CRC (36 bytes), then the compression's name."""
+_CHUNK_START_BYTES = RECORD_PREFIX.size + CHUNK_PREFIX.size + 4
+_INDEX_HEAD = struct.Struct("<HI")
+_INDEX_ENTRY_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedRecord:
+    """A record of the file.
+
+    Attributes:
+        offset: Its first byte.
+        end: First byte after it.
+        opcode: Its kind.
+        body: Its bytes without framing.
+        value: What it says, for kinds that matter; None for others and where it is damaged.
+        damaged: Its bytes make no sense.
+        whole: False for a chunk whose end is missing.
+    """
+
+    offset: int
+    end: int
+    opcode: int
+    body: bytes
+    value: McapRecord | ChunkParts | None
+    damaged: bool = False
+    whole: bool = True
+
+    @property
+    def index_entries(self) -> int:
+        """Messages that a message index lists; 0 for other kinds."""
+        is_index = self.opcode == Opcode.MESSAGE_INDEX and not self.damaged
+        return (len(self.body) - _INDEX_HEAD.size) // _INDEX_ENTRY_BYTES if is_index else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Bytes that are no records.
+
+    Attributes:
+        offset: The first of them.
+        size: How many.
+    """
+
+    offset: int
+    size: int
+
+
+def scan(file: BinaryIO, size: int) -> Iterator[ScannedRecord | Gap]:
+    """Walk through a file from after its magic bytes to its footer, or as far as it goes.
+
+    Args:
+        file: An MCAP file.
+        size: Its size in bytes.
+
+    Yields:
+        Whole records, gaps of damage, and at the end a chunk that is not whole, if there is one.
+    """
+    offset = len(MAGIC)
+    while offset < size:
+        record = _record_at(file, offset, size)
+        if record is not None and record.whole:
+            yield record
+            offset = record.end
+            if record.opcode == Opcode.FOOTER:
+                return
+            continue
+        found = _next_chunk(file, offset + 1, size)
+        if found is None:
+            yield record if record is not None else Gap(offset, size - offset)
+            return
+        yield Gap(offset, found - offset)
+        offset = found
+
+
+def summary_section(file: BinaryIO, size: int) -> list[ScannedRecord]:
+    """Return the records of the summary section; empty where there is none or its checksum is wrong."""
+    file.seek(max(0, size - len(MAGIC) - FOOTER_BYTES))
+    tail = file.read()
+    if len(tail) != FOOTER_BYTES + len(MAGIC) or not tail.endswith(MAGIC) or tail[0] != Opcode.FOOTER:
+        return []
+    footer = decode(Opcode.FOOTER, tail[RECORD_PREFIX.size : FOOTER_BYTES])
+    end = size - len(tail)
+    if not isinstance(footer, Footer) or not len(MAGIC) <= footer.summary_start < end:
+        return []
+    file.seek(footer.summary_start)
+    section = file.read(end - footer.summary_start)
+    promise = tail[: FOOTER_BYTES - 4]
+    if footer.summary_crc and zlib.crc32(promise, zlib.crc32(section)) != footer.summary_crc:
+        return []
+    found: list[ScannedRecord] = []
+    offset = footer.summary_start
+    while offset < end:
+        record = _record_at(file, offset, end)
+        if record is None or not record.whole:
+            return []
+        found.append(record)
+        offset = record.end
+    return found
+
+
+def _record_at(file: BinaryIO, offset: int, size: int) -> ScannedRecord | None:
+    """Return the record at ``offset``, or None where the bytes there cannot be one."""
+    file.seek(offset)
+    head = file.read(RECORD_PREFIX.size)
+    if len(head) < RECORD_PREFIX.size:
+        return None
+    opcode, length = RECORD_PREFIX.unpack(head)
+    if opcode not in _KNOWN_OPCODES or length > _LARGEST_RECORD:
+        return None
+    body = file.read(length)
+    end = offset + RECORD_PREFIX.size + length
+    whole = len(body) == length
+    try:
+        value = _parse(opcode, body, whole=whole)
+    except DamagedRecordError:
+        if whole and _may_be_record(file, end, size):
+            return ScannedRecord(offset, end, opcode, body, None, damaged=True)
+        return None
+    if opcode == Opcode.MESSAGE and not _may_be_record(file, end, size):
+        return None
+    return ScannedRecord(offset, end, opcode, body, value, whole=whole)
+
+
+def _parse(opcode: int, body: bytes, *, whole: bool) -> McapRecord | ChunkParts | None:
+    if opcode == Opcode.CHUNK:
+        chunk = split_chunk(body)
+        if whole and len(chunk.data) != chunk.data_size:
+            raise DamagedRecordError("chunk record with wrong lengths")
+        return chunk
+    if not whole:
+        raise DamagedRecordError("record is cut short")
+    if opcode == Opcode.MESSAGE_INDEX:
+        _check_message_index(body)
+    value = decode(opcode, body)
+    if isinstance(value, Attachment):
+        _check_attachment(body)
+    return value
+
+
+def _check_message_index(body: bytes) -> None:
+    if len(body) < _INDEX_HEAD.size or _INDEX_HEAD.unpack_from(body)[1] != len(body) - _INDEX_HEAD.size:
+        raise DamagedRecordError("message index with wrong lengths")
+
+
+def _check_attachment(body: bytes) -> None:
+    crc = int.from_bytes(body[-4:], "little")
+    if crc and crc != zlib.crc32(body[:-4]):
+        raise DamagedRecordError("attachment with wrong checksum")
+
+
+def _may_be_record(file: BinaryIO, offset: int, size: int) -> bool:
+    if offset == size:
+        return True
+    file.seek(offset)
+    head = file.read(RECORD_PREFIX.size)
+    if len(head) < RECORD_PREFIX.size:
+        return True
+    opcode, length = RECORD_PREFIX.unpack(head)
+    return opcode in _KNOWN_OPCODES and length <= _LARGEST_RECORD
+
+
+def _next_chunk(file: BinaryIO, start: int, size: int) -> int | None:
+    """Return the offset of the next chunk record with consistent lengths that ends within the file."""
+    for base in range(start, size, _WINDOW):
+        file.seek(base)
+        window = file.read(_WINDOW + _CHUNK_START_BYTES + 4)
+        for match in _CHUNK_START.finditer(window):
+            if match.start() < _WINDOW and _is_chunk(file, base + match.start(), size):
+                return base + match.start()
+    return None
+
+
+def _is_chunk(file: BinaryIO, offset: int, size: int) -> bool:
+    file.seek(offset)
+    head = file.read(_CHUNK_START_BYTES + 4 + LENGTH.size)
+    try:
+        _, length = RECORD_PREFIX.unpack_from(head)
+        name_size = CHUNK_PREFIX.unpack_from(head, RECORD_PREFIX.size)[4]
+        data_at = RECORD_PREFIX.size + CHUNK_PREFIX.size + name_size
+        (data_size,) = LENGTH.unpack_from(head, data_at)
+    except struct.error:
+        return False
+    fits = offset + RECORD_PREFIX.size + int(length) <= size
+    return fits and bool(length == CHUNK_PREFIX.size + name_size + LENGTH.size + data_size)
