@@ -136,7 +136,7 @@ class SimNode(BaseNode[SimParameters]):
         state.header.stamp = time_of(self.now_ns)
         state.header.frame_id = "base"
         if self._instruction is not None:
-            state.task_success = task_success(world.scene, self._start, world.snapshot(), self._instruction)
+            state.task_success = task_success(world.scene, self._instruction, self._start, world.snapshot())
         return state
 
     def _publish_status(self) -> None:

@@ -7,7 +7,6 @@ from enum import StrEnum
 
 from embodied_iqa.config import ranged
 from embodied_iqa.gate.judge import GateConfig
-from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.images.frame import View
 from embodied_iqa.robot.config import ControllerConfig
 
@@ -73,7 +72,7 @@ class SimParameters:
     real_time_factor: float = ranged(1.0, 0.0, 100.0)
     lockstep: bool = True
     lockstep_timeout_s: float = ranged(1.0, 0.01, 60.0)
-    lease_window_s: float = ranged(0.03, 0.0, 1.0)
+    lease_window_s: float = ranged(0.016, 0.0, 1.0)
     epoch_s: float = ranged(100.0, 1.0, 3600.0)
     running: bool = False
 
@@ -130,13 +129,11 @@ class GateParameters:
 
     Attributes:
         views: The cameras.
-        mode: on (judges, the arm obeys), shadow (judges, always leases) or off (leases unseen).
         calibration: File with the thresholds; relative paths are looked up in the installed config folder.
         judge: How verdicts are formed.
     """
 
     views: tuple[View, ...] = DEFAULT_VIEWS
-    mode: GateMode = GateMode.ON
     calibration: str = "config/gate/simulated.yaml"
     judge: GateConfig = field(default_factory=GateConfig)
 
@@ -211,16 +208,19 @@ class TrialParameters:
 
     Attributes:
         simulated: The world can be reset and stopped (/sim services); else a person sets the scene.
+        views: The cameras.
         managed_nodes: Lifecycle nodes that the trial configures and activates.
         start_deadline_s: How long all nodes have to come up [s, real time].
         reply_deadline_s: How long a service has to answer [s, real time].
         run_limit_s: Longest run [s, ROS time].
         no_motion_limit_s: Longest time without motion before a run is ended [s, ROS time].
         settle_s: Time for things to come to rest at the end of a run [s, ROS time].
-        stall_limit_s: Longest time without any progress of ROS time [s, real time].
+        stall_limit_s: Longest time without any news of the world [s, real time].
+        drain_s: How long messages have to reach the recorder before it is closed [s, real time].
     """
 
     simulated: bool = True
+    views: tuple[View, ...] = DEFAULT_VIEWS
     managed_nodes: tuple[str, ...] = ("gate_node", "vlm_node", "vla_node", "arm_node")
     start_deadline_s: float = ranged(60.0, 1.0, 3600.0)
     reply_deadline_s: float = ranged(20.0, 0.1, 3600.0)
@@ -228,3 +228,4 @@ class TrialParameters:
     no_motion_limit_s: float = ranged(3.0, 0.1, 3600.0)
     settle_s: float = ranged(0.5, 0.0, 60.0)
     stall_limit_s: float = ranged(20.0, 1.0, 3600.0)
+    drain_s: float = ranged(0.3, 0.0, 60.0)

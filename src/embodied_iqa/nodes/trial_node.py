@@ -1,0 +1,256 @@
+"""The trial: an action that runs one task on the graph, reference run and distorted runs."""
+
+from __future__ import annotations
+
+import queue
+import sys
+import time
+
+import numpy as np
+from embodied_iqa_msgs import msg as ours
+from embodied_iqa_msgs.action import RunTrial
+from geometry_msgs.msg import PoseStamped
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
+from rclpy.executors import MultiThreadedExecutor
+from sensor_msgs.msg import CameraInfo
+
+from embodied_iqa.errors import EmbodiedIqaError, UserError
+from embodied_iqa.ros.conversion import matrix_of, ns_of, pose_of, spec_of, time_of
+from embodied_iqa.ros.lifecycle import LifecycleManager
+from embodied_iqa.ros.node import BaseNode, Health, main_of
+from embodied_iqa.ros.qos import EVENT, LATCHED, PICTURE, STATE
+from embodied_iqa.ros.trial_commands import TrialCommands
+from embodied_iqa.scoring.execution import Outcome
+from embodied_iqa.subjects.instruction import parse_instruction
+from embodied_iqa.trial import machine
+from embodied_iqa.trial.parameters import TrialParameters
+from embodied_iqa.trial.protocol import (
+    ArmSeen,
+    ChunkSeen,
+    Command,
+    Event,
+    Finish,
+    FrameSeen,
+    MarkRunEnd,
+    MarkRunStart,
+    RunWorld,
+    Stage,
+    TrialPlan,
+    WorldSeen,
+)
+
+_SECOND_NS = 1_000_000_000
+_POLL_S = 0.1
+_OUTCOMES = {
+    Outcome.SUCCESS: ours.TrialEvent.OUTCOME_SUCCESS,
+    Outcome.FAILURE: ours.TrialEvent.OUTCOME_FAILURE,
+    Outcome.EMERGENCY_STOP: ours.TrialEvent.OUTCOME_EMERGENCY_STOP,
+}
+
+
+class TrialNode(BaseNode[TrialParameters]):
+    """/trial/run drives the state machine; what happens on the graph becomes its events."""
+
+    def __init__(self) -> None:
+        super().__init__("trial_node", TrialParameters)
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._commands = TrialCommands(self, self.config, self._events.put)
+        group = ReentrantCallbackGroup()
+        self._lifecycle = LifecycleManager(self, self.config.managed_nodes, group)
+        self._busy = False
+        self._goal = RunTrial.Goal()
+        self._stage = Stage.DONE
+        self._pose = np.eye(4)
+        self._published: list[int] = []
+        self._views_seen: set[str] = set()
+        self._event_publisher = self.create_publisher(ours.TrialEvent, "/trial/events", EVENT)
+        self._subscribe()
+        self._server = ActionServer(
+            self,
+            RunTrial,
+            "/trial/run",
+            execute_callback=self._execute,
+            goal_callback=lambda _goal: GoalResponse.REJECT if self._busy else GoalResponse.ACCEPT,
+            cancel_callback=lambda _handle: CancelResponse.ACCEPT,
+            callback_group=group,
+        )
+
+    def health(self) -> Health:
+        """Say where the trial is."""
+        return Health(message=self._stage.name.lower(), values={"task": self._goal.task})
+
+    # --- from the graph to events ---------------------------------------------------------------------------
+
+    def _subscribe(self) -> None:
+        listening = MutuallyExclusiveCallbackGroup()
+
+        def on(kind: type, topic: str, callback: object, qos: object) -> None:
+            self.create_subscription(kind, topic, callback, qos, callback_group=listening)
+
+        on(ours.GateLease, "/gate/lease", self._lease_seen, STATE)
+        on(ours.SimState, "/sim/status", self._world_seen, LATCHED)
+        on(ours.ArmStatus, "/arm/status", self._arm_seen, EVENT)
+        on(ours.ActionChunk, "/vla/actions", self._chunk_seen, EVENT)
+        on(PoseStamped, "/arm/tool_pose", self._pose_seen, STATE)
+        for view in self.config.views:
+            on(CameraInfo, f"/camera/{view}/camera_info", self._picture_seen, PICTURE)
+
+    def _lease_seen(self, lease: ours.GateLease) -> None:
+        self._views_seen.add(lease.view)
+        self._events.put(FrameSeen(ns_of(lease.header.stamp)))
+
+    def _world_seen(self, world: ours.SimState) -> None:
+        stamp_ns = ns_of(world.header.stamp)
+        self._events.put(WorldSeen(stamp_ns, world.task_success, world.contact_violation, self._pose))
+
+    def _arm_seen(self, arm: ours.ArmStatus) -> None:
+        moving = arm.state == ours.ArmStatus.STATE_EXECUTING
+        self._events.put(ArmSeen(ns_of(arm.header.stamp), moving, arm.emergency_stop, arm.reason))
+
+    def _chunk_seen(self, chunk: ours.ActionChunk) -> None:
+        done = chunk.status == ours.ActionChunk.STATUS_DONE
+        self._events.put(ChunkSeen(ns_of(chunk.header.stamp), done, chunk.reason))
+
+    def _pose_seen(self, pose: PoseStamped) -> None:
+        self._pose = matrix_of(pose.pose)
+
+    def _picture_seen(self, info: CameraInfo) -> None:
+        self._published.append(ns_of(info.header.stamp))
+
+    # --- the action -----------------------------------------------------------------------------------------
+
+    def _execute(self, handle) -> RunTrial.Result:  # noqa: ANN001 - rclpy's goal handle has no public type
+        self._busy = True
+        result = RunTrial.Result()
+        try:
+            self._goal = handle.request
+            plan = self._plan()
+            self._commands.begin(self._goal)
+            self._feedback(handle, Stage.OPEN, 0, "waiting for all nodes")
+            self._wait_for_graph()
+            state = self._drive(handle, plan)
+            result.success, result.message = not state.problem, state.problem or "; ".join(state.remarks)
+            result.runs = len(state.results)
+        except EmbodiedIqaError as error:
+            result.message = str(error)
+            self.get_logger().error(result.message)
+        finally:
+            self._busy = False
+            self._stage = Stage.DONE
+        if handle.is_cancel_requested:
+            handle.canceled()
+        elif result.success:
+            handle.succeed()
+        else:
+            handle.abort()
+        return result
+
+    def _plan(self) -> TrialPlan:
+        goal, config = self._goal, self.config
+        specs = [spec_of(spec) for spec in goal.distortions]
+        if any(spec is None for spec in specs):
+            raise UserError("a distorted run needs a distortion; the reference run is there by itself")
+        return TrialPlan(
+            task=str(parse_instruction(goal.task)) if config.simulated else goal.task,
+            scene_seed=goal.scene_seed,
+            distortions=tuple(spec for spec in specs if spec is not None),
+            run_limit_ns=round(config.run_limit_s * _SECOND_NS),
+            no_motion_limit_ns=round(config.no_motion_limit_s * _SECOND_NS),
+            settle_ns=round(config.settle_s * _SECOND_NS),
+        )
+
+    def _wait_for_graph(self) -> None:
+        """Bring the managed nodes up, then wait until pictures of every view come out of the gate."""
+        deadline = time.monotonic() + self.config.start_deadline_s
+        self._lifecycle.bring_up(self.config.start_deadline_s)
+        self._views_seen.clear()
+        self._commands.carry_out(RunWorld(running=True))
+        missing = set(map(str, self.config.views))
+        while missing := missing - self._views_seen:
+            if time.monotonic() > deadline:
+                raise UserError(
+                    f"no judged picture within {self.config.start_deadline_s} s",
+                    expected=f"pictures of {', '.join(sorted(missing))} on /gate/lease",
+                )
+            time.sleep(_POLL_S)
+
+    def _drive(self, handle, plan: TrialPlan) -> machine.TrialState:  # noqa: ANN001 - see _execute
+        while not self._events.empty():
+            self._events.get()
+        self._mark(plan, ours.TrialEvent.KIND_TRIAL_START)
+        state, commands = machine.start(plan)
+        heard = time.monotonic()
+        while True:
+            for command in commands:
+                if isinstance(command, Finish):
+                    return state
+                self._do(plan, command)
+            if state.stage is not self._stage:
+                self._stage = state.stage
+                self._feedback(handle, state.stage, state.run_index, state.ending)
+            try:
+                event = self._events.get(timeout=_POLL_S)
+            except queue.Empty:
+                commands = []
+            else:
+                heard = time.monotonic()
+                state, commands = machine.step(state, event)
+            if handle.is_cancel_requested and not commands:
+                state, commands = machine.cancel(state, "cancelled")
+            elif time.monotonic() - heard > self.config.stall_limit_s:
+                reason = f"no news of the world for {self.config.stall_limit_s} s"
+                state, commands = machine.cancel(state, reason)
+
+    def _do(self, plan: TrialPlan, command: Command) -> None:
+        if isinstance(command, MarkRunStart):
+            self._published.clear()
+            self._mark(plan, ours.TrialEvent.KIND_RUN_START, command)
+        elif isinstance(command, MarkRunEnd):
+            self._mark(plan, ours.TrialEvent.KIND_RUN_END, command)
+            if command.result.run_index + 1 == plan.run_count:
+                self._mark(plan, ours.TrialEvent.KIND_TRIAL_END)
+        else:
+            self._commands.carry_out(command)
+
+    def _mark(self, plan: TrialPlan, kind: int, about: MarkRunStart | MarkRunEnd | None = None) -> None:
+        event = ours.TrialEvent(
+            kind=kind, run_count=plan.run_count, task=plan.task, scene_seed=plan.scene_seed
+        )
+        event.header.frame_id = "base"
+        stamp_ns = self.get_clock().now().nanoseconds
+        if about is not None:
+            result = about.result if isinstance(about, MarkRunEnd) else None
+            index = about.run_index if isinstance(about, MarkRunStart) else about.result.run_index
+            stamp_ns = about.start_ns if isinstance(about, MarkRunStart) else about.result.end_ns
+            event.run_index = index
+            spec = plan.distortion(index)
+            if spec is not None:
+                event.distortion.id, event.distortion.level = spec.id, spec.level
+                event.distortion.seed, event.distortion.frozen = spec.seed, spec.frozen
+            if result is not None:
+                event.outcome, event.reason = _OUTCOMES[result.outcome], result.reason
+                event.tool_pose = pose_of(result.T_base_tool)
+                event.frames_published = sum(
+                    result.start_ns <= stamp <= result.end_ns for stamp in self._published
+                )
+        event.header.stamp = time_of(stamp_ns)
+        self._event_publisher.publish(event)
+
+    def _feedback(self, handle, stage: Stage, run_index: int, message: str) -> None:  # noqa: ANN001
+        feedback = RunTrial.Feedback(
+            stage=min(int(stage), int(Stage.CLOSE)),
+            run_index=run_index,
+            run_count=1 + len(self._goal.distortions),
+            message=message,
+        )
+        handle.publish_feedback(feedback)
+
+
+def main() -> int:
+    """Run the node; the action waits in a thread of its own."""
+    return main_of(TrialNode, executor=lambda: MultiThreadedExecutor(num_threads=4))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

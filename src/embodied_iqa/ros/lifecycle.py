@@ -1,0 +1,63 @@
+"""Bringing lifecycle nodes up, from a thread that may wait."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from lifecycle_msgs.msg import State, Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from rclpy.node import Node
+
+from embodied_iqa.errors import UserError
+from embodied_iqa.ros.calls import call
+
+__all__ = ["LifecycleManager"]
+
+_NEXT = {
+    State.PRIMARY_STATE_UNCONFIGURED: (Transition.TRANSITION_CONFIGURE, "configure"),
+    State.PRIMARY_STATE_INACTIVE: (Transition.TRANSITION_ACTIVATE, "activate"),
+}
+
+
+class LifecycleManager:
+    """Clients for the lifecycle services of some nodes.
+
+    Args:
+        node: Whose clients they are; it must be spinning in another thread.
+        names: The managed nodes.
+        group: Callback group of the clients.
+    """
+
+    def __init__(self, node: Node, names: Iterable[str], group: Any) -> None:
+        self._clients = {
+            name: (
+                node.create_client(GetState, f"/{name}/get_state", callback_group=group),
+                node.create_client(ChangeState, f"/{name}/change_state", callback_group=group),
+            )
+            for name in names
+        }
+
+    def bring_up(self, deadline_s: float) -> None:
+        """Configure and activate every node that is not active yet.
+
+        Raises:
+            UserError: A node is missing, refuses, or takes too long.
+        """
+        until = time.monotonic() + deadline_s
+        for name in self._clients:
+            self._activate(name, until)
+
+    def _activate(self, name: str, until: float) -> None:
+        get_state, change_state = self._clients[name]
+        while True:
+            state = call(get_state, GetState.Request(), until - time.monotonic()).current_state
+            if state.id == State.PRIMARY_STATE_ACTIVE:
+                return
+            if state.id not in _NEXT:
+                raise UserError(f"{name} cannot be activated", got=f"lifecycle state {state.label}")
+            transition, word = _NEXT[state.id]
+            request = ChangeState.Request(transition=Transition(id=transition))
+            if not call(change_state, request, until - time.monotonic()).success:
+                raise UserError(f"{name} could not {word}; its log says why")

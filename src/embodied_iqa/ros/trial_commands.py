@@ -1,0 +1,140 @@
+"""Carries out the commands of the trial's state machine through services."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from embodied_iqa_msgs import srv
+from embodied_iqa_msgs.action import RunTrial
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.node import Node
+from std_srvs.srv import SetBool
+
+from embodied_iqa.errors import EmbodiedIqaError
+from embodied_iqa.ros.calls import call
+from embodied_iqa.ros.conversion import ns_of, spec_to_msg, time_of
+from embodied_iqa.trial.parameters import TrialParameters
+from embodied_iqa.trial.protocol import (
+    Answered,
+    AskVlm,
+    CloseRecording,
+    Command,
+    Event,
+    OpenRecording,
+    Rearm,
+    Reply,
+    ResetWorld,
+    RunWorld,
+    SetDistortion,
+    SetTask,
+    StopArm,
+)
+
+__all__ = ["TrialCommands"]
+
+
+class TrialCommands:
+    """Clients for all that a trial asks of the others.
+
+    Args:
+        node: Whose clients they are; it must be spinning in another thread.
+        config: Deadlines, and whether the world is simulated.
+        report: Takes the events that the commands lead to; called from any thread.
+    """
+
+    def __init__(self, node: Node, config: TrialParameters, report: Callable[[Event], None]) -> None:
+        group = ReentrantCallbackGroup()
+
+        def client(kind: type, name: str) -> Any:
+            return node.create_client(kind, name, callback_group=group)
+
+        self._node = node
+        self._config = config
+        self._report = report
+        self._goal = RunTrial.Goal()
+        self._reset = client(srv.ResetWorld, "/sim/reset")
+        self._run = client(SetBool, "/sim/run")
+        self._distort = client(srv.SetDistortion, "/distortion/set")
+        self._rearm = client(srv.RearmArm, "/arm/rearm")
+        self._stop = client(srv.StopArm, "/arm/stop")
+        self._set_task = client(srv.SetTask, "/vla/set_task")
+        self._ask = client(srv.AskVlm, "/vlm/ask")
+        self._record = client(srv.RecordTrial, "/recorder/record")
+
+    def begin(self, goal: RunTrial.Goal) -> None:
+        """Note what the recording is to be called and to hold."""
+        self._goal = goal
+
+    def carry_out(self, command: Command) -> None:
+        """Do one command and report its reply; AskVlm reports later."""
+        if isinstance(command, AskVlm):
+            self._ask_vlm(command)
+            return
+        try:
+            reply = self._do(command)
+        except EmbodiedIqaError as error:
+            reply = Reply(command, ok=False, message=str(error))
+        self._report(reply)
+
+    def _do(self, command: Command) -> Reply:  # noqa: PLR0911 - one return a command
+        match command:
+            case OpenRecording():
+                return self._reply(command, self._record, self._recording(start=True))
+            case CloseRecording():
+                time.sleep(self._config.drain_s)  # what is on its way to the recorder belongs to the trial
+                return self._reply(command, self._record, self._recording(start=False))
+            case ResetWorld(seed, task):
+                return self._reset_world(command, seed, task)
+            case RunWorld(running):
+                if not self._config.simulated:
+                    return Reply(command, ok=True)
+                return self._reply(command, self._run, SetBool.Request(data=running))
+            case SetDistortion(spec, from_ns):
+                request = srv.SetDistortion.Request(distortion=spec_to_msg(spec), from_stamp=time_of(from_ns))
+                return self._reply(command, self._distort, request)
+            case Rearm():
+                return self._reply(command, self._rearm, srv.RearmArm.Request(reason="a run begins"))
+            case StopArm(reason):
+                return self._reply(command, self._stop, srv.StopArm.Request(reason=reason))
+            case SetTask(task, from_ns):
+                request = srv.SetTask.Request(task=task, from_stamp=time_of(from_ns))
+                return self._reply(command, self._set_task, request)
+            case _:
+                return Reply(command, ok=False, message=f"{type(command).__name__} needs no service")
+
+    def _reply(self, command: Command, client: Any, request: Any) -> Reply:
+        response = call(client, request, self._config.reply_deadline_s)
+        return Reply(command, ok=response.success, message=response.message)
+
+    def _reset_world(self, command: Command, seed: int, task: str) -> Reply:
+        if not self._config.simulated:
+            return Reply(command, ok=True, stamp_ns=self._node.get_clock().now().nanoseconds)
+        request = srv.ResetWorld.Request(scene_seed=seed, instruction=task)
+        response = call(self._reset, request, self._config.reply_deadline_s)
+        return Reply(command, response.success, response.message, ns_of(response.stamp))
+
+    def _recording(self, *, start: bool) -> srv.RecordTrial.Request:
+        if not start:
+            return srv.RecordTrial.Request(start=False)
+        return srv.RecordTrial.Request(
+            start=True,
+            path=self._goal.recording,
+            metadata_keys=list(self._goal.metadata_keys),
+            metadata_values=list(self._goal.metadata_values),
+        )
+
+    def _ask_vlm(self, command: AskVlm) -> None:
+        request = srv.AskVlm.Request(
+            task=self._goal.task, source=int(command.source), stamp=time_of(command.stamp_ns)
+        )
+        if not self._ask.service_is_ready():
+            self._report(Answered(command.source, ok=False, message="no service /vlm/ask"))
+            return
+
+        def answered(future: Any) -> None:
+            response = future.result()
+            self._report(Answered(command.source, response.success, response.message))
+
+        self._ask.call_async(request).add_done_callback(answered)
