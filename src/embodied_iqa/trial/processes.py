@@ -1,0 +1,135 @@
+"""The graph as processes of this machine: started together, watched, stopped together."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from embodied_iqa.errors import EmbodiedIqaError, InputError
+
+__all__ = ["ProcessGroup", "ProcessSpec", "ProcessesFailedError", "child_environment"]
+
+_TAIL_LINES = 12
+_POLL_S = 0.02
+
+
+class ProcessesFailedError(EmbodiedIqaError):
+    """A process ended that should not have; the message shows the end of its log."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSpec:
+    """One process.
+
+    Attributes:
+        name: For messages and the log's name.
+        command: Program and arguments.
+    """
+
+    name: str
+    command: tuple[str, ...]
+
+
+class ProcessGroup:
+    """Starts processes, each with a log of its own, and ends them: first asked, then made to.
+
+    Args:
+        specs: What to start.
+        log_folder: Where `<name>.log` goes.
+        environment: Of the processes.
+        stop_deadline_s: How long a process has to end by itself after SIGINT, and again after SIGTERM.
+    """
+
+    def __init__(
+        self,
+        specs: tuple[ProcessSpec, ...],
+        log_folder: Path,
+        environment: Mapping[str, str],
+        stop_deadline_s: float = 10.0,
+    ) -> None:
+        self._specs = specs
+        self._log_folder = log_folder
+        self._environment = dict(environment)
+        self._stop_deadline_s = stop_deadline_s
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> Self:
+        try:
+            self._log_folder.mkdir(parents=True, exist_ok=True)
+            for spec in self._specs:
+                self._start(spec)
+        except OSError as error:
+            self.stop()
+            raise InputError(f"cannot start the graph: {error}") from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def log(self, name: str) -> Path:
+        """Return where a process's output goes."""
+        return self._log_folder / f"{name}.log"
+
+    def pid(self, name: str) -> int:
+        """Return a process's id."""
+        return self._running[name].pid
+
+    def check(self) -> None:
+        """Say if a process has ended.
+
+        Raises:
+            ProcessesFailedError: One has; the message ends with the last lines of its log.
+        """
+        for name, process in self._running.items():
+            code = process.poll()
+            if code is not None:
+                how = f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
+                raise ProcessesFailedError(f"{name} ended ({how}); its log ends:\n{self.tail(name)}")
+
+    def tail(self, name: str) -> str:
+        """Return the last lines of a process's log."""
+        lines = self.log(name).read_text(encoding="utf-8", errors="replace").splitlines()
+        return "\n".join(f"  {line}" for line in lines[-_TAIL_LINES:]) or "  (empty)"
+
+    def stop(self) -> None:
+        """End every process; the last resort is SIGKILL. Twice is fine."""
+        for request in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            for process in self._running.values():
+                if process.poll() is None:
+                    process.send_signal(request)
+            if self._all_ended():
+                break
+        self._running.clear()
+
+    def _start(self, spec: ProcessSpec) -> None:
+        with self.log(spec.name).open("wb") as log:
+            self._running[spec.name] = subprocess.Popen(  # noqa: S603 - our own executables
+                spec.command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=self._environment,
+                start_new_session=True,  # a Ctrl-C in the terminal is ours to pass on, in order
+            )
+
+    def _all_ended(self) -> bool:
+        deadline = time.monotonic() + self._stop_deadline_s
+        while any(process.poll() is None for process in self._running.values()):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_S)
+        return True
+
+
+def child_environment() -> dict[str, str]:
+    """Return our environment without what the wheels' start-up hook left in it."""
+    return {key: value for key, value in os.environ.items() if key != "_ROS_WHEELS_BOOTSTRAP_COMPLETE"}
