@@ -42,13 +42,11 @@ def rod(start: Vector, end: Vector, radius: float, material: str) -> str:
 
 def box(centre: Vector, half: Vector, material: str) -> str:
     """Draw a box that nothing collides with."""
-    return (
-        f'<geom type="box" size="{numbers(half)}" pos="{numbers(centre)}" material="{material}" {VISUAL}/>'
-    )
+    return f'<geom type="box" size="{numbers(half)}" pos="{numbers(centre)}" material="{material}" {VISUAL}/>'
 
 
 def look_at(position: Vector, target: Vector, up: Vector) -> NDArray[np.float64]:
-    """Return the rotation ``(3, 3)`` of an optical frame (x right, y down, z forward) that looks at a point."""
+    """Return the rotation ``(3, 3)`` of an optical frame (x right, y down, z forward) aimed at a point."""
     forward = np.subtract(target, position).astype(np.float64)
     forward /= np.linalg.norm(forward)
     right = np.cross(forward, np.asarray(up, dtype=np.float64))

@@ -60,9 +60,7 @@ def _collision(index: int) -> str:
     if index not in segments:  # the shoulder stands on the table: it has weight, and touches nothing
         return f'<geom type="sphere" size="0.06" mass="{mass}" contype="0" conaffinity="0" group="3"/>'
     start, end, radius = segments[index]
-    return (
-        f'<geom type="capsule" size="{radius}" fromto="{numbers((*start, *end))}" mass="{mass}" {ROBOT}/>'
-    )
+    return f'<geom type="capsule" size="{radius}" fromto="{numbers((*start, *end))}" mass="{mass}" {ROBOT}/>'
 
 
 def _looks(index: int) -> str:

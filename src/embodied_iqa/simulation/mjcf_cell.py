@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from typing import Any, Final
 
 import cv2
@@ -50,7 +51,7 @@ def build_model(scene: Scene, *, fine: bool = False) -> Any:
         '<mujoco model="cell"><compiler angle="radian" autolimits="true" eulerseq="XYZ"/>'
         f'<option timestep="{STEP_NS / 1e9!r}" integrator="implicitfast" cone="elliptic" impratio="5"/>'
         f"{_visual(fine=fine)}<asset>{_assets(scene)}</asset>"
-        f"<worldbody>{_lamps(scene, fine=fine)}{_room(scene)}{_fixed_cameras()}{_pedestal()}{arm_body()}"
+        f"<worldbody>{_lamps(scene, fine=fine)}{_room()}{_fixed_cameras()}{_pedestal()}{arm_body()}"
         + "".join(object_body(index, item) for index, item in enumerate(scene.objects))
         + f"</worldbody><equality>{gripper_equalities()}</equality>"
         f"<actuator>{arm_actuators()}{gripper_actuators()}</actuator><sensor>{_sensors()}</sensor></mujoco>"
@@ -84,7 +85,7 @@ def _assets(scene: Scene) -> str:
         '<texture type="skybox" builtin="gradient" rgb1="0.88 0.90 0.92" rgb2="0.60 0.63 0.66" '
         'width="128" height="128"/>'
         '<texture name="wood" type="2d" file="wood.png"/><texture name="tiles" type="2d" file="tiles.png"/>'
-        f'<material name="table" texture="wood" texrepeat="2 2" rgba="{tint}" specular="0.08" shininess="0.2"/>'
+        f'<material name="table" texture="wood" texrepeat="2 2" rgba="{tint}" specular="0.08"/>'
         '<material name="floor" texture="tiles" texrepeat="10 10" specular="0.05"/>'
         + "".join(
             f'<material name="{name}" rgba="{rgb} 1" specular="0.25" shininess="0.4"/>'
@@ -106,8 +107,7 @@ def _lamps(scene: Scene, *, fine: bool) -> str:
     )
 
 
-def _room(scene: Scene) -> str:
-    del scene
+def _room() -> str:
     middle_x, half_x = (TABLE_X_M[0] + TABLE_X_M[1]) / 2, (TABLE_X_M[1] - TABLE_X_M[0]) / 2
     half_y, half_z = (TABLE_Y_M[1] - TABLE_Y_M[0]) / 2, TABLE_THICKNESS_M / 2
     wall_half = 0.02
@@ -133,9 +133,8 @@ def _camera(view: View) -> str:
     mount = CAMERAS[view]
     optical = look_at(mount.position_m, mount.target_m, mount.up)
     axes = numbers((*optical[:, 0], *(-optical[:, 1])))
-    return (
-        f'<camera name="{view}" pos="{numbers(mount.position_m)}" xyaxes="{axes}" fovy="{float(np.rad2deg(VERTICAL_FOV_RAD))!r}"/>'
-    )
+    fovy = float(np.rad2deg(VERTICAL_FOV_RAD))
+    return f'<camera name="{view}" pos="{numbers(mount.position_m)}" xyaxes="{axes}" fovy="{fovy!r}"/>'
 
 
 def _fixed_cameras() -> str:
@@ -172,15 +171,19 @@ def _wood(size: int = 1024) -> NDArray[np.uint8]:
     picture = np.empty((size, size), np.float64)
     edges = np.linspace(0, size, boards + 1).astype(int)
     along = np.linspace(0, 2 * np.pi, size, endpoint=False)
-    for top, bottom in zip(edges[:-1], edges[1:], strict=True):
+    for top, bottom in pairwise(edges):
         across = np.arange(bottom - top)[:, None]
         wave = 6.0 * np.sin(along + rng.uniform(0, 6.28)) + 3.0 * np.sin(2 * along + rng.uniform(0, 6.28))
         grain = np.sin((across + wave) * 0.21 + 2.0 * np.sin((across + wave) * 0.047))
-        fine = cv2.blur(rng.normal(0.0, 1.0, (bottom - top, size)), (61, 1), borderType=cv2.BORDER_REFLECT_101) * 8
+        fine = (
+            cv2.blur(rng.normal(0.0, 1.0, (bottom - top, size)), (61, 1), borderType=cv2.BORDER_REFLECT_101)
+            * 8
+        )
         picture[top:bottom] = 0.93 + rng.uniform(-0.03, 0.03) + 0.022 * grain + 0.012 * fine
         picture[bottom - 2 : bottom] *= 0.84
     tone = np.array([1.0, 0.985, 0.955])
-    return np.clip(255 * picture[..., None] * tone, 0, 255).astype(np.uint8)
+    painted: NDArray[np.uint8] = np.clip(255 * picture[..., None] * tone, 0, 255).astype(np.uint8)
+    return painted
 
 
 def _tiles(size: int = 256) -> NDArray[np.uint8]:

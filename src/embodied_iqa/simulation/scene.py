@@ -25,7 +25,7 @@ OBJECT_RGB: Final[dict[Colour, tuple[float, float, float]]] = {
 
 OBJECTS_X_M: Final = (-0.68, -0.36)
 OBJECTS_Y_M: Final = (-0.26, 0.26)
-GAP_M: Final = 0.035
+GAP_M: Final = 0.045
 """Free space between two objects: a finger fits."""
 MIN_DISTANCE_M: Final = 0.115
 

@@ -12,7 +12,16 @@ from embodied_iqa.simulation.dimensions import STROKE_M
 from embodied_iqa.simulation.scene import Scene
 from embodied_iqa.subjects.instruction import Kind
 
-__all__ = ["WorldSnapshot", "cap_depth_m", "gripper_of", "object_address", "object_position_m", "qpos_size"]
+__all__ = [
+    "WorldSnapshot",
+    "cap_depth_m",
+    "check_qpos",
+    "gripper_of",
+    "object_address",
+    "object_position_m",
+    "object_yaw_rad",
+    "qpos_size",
+]
 
 _ARM, _FINGERS, _FREE = 6, 2, 7
 
@@ -62,6 +71,13 @@ def object_position_m(scene: Scene, snapshot: WorldSnapshot, index: int) -> NDAr
     """Return the ``(3,)`` position of the centre of object ``index`` in the base frame."""
     start = object_address(scene, index)
     return snapshot.qpos[start : start + 3].copy()
+
+
+def object_yaw_rad(scene: Scene, snapshot: WorldSnapshot, index: int) -> float:
+    """Return the turn of object ``index`` about the vertical."""
+    start = object_address(scene, index) + 3
+    w, x, y, z = snapshot.qpos[start : start + 4]
+    return float(np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)))
 
 
 def cap_depth_m(scene: Scene, snapshot: WorldSnapshot, index: int) -> float:

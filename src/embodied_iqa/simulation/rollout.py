@@ -1,0 +1,144 @@
+"""Carries out a chunk of increments in the world, without ROS: for experts, calibration and benchmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from embodied_iqa.kinematics import (
+    Kinematics,
+    chain_increments,
+    choose,
+    rotation_to_rotvec,
+    rotvec_to_rotation,
+)
+from embodied_iqa.simulation.dimensions import T_flange_tool
+from embodied_iqa.simulation.snapshot import WorldSnapshot
+from embodied_iqa.simulation.world import World
+
+__all__ = ["RolloutOptions", "RolloutResult", "rollout"]
+
+Array = NDArray[np.float64]
+
+_PERIOD_NS: Final = 8_000_000
+"""125 Hz, the UR5's servo rate."""
+_KINEMATICS: Final = Kinematics(np.asarray(T_flange_tool))
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutOptions:
+    """How fast to move.
+
+    Attributes:
+        tool_speed_mps: Greatest speed of the tool centre point.
+        tool_acceleration_mps2: Greatest acceleration of the tool centre point.
+        turn_speed_radps: Greatest rate of turn of the tool.
+        grip_timeout_s: Longest wait for the fingers after an increment that moves them.
+        settle_s: Rest at the end.
+    """
+
+    tool_speed_mps: float = 0.25
+    tool_acceleration_mps2: float = 1.2
+    turn_speed_radps: float = 1.0
+    grip_timeout_s: float = 1.5
+    settle_s: float = 0.3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RolloutResult:
+    """What came of it.
+
+    Attributes:
+        end: The world's state at the end.
+        executed: Number of increments that were carried out whole.
+        stopped: Why it ended early (an emergency stop, or a pose that cannot be reached), or None.
+    """
+
+    end: WorldSnapshot
+    executed: int
+    stopped: str | None
+
+
+def rollout(world: World, increments: ArrayLike, options: RolloutOptions | None = None) -> RolloutResult:
+    """Move the tool along the increments, chained onto its present pose, each from rest to rest.
+
+    Args:
+        world: Where; it is advanced as long as the motion takes.
+        increments: ``(K, 7)`` as in `ActionChunk`; the gripper moves with the increment that changes it.
+        options: Speeds.
+    """
+    options = options or RolloutOptions()
+    steps = np.asarray(increments, dtype=np.float64).reshape(-1, 7)
+    poses = chain_increments(world.T_base_tool, steps) if len(steps) else np.empty((0, 4, 4))
+    pose, q_rad = world.T_base_tool, world.q_rad
+    stopped: str | None = None
+    executed = 0
+    for target, gripper in zip(poses, steps[:, 6], strict=True):
+        world.set_gripper_target(float(np.clip(gripper, 0.0, 1.0)))
+        q_rad, stopped = _move(world, pose, target, q_rad, options)
+        if stopped is not None:
+            break
+        _await_gripper(world, options.grip_timeout_s)
+        pose = target
+        executed += 1
+    _wait(world, options.settle_s)
+    return RolloutResult(world.snapshot(), executed, stopped or world.contact_violation)
+
+
+def _move(
+    world: World, start: Array, target: Array, q_rad: Array, options: RolloutOptions
+) -> tuple[Array, str | None]:
+    for pose in _straight(start, target, options):
+        choice = choose(_KINEMATICS, pose, q_rad)
+        if choice.q_rad is None:
+            return q_rad, f"pose out of reach: {choice.reason}"
+        q_rad = choice.q_rad
+        world.set_arm_target(q_rad)
+        world.advance(_PERIOD_NS)
+        if world.contact_violation is not None:
+            world.set_arm_target(world.q_rad)
+            return q_rad, world.contact_violation
+    world.set_arm_target(q_rad, np.zeros(6))
+    world.advance(4 * _PERIOD_NS)
+    return q_rad, None
+
+
+def _straight(start: Array, target: Array, options: RolloutOptions) -> Iterator[Array]:
+    """Yield poses at the servo rate along a straight line with a trapezoidal speed."""
+    shift = target[:3, 3] - start[:3, 3]
+    turn = rotation_to_rotvec(start[:3, :3].T @ target[:3, :3])
+    distance, angle = float(np.linalg.norm(shift)), float(np.linalg.norm(turn))
+    if distance < 1e-6 and angle < 1e-6:
+        return
+    ramp_s = options.tool_speed_mps / options.tool_acceleration_mps2
+    cruise_s = max(distance / options.tool_speed_mps, angle / options.turn_speed_radps)
+    count = int(np.ceil((cruise_s + ramp_s) * 1e9 / _PERIOD_NS))
+    for part in _trapezoid(count, ramp_s / (cruise_s + ramp_s)):
+        pose = np.eye(4)
+        pose[:3, :3] = start[:3, :3] @ rotvec_to_rotation(part * turn)
+        pose[:3, 3] = start[:3, 3] + part * shift
+        yield pose
+
+
+def _trapezoid(count: int, ramp: float) -> Array:
+    """Return the way in (0, 1] at ``count`` equal times; the speed rises and falls in ``ramp`` of them."""
+    time = np.arange(1, count + 1) / count
+    ramp = min(ramp, 0.5)
+    rise = time**2 / (2 * ramp)
+    fall = (1 - ramp) - (1 - time) ** 2 / (2 * ramp)
+    way = np.where(time < ramp, rise, np.where(time > 1 - ramp, fall, time - ramp / 2))
+    return np.asarray(way / (1 - ramp), dtype=np.float64)
+
+
+def _await_gripper(world: World, timeout_s: float) -> None:
+    deadline_ns = world.time_ns + round(timeout_s * 1e9)
+    while world.gripper_moving and world.time_ns < deadline_ns:
+        world.advance(_PERIOD_NS)
+
+
+def _wait(world: World, duration_s: float) -> None:
+    world.advance(round(duration_s * 1e9 / _PERIOD_NS) * _PERIOD_NS)
