@@ -62,8 +62,8 @@ def recover(path: Path, output: Path | None = None, progress: Progress | None = 
     """Write a valid, indexed file with everything that whole records of ``path`` hold.
 
     Whole chunks are copied as they are, chunks with a wrong checksum are left out, the beginning of a chunk
-    that was cut short is used as far as it goes. After damage to the file's structure, the next whole chunk is
-    looked for.
+    that was cut short is used as far as it goes. After damage to the file's structure, the next whole chunk
+    is looked for.
 
     Args:
         path: The file to mend; it is not changed.

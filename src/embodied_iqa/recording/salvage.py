@@ -77,6 +77,8 @@ class Salvage:
         """
         if isinstance(item, Gap):
             self.skipped_bytes += item.size
+        elif item.damaged:
+            self.skipped_bytes += item.end - item.offset
         elif item.opcode == Opcode.FOOTER:
             self.cut_short = False
         elif item.opcode == Opcode.DATA_END:
@@ -96,9 +98,7 @@ class Salvage:
 
     def _add_data(self, record: ScannedRecord) -> None:
         value = record.value
-        if record.damaged:
-            self.skipped_bytes += record.end - record.offset
-        elif record.opcode == Opcode.MESSAGE:
+        if record.opcode == Opcode.MESSAGE:
             self._add_loose(record)
         elif isinstance(value, ChunkParts):
             self._add_chunk(record, value)

@@ -17,6 +17,7 @@ from embodied_iqa.recording.framing import (
     FOOTER_BYTES,
     LENGTH,
     MAGIC,
+    MESSAGE_PREFIX,
     RECORD_PREFIX,
     ChunkParts,
     DamagedRecordError,
@@ -34,6 +35,8 @@ _CHUNK_START = re.compile(rb"\x06(?=.{36}(?:\x04\0\0\0zstd|\x03\0\0\0lz4|\0\0\0\
 _CHUNK_START_BYTES = RECORD_PREFIX.size + CHUNK_PREFIX.size + 4
 _INDEX_HEAD = struct.Struct("<HI")
 _INDEX_ENTRY_BYTES = 16
+_DATA_END_BYTES = 4
+_LAST_CDR_KIND = 0x0B  # of the representation identifiers in DDS-XTypes 1.3, table 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,7 @@ def scan(file: BinaryIO, size: int) -> Iterator[ScannedRecord | Gap]:
         if record is not None and record.whole:
             yield record
             offset = record.end
-            if record.opcode == Opcode.FOOTER:
+            if record.opcode == Opcode.FOOTER and not record.damaged:
                 return
             continue
         found = _next_chunk(file, offset + 1, size)
@@ -164,6 +167,10 @@ def _parse(opcode: int, body: bytes, *, whole: bool) -> McapRecord | ChunkParts 
         raise DamagedRecordError("record is cut short")
     if opcode == Opcode.MESSAGE_INDEX:
         _check_message_index(body)
+    elif opcode == Opcode.MESSAGE:
+        _check_message(body)
+    elif opcode == Opcode.DATA_END and len(body) != _DATA_END_BYTES:
+        raise DamagedRecordError("data end with wrong length")
     value = decode(opcode, body)
     if isinstance(value, Attachment):
         _check_attachment(body)
@@ -173,6 +180,13 @@ def _parse(opcode: int, body: bytes, *, whole: bool) -> McapRecord | ChunkParts 
 def _check_message_index(body: bytes) -> None:
     if len(body) < _INDEX_HEAD.size or _INDEX_HEAD.unpack_from(body)[1] != len(body) - _INDEX_HEAD.size:
         raise DamagedRecordError("message index with wrong lengths")
+
+
+def _check_message(body: bytes) -> None:
+    """A message outside a chunk has no checksum: at least it must begin like serialised data."""
+    start = body[MESSAGE_PREFIX.size : MESSAGE_PREFIX.size + 2]
+    if len(start) < 2 or start[0] != 0 or start[1] > _LAST_CDR_KIND:
+        raise DamagedRecordError("message without serialised data")
 
 
 def _check_attachment(body: bytes) -> None:

@@ -113,7 +113,7 @@ def test_missing_folder_is_the_users_error(tmp_path: Path) -> None:
 
 def test_unknown_type_and_second_type_and_unknown_topic(tmp_path: Path) -> None:
     with TrialWriter(tmp_path / "trial.mcap", types=type_store()) as writer:
-        with pytest.raises(InputError, match="available: .*TrialEvent"):
+        with pytest.raises(InputError, match=r"available: .*TrialEvent"):
             writer.add_channel("/x", "embodied_iqa_msgs/msg/Nonsense")
         writer.add_channel("/x", EVENT_TYPE)
         writer.add_channel("/x", EVENT_TYPE)
