@@ -16,7 +16,8 @@ from rclpy.executors import MultiThreadedExecutor
 from sensor_msgs.msg import CameraInfo
 
 from embodied_iqa.errors import EmbodiedIqaError, UserError
-from embodied_iqa.ros.conversion import matrix_of, ns_of, pose_of, spec_of, time_of
+from embodied_iqa.images.poses import matrix_from_pose
+from embodied_iqa.ros.conversion import ns_of, pose_of, spec_of, time_of
 from embodied_iqa.ros.lifecycle import LifecycleManager
 from embodied_iqa.ros.node import BaseNode, Health, main_of
 from embodied_iqa.ros.qos import EVENT, LATCHED, PICTURE, STATE
@@ -113,7 +114,7 @@ class TrialNode(BaseNode[TrialParameters]):
         self._events.put(ChunkSeen(ns_of(chunk.header.stamp), done, chunk.reason))
 
     def _pose_seen(self, pose: PoseStamped) -> None:
-        self._pose = matrix_of(pose.pose)
+        self._pose = matrix_from_pose(pose.pose)
 
     def _picture_seen(self, info: CameraInfo) -> None:
         self._published.append(ns_of(info.header.stamp))

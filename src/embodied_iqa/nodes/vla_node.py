@@ -14,7 +14,8 @@ from sensor_msgs.msg import JointState
 
 from embodied_iqa.images.assembler import FrameAssembler, Source
 from embodied_iqa.images.frame import View
-from embodied_iqa.ros.conversion import chunk_to_msg, matrix_of, ns_of, optical_frame, time_of
+from embodied_iqa.images.poses import matrix_from_pose
+from embodied_iqa.ros.conversion import chunk_to_msg, ns_of, optical_frame, time_of
 from embodied_iqa.ros.frames import subscribe_frames
 from embodied_iqa.ros.node import Health, ManagedNode, main_of
 from embodied_iqa.ros.qos import EVENT, STATE
@@ -123,7 +124,7 @@ class VlaNode(ManagedNode[VlaParameters]):
         observation = VlaObservation(
             frames={view: frame for view, frame in seen.items() if frame is not None},
             instruction=self._state.task,
-            T_base_tool=matrix_of(pose.pose),
+            T_base_tool=matrix_from_pose(pose.pose),
             gripper=self._gripper,
             step=self._state.step,
         )

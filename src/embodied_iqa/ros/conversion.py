@@ -23,7 +23,6 @@ __all__ = [
     "intrinsics_of",
     "lease_of",
     "lease_to_msg",
-    "matrix_of",
     "ns_of",
     "pose_of",
     "spec_of",
@@ -61,15 +60,6 @@ def pose_of(T: NDArray[np.float64]) -> Pose:
     x, y, z, w = (float(value) for value in Rotation.from_matrix(T[:3, :3]).as_quat())
     pose.orientation.x, pose.orientation.y, pose.orientation.z, pose.orientation.w = x, y, z, w
     return pose
-
-
-def matrix_of(pose: Pose) -> NDArray[np.float64]:
-    """Return a pose as a ``(4, 4)`` float64 transform [m]."""
-    q = pose.orientation
-    T = np.eye(4)
-    T[:3, :3] = Rotation.from_quat([q.x, q.y, q.z, q.w]).as_matrix()
-    T[:3, 3] = pose.position.x, pose.position.y, pose.position.z
-    return T
 
 
 def camera_info_of(intrinsics: Intrinsics) -> CameraInfo:

@@ -11,8 +11,9 @@ from sensor_msgs.msg import CameraInfo
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.assembler import FrameAssembler, Source
 from embodied_iqa.images.frame import View
+from embodied_iqa.images.poses import matrix_from_pose
 from embodied_iqa.recording.image_cdr import image_from_cdr
-from embodied_iqa.ros.conversion import intrinsics_of, matrix_of, ns_of
+from embodied_iqa.ros.conversion import intrinsics_of, ns_of
 from embodied_iqa.ros.pictures import subscribe_pictures
 from embodied_iqa.ros.qos import PICTURE
 
@@ -43,7 +44,7 @@ def subscribe_frames(
         on_change(view)
 
     def take_pose(view: View, pose: PoseStamped) -> None:
-        frames.add_pose(view, ns_of(pose.header.stamp), matrix_of(pose.pose))
+        frames.add_pose(view, ns_of(pose.header.stamp), matrix_from_pose(pose.pose))
         on_change(view)
 
     def take_picture(view: View, source: Source, cdr: bytes) -> None:

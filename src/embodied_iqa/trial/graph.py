@@ -112,7 +112,7 @@ def nodes_of(config: GraphConfig) -> tuple[NodeEntry, ...]:
 
 
 def write_parameters(config: GraphConfig, path: Path) -> None:
-    """Write the resolved parameters as a ROS parameter file; every node gets /clock where time is simulated."""
+    """Write the resolved parameters as a ROS parameter file, with /clock for all where time is simulated."""
     tree: dict[str, object] = {_ALL_NODES: {_ROS_KEY: {"use_sim_time": _uses_sim_time(config)}}}
     tree |= {name: {_ROS_KEY: values} for name, values in config.values().items()}
     path.write_text(yaml.safe_dump(tree, sort_keys=False, default_flow_style=None), encoding="utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import time
@@ -14,7 +13,7 @@ from typing import Self
 
 from embodied_iqa.errors import EmbodiedIqaError, InputError
 
-__all__ = ["ProcessGroup", "ProcessSpec", "ProcessesFailedError", "child_environment"]
+__all__ = ["ProcessGroup", "ProcessSpec", "ProcessesFailedError"]
 
 _TAIL_LINES = 12
 _POLL_S = 0.02
@@ -128,8 +127,3 @@ class ProcessGroup:
                 return False
             time.sleep(_POLL_S)
         return True
-
-
-def child_environment() -> dict[str, str]:
-    """Return our environment without what the wheels' start-up hook left in it."""
-    return {key: value for key, value in os.environ.items() if key != "_ROS_WHEELS_BOOTSTRAP_COMPLETE"}

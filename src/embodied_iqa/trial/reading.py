@@ -1,0 +1,178 @@
+"""From a recording to the record of a trial, as it happened live."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from embodied_iqa.distortions.spec import DistortionSpec
+from embodied_iqa.errors import InputError
+from embodied_iqa.gate.verdict import GateMode, Verdict
+from embodied_iqa.images.assembler import Source
+from embodied_iqa.images.frame import View
+from embodied_iqa.images.poses import matrix_from_pose
+from embodied_iqa.recording.reader import TrialReader
+from embodied_iqa.scoring.execution import Outcome
+from embodied_iqa.subjects.protocols import ChunkStatus
+from embodied_iqa.trial.record import AnswerRecord, ChunkRecord, RunRecord, TrialRecord, VerdictRecord
+
+__all__ = ["METADATA", "read_trial"]
+
+METADATA = "embodied_iqa"
+"""Name of our metadata record in a recording."""
+
+_SECOND_NS = 1_000_000_000
+_TOPICS = (
+    "/trial/events",
+    "/vlm/answer",
+    "/vla/actions",
+    "/vla/reference_actions",
+    "/gate/quality",
+    "/gate/lease",
+    "/arm/tool_pose",
+)
+# the constants of the messages, which a recording does not carry
+_RUN_START, _RUN_END = 1, 3
+_OUTCOMES = {1: Outcome.SUCCESS, 2: Outcome.FAILURE, 3: Outcome.EMERGENCY_STOP}
+_STATUSES = {0: ChunkStatus.ACT, 1: ChunkStatus.DONE, 2: ChunkStatus.NO_TARGET}
+_MODES = {0: GateMode.ON, 1: GateMode.SHADOW, 2: GateMode.OFF}
+
+
+@dataclass(slots=True)
+class _Streams:
+    """Everything of a recording, by topic, decoded."""
+
+    starts: list[Any] = field(default_factory=list)
+    ends: dict[int, Any] = field(default_factory=dict)
+    answers: list[AnswerRecord] = field(default_factory=list)
+    chunks: list[ChunkRecord] = field(default_factory=list)
+    verdicts: list[VerdictRecord] = field(default_factory=list)
+    modes: dict[int, GateMode] = field(default_factory=dict)
+    poses: list[tuple[int, float, float, float]] = field(default_factory=list)
+
+
+def read_trial(path: Path) -> TrialRecord:
+    """Read what happened in a recorded trial.
+
+    Raises:
+        InputError: Not a recording, cut short, or not one of a trial.
+    """
+    with TrialReader(path) as reader:
+        topics = [topic for topic in _TOPICS if topic in reader.topics]
+        streams = _Streams()
+        for message in reader.messages(topics):
+            _sort_in(streams, message.topic, reader.decode(message))
+        metadata = reader.metadata().get(METADATA, {})
+    if not streams.starts:
+        raise InputError(f"{path} holds no run of a trial", expected="a run's start on /trial/events")
+    first = streams.starts[0]
+    runs = tuple(_run(streams, start) for start in streams.starts)
+    return TrialRecord(str(first.task), int(first.scene_seed), runs, metadata)
+
+
+def stamp_ns(message: Any) -> int:
+    """Return the stamp of a message's header."""
+    return int(message.header.stamp.sec) * _SECOND_NS + int(message.header.stamp.nanosec)
+
+
+def _sort_in(streams: _Streams, topic: str, message: Any) -> None:
+    match topic:
+        case "/trial/events" if message.kind == _RUN_START:
+            streams.starts.append(message)
+        case "/trial/events" if message.kind == _RUN_END:
+            streams.ends[int(message.run_index)] = message
+        case "/vlm/answer":
+            streams.answers.append(_answer(message))
+        case "/vla/actions" | "/vla/reference_actions":
+            streams.chunks.append(_chunk(message))
+        case "/gate/quality":
+            streams.verdicts.append(_verdict(message))
+        case "/gate/lease":
+            streams.modes[stamp_ns(message)] = _MODES[int(message.mode)]
+        case "/arm/tool_pose":
+            p = message.pose.position
+            streams.poses.append((stamp_ns(message), float(p.x), float(p.y), float(p.z)))
+
+
+def _run(streams: _Streams, start: Any) -> RunRecord:
+    index, start_ns = int(start.run_index), stamp_ns(start)
+    end = streams.ends.get(index)
+    end_ns = (
+        stamp_ns(end) if end is not None else max((v.stamp_ns for v in streams.verdicts), default=start_ns)
+    )
+    verdicts = tuple(v for v in streams.verdicts if start_ns <= v.stamp_ns <= end_ns)
+    path = [
+        ((stamp - start_ns) / _SECOND_NS, x, y, z)
+        for stamp, x, y, z in streams.poses
+        if start_ns <= stamp <= end_ns
+    ]
+    modes = [mode for stamp, mode in streams.modes.items() if start_ns <= stamp <= end_ns]
+    return RunRecord(
+        index=index,
+        distortion=_distortion(start.distortion),
+        start_ns=start_ns,
+        end_ns=end_ns,
+        outcome=None if end is None else _OUTCOMES[int(end.outcome)],
+        reason="" if end is None else str(end.reason),
+        T_base_tool=np.eye(4) if end is None else matrix_from_pose(end.tool_pose),
+        frames_published=0 if end is None else int(end.frames_published),
+        frames_received=len(verdicts),
+        gate_mode=modes[0] if modes else GateMode.OFF,
+        answers=tuple(a for a in streams.answers if start_ns <= a.stamp_ns <= end_ns),
+        chunks=tuple(c for c in streams.chunks if start_ns <= c.stamp_ns <= end_ns),
+        verdicts=verdicts,
+        tool_path=np.array(path, dtype=np.float64).reshape(-1, 4),
+    )
+
+
+def _distortion(message: Any) -> DistortionSpec | None:
+    if not message.id:
+        return None
+    return DistortionSpec(str(message.id), int(message.level), int(message.seed), bool(message.frozen))
+
+
+def _answer(message: Any) -> AnswerRecord:
+    return AnswerRecord(
+        stamp_ns=stamp_ns(message),
+        view=View(message.view),
+        source=Source(int(message.source)),
+        answer=str(message.answer),
+        subject=str(message.subject),
+        subject_version=str(message.subject_version),
+        latency_ms=float(message.latency_ms),
+    )
+
+
+def _chunk(message: Any) -> ChunkRecord:
+    rows = [(i.x, i.y, i.z, i.rx, i.ry, i.rz, i.gripper) for i in message.increments]
+    u, v = float(message.target_u), float(message.target_v)
+    return ChunkRecord(
+        stamp_ns=stamp_ns(message),
+        view=View(message.view),
+        source=Source(int(message.source)),
+        sequence=int(message.sequence),
+        step=int(message.step),
+        status=_STATUSES.get(int(message.status)),
+        increments=np.array(rows, dtype=np.float64).reshape(-1, 7),
+        reason=str(message.reason),
+        target_px=(u, v) if math.isfinite(u) and math.isfinite(v) else None,
+        T_base_tool=matrix_from_pose(message.tool_pose),
+        gripper=float(message.gripper),
+        subject=str(message.subject),
+        subject_version=str(message.subject_version),
+        latency_ms=float(message.latency_ms),
+    )
+
+
+def _verdict(message: Any) -> VerdictRecord:
+    return VerdictRecord(
+        stamp_ns=stamp_ns(message),
+        view=View(message.view),
+        verdict=Verdict(int(message.verdict)),
+        reason=str(message.reason),
+        latency_ms=float(message.latency_ms),
+    )

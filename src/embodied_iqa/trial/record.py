@@ -1,0 +1,160 @@
+"""What a trial leaves behind: everything that scores and the report are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.distortions.spec import DistortionSpec
+from embodied_iqa.gate.verdict import GateMode, Verdict
+from embodied_iqa.images.assembler import Source
+from embodied_iqa.images.frame import View
+from embodied_iqa.scoring.execution import Outcome
+from embodied_iqa.subjects.protocols import ChunkStatus
+
+__all__ = ["AnswerRecord", "ChunkRecord", "RunRecord", "TrialRecord", "VerdictRecord"]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRecord:
+    """What a VLM said of one frame.
+
+    Attributes:
+        stamp_ns: The frame's.
+        view: The camera.
+        source: Raw or distorted picture.
+        answer: In words; empty: nothing to say.
+        subject: Who answered.
+        subject_version: Of which version.
+        latency_ms: Time the answer took.
+    """
+
+    stamp_ns: int
+    view: View
+    source: Source
+    answer: str
+    subject: str
+    subject_version: str
+    latency_ms: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChunkRecord:
+    """What a VLA decided on one frame.
+
+    Attributes:
+        stamp_ns: The frame's.
+        view: The subject's first camera.
+        source: Raw or distorted pictures.
+        sequence: Counts decisions; the raw and the distorted one share it.
+        step: Chunks that were executed before in this run.
+        status: What the subject said; None where it failed.
+        increments: ``(K, 7)`` float64, see `subjects.protocols.ActionChunk`.
+        reason: In words.
+        target_px: Pixel that the subject aimed at, or None.
+        T_base_tool: ``(4, 4)`` float64, the tool's pose that the subject was told (m).
+        gripper: Gripper state that the subject was told, 0 open to 1 closed.
+        subject: Who decided.
+        subject_version: Of which version.
+        latency_ms: Time the decision took.
+    """
+
+    stamp_ns: int
+    view: View
+    source: Source
+    sequence: int
+    step: int
+    status: ChunkStatus | None
+    increments: NDArray[np.float64]
+    reason: str
+    target_px: tuple[float, float] | None
+    T_base_tool: NDArray[np.float64]
+    gripper: float
+    subject: str
+    subject_version: str
+    latency_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictRecord:
+    """What the gate said of one frame.
+
+    Attributes:
+        stamp_ns: The frame's.
+        view: The camera.
+        verdict: After debouncing, whatever the mode.
+        reason: In words.
+        latency_ms: Time the judgement took.
+    """
+
+    stamp_ns: int
+    view: View
+    verdict: Verdict
+    reason: str
+    latency_ms: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunRecord:
+    """One run: the reference run (index 0) or a distorted one.
+
+    Attributes:
+        index: 0 is the reference run.
+        distortion: None for the reference run.
+        start_ns: First stamp of the run, ROS time.
+        end_ns: Last stamp of the run, ROS time.
+        outcome: How it ended; None where the recording ends before.
+        reason: Why it ended, in words.
+        T_base_tool: ``(4, 4)`` float64, where the tool was at the end (m).
+        frames_published: Pictures that the cameras published.
+        frames_received: Pictures that came out of the gate.
+        gate_mode: on, shadow or off.
+        answers: Of the VLM, by time.
+        chunks: Of the VLA, by time; raw and distorted.
+        verdicts: Of the gate, by time.
+        tool_path: ``(N, 4)`` float64 rows ``(stamp_s, x, y, z)`` of the tool, seconds since the start, m.
+    """
+
+    index: int
+    distortion: DistortionSpec | None
+    start_ns: int
+    end_ns: int
+    outcome: Outcome | None
+    reason: str
+    T_base_tool: NDArray[np.float64]
+    frames_published: int
+    frames_received: int
+    gate_mode: GateMode
+    answers: tuple[AnswerRecord, ...]
+    chunks: tuple[ChunkRecord, ...]
+    verdicts: tuple[VerdictRecord, ...]
+    tool_path: NDArray[np.float64]
+
+    def answer(self, source: Source) -> AnswerRecord | None:
+        """Return the answer about the run's first frame that was asked about."""
+        return next((answer for answer in self.answers if answer.source is source), None)
+
+    def decisions(self) -> list[tuple[ChunkRecord, ChunkRecord]]:
+        """Return (raw, distorted) pairs on the same frame, by time."""
+        raw = {chunk.sequence: chunk for chunk in self.chunks if chunk.source is Source.RAW}
+        distorted = [chunk for chunk in self.chunks if chunk.source is Source.DISTORTED]
+        return [(raw[chunk.sequence], chunk) for chunk in distorted if chunk.sequence in raw]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrialRecord:
+    """One task: the reference run and the distorted runs.
+
+    Attributes:
+        task: The instruction.
+        scene_seed: Seed of the scene.
+        runs: By index.
+        metadata: What was stored with the recording: configuration and versions.
+    """
+
+    task: str
+    scene_seed: int
+    runs: tuple[RunRecord, ...]
+    metadata: dict[str, str]

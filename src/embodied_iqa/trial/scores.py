@@ -1,0 +1,230 @@
+"""From the record of a trial to its scores; the same function live and when rescored."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from embodied_iqa.distortions import DistortionSpec, entry
+from embodied_iqa.gate.verdict import Verdict
+from embodied_iqa.images.assembler import Source
+from embodied_iqa.scoring.cognition import COGNITION_RECIPE, score_cognition
+from embodied_iqa.scoring.constants import SubjectConstants
+from embodied_iqa.scoring.decision import DECISION_RECIPE, score_decision
+from embodied_iqa.scoring.execution import EXECUTION_RECIPE, Outcome, score_execution
+from embodied_iqa.trial.record import RunRecord, TrialRecord
+
+__all__ = ["RECIPES", "RunScores", "as_json", "score_trial"]
+
+RECIPES = {"cognition": COGNITION_RECIPE, "decision": DECISION_RECIPE, "execution": EXECUTION_RECIPE}
+"""How the scores are made; stated in every result file."""
+
+Constants = Callable[[str], SubjectConstants]
+
+
+@dataclass(frozen=True, slots=True)
+class Cognition:
+    """Scores of the VLM's answers about one and the same frame; see `scoring.cognition`."""
+
+    bleu: float
+    rouge: float
+    cider: float
+    score: float
+    answer: str
+    reference_answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class LaterDecision:
+    """A decision after the first one of a run."""
+
+    stamp_ns: int
+    score: float
+    position_error_mm: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Scores of the VLA's first decision on one and the same frame; see `scoring.decision`."""
+
+    position: float
+    rotation: float
+    state: float
+    score: float
+    position_error_mm: float
+    answer: str
+    reference_answer: str
+    later: tuple[LaterDecision, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """Score of the run against the reference run; None where it cannot be told. See `scoring.execution`."""
+
+    outcome: str | None
+    score: float | None
+    distance_cm: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """How many frames got which verdict."""
+
+    mode: str
+    passed: int
+    hold: int
+    reject: int
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """Pictures published by the cameras, and those that came out of the gate."""
+
+    published: int
+    received: int
+    lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Medians [ms] of the live run; None where nothing was measured."""
+
+    gate: float | None
+    vlm: float | None
+    vla: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunScores:
+    """Everything that is told of one run; None where a part could not be scored."""
+
+    task: str
+    scene_seed: int
+    distortion: DistortionSpec | None
+    cognition: Cognition | None
+    decision: Decision | None
+    execution: Execution
+    gate: Gate
+    frames: Frames
+    latency_ms: Latency
+
+
+def score_trial(record: TrialRecord, constants: Constants) -> tuple[RunScores, ...]:
+    """Score every run of a trial.
+
+    Args:
+        record: Of the live run, or made again from its raw frames.
+        constants: Subject name to what its scores are scaled by.
+
+    Raises:
+        InputError: A subject's constants are missing.
+    """
+    reference = next((run for run in record.runs if run.index == 0), None)
+    return tuple(
+        RunScores(
+            task=record.task,
+            scene_seed=record.scene_seed,
+            distortion=run.distortion,
+            cognition=_cognition(run, constants),
+            decision=_decision(run, constants),
+            execution=_execution(run, reference),
+            gate=_gate(run),
+            frames=_frames(run),
+            latency_ms=_latency(run),
+        )
+        for run in record.runs
+    )
+
+
+def as_json(scores: RunScores) -> dict[str, Any]:
+    """Return one entry of `runs` in scores.json."""
+    tree = asdict(scores)
+    spec = scores.distortion
+    if spec is not None:
+        tree["distortion"] = {
+            "id": spec.id,
+            "name": entry(spec.id).name,
+            "level": spec.level,
+            "seed": spec.seed,
+            "frozen": spec.frozen,
+        }
+    tree["gate"]["pass"] = tree["gate"].pop("passed")
+    return tree
+
+
+def _cognition(run: RunRecord, constants: Constants) -> Cognition | None:
+    distorted, raw = run.answer(Source.DISTORTED), run.answer(Source.RAW)
+    if distorted is None or raw is None:
+        return None
+    frequencies = constants(raw.subject).frequencies
+    if frequencies is None:
+        return None
+    score = score_cognition(distorted.answer, raw.answer, frequencies)
+    return Cognition(score.bleu, score.rouge, score.cider, score.score, distorted.answer, raw.answer)
+
+
+def _decision(run: RunRecord, constants: Constants) -> Decision | None:
+    pairs = run.decisions()
+    if not pairs:
+        return None
+    d_max_m = constants(pairs[0][0].subject).d_max_m
+    if d_max_m is None:
+        return None
+    scored = [
+        score_decision(distorted.increments, raw.increments, d_max_m, gripper=raw.gripper)
+        for raw, distorted in pairs
+    ]
+    first, (raw, distorted) = scored[0], pairs[0]
+    return Decision(
+        position=first.position,
+        rotation=first.rotation,
+        state=first.state,
+        score=first.score,
+        position_error_mm=first.position_error_mm,
+        answer=distorted.reason,
+        reference_answer=raw.reason,
+        later=tuple(
+            LaterDecision(chunk.stamp_ns, score.score, score.position_error_mm)
+            for score, (_, chunk) in zip(scored[1:], pairs[1:], strict=True)
+        ),
+    )
+
+
+def _execution(run: RunRecord, reference: RunRecord | None) -> Execution:
+    if run.outcome is None or reference is None or reference.outcome is None:
+        return Execution(run.outcome, None, None, run.reason or "the run has no end")
+    distance_m = float(np.linalg.norm(run.T_base_tool[:3, 3] - reference.T_base_tool[:3, 3]))
+    if run is reference and run.outcome is Outcome.FAILURE:
+        # its distance to itself would score 100: a failed reference run has no score
+        return Execution(run.outcome, None, 0.0, run.reason)
+    score = score_execution(run.outcome, distance_m)
+    return Execution(run.outcome, score.score, 100.0 * distance_m, run.reason)
+
+
+def _gate(run: RunRecord) -> Gate:
+    count = Counter(verdict.verdict for verdict in run.verdicts)
+    return Gate(run.gate_mode, count[Verdict.PASS], count[Verdict.HOLD], count[Verdict.REJECT])
+
+
+def _frames(run: RunRecord) -> Frames:
+    lost = max(0, run.frames_published - run.frames_received)
+    return Frames(run.frames_published, run.frames_received, lost)
+
+
+def _latency(run: RunRecord) -> Latency:
+    def middle(values: list[float]) -> float | None:
+        finite = [value for value in values if math.isfinite(value)]
+        return round(median(finite), 3) if finite else None
+
+    return Latency(
+        gate=middle([verdict.latency_ms for verdict in run.verdicts]),
+        vlm=middle([answer.latency_ms for answer in run.answers]),
+        vla=middle([chunk.latency_ms for chunk in run.chunks]),
+    )
