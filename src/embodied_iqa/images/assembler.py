@@ -66,6 +66,12 @@ class FrameAssembler:
             return None
         return Frame(view, stamp_ns, parts.pictures[source], intrinsics, parts.T_base_camera)
 
+    def has_pose(self, view: View, stamp_ns: int) -> bool:
+        """Return whether the camera's pose at this stamp is known."""
+        with self._lock:
+            parts = self._parts.get(view, OrderedDict()).get(stamp_ns)
+        return parts is not None and parts.T_base_camera is not None
+
     def newest_stamp_ns(self, view: View, *sources: Source) -> int | None:
         """Return the newest stamp at which the view has a frame of every one of ``sources``."""
         for stamp_ns in reversed(self.stamps_ns(view)):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable
 
+import numpy as np
 import rclpy
 from embodied_iqa_msgs.msg import GateLease, SimState
 from embodied_iqa_msgs.srv import ResetWorld
@@ -81,9 +83,7 @@ class SimNode(BaseNode[SimParameters]):
             spin: Handles what has arrived, waiting at most so many seconds.
         """
         if not self._running:
-            spin(_POLL_S)
-            if not self._running:
-                self._publish_clock()
+            self._stand_still(spin)
             return
         began = time.monotonic()
         now_ns = self.now_ns
@@ -96,6 +96,15 @@ class SimNode(BaseNode[SimParameters]):
             self._apply_command()
             self._world.advance(self._tick_ns)
             self._pace(began, spin)
+
+    def _stand_still(self, spin: Callable[[float], None]) -> None:
+        """Listen; say now and then where the arm is, so that it can be armed while time stands still."""
+        until = time.monotonic() + _POLL_S
+        while not self._running and (left_s := until - time.monotonic()) > 0:
+            spin(left_s)
+        if not self._running:
+            self._publish_clock()
+            self._publish_joints()
 
     def _restart_schedule(self) -> None:
         self._next_picture_ns = self._next_clock_ns = self._next_status_ns = self.now_ns
@@ -117,8 +126,11 @@ class SimNode(BaseNode[SimParameters]):
         if now_ns >= self._next_status_ns or violation != self._told_violation:
             self._next_status_ns = now_ns + round(_SECOND_NS / self.config.camera_rate_hz)
             self._publish_status()
+        self._publish_joints()
+
+    def _publish_joints(self) -> None:
         joints = JointState(name=_JOINTS)
-        joints.header.stamp = time_of(now_ns)
+        joints.header.stamp = time_of(self.now_ns)
         joints.header.frame_id = "base"
         joints.position = [*self._world.q_rad.tolist(), self._world.gripper]
         joints.velocity = [*self._world.qd_radps.tolist(), float(self._world.gripper_moving)]
@@ -172,20 +184,24 @@ class SimNode(BaseNode[SimParameters]):
 
     def _take_command(self, message: JointState) -> None:
         self._lockstep.heard(_ARM, ns_of(message.header.stamp))
-        if len(message.position) == len(_JOINTS) and ns_of(message.header.stamp) >= self._offset_ns:
+        if ns_of(message.header.stamp) >= self._offset_ns:
             self._command = message
 
     def _take_lease(self, message: GateLease) -> None:
         self._lockstep.heard(message.view, ns_of(message.header.stamp))
 
     def _apply_command(self) -> None:
+        """Take over what a command names: `joint_1` to `joint_6` together, `gripper`, or nothing."""
         command, self._command = self._command, None
         if command is None:
             return
-        *q_rad, gripper = command.position
+        target = dict(zip(command.name, command.position, strict=False))
         try:
-            self._world.set_arm_target(q_rad, command.velocity[:6] if command.velocity else None)
-            self._world.set_gripper_target(gripper)
+            if _JOINTS[0] in target:
+                q_rad = np.array([target.get(name, math.nan) for name in _JOINTS[:6]])
+                self._world.set_arm_target(q_rad)
+            if _JOINTS[6] in target:
+                self._world.set_gripper_target(target[_JOINTS[6]])
         except UserError as error:
             self.get_logger().error(str(error), throttle_duration_sec=1.0)
 

@@ -147,8 +147,9 @@ def _stage_done(state: TrialState, reply: Reply) -> Step:
             change = SetDistortion(plan.distortion(index), state.start_ns)
             return _enter(state, Stage.DISTORT, change)
         case Stage.DISTORT:
+            # armed while time stands still: the run's first frame is then not older than the arming
             state, commands = _enter(
-                state, Stage.ARM, RunWorld(running=True), Rearm(), SetTask(plan.task, state.start_ns)
+                state, Stage.ARM, Rearm(), SetTask(plan.task, state.start_ns), RunWorld(running=True)
             )
             return state, [MarkRunStart(index, state.start_ns), *commands]
         case Stage.ARM:

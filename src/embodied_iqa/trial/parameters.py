@@ -8,7 +8,9 @@ from enum import StrEnum
 from embodied_iqa.config import ranged
 from embodied_iqa.gate.judge import GateConfig
 from embodied_iqa.images.frame import View
-from embodied_iqa.robot.config import ControllerConfig
+from embodied_iqa.kinematics.geometry import TOOL_2F140_M
+from embodied_iqa.robot.limits import ArmLimits
+from embodied_iqa.robot.state import ControllerOptions
 
 __all__ = [
     "ArmParameters",
@@ -177,12 +179,16 @@ class ArmParameters:
     Attributes:
         robot: Which arm moves.
         report_rate_hz: Status, joint states and tool pose per second [Hz].
-        controller: Limits, leases and motion.
+        tool_length_m: From the flange to the tool centre point [m].
+        limits: What the arm never exceeds.
+        controller: Times and tolerances.
     """
 
     robot: RobotKind = RobotKind.SIM
     report_rate_hz: float = ranged(25.0, 1.0, 500.0)
-    controller: ControllerConfig = field(default_factory=ControllerConfig)
+    tool_length_m: float = ranged(TOOL_2F140_M, 0.0, 1.0)
+    limits: ArmLimits = field(default_factory=ArmLimits)
+    controller: ControllerOptions = field(default_factory=ControllerOptions)
 
 
 @dataclass(frozen=True, slots=True)
