@@ -1,4 +1,4 @@
-"""The catalogue: every distortion by its number and by its name."""
+"""The catalogues: every distortion by its number and by its name."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from embodied_iqa.distortions import (
     chrominance,
     compression,
     luminance,
+    miqd_blur,
+    miqd_digital,
+    miqd_environment,
     noise,
     others,
     spatial,
@@ -22,7 +25,7 @@ from embodied_iqa.distortions.image import Image, checked
 from embodied_iqa.distortions.spec import LEVELS
 from embodied_iqa.errors import UsageError
 
-__all__ = ["catalogue", "distort", "entry"]
+__all__ = ["catalogue", "distort", "entry", "miqd_catalogue"]
 
 
 @cache
@@ -33,14 +36,20 @@ def catalogue() -> tuple[Entry, ...]:
 
 
 @cache
+def miqd_catalogue() -> tuple[Entry, ...]:
+    """Return the 10 distortions of the machine-vision catalogue (MIQD), class by class."""
+    return (*miqd_digital.ENTRIES, *miqd_blur.ENTRIES, *miqd_environment.ENTRIES)
+
+
+@cache
 def _by_word() -> MappingProxyType[str, Entry]:
-    words = {line.id: line for line in catalogue()}
+    words = {line.id: line for line in (*catalogue(), *miqd_catalogue())}
     words.update({line.name: line for line in catalogue()})
     return MappingProxyType(words)
 
 
 def entry(id_or_name: str) -> Entry:
-    """Return the entry of an id (``"02"``, ``"2"``) or a name (``"lens-blur"``).
+    """Return the entry of an id (``"02"``, ``"2"``, ``"miqd:fog"``) or a name (``"lens-blur"``).
 
     Raises:
         UsageError: There is no such distortion; the message lists those that exist.
@@ -49,6 +58,7 @@ def entry(id_or_name: str) -> Entry:
     found = _by_word().get(word.zfill(2))
     if found is None:
         available = [f"{line.id} {line.name}" for line in catalogue()]
+        available += [line.id for line in miqd_catalogue()]
         raise UsageError("unknown distortion", got=id_or_name, available=available)
     return found
 

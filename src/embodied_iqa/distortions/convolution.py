@@ -14,21 +14,25 @@ __all__ = ["convolve"]
 
 _TILE_PX = 11
 """OpenCV filters 8-bit pictures directly, skipping zero taps, while a kernel has under 130 cells."""
-_MOST_DIRECT_TAPS = 260
-"""Above this OpenCV's Fourier transform is faster than summing tap by tap."""
+_MOST_DIRECT_TAPS = 180
+"""Above this OpenCV's Fourier transform, fastest in float32, beats summing tap by tap."""
 _FINE = 64.0
 """Partial sums are 16-bit integers in steps of 1/64 gray value: 255 x 64 fits."""
 
 
 def convolve(image: Image, kernel: NDArray[np.float32]) -> Image:
-    """Correlate a picture with a kernel of odd side, mirrored at the border, rounded to nearest.
+    """Correlate a picture or plane with a kernel of odd sides, mirrored at the border, rounded to nearest.
 
     Kernels too large for OpenCV's direct filter are cut into tiles that are; empty tiles cost nothing.
     """
     taps = int(np.count_nonzero(kernel))
-    if max(kernel.shape) <= _TILE_PX or taps > _MOST_DIRECT_TAPS:
+    if max(kernel.shape) <= _TILE_PX:
         direct: Image = cv2.filter2D(image, -1, kernel, borderType=cv2.BORDER_REFLECT)
         return direct
+    if taps > _MOST_DIRECT_TAPS:
+        exact = cv2.filter2D(image.astype(np.float32), -1, kernel, borderType=cv2.BORDER_REFLECT)
+        transformed: Image = cv2.multiply(exact, (1.0,) * 4, dtype=cv2.CV_8U)
+        return transformed
     total: NDArray[np.int16] | None = None
     pad_y, pad_x = kernel.shape[0] // 2, kernel.shape[1] // 2
     padded = cv2.copyMakeBorder(image, pad_y, pad_y, pad_x, pad_x, cv2.BORDER_REFLECT)

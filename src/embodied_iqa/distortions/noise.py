@@ -1,4 +1,4 @@
-"""Noise: white (12), colour (13), impulse (14), multiplicative (15), Gaussian denoise (16)."""
+"""Noise: white (12), colour (13), impulse (14), multiplicative (15), Gaussian (16) and CNN denoise (17)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from embodied_iqa.distortions.calibrated import calibrated_levels
+from embodied_iqa.distortions.denoiser import denoise, shipped_denoiser
 from embodied_iqa.distortions.entry import DistortionClass, Entry, Source, single
 from embodied_iqa.distortions.image import Image, rounded
 from embodied_iqa.distortions.random_fields import gaussian_field
@@ -68,6 +70,11 @@ def gaussian_denoise(image: Image, rng: Generator, variance: float) -> Image:
     noisy = white_noise(image, rng, variance)
     result: Image = cv2.GaussianBlur(noisy, (0, 0), _DENOISE_SIGMA_PX, borderType=cv2.BORDER_REFLECT)
     return result
+
+
+def cnn_denoise(image: Image, rng: Generator, variance: float) -> Image:
+    """Add white noise of ``variance``, then take it away with the shipped network."""
+    return denoise(white_noise(image, rng, variance), shipped_denoiser())
 
 
 @lru_cache(maxsize=16)
@@ -137,5 +144,16 @@ ENTRIES = (
         Source.KADID,
         gaussian_denoise,
         "the number 16 is printed in the paper; the smoothing of 2 px is ours",
+    ),
+    Entry(
+        "17",
+        "cnn-denoise",
+        DistortionClass.NOISE,
+        ("variance",),
+        calibrated_levels("17"),
+        "variance of the noise, RGB in [0, 1]",
+        Source.CALIBRATION,
+        cnn_denoise,
+        "KADID-10k runs DnCNN on each channel; ours is one small network on colour",
     ),
 )

@@ -29,10 +29,10 @@ def sharpness_change(image: Image, rng: Generator, amount: float) -> Image:
 
 @lru_cache(maxsize=32)
 def contrast_curve(amount: float) -> Image:
-    """Return the table of a curve through (0.3, 0.25 - a/4), (0.5, 0.5), (0.7, 0.75 + a/4) and both ends.
+    """Return the table of a curve through (0.3, 0.25 - a/4), (0.5, 0.5), (0.7, 0.75 + a/4) and the ends.
 
-    The polynomial through these points is odd about the middle, ``y = 1/2 + p u + q u^3`` with ``u = x - 1/2``;
-    ``a = -0.2`` is the identity, above it contrast grows, below it shrinks.
+    The polynomial through these points is odd about the middle, ``y = 1/2 + p u + q u^3``, ``u = x - 1/2``.
+    ``a = -0.2`` is the identity; above it contrast grows, below it shrinks.
     """
     slope = (0.218 + 0.25 * amount) / 0.168
     u = np.arange(256) / 255.0 - 0.5

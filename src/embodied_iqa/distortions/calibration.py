@@ -1,0 +1,214 @@
+"""Finding the parameters that make level k look equally degraded for every type.
+
+The drop of a picture is the mean over the metrics of ``(perfect - value) / (perfect - worst)``: 0 for the
+reference, about 1 where nothing is left of it. A level's target is the median over the types whose parameters
+are published (KADID-10k) of their mean drop over the reference pictures. A parameter is then read off the
+type's own curve of mean drop against parameter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from zlib import crc32
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from embodied_iqa.distortions.catalogue import catalogue
+from embodied_iqa.distortions.entry import Entry, Source
+from embodied_iqa.distortions.references import Reference
+from embodied_iqa.distortions.spec import LEVELS
+from embodied_iqa.errors import UsageError
+from embodied_iqa.metrics import FullReferenceMetric, full_reference_metric
+
+__all__ = ["METRICS", "SEARCHES", "Calibration", "Curve", "Search", "calibrate", "mean_drop"]
+
+METRICS = ("ssim", "gmsd")
+"""The metrics whose mean is aligned."""
+
+_REACHABLE = 0.92
+"""A target above this share of the largest drop of a type counts as out of its reach."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Where to look for a type's parameter.
+
+    Attributes:
+        mildest: The end at which the picture is next to untouched.
+        severest: The other end; a search never leaves the range.
+        logarithmic: Whether steps are equal ratios.
+        whole: Whether the parameter is a whole number.
+    """
+
+    mildest: float
+    severest: float
+    logarithmic: bool = True
+    whole: bool = False
+
+    def grid(self, count: int) -> NDArray[np.float64]:
+        """Return ``count`` parameters from mildest to severest."""
+        space = np.geomspace if self.logarithmic else np.linspace
+        values = np.asarray(space(self.mildest, self.severest, count), dtype=np.float64)
+        return (
+            np.unique(np.rint(values))[:: 1 if self.severest > self.mildest else -1] if self.whole else values
+        )
+
+
+SEARCHES = MappingProxyType(
+    {
+        "01": Search(0.4, 12.0),
+        "03": Search(2.0, 60.0),
+        "08": Search(1.1, 20.0),
+        "11": Search(98.0, 1.0, logarithmic=False, whole=True),
+        "17": Search(0.0002, 0.3),
+        "20": Search(0.01, 0.7),
+        "21": Search(0.01, 0.7),
+        "23": Search(0.003, 3.0),
+        "24": Search(0.003, 0.95),
+        "25": Search(0.003, 0.95),
+        "26": Search(0.003, 0.95),
+        "30": Search(-0.24, -0.86, logarithmic=False),
+    }
+)
+"""The types marked for calibration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """What a type costs, and the levels that were read off.
+
+    Attributes:
+        id: The type.
+        parameters: From mildest to severest.
+        drops: Mean drop at each parameter.
+        levels: The parameter of levels 1 to 5.
+        reached: Mean drop of each level, measured.
+        out_of_reach: Levels whose target the type cannot reach; they are spaced evenly up to what it can.
+    """
+
+    id: str
+    parameters: tuple[float, ...]
+    drops: tuple[float, ...]
+    levels: tuple[float, ...]
+    reached: tuple[float, ...]
+    out_of_reach: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The outcome.
+
+    Attributes:
+        references: Names of the pictures.
+        targets: Mean drop wanted at levels 1 to 5.
+        published: Mean drop at levels 1 to 5 of each type with published parameters.
+        curves: One a calibrated type.
+    """
+
+    references: tuple[str, ...]
+    targets: tuple[float, ...]
+    published: MappingProxyType[str, tuple[float, ...]]
+    curves: tuple[Curve, ...]
+
+
+def _drop(metric: FullReferenceMetric, value: float) -> float:
+    return (metric.perfect - value) / (metric.perfect - metric.worst)
+
+
+def _generator(distortion_id: str, reference: str) -> Generator:
+    return np.random.default_rng([crc32(distortion_id.encode()), crc32(reference.encode())])
+
+
+def mean_drop(line: Entry, parameters: Sequence[float], references: Sequence[Reference]) -> float:
+    """Return the mean drop of a distortion with the given parameters over the references.
+
+    The same random numbers are used at every parameter, so that the curve is smooth.
+    """
+    metrics = [full_reference_metric(name) for name in METRICS]
+    drops = []
+    for reference in references:
+        distorted = line.operator(reference.image, _generator(line.id, reference.name), *parameters)
+        drops.append(
+            np.mean([_drop(metric, metric.measure(reference.image, distorted)) for metric in metrics])
+        )
+    return float(np.mean(drops))
+
+
+def calibrate(references: Sequence[Reference], steps: int, tell: Callable[[str], None]) -> Calibration:
+    """Measure the published types, set the targets, and fit every type marked for calibration.
+
+    Args:
+        references: Clean pictures.
+        steps: Parameters tried on each type's curve, at least 5.
+        tell: Called with the id of each type that is done.
+
+    Raises:
+        UsageError: Too few steps or no picture.
+    """
+    if steps < len(LEVELS) or not references:
+        raise UsageError("calibration needs pictures and at least 5 steps", got=f"{len(references)}, {steps}")
+    published = {}
+    for line in catalogue():
+        if line.source is not Source.CALIBRATION:
+            published[line.id] = tuple(mean_drop(line, row, references) for row in line.parameters)
+            tell(line.id)
+    targets = np.median(np.array(list(published.values())), axis=0)
+    curves = []
+    for line in catalogue():
+        if line.source is Source.CALIBRATION:
+            curves.append(_fit(line, SEARCHES[line.id], targets, references, steps))
+            tell(line.id)
+    names = tuple(reference.name for reference in references)
+    return Calibration(names, tuple(targets.tolist()), MappingProxyType(published), tuple(curves))
+
+
+def _fit(
+    line: Entry,
+    search: Search,
+    targets: NDArray[np.float64],
+    references: Sequence[Reference],
+    steps: int,
+) -> Curve:
+    grid = search.grid(steps)
+    drops = np.array([mean_drop(line, (value,), references) for value in grid])
+    aims = reachable_targets(targets, float(drops.max()))
+    levels = _read_off(grid, drops, aims, search)
+    return Curve(
+        id=line.id,
+        parameters=tuple(grid.tolist()),
+        drops=tuple(drops.tolist()),
+        levels=tuple(levels.tolist()),
+        reached=tuple(mean_drop(line, (value,), references) for value in levels),
+        out_of_reach=tuple(level for level in LEVELS if aims[level - 1] < targets[level - 1] - 1e-12),
+    )
+
+
+def reachable_targets(targets: NDArray[np.float64], largest: float) -> NDArray[np.float64]:
+    """Return the targets, those out of a type's reach replaced by equal steps up to its largest drop."""
+    kept = int(np.count_nonzero(targets <= _REACHABLE * largest))
+    start = targets[kept - 1] if kept else 0.0
+    rest = np.linspace(start, largest, len(targets) - kept + 1)[1:]
+    return np.concatenate([targets[:kept], rest])
+
+
+def _read_off(
+    grid: NDArray[np.float64], drops: NDArray[np.float64], aims: NDArray[np.float64], search: Search
+) -> NDArray[np.float64]:
+    """Return the parameters at which the curve, made to rise, passes the aims; whole ones stay distinct."""
+    rising = np.maximum.accumulate(drops) + np.arange(len(drops)) * 1e-9
+    axis = np.log(grid) if search.logarithmic else grid
+    found = np.interp(aims, rising, axis)
+    levels = np.exp(found) if search.logarithmic else found
+    if search.whole:
+        step = 1.0 if search.severest > search.mildest else -1.0
+        levels = np.rint(levels)
+        for index in range(1, len(levels)):
+            if (levels[index] - levels[index - 1]) * step < 1.0:
+                levels[index] = levels[index - 1] + step
+    else:
+        levels = np.array([float(f"{level:.4g}") for level in levels])
+    return levels

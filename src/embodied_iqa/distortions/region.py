@@ -1,0 +1,129 @@
+"""Region modes: one level inside of the task-relevant region, another outside (MIQD's UD, ROI-DD, BG-DD)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeAlias
+
+import cv2
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from embodied_iqa.distortions.catalogue import distort
+from embodied_iqa.distortions.image import FloatImage, Image, checked
+from embodied_iqa.distortions.spec import LEVELS
+from embodied_iqa.errors import InputError
+
+__all__ = [
+    "FEATHER_PX",
+    "RegionMode",
+    "distort_region",
+    "feathered",
+    "mask_of_labels",
+    "read_mask",
+    "region_combinations",
+    "region_mode",
+]
+
+FEATHER_PX = 32
+"""Reach of the seam to either side of the region's border."""
+
+Mask: TypeAlias = NDArray[np.bool_] | NDArray[np.uint8]
+"""``(H, W)``: true or above 0 inside of the region."""
+
+
+class RegionMode(StrEnum):
+    """Which part of the picture is distorted more."""
+
+    UNIFORM = "UD"
+    ROI = "ROI-DD"
+    BACKGROUND = "BG-DD"
+
+
+def region_mode(inside: int, outside: int) -> RegionMode:
+    """Name the combination of the level inside of the region and the level outside."""
+    if inside == outside:
+        return RegionMode.UNIFORM
+    return RegionMode.ROI if inside > outside else RegionMode.BACKGROUND
+
+
+def region_combinations() -> tuple[tuple[int, int], ...]:
+    """Return all 25 pairs (level inside, level outside): 5 UD, 10 ROI-DD, 10 BG-DD."""
+    return tuple((inside, outside) for inside in LEVELS for outside in LEVELS)
+
+
+def mask_of_labels(labels: NDArray[np.integer], wanted: Sequence[int]) -> NDArray[np.bool_]:
+    """Return where a segmentation ``(H, W)``, such as the simulator's, shows one of the ``wanted`` labels."""
+    return np.isin(labels, wanted)
+
+
+def read_mask(path: Path) -> NDArray[np.bool_]:
+    """Read a mask from a picture file; values of 128 and more are inside.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
+    try:
+        data = np.frombuffer(path.read_bytes(), np.uint8)
+    except OSError as error:
+        raise InputError("cannot read a mask", got=str(path)) from error
+    plane = cv2.imdecode(data, cv2.IMREAD_GRAYSCALE) if data.size else None
+    if plane is None:
+        raise InputError("not a picture of a mask", expected="such as a PNG, white inside", got=str(path))
+    return np.asarray(plane >= 128)
+
+
+def feathered(mask: Mask) -> FloatImage:
+    """Return the weight of the inside, ``(H, W)`` float32 in [0, 1].
+
+    A Gaussian of the mask with a support of 32 px: 0 farther outside than that. The core, farther inside than
+    that, is held at 1.
+    """
+    inside = np.not_equal(mask, 0).astype(np.uint8)
+    side = 2 * FEATHER_PX + 1
+    soft = cv2.GaussianBlur(
+        inside.astype(np.float32), (side, side), FEATHER_PX / 3, borderType=cv2.BORDER_REFLECT
+    )
+    depth_px = cv2.distanceTransform(inside, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
+    weight: FloatImage = np.where(depth_px > FEATHER_PX, np.float32(1), np.clip(soft, 0, 1))
+    return weight
+
+
+def distort_region(
+    image: Image, id_or_name: str, mask: Mask, *, inside: int, outside: int, rng: Generator
+) -> Image:
+    """Distort at level ``inside`` within the region and at level ``outside`` elsewhere, with a soft seam.
+
+    Away from the seam every pixel is exactly that of ``distort`` at its level with the same generator; equal
+    levels are ``distort`` itself.
+
+    Args:
+        image: ``(H, W, 3)`` uint8 RGB.
+        id_or_name: Which distortion.
+        mask: ``(H, W)``, true or above 0 inside of the region.
+        inside: Level 1 to 5.
+        outside: Level 1 to 5.
+        rng: As for ``distort``.
+
+    Raises:
+        UsageError: Unknown distortion or level.
+        InputError: Not such a picture, or a mask of another size.
+    """
+    picture = checked(image)
+    if np.shape(mask) != picture.shape[:2]:
+        raise InputError(
+            "the mask has another size than the picture", expected=str(picture.shape[:2]), got=np.shape(mask)
+        )
+    twin = copy.deepcopy(rng)
+    of_inside = distort(picture, id_or_name, inside, rng)
+    if inside == outside:
+        return of_inside
+    of_outside = distort(picture, id_or_name, outside, twin)
+    weight = cv2.merge([feathered(mask)] * 3)
+    change = cv2.multiply(cv2.subtract(of_inside, of_outside, dtype=cv2.CV_32F), weight)
+    result: Image = cv2.add(of_outside, change, dtype=cv2.CV_8U)
+    return result

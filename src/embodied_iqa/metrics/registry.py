@@ -1,0 +1,63 @@
+"""The metrics by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.metrics.gmsd import gmsd
+from embodied_iqa.metrics.psnr import psnr
+from embodied_iqa.metrics.ssim import ssim
+
+__all__ = ["FULL_REFERENCE", "FullReferenceMetric", "full_reference_metric"]
+
+
+@dataclass(frozen=True, slots=True)
+class FullReferenceMetric:
+    """A metric that compares a distorted picture with its reference.
+
+    Attributes:
+        name: Its name in the registry.
+        measure: ``measure(reference, distorted) -> value``.
+        higher_is_better: The direction.
+        perfect: The value of the reference itself.
+        worst: The value of a picture that has nothing left of its reference, for scaling.
+        source: The paper.
+    """
+
+    name: str
+    measure: Callable[[NDArray[np.uint8], NDArray[np.uint8]], float]
+    higher_is_better: bool
+    perfect: float
+    worst: float
+    source: str
+
+
+FULL_REFERENCE = MappingProxyType(
+    {
+        metric.name: metric
+        for metric in (
+            FullReferenceMetric("psnr", psnr, True, math.inf, 0.0, "mean squared error in decibels"),
+            FullReferenceMetric("ssim", ssim, True, 1.0, 0.0, "Wang et al. 2004"),
+            FullReferenceMetric("gmsd", gmsd, False, 0.0, 0.35, "Xue et al. 2014"),
+        )
+    }
+)
+"""Every full-reference metric by its name."""
+
+
+def full_reference_metric(name: str) -> FullReferenceMetric:
+    """Return a metric by its name.
+
+    Raises:
+        UsageError: There is no such metric.
+    """
+    if name not in FULL_REFERENCE:
+        raise UsageError("unknown full-reference metric", got=name, available=FULL_REFERENCE)
+    return FULL_REFERENCE[name]

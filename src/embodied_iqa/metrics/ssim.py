@@ -1,0 +1,49 @@
+"""Structural similarity (Wang, Bovik, Sheikh & Simoncelli 2004)."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.metrics.pictures import check_pair
+
+__all__ = ["ssim"]
+
+_WINDOW_PX = 11
+_SIGMA_PX = 1.5
+_C1 = (0.01 * 255.0) ** 2
+_C2 = (0.03 * 255.0) ** 2
+
+
+def _local_mean(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    blurred = cv2.GaussianBlur(values, (_WINDOW_PX, _WINDOW_PX), _SIGMA_PX)
+    edge = _WINDOW_PX // 2
+    inside: NDArray[np.float32] = blurred[edge:-edge, edge:-edge]
+    return inside
+
+
+def ssim(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
+    """Return the mean structural similarity of the three channels, Gaussian windows of 11 px, sigma 1.5 px.
+
+    Windows that leave the picture are not counted; variances divide by the window's weight (not ``N - 1``).
+
+    Args:
+        reference: ``(H, W, 3)`` uint8 RGB, at least 11 x 11.
+        distorted: The same shape.
+
+    Returns:
+        In [-1, 1], higher is better; 1 for equal pictures.
+
+    Raises:
+        InputError: Not a pair of pictures.
+    """
+    check_pair(reference, distorted, _WINDOW_PX)
+    x, y = reference.astype(np.float32), distorted.astype(np.float32)
+    mean_x, mean_y = _local_mean(x), _local_mean(y)
+    variances = _local_mean(x * x + y * y) - mean_x**2 - mean_y**2
+    covariance = _local_mean(x * y) - mean_x * mean_y
+    product = mean_x * mean_y
+    similarity = (2 * product + _C1) * (2 * covariance + _C2)
+    similarity /= (mean_x**2 + mean_y**2 + _C1) * (variances + _C2)
+    return float(similarity.mean(dtype=np.float64))
