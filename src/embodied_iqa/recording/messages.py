@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,7 @@ class TypeStore:
         """
         try:
             return bytes(self._store.serialize_cdr(message, message.__msgtype__))
-        except (SerdeError, AttributeError, TypeError, ValueError) as error:
+        except (SerdeError, struct.error, AttributeError, TypeError, ValueError) as error:
             raise InputError(f"cannot serialise a {message.__msgtype__}: {error}") from error
 
     def deserialise(self, cdr: bytes | memoryview, type_name: str) -> Any:
