@@ -13,7 +13,7 @@ from embodied_iqa.kinematics.geometry import UR5, UrGeometry
 from embodied_iqa.kinematics.inverse import InverseBatch, InverseResult, Reach
 from embodied_iqa.kinematics.loading import kernels
 from embodied_iqa.kinematics.se3 import invert
-from embodied_iqa.kinematics.singularity import SingularityMargins, margins_of
+from embodied_iqa.kinematics.singularity import SingularityMargins, smallest_margins
 
 __all__ = ["Kinematics"]
 
@@ -110,7 +110,11 @@ class Kinematics:
         q = _configurations(q_rad)
         if q.ndim != 1:
             raise UsageError("wrong shape of a configuration", expected="(6,)", got=q.shape)
-        return margins_of(q, self.geometry)
+        return smallest_margins(q[None], self.geometry)
+
+    def smallest_margins(self, q_rad: ArrayLike) -> SingularityMargins:
+        """Say how close configurations ``(N, 6)`` come to each singularity: the smallest of each margin."""
+        return smallest_margins(_configurations(q_rad).reshape(-1, 6), self.geometry)
 
 
 def _configurations(q_rad: ArrayLike) -> Array:

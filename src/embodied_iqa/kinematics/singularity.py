@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.kinematics.geometry import UrGeometry
 
-__all__ = ["Singularity", "SingularityMargins", "margins_of"]
+__all__ = ["Singularity", "SingularityMargins", "smallest_margins"]
 
 
 class Singularity(StrEnum):
@@ -72,17 +72,15 @@ class SingularityMargins:
         }
 
 
-def margins_of(q_rad: NDArray[np.float64], geometry: UrGeometry) -> SingularityMargins:
-    """Return the margins of one configuration ``(6,)`` (rad)."""
-    q2, q3, q4, q5 = (float(angle) for angle in q_rad[1:5])
+def smallest_margins(q_rad: NDArray[np.float64], geometry: UrGeometry) -> SingularityMargins:
+    """Return the smallest of each margin over configurations ``(N, 6)`` (rad)."""
+    q2, q3, q23 = q_rad[:, 1], q_rad[:, 2], q_rad[:, 1] + q_rad[:, 2]
     wrist_x = (
-        geometry.a2_m * math.cos(q2)
-        + geometry.a3_m * math.cos(q2 + q3)
-        + geometry.d5_m * math.sin(q2 + q3 + q4)
+        geometry.a2_m * np.cos(q2) + geometry.a3_m * np.cos(q23) + geometry.d5_m * np.sin(q23 + q_rad[:, 3])
     )
     return SingularityMargins(
-        shoulder_m=abs(wrist_x),
-        elbow_rad=abs(math.remainder(q3, math.pi)),
-        wrist_rad=abs(math.remainder(q5, math.pi)),
+        shoulder_m=float(np.abs(wrist_x).min()),
+        elbow_rad=float(np.arcsin(np.abs(np.sin(q3))).min()),
+        wrist_rad=float(np.arcsin(np.abs(np.sin(q_rad[:, 4]))).min()),
         reach_m=abs(geometry.a2_m) + abs(geometry.a3_m),
     )

@@ -1,0 +1,67 @@
+"""Is the arm fit to move? Judged from what it measures."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embodied_iqa.robot.limits import ArmLimits, check_configurations
+from embodied_iqa.robot.messages import StopCause
+from embodied_iqa.robot.protocols import ArmState
+from embodied_iqa.robot.state import ControllerOptions, ControllerState
+
+__all__ = ["fault_of", "why_not_armed"]
+
+
+def fault_of(
+    state: ControllerState, limits: ArmLimits, options: ControllerOptions, now_ns: int
+) -> tuple[StopCause, str] | None:
+    """Say why an armed arm has to stop at once, or None."""
+    fault = _measured_fault(state, options, now_ns)
+    if fault is not None or state.measured is None or state.q_command_rad is None:
+        return fault
+    apart = np.abs(state.measured.q_rad - state.q_command_rad)
+    if apart.max() > limits.following_rad:
+        joint = int(np.argmax(apart)) + 1
+        reason = (
+            f"joint {joint} is {apart.max():.2f} rad from its command, at most {limits.following_rad} rad"
+        )
+        return StopCause.FOLLOWING, reason
+    return None
+
+
+def why_not_armed(
+    state: ControllerState, limits: ArmLimits, options: ControllerOptions, now_ns: int
+) -> str | None:
+    """Say why the arm cannot be armed now, or None."""
+    if state.run is not None:
+        return "the arm is still braking"
+    fault = _measured_fault(state, options, now_ns)
+    if fault is not None:
+        return fault[1]
+    if state.measured is None:
+        return "no measured state yet"
+    violation = check_configurations(state.measured.q_rad[None], limits)
+    return None if violation is None else violation.reason
+
+
+def _measured_fault(
+    state: ControllerState, options: ControllerOptions, now_ns: int
+) -> tuple[StopCause, str] | None:
+    measured = state.measured
+    if measured is None or now_ns - state.seen_ns > options.state_timeout_ns:
+        age_ms = (now_ns - state.seen_ns) / 1e6
+        what = "no measured state yet" if measured is None else f"no measured state for {age_ms:.0f} ms"
+        return StopCause.STATE_LOST, what
+    return _reported_fault(measured)
+
+
+def _reported_fault(measured: ArmState) -> tuple[StopCause, str] | None:
+    if measured.emergency_stop:
+        return StopCause.EMERGENCY, "the emergency stop is pressed"
+    if measured.protective_stop:
+        return StopCause.PROTECTIVE, "the robot made a protective stop"
+    if measured.contact:
+        return StopCause.CONTACT, f"contact: {measured.contact}"
+    if measured.q_rad.shape != (6,) or not np.isfinite(measured.q_rad).all():
+        return StopCause.STATE_LOST, "the measured joint angles are not six finite numbers"
+    return None
