@@ -21,24 +21,28 @@ __all__ = ["MIN_FRAMES", "GateCalibration", "Margins", "calibrate"]
 MIN_FRAMES: Final = 20
 """Fewer frames do not show what is ordinary."""
 
-_TAIL: Final = 0.01
+_TAIL: Final = 0.005
+_SHOULDER: Final = 0.1
+_LONGEST_TAIL: Final = 3.0
+"""Of the distance to the shoulder; 2.0 for a Gaussian, 2.9 for an exponential distribution."""
 
 
 @dataclass(frozen=True, slots=True)
 class Margins:
     """How far beyond the ordinary a bound lies.
 
-    The spread of a side is the distance from the median to the 1st or 99th percentile of the clean frames,
-    but at least the statistic's floor. The soft bound lies ``soft`` spreads from the median, the hard one
-    ``hard`` spreads; 1 would trip on one clean frame in a hundred.
+    The spread of a side is the distance from the median to the 0.5th or 99.5th percentile of the clean
+    frames, but at most three times that to the 10th or 90th, so that a few bad frames among the clean ones
+    cannot open the gate, and at least the statistic's floor. The soft bound lies ``soft`` spreads from the
+    median, the hard one ``hard`` spreads; with 1, each statistic would trip on one clean frame in a hundred.
 
     Attributes:
         soft: In spreads, above 1.
         hard: In spreads, above ``soft``.
     """
 
-    soft: float = 1.6
-    hard: float = 3.0
+    soft: float = 1.8
+    hard: float = 3.2
 
     def __post_init__(self) -> None:
         if not 1.0 < self.soft < self.hard < math.inf:
@@ -144,13 +148,13 @@ def calibrate(
 def _bounds(statistic: Statistic, values: NDArray[np.float64], margins: Margins) -> Bounds:
     scale, symptom = _SCALES[statistic], SYMPTOMS[statistic]
     spreadable = np.log(values + scale.smallest) if scale.logarithmic else values
-    low, median, high = np.quantile(spreadable, [_TAIL, 0.5, 1 - _TAIL])
-    below, above = max(median - low, scale.floor), max(high - median, scale.floor)
+    median = float(np.median(spreadable))
+    below, above = _spread(median - spreadable, scale.floor), _spread(spreadable - median, scale.floor)
 
     def at(side: str | None, distance: float) -> float:
         if side is None:
             return math.copysign(math.inf, distance)
-        place = float(median + distance)
+        place = median + distance
         return math.exp(place) - scale.smallest if scale.logarithmic else place
 
     return Bounds(
@@ -159,3 +163,9 @@ def _bounds(statistic: Statistic, values: NDArray[np.float64], margins: Margins)
         soft_high=at(symptom.high, margins.soft * above),
         hard_high=at(symptom.high, margins.hard * above),
     )
+
+
+def _spread(distances: NDArray[np.float64], floor: float) -> float:
+    """How far values lie from the median on the side where ``distances`` are positive."""
+    shoulder, tail = np.quantile(distances, [1 - _SHOULDER, 1 - _TAIL])
+    return max(min(float(tail), _LONGEST_TAIL * float(shoulder)), floor)

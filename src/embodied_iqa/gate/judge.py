@@ -11,7 +11,7 @@ from embodied_iqa.gate.statistics import ImageStatistics, Statistic
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.frame import View
 
-__all__ = ["GateConfig", "GateFrame", "GateState", "ImageQuality", "step"]
+__all__ = ["GateConfig", "GateFrame", "GateState", "ImageQuality", "judge_picture", "step"]
 
 _MS_NS = 1_000_000
 _MAX_REASONS = 3
@@ -134,7 +134,7 @@ def step(
     if config.mode is GateMode.OFF:
         state = GateState(stamp_ns=frame.stamp_ns)
         return state, *_outcome(frame, Verdict.PASS, Verdict.PASS, "", config)
-    frame_verdict, reason = _judge(frame, calibration)
+    frame_verdict, reason = judge_picture(frame.view, frame.statistics, calibration)
     state = _debounce(state, frame.stamp_ns, frame_verdict, reason, config)
     verdict = max(Verdict.HOLD, *state.recent) if state.holding else Verdict.PASS
     if state.holding and not reason:
@@ -142,18 +142,24 @@ def step(
     return state, *_outcome(frame, frame_verdict, verdict, reason, config)
 
 
-def _judge(frame: GateFrame, calibration: GateCalibration | None) -> tuple[Verdict, str]:
-    """Judge the picture alone; the reason names the worst faults first."""
-    statistics = frame.statistics
+def judge_picture(
+    view: View, statistics: ImageStatistics | None, calibration: GateCalibration | None
+) -> tuple[Verdict, str]:
+    """Judge a picture alone, without the frames before it.
+
+    Returns:
+        The verdict, and the reason: up to three faults in words, the worst first; empty for PASS.
+    """
     if statistics is None:
         return Verdict.REJECT, "the picture cannot be measured"
+    size = f"{statistics.width_px}x{statistics.height_px}"
     if calibration is None:
-        return Verdict.REJECT, f"the {frame.view} camera is not calibrated"
-    size, usual = (statistics.width_px, statistics.height_px), (calibration.width_px, calibration.height_px)
-    if size != usual or calibration.view is not frame.view:
+        return Verdict.REJECT, f"the {view} camera is not calibrated at {size} (embodied-iqa gate calibrate)"
+    usual = f"{calibration.width_px}x{calibration.height_px}"
+    if size != usual or calibration.view is not view:
         return Verdict.REJECT, (
-            f"the {frame.view} camera's picture is {size[0]}x{size[1]}, "
-            f"the calibration is of the {calibration.view} camera at {usual[0]}x{usual[1]}"
+            f"the {view} camera's picture is {size}, "
+            f"the calibration is of the {calibration.view} camera at {usual}"
         )
     faults = [
         (severity, calibration.bounds[statistic].explain(statistic, statistics.value(statistic)))

@@ -65,12 +65,13 @@ def test_fresh_clean_frames_rarely_trip() -> None:
 
 def test_a_few_bad_frames_among_the_clean_ones_hardly_move_the_bounds() -> None:
     black = ImageStatistics(640, 480, *([0.0] * len(Statistic)))
-    spoilt = calibrate(View.TOP, [*clean_frames(400), black, black, black], "three black frames")
+    spoilt = calibrate(View.TOP, [*clean_frames(400), *[black] * 8], "eight black frames")
     for statistic in Statistic:
-        ours, theirs = CALIBRATION.bounds[statistic], spoilt.bounds[statistic]
-        if math.isfinite(ours.soft_low):
-            width = ours.soft_high - ours.soft_low if math.isfinite(ours.soft_high) else ours.soft_low
-            assert abs(ours.soft_low - theirs.soft_low) < 0.4 * width
+        usual, loose = CALIBRATION.bounds[statistic], spoilt.bounds[statistic]
+        if usual.judge(0.0) is not Verdict.PASS:
+            assert loose.judge(0.0) is not Verdict.PASS
+        if math.isfinite(usual.soft_high):
+            assert usual.soft_high == pytest.approx(loose.soft_high, rel=0.05)
 
 
 def test_sides_that_are_no_fault_are_open() -> None:

@@ -1,0 +1,143 @@
+"""The gate: milliseconds a picture beside peers, in one run on one core; what it notices; false alarms.
+
+python benchmarks/bench_gate.py --json build/bench_gate.json
+python benchmarks/bench_gate.py --detection 8      # also 8 fresh simulated scenes, distorted in every way
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from scipy import ndimage
+from skimage import data
+from skimage.measure import blur_effect
+
+from embodied_iqa.distortions.catalogue import catalogue, distort
+from embodied_iqa.gate.calibration_file import find_calibration, load_calibrations
+from embodied_iqa.gate.judge import judge_picture
+from embodied_iqa.gate.simulated_frames import frames_a_scene, simulated_frames
+from embodied_iqa.gate.statistics import measure
+from embodied_iqa.gate.verdict import Verdict
+from embodied_iqa.images.frame import View
+from embodied_iqa.resources import shared_file
+
+Picture = NDArray[np.uint8]
+SIZES = ((640, 480), (1280, 720), (1920, 1080))
+LEVELS = (1, 3, 5)
+SEED_OF_FRESH_SCENES = 7_000_000
+
+
+def plain_numpy(rgb: Picture) -> tuple[float, ...]:
+    """Seven of the fourteen statistics as one would write them without thinking of speed."""
+    gray = (rgb @ np.array([0.299, 0.587, 0.114])).astype(np.float64)
+    response = ndimage.convolve(gray, np.outer([1, -2, 1], [1, -2, 1]))
+    steps = np.abs(np.diff(gray, axis=1)).mean(axis=0)
+    return (
+        float(np.mean(ndimage.laplace(gray) ** 2)),
+        float(gray.mean()),
+        float(gray.std()),
+        float(np.mean(gray <= 1)),
+        float(np.mean(gray >= 254)),
+        float(np.abs(response).mean() * np.sqrt(np.pi / 2) / 6),
+        float(steps[7::8].mean() / np.delete(steps, np.s_[7::8]).mean()),
+    )
+
+
+PEERS: dict[str, Callable[[Picture], object]] = {
+    "plain NumPy and SciPy, 7 statistics": plain_numpy,
+    "scikit-image blur_effect, 1 statistic": lambda rgb: blur_effect(rgb, channel_axis=2),
+}
+
+
+def _milliseconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return (time.perf_counter() - start) * 1e3
+
+
+def speed(repeats: int) -> dict[str, dict[str, float]]:
+    """Return medians in ms a picture and each peer's time over ours, from neighbouring repeats."""
+    results: dict[str, dict[str, float]] = {}
+    for width, height in SIZES:
+        picture = np.ascontiguousarray(cv2.resize(data.astronaut(), (width, height)))
+        measure(picture)
+        ours: list[float] = []
+        ratios: dict[str, list[float]] = {name: [] for name in PEERS}
+        for _ in range(repeats):
+            ours.append(min(_milliseconds(lambda p=picture: measure(p)) for _ in range(3)))
+            for name, peer in PEERS.items():
+                ratios[name].append(_milliseconds(lambda p=picture, f=peer: f(p)) / ours[-1])
+        result = {"ms": statistics.median(ours)}
+        result |= {f"times faster than {name}": statistics.median(values) for name, values in ratios.items()}
+        results[f"{width}x{height}"] = result
+    return results
+
+
+def detection(scenes: int) -> dict[str, dict[str, float]]:
+    """Return the share of single frames that are not passed: clean, and distorted at three levels."""
+    calibrations = load_calibrations(shared_file("config/gate/simulated.yaml"))
+    size = (640, 480)
+    frames = list(simulated_frames(tuple(View), (size,), scenes, SEED_OF_FRESH_SCENES))
+
+    def stopped(view: View, rgb: Picture) -> bool:
+        calibration = find_calibration(calibrations, view, *size)
+        return judge_picture(view, measure(rgb), calibration)[0] is not Verdict.PASS
+
+    shares = {"00 clean": {"all": float(np.mean([stopped(*frame) for frame in frames]))}}
+    chosen = frames[:: frames_a_scene() // 3 * 2 + 1]
+    for entry in track(catalogue(), "distortions", console=Console(stderr=True), transient=True):
+        shares[f"{entry.id} {entry.name}"] = {
+            f"level {level}": float(
+                np.mean(
+                    [
+                        stopped(view, distort(rgb, entry.id, level, np.random.default_rng(k)))
+                        for k, (view, rgb) in enumerate(chosen)
+                    ]
+                )
+            )
+            for level in LEVELS
+        }
+    return shares
+
+
+def _show(title: str, rows: dict[str, dict[str, float]], number: str) -> None:
+    columns = list(dict.fromkeys(name for row in rows.values() for name in row))
+    table = Table("", *columns, title=title)
+    for name, row in rows.items():
+        table.add_row(name, *(format(row[column], number) if column in row else "" for column in columns))
+    Console(width=140).print(table)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--detection", type=int, default=0, metavar="SCENES")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    cv2.setNumThreads(1)
+    results = {"speed": speed(arguments.repeats)}
+    _show("Statistics of a picture", results["speed"], ".2f")
+    if arguments.detection:
+        results["detection"] = detection(arguments.detection)
+        _show("Share of frames not passed", results["detection"], ".3f")
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

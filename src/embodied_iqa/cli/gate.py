@@ -1,0 +1,212 @@
+"""`embodied-iqa gate`: learns what is ordinary for a camera, and tries it on pictures."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.images.frame import View, parse_view
+
+if TYPE_CHECKING:
+    from embodied_iqa.gate.calibration import GateCalibration, Margins
+    from embodied_iqa.gate.statistics import ImageStatistics
+
+__all__ = ["configure", "run"]
+
+_ItemT = TypeVar("_ItemT")
+_SIZE = re.compile(r"(\d+)x(\d+)")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    calibrate = actions.add_parser("calibrate", help="learn what is ordinary for cameras from clean frames")
+    calibrate.add_argument("--output", type=Path, required=True, metavar="FILE", help="YAML file to write")
+    calibrate.add_argument(
+        "--keep", action="store_true", help="keep what FILE says of other cameras and sizes"
+    )
+    calibrate.add_argument("--sim", action="store_true", help="draw the frames of the simulated cameras")
+    calibrate.add_argument("--scenes", type=int, default=40, help="scenes to draw with --sim (default: 40)")
+    calibrate.add_argument("--seed", type=int, default=0, help="seed of the scenes (default: 0)")
+    calibrate.add_argument(
+        "--size", action="append", metavar="WxH", help="picture size with --sim; repeat for several"
+    )
+    calibrate.add_argument(
+        "--soft", type=float, metavar="SPREADS", help="distance of the bound for HOLD (default: 1.8)"
+    )
+    calibrate.add_argument(
+        "--hard", type=float, metavar="SPREADS", help="distance of the bound for REJECT (default: 3.2)"
+    )
+    check = actions.add_parser("check", help="judge the pictures of a folder or recording")
+    check.add_argument(
+        "--calibration", type=Path, required=True, metavar="FILE", help="YAML file to judge by"
+    )
+    for action, count in ((calibrate, "?"), (check, None)):
+        action.add_argument(
+            "source", type=Path, nargs=count, help="folder of pictures, folder of folders by camera, or .mcap"
+        )
+        action.add_argument("--view", action="append", metavar="VIEW", help="camera: wrist, top or side")
+        action.add_argument(
+            "--topic", action="append", metavar="VIEW=TOPIC", help="picture topic of a camera in a recording"
+        )
+        action.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Calibrate or check."""
+    return _calibrate(arguments) if arguments.action == "calibrate" else _check(arguments)
+
+
+def _calibrate(arguments: argparse.Namespace) -> int:
+    from embodied_iqa.gate.calibration import calibrate  # noqa: PLC0415 - keeps --help fast
+    from embodied_iqa.gate.calibration_file import load_calibrations, save_calibrations  # noqa: PLC0415
+
+    if arguments.sim == (arguments.source is not None):
+        raise UsageError("clean frames come from one place", expected="either a folder or .mcap, or --sim")
+    margins = _margins(arguments)
+    kept = load_calibrations(arguments.output) if arguments.keep and arguments.output.exists() else ()
+    groups: dict[tuple[View, int, int], list[ImageStatistics]] = {}
+    for view, statistics in _measured(arguments):
+        groups.setdefault((view, statistics.width_px, statistics.height_px), []).append(statistics)
+    provenance = _provenance(arguments)
+    new = [calibrate(view, frames, provenance, margins) for (view, _, _), frames in groups.items()]
+    stays = [old for old in kept if (old.view, old.width_px, old.height_px) not in groups]
+    save_calibrations([*stays, *new], arguments.output)
+    _report(arguments, new)
+    return 0
+
+
+def _measured(arguments: argparse.Namespace) -> Iterator[tuple[View, ImageStatistics]]:
+    from embodied_iqa.gate.statistics import measure  # noqa: PLC0415 - as above
+
+    views = _views(arguments)
+    if arguments.sim:
+        from embodied_iqa.gate.simulated_frames import frames_a_scene, simulated_frames  # noqa: PLC0415
+
+        if arguments.scenes < 1 or arguments.seed < 0:
+            raise UsageError("wrong --scenes or --seed", expected="scenes from 1, seed from 0")
+        views, sizes = views or tuple(View), _sizes(arguments)
+        total = arguments.scenes * frames_a_scene() * len(views) * len(sizes)
+        frames = simulated_frames(views, sizes, arguments.scenes, arguments.seed)
+        for view, rgb in _with_bar(frames, total, "simulated frames"):
+            yield view, measure(rgb)
+        return
+    from embodied_iqa.gate.stored_frames import open_frames  # noqa: PLC0415 - as above
+
+    stored = open_frames(arguments.source, views, _topics(arguments))
+    for frame in _with_bar(stored, len(stored), arguments.source.name):
+        yield frame.view, measure(frame.rgb)
+
+
+def _provenance(arguments: argparse.Namespace) -> str:
+    if arguments.sim:
+        return (
+            f"simulated: {arguments.scenes} scenes, seed {arguments.seed}, experts at work and random poses"
+        )
+    return f"{'pictures in' if arguments.source.is_dir() else 'recording'} {arguments.source.name}"
+
+
+def _report(arguments: argparse.Namespace, calibrations: list[GateCalibration]) -> None:
+    if arguments.json:
+        cameras = [
+            {"view": c.view, "width_px": c.width_px, "height_px": c.height_px, "frames": c.n_frames}
+            for c in calibrations
+        ]
+        print(json.dumps({"output": str(arguments.output), "cameras": cameras}, indent=2))
+        return
+    print(arguments.output)
+    for c in calibrations:
+        print(f"  {c.view:5s} {c.width_px}x{c.height_px} from {c.n_frames} frames")
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """A picture that was judged."""
+
+    view: View
+    name: str
+    verdict: str
+    reason: str
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from embodied_iqa.gate.calibration_file import find_calibration, load_calibrations  # noqa: PLC0415
+    from embodied_iqa.gate.judge import judge_picture  # noqa: PLC0415 - as above
+    from embodied_iqa.gate.statistics import measure  # noqa: PLC0415
+    from embodied_iqa.gate.stored_frames import open_frames  # noqa: PLC0415
+    from embodied_iqa.gate.verdict import Verdict  # noqa: PLC0415
+
+    calibrations = load_calibrations(arguments.calibration)
+    stored = open_frames(arguments.source, _views(arguments), _topics(arguments))
+    results: list[_Checked] = []
+    for frame in _with_bar(stored, len(stored), arguments.source.name):
+        statistics = measure(frame.rgb)
+        calibration = find_calibration(calibrations, frame.view, statistics.width_px, statistics.height_px)
+        verdict, reason = judge_picture(frame.view, statistics, calibration)
+        results.append(_Checked(frame.view, frame.name, verdict.name.lower(), reason))
+    words = [verdict.name.lower() for verdict in Verdict]
+    counts = {word: sum(result.verdict == word for result in results) for word in words}
+    if arguments.json:
+        print(
+            json.dumps(
+                {"counts": counts, "pictures": [dataclasses.asdict(result) for result in results]}, indent=2
+            )
+        )
+        return 0
+    for result in results:
+        print(f"{result.view:5s} {result.verdict:6s} {result.name}  {result.reason}".rstrip())
+    print(", ".join(f"{count} {word}" for word, count in counts.items()))
+    return 0
+
+
+def _margins(arguments: argparse.Namespace) -> Margins:
+    from embodied_iqa.gate.calibration import Margins  # noqa: PLC0415 - as above
+
+    usual = Margins()
+    soft = usual.soft if arguments.soft is None else arguments.soft
+    hard = usual.hard if arguments.hard is None else arguments.hard
+    try:
+        return Margins(soft, hard)
+    except InputError as error:
+        raise UsageError(f"--soft and --hard: {error}") from None
+
+
+def _views(arguments: argparse.Namespace) -> tuple[View, ...]:
+    return tuple(parse_view(word) for word in arguments.view or ())
+
+
+def _topics(arguments: argparse.Namespace) -> dict[str, View]:
+    topics: dict[str, View] = {}
+    for item in arguments.topic or ():
+        view, separator, topic = item.partition("=")
+        if not separator or not topic:
+            raise UsageError("wrong --topic", expected="such as top=/camera/top/image_raw", got=item)
+        topics[topic] = parse_view(view)
+    return topics
+
+
+def _sizes(arguments: argparse.Namespace) -> tuple[tuple[int, int], ...]:
+    sizes = []
+    for word in arguments.size or ["640x480"]:
+        match = _SIZE.fullmatch(word)
+        if match is None:
+            raise UsageError("wrong --size", expected="such as 640x480", got=word)
+        sizes.append((int(match[1]), int(match[2])))
+    return tuple(sizes)
+
+
+def _with_bar(items: Iterable[_ItemT], total: int, title: str) -> Iterable[_ItemT]:
+    if not sys.stderr.isatty():
+        return items
+    from rich.console import Console  # noqa: PLC0415 - as above
+    from rich.progress import track  # noqa: PLC0415
+
+    return track(items, title, total=total, console=Console(stderr=True), transient=True)
