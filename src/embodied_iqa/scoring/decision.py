@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.kinematics import chain_increments, rotation_to_rotvec
 
 __all__ = ["DECISION_RECIPE", "DecisionScore", "StepError", "position_scale_m", "score_decision"]
 
@@ -64,10 +64,14 @@ class DecisionScore:
 
 @dataclass(frozen=True, slots=True)
 class _Poses:
-    """Where a chunk has the tool after 0, 1, ... K increments, seen from the tool at the start."""
+    """Where a chunk has the tool after 0, 1, ... N increments, seen from the tool at the start.
 
-    points_m: NDArray[np.float64]
-    rotations: Rotation
+    Attributes:
+        T_start_tool: ``(N + 1, 4, 4)``, in m.
+        grippers: ``(N + 1,)``, in [0, 1].
+    """
+
+    T_start_tool: NDArray[np.float64]
     grippers: NDArray[np.float64]
 
 
@@ -98,11 +102,12 @@ def score_decision(
     n_steps = max(len(increments), len(reference_increments))
     ours = _chain(increments, gripper, n_steps)
     theirs = _chain(reference_increments, gripper, n_steps)
-    distances_m = np.linalg.norm(ours.points_m - theirs.points_m, axis=1)
-    angles_rad = (theirs.rotations.inv() * ours.rotations).magnitude()
+    distances_m = np.linalg.norm(ours.T_start_tool[:, :3, 3] - theirs.T_start_tool[:, :3, 3], axis=1)
+    R_ours, R_theirs = ours.T_start_tool[:, :3, :3], theirs.T_start_tool[:, :3, :3]
+    angles_rad = np.linalg.norm(rotation_to_rotvec(R_theirs.transpose(0, 2, 1) @ R_ours), axis=1)
     states = np.minimum(1.0, np.abs(ours.grippers - theirs.grippers))
     position = 1.0 - min(1.0, float(distances_m[-1]) / d_max_m)
-    rotation = _direction_agreement(ours.rotations[-1].as_rotvec(), theirs.rotations[-1].as_rotvec())
+    rotation = _direction_agreement(rotation_to_rotvec(R_ours[-1]), rotation_to_rotvec(R_theirs[-1]))
     state = 1.0 - float(states[-1])
     return DecisionScore(
         position=position,
@@ -133,7 +138,7 @@ def position_scale_m(chunks: Sequence[NDArray[np.float64]], *, seed: int = 0, n_
     """
     if len(chunks) < 2:
         raise InputError("too few reference actions for a scale", expected="at least 2", got=len(chunks))
-    points_m = np.stack([_chain(chunk, 0.0, len(chunk)).points_m[-1] for chunk in chunks])
+    points_m = np.stack([_chain(chunk, 0.0, len(chunk)).T_start_tool[-1, :3, 3] for chunk in chunks])
     generator = np.random.default_rng(seed)
     first = generator.integers(len(chunks), size=n_pairs)
     second = (first + generator.integers(1, len(chunks), size=n_pairs)) % len(chunks)
@@ -148,23 +153,21 @@ def _chain(increments: NDArray[np.float64], gripper: float, n_steps: int) -> _Po
     """Chain ``T = dT_1 ... dT_k`` from the identity, then stay until ``n_steps``."""
     if increments.ndim != 2 or increments.shape[1] != 7 or not np.isfinite(increments).all():
         raise InputError("wrong action chunk", expected="(K, 7) finite numbers", got=increments.shape)
-    points_m = np.zeros((n_steps + 1, 3))
+    poses = np.tile(np.eye(4), (n_steps + 1, 1, 1))
     grippers = np.full(n_steps + 1, float(gripper))
-    rotation = Rotation.identity()
-    rotations = [rotation]
-    for k, row in enumerate(increments, start=1):
-        points_m[k] = points_m[k - 1] + rotation.apply(row[:3])
-        rotation = rotation * Rotation.from_rotvec(row[3:6])
-        rotations.append(rotation)
-        grippers[k] = row[6]
     last = len(increments)
-    points_m[last:], grippers[last:] = points_m[last], grippers[last]
-    rotations += [rotation] * (n_steps - last)
-    return _Poses(points_m, Rotation.concatenate(rotations), grippers)
+    if last:
+        poses[1 : last + 1] = chain_increments(np.eye(4), increments)
+        poses[last:] = poses[last]
+        grippers[1 : last + 1] = increments[:, 6]
+        grippers[last:] = increments[-1, 6]
+    return _Poses(poses, grippers)
 
 
 def _direction_agreement(ours_rad: NDArray[np.float64], theirs_rad: NDArray[np.float64]) -> float:
     """``(1 + cos) / 2`` of two rotation vectors; two that hardly turn agree, one that does not is at 0.5."""
+    if np.array_equal(ours_rad, theirs_rad):
+        return 1.0
     norms = np.linalg.norm(ours_rad), np.linalg.norm(theirs_rad)
     still = [bool(norm < _STILL_RAD) for norm in norms]
     if all(still):
