@@ -1,0 +1,203 @@
+"""A camera that shows the pictures of a recording again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from embodied_iqa.images.files import EndOfFramesError
+from embodied_iqa.images.frame import Frame, Intrinsics, View
+from embodied_iqa.images.poses import matrix_from_pose
+from embodied_iqa.recording.errors import RecordingReadError
+from embodied_iqa.recording.image_cdr import ImagePicture
+from embodied_iqa.recording.reader import TrialReader
+from embodied_iqa.recording.recorded import RecordedPicture
+from embodied_iqa.recording.transforms import TransformTree
+
+__all__ = ["BagCamera", "BagCameraOptions"]
+
+BASE_FRAME = "base"
+_TRANSFORM_TOPICS = ("/tf_static", "/tf")
+_NS_PER_S = 1_000_000_000
+_DEFAULT_PERIOD_NS = 33_333_333
+
+
+@dataclass(frozen=True, slots=True)
+class BagCameraOptions:
+    """What a recording need not say itself.
+
+    Attributes:
+        topic: Picture topic; empty for ``/camera/<view>/image_raw``. Intrinsics come from ``camera_info`` and
+            the camera's pose from ``pose`` beside it.
+        intrinsics: The pinhole model, where there is no ``camera_info``.
+        T_base_camera: ``(4, 4)`` pose of the camera's optical frame in the base frame (m), where there is
+            neither ``pose`` nor a chain of transforms on /tf and /tf_static.
+        loop: Start again at the end; stamps go on growing.
+        clock_ns: Where stamps come from instead of the recording: ROS time in ns, asked at each picture.
+    """
+
+    topic: str = ""
+    intrinsics: Intrinsics | None = None
+    T_base_camera: NDArray[np.float64] | None = None
+    loop: bool = False
+    clock_ns: Callable[[], int] | None = None
+
+
+class BagCamera:
+    """Implements `images.Camera` with a recording, ours or of ``ros2 bag``.
+
+    Args:
+        path: The recording.
+        view: The camera's view.
+        options: What the recording does not say.
+
+    Raises:
+        RecordingReadError: The recording cannot be used, has no such pictures, or lacks intrinsics or pose.
+    """
+
+    def __init__(self, path: Path, view: View, options: BagCameraOptions | None = None) -> None:
+        self._view = view
+        self._options = options or BagCameraOptions()
+        self._topic = self._options.topic or f"/camera/{view}/image_raw"
+        self._reader = TrialReader(path)
+        try:
+            self._pictures = self._reader.pictures([self._topic])
+            first = self._first_picture()
+            self._intrinsics = self._options.intrinsics or self._recorded_intrinsics()
+            self._poses = self._recorded_poses()
+            self._transforms = self._recorded_transforms()
+            self._pose_at(first.picture)
+        except BaseException:
+            self._reader.close()
+            raise
+        self._next: RecordedPicture | None = first
+        self._first_ns = self._last_ns = first.picture.stamp_ns
+        self._shown = 0
+        self._shift_ns = 0
+
+    @property
+    def view(self) -> View:
+        """The camera's view."""
+        return self._view
+
+    def read(self, deadline_s: float) -> Frame | None:  # noqa: ARG002 - a recording is always there
+        """Return the next picture as a frame.
+
+        Args:
+            deadline_s: Not used: a recording never keeps anybody waiting.
+
+        Raises:
+            EndOfFramesError: All were shown.
+            RecordingReadError: The recording is damaged, or a picture has another size than its camera.
+        """
+        recorded = self._next
+        if recorded is None:
+            raise EndOfFramesError(f"all pictures on {self._topic} were shown")
+        picture = recorded.picture
+        self._check_size(picture)
+        stamp_ns = picture.stamp_ns + self._shift_ns
+        T_base_camera = self._pose_at(picture)
+        self._last_ns = picture.stamp_ns
+        self._shown += 1
+        self._next = self._following()
+        if self._options.clock_ns is not None:
+            stamp_ns = self._options.clock_ns()
+        return Frame(self._view, stamp_ns, picture.rgb, self._intrinsics, T_base_camera)
+
+    def close(self) -> None:
+        """Close the recording; twice is fine."""
+        self._reader.close()
+
+    def _first_picture(self) -> RecordedPicture:
+        first = next(self._pictures, None)
+        if first is None:
+            raise RecordingReadError(self._reader.path, f"topic {self._topic} holds no pictures")
+        return first
+
+    def _following(self) -> RecordedPicture | None:
+        recorded = next(self._pictures, None)
+        if recorded is not None or not self._options.loop:
+            return recorded
+        span_ns = self._last_ns - self._first_ns
+        self._shift_ns += span_ns + (span_ns // (self._shown - 1) if self._shown > 1 else _DEFAULT_PERIOD_NS)
+        self._shown = 0
+        self._pictures = self._reader.pictures([self._topic])
+        return next(self._pictures, None)
+
+    def _beside(self, name: str) -> str:
+        return f"{self._topic.rpartition('/')[0]}/{name}"
+
+    def _decoded(self, *topics: str) -> Iterator[Any]:
+        present = [topic for topic in topics if topic in self._reader.topics]
+        if present:
+            yield from (self._reader.decode(message) for message in self._reader.messages(present))
+
+    def _recorded_intrinsics(self) -> Intrinsics:
+        topic = self._beside("camera_info")
+        info = next(self._decoded(topic), None)
+        if info is None:
+            raise RecordingReadError(
+                self._reader.path,
+                f"has no intrinsics of camera {self._view}",
+                expected=f"sensor_msgs/msg/CameraInfo on {topic}",
+                available=sorted(self._reader.topics),
+            )
+        k = [float(value) for value in info.k]
+        return Intrinsics(int(info.width), int(info.height), k[0], k[4], k[2], k[5])
+
+    def _recorded_poses(self) -> dict[int, NDArray[np.float64]]:
+        """Return the camera's poses by stamp: they are small beside the pictures."""
+        return {_stamp_ns(pose): matrix_from_pose(pose.pose) for pose in self._decoded(self._beside("pose"))}
+
+    def _recorded_transforms(self) -> TransformTree:
+        tree = TransformTree()
+        if self._poses:
+            return tree
+        for message in self._decoded(*_TRANSFORM_TOPICS):
+            for entry in message.transforms:
+                parent, child = entry.header.frame_id, entry.child_frame_id
+                tree.add(parent, child, _stamp_ns(entry), _matrix(entry.transform))
+        return tree
+
+    def _pose_at(self, picture: ImagePicture) -> NDArray[np.float64]:
+        T = self._poses.get(picture.stamp_ns)
+        if T is None:
+            T = self._transforms.lookup(BASE_FRAME, picture.frame_id, picture.stamp_ns)
+        if T is None:
+            T = self._options.T_base_camera
+        if T is None:
+            chain = f"transforms from {BASE_FRAME} to {picture.frame_id!r} on /tf and /tf_static"
+            raise RecordingReadError(
+                self._reader.path,
+                f"does not say where camera {self._view} was at {picture.stamp_ns} ns",
+                expected=f"a pose of that stamp on {self._beside('pose')}, or {chain}",
+            )
+        return T
+
+    def _check_size(self, picture: ImagePicture) -> None:
+        height, width, _ = picture.rgb.shape
+        if (width, height) != (self._intrinsics.width_px, self._intrinsics.height_px):
+            raise RecordingReadError(
+                self._reader.path,
+                f"topic {self._topic} has a picture of another size than its camera",
+                expected=f"{self._intrinsics.width_px} x {self._intrinsics.height_px} px",
+                got=f"{width} x {height} px",
+            )
+
+
+def _stamp_ns(message: Any) -> int:
+    return int(message.header.stamp.sec) * _NS_PER_S + int(message.header.stamp.nanosec)
+
+
+def _matrix(transform: Any) -> NDArray[np.float64]:
+    t, q = transform.translation, transform.rotation
+    T = np.eye(4)
+    T[:3, :3] = Rotation.from_quat([q.x, q.y, q.z, q.w]).as_matrix()
+    T[:3, 3] = t.x, t.y, t.z
+    return T
