@@ -75,8 +75,6 @@ class ArmController:
             reports += news
             state, lost, refused = self._command(state, now_ns)
             stop, reports = refused or stop, reports + lost
-        else:
-            state = replace(state, tool_speed_mps=0.0, qd_command_radps=np.zeros(6))
         return state, _output(state, stop, reports)
 
     def _obey(self, state: ControllerState, inputs: ArmInputs, now_ns: int) -> Stepped:
@@ -164,20 +162,22 @@ def make_controller(
 
 
 def _taken_in(state: ControllerState, inputs: ArmInputs, now_ns: int) -> ControllerState:
-    if inputs.leases:
-        state = replace(state, book=state.book.with_leases(inputs.leases, now_ns))
+    book = state.book.with_leases(inputs.leases, now_ns) if inputs.leases else state.book
     measured = inputs.measured
-    if measured is not None and (state.measured is None or measured.stamp_ns > state.measured.stamp_ns):
-        state = replace(state, measured=measured, seen_ns=now_ns)
-    return state
+    if measured is None or (state.measured is not None and measured.stamp_ns <= state.measured.stamp_ns):
+        return state if book is state.book else replace(state, book=book)
+    return replace(state, book=book, measured=measured, seen_ns=now_ns)
 
 
 def _stopped(state: ControllerState, event: StopEvent) -> Stepped:
     """Disarm; a goal under way only brakes, or is dropped at once where the driver stops the arm."""
     already = state.mode is ArmMode.STOPPED
     lost = () if already else _lost_goal(state, event.reason)
-    run = None if event.stop_driver or state.run is None else replace(state.run, abandoned=True)
-    state = replace(state, mode=ArmMode.STOPPED, run=run, reason=state.reason if already else event.reason)
+    state = replace(state, mode=ArmMode.STOPPED, reason=state.reason if already else event.reason)
+    if event.stop_driver:
+        state = replace(state, run=None, tool_speed_mps=0.0, qd_command_radps=np.zeros(6))
+    elif state.run is not None:
+        state = replace(state, run=replace(state.run, abandoned=True))
     return state, lost, None if already and not event.stop_driver else event
 
 
