@@ -34,6 +34,7 @@ from embodied_iqa.trial.parameters import ArmParameters, RobotKind
 
 _SECOND_NS = 1_000_000_000
 _LEASES_KEPT = 32
+_ANY_Q_RAD = (0.0, -1.2, 1.6, -2.0, -1.5, 0.0)
 _JOINTS = ["joint_1", "joint_2", "joint_3", "joint_4", "joint_5", "joint_6", "gripper"]
 _STATES = {
     ArmMode.DISARMED: ArmStatus.STATE_DISARMED,
@@ -75,7 +76,7 @@ class ArmNode(ManagedNode[ArmParameters]):
 
     def load(self) -> None:
         """Compile the kinematics now rather than at the first goal."""
-        self._kinematics.warm_up()
+        self._kinematics.inverse(self._kinematics.forward(_ANY_Q_RAD))
 
     def health(self) -> Health:
         """Say what the arm does and why."""

@@ -45,7 +45,7 @@ class CameraNode(BaseNode[CameraParameters]):
         if self.config.source is CameraSource.SIMULATED:
             self.create_subscription(SimState, "/sim/snapshot", self._draw, STATE)
         else:
-            self._cameras = open_cameras(self.config)
+            self._cameras = open_cameras(self.config, lambda: self.get_clock().now().nanoseconds)
             self.create_timer(1.0 / self.config.rate_hz, self._read)
 
     def health(self) -> Health:

@@ -36,7 +36,7 @@ class DistortionNode(BaseNode[DistortionParameters]):
         self._refused = 0
         self._latency_ms = 0.0
         self._state_publisher = self.create_publisher(DistortionState, "/distortion/state", LATCHED)
-        self._publishers = {
+        self._outputs = {
             view: publish_picture_topic(self, f"/distorted/{view}/image_raw") for view in self.config.views
         }
         self._previews: dict[View, Publisher] = {
@@ -89,12 +89,12 @@ class DistortionNode(BaseNode[DistortionParameters]):
             distorter = self._schedule.at(stamp_ns)
             self._counts[view] += 1
             if distorter.spec is None:
-                self._publishers[view].publish(cdr)
+                self._outputs[view].publish(cdr)
                 self._preview(view, None, cdr)
             else:
                 picture = image_from_cdr(cdr)
                 rgb = distorter.apply(picture.rgb, view, stamp_ns)
-                self._publishers[view].publish(image_to_cdr(rgb, stamp_ns, picture.frame_id))
+                self._outputs[view].publish(image_to_cdr(rgb, stamp_ns, picture.frame_id))
                 self._preview(view, rgb, cdr)
         except UserError as error:
             self._refused += 1

@@ -8,18 +8,15 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-import rclpy
 from embodied_iqa_msgs.msg import GateLease, SimState
 from embodied_iqa_msgs.srv import ResetWorld
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
-from embodied_iqa.errors import EmbodiedIqaError, UserError
+from embodied_iqa.errors import UserError
 from embodied_iqa.ros.conversion import ns_of, time_of
-from embodied_iqa.ros.environment import prepare_environment
-from embodied_iqa.ros.node import BaseNode, Health
+from embodied_iqa.ros.node import BaseNode, Health, main_of
 from embodied_iqa.ros.qos import CLOCK, LATCHED, STATE
 from embodied_iqa.simulation.lockstep import Lockstep
 from embodied_iqa.simulation.scene import make_scene
@@ -237,25 +234,10 @@ class SimNode(BaseNode[SimParameters]):
 
 def main() -> int:
     """Run the node; the world's loop drives the executor, not the other way round."""
-    prepare_environment()
-    rclpy.init()
-    node = None
-    try:
-        node = SimNode()
-        executor = SingleThreadedExecutor()
-        executor.add_node(node)
-        while rclpy.ok():
-            node.tick(lambda seconds: executor.spin_once(timeout_sec=seconds))
-    except (KeyboardInterrupt, ExternalShutdownException):
-        return 0
-    except EmbodiedIqaError as error:
-        print(f"sim_node: {error}", file=sys.stderr)  # noqa: T201 - the log
-        return error.exit_code
-    finally:
-        if node is not None:
-            node.destroy_node()
-        rclpy.try_shutdown()
-    return 0
+    return main_of(
+        SimNode,
+        work=lambda node, executor: node.tick(lambda seconds: executor.spin_once(timeout_sec=seconds)),
+    )
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ class VlaNode(ManagedNode[VlaParameters]):
         self._gripper = 0.0
         self._failures = 0
         self._latency_ms = 0.0
-        self._publishers: dict[Source, Publisher] = {
+        self._outputs: dict[Source, Publisher] = {
             Source.DISTORTED: self.create_publisher(ActionChunk, "/vla/actions", EVENT),
             Source.RAW: self.create_publisher(ActionChunk, "/vla/reference_actions", EVENT),
         }
@@ -112,7 +112,7 @@ class VlaNode(ManagedNode[VlaParameters]):
             return
         self._state = self._decider.decided(self._state, stamp_ns)
         for source in _BOTH:
-            self._publishers[source].publish(self._decide(source, stamp_ns))
+            self._outputs[source].publish(self._decide(source, stamp_ns))
 
     def _decide(self, source: Source, stamp_ns: int) -> ActionChunk:
         subject, frames, pose = self._subject, self._frames, self._pose

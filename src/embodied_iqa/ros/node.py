@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,17 +12,21 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.clock import Clock, ClockType
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 
-from embodied_iqa.config import Parameter, build, parameters_of
+from embodied_iqa.config import Parameter, build, parameters_of, values_of
 from embodied_iqa.errors import EmbodiedIqaError, UserError
 from embodied_iqa.ros.environment import prepare_environment
 
-__all__ = ["BaseNode", "Health", "ManagedNode", "main_of"]
+__all__ = ["BaseNode", "Health", "ManagedNode", "StopRequest", "main_of"]
 
 ConfigT = TypeVar("ConfigT")
+NodeT = TypeVar("NodeT", bound=Node)
+
+_POLL_S = 0.2
 
 _DIAGNOSTICS_PERIOD_S = 1.0
 _NOT_OURS = ("use_sim_time", "qos_overrides.", "start_type_description_service")
@@ -127,25 +132,47 @@ class ManagedNode(_Shared[ConfigT], LifecycleNode):
         return super().on_shutdown(state)
 
 
-def main_of(node_class: Callable[[], Node], *, executor: Callable[[], Any] | None = None) -> int:
+class StopRequest:
+    """SIGINT and SIGTERM ask to stop between two callbacks, so that nothing is torn in the middle of one."""
+
+    def __init__(self) -> None:
+        self.made = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._make)
+
+    def _make(self, _number: int, _frame: object) -> None:
+        self.made = True
+
+
+def main_of(
+    make_node: Callable[[], NodeT],
+    *,
+    executor: Callable[[], Any] = SingleThreadedExecutor,
+    work: Callable[[NodeT, Any], None] | None = None,
+) -> int:
     """Run one node until it is told to stop; return the exit code.
 
     Args:
-        node_class: Makes the node.
-        executor: Makes the executor; a single-threaded one by default.
+        make_node: Makes the node.
+        executor: Makes the executor.
+        work: Does one piece of work with the node and its executor; by default, handles one event.
     """
     prepare_environment()
-    rclpy.init()
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    stop = StopRequest()
     node = None
     try:
-        node = node_class()
-        runner = (executor or SingleThreadedExecutor)()
+        node = make_node()
+        runner = executor()
         runner.add_node(node)
-        runner.spin()
-    except (KeyboardInterrupt, ExternalShutdownException):
-        return 0
+        while not stop.made:
+            if work is None:
+                runner.spin_once(timeout_sec=_POLL_S)
+            else:
+                work(node, runner)
     except EmbodiedIqaError as error:
-        print(f"{getattr(node_class, '__name__', 'node')}: {error}", file=sys.stderr)  # noqa: T201 - the log
+        name = getattr(make_node, "__name__", "node")
+        print(f"{name}: {error}", file=sys.stderr, flush=True)  # noqa: T201 - the log
         return error.exit_code
     finally:
         if node is not None:
@@ -162,12 +189,10 @@ def _declare(node: Any, config_class: type[ConfigT]) -> ConfigT:
         if not name.startswith(_NOT_OURS)
     }
     config = build(config_class, overrides, f"the parameters of {node.get_name()}")
-    for name, parameter in known.items():
-        descriptor = _descriptor(parameter)
+    for name, value in values_of(config).items():
         if node.has_parameter(name):
-            node.set_descriptor(name, descriptor)
-        else:
-            node.declare_parameter(name, parameter.default, descriptor)
+            node.undeclare_parameter(name)
+        node.declare_parameter(name, value, _descriptor(known[name]), ignore_override=True)
     return config
 
 

@@ -1,0 +1,58 @@
+"""What the sub-commands print for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["results_table", "stage_name"]
+
+_STAGES = ("opening", "reset", "distortion", "arming", "executing", "settling", "closing")
+
+
+def stage_name(stage: int) -> str:
+    """Return a stage of a trial in a word."""
+    return _STAGES[stage] if 0 <= stage < len(_STAGES) else "?"
+
+
+def results_table(scores: dict[str, Any]) -> None:
+    """Print the runs of a scores.json as a table."""
+    from rich.console import Console  # noqa: PLC0415 - start-up stays short
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(title="scores", header_style="bold")
+    for name in ("task", "distortion"):
+        table.add_column(name, overflow="fold")
+    for name in ("cognition", "decision", "execution", "pass/hold/reject", "lost"):
+        table.add_column(name, justify="right")
+    table.add_column("outcome", overflow="fold")
+    before = None
+    for run in scores["runs"]:
+        if before not in {None, run["task"]}:
+            table.add_section()
+        table.add_row("" if run["task"] == before else run["task"], *_cells(run))
+        before = run["task"]
+    Console().print(table)
+
+
+def _cells(run: dict[str, Any]) -> list[str]:
+    distortion, gate, execution = run["distortion"], run["gate"], run["execution"]
+    name = (
+        "reference"
+        if distortion is None
+        else f"{distortion['id']}:{distortion['level']} {distortion['name']}"
+    )
+    return [
+        name,
+        _number(run["cognition"], "score", 3),
+        _number(run["decision"], "score", 3),
+        _number(execution, "score", 1),
+        f"{gate['pass']}/{gate['hold']}/{gate['reject']}",
+        str(run["frames"]["lost"]),
+        f"{(execution['outcome'] or 'no end').replace('_', ' ')}: {execution['reason']}",
+    ]
+
+
+def _number(part: dict[str, Any] | None, key: str, digits: int) -> str:
+    if part is None or part[key] is None:
+        return "-"
+    return f"{part[key]:.{digits}f}"

@@ -1,0 +1,128 @@
+"""`embodied-iqa trial`: run tasks through the ROS graph, record and score them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import yaml
+
+from embodied_iqa.cli.output import results_table, stage_name
+from embodied_iqa.config import Scalar
+from embodied_iqa.errors import UsageError
+from embodied_iqa.gate.verdict import GateMode
+from embodied_iqa.trial.graph import resolve
+from embodied_iqa.trial.parameters import CameraSource, RobotKind
+from embodied_iqa.trial.results import SessionInfo, finish_session
+from embodied_iqa.trial.run_folder import make_run_folder, new_run_id
+from embodied_iqa.trial.settings import (
+    DEFAULT_DISTORTIONS,
+    DEFAULT_TASKS,
+    SessionSettings,
+    TaskFolder,
+    check_distortions,
+    check_tasks,
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("--task", action="append", metavar="TEXT", help="such as 'pick the red cube'; may be repeated")
+    add("--scene-seed", type=int, default=7, metavar="N", help="seed of the scene (default 7)")
+    add("--distortion", action="append", metavar="ID:LEVEL", help="such as 19:5; may be repeated")
+    add("--no-distortion", action="store_true", help="the reference run only")
+    add("--seed", type=int, default=0, metavar="N", help="seed of the distortions (default 0)")
+    add("--gate", choices=[str(mode) for mode in GateMode], help="on, shadow (never holds) or off")
+    add("--vlm", metavar="NAME", help="vision-language model")
+    add("--vla", metavar="NAME", help="vision-language-action model")
+    add("--camera", choices=[str(source) for source in CameraSource], help="where pictures come from")
+    add("--robot", choices=[str(kind) for kind in RobotKind], help="which arm moves")
+    add("--run-dir", type=Path, metavar="DIR", help="new or empty folder (default runs/<date>)")
+    add("--config", type=Path, action="append", default=[], metavar="FILE", help="ROS parameter file")
+    add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="one parameter")
+    add("--attach", action="store_true", help="use a graph that runs already (ros2 launch)")
+    add("--json", action="store_true", help="print scores.json instead of a table")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the session; return the exit code."""
+    settings = _settings(arguments)
+    started = datetime.now(UTC).astimezone()
+    run_folder = make_run_folder(arguments.run_dir or Path("runs") / new_run_id(started))
+    info = SessionInfo(run_folder, started.isoformat(timespec="seconds"), tuple(sys.argv))
+    info.write_config(settings)
+
+    from embodied_iqa.ros.environment import prepare_environment, require_ros  # noqa: PLC0415 - needs ROS
+
+    prepare_environment()
+    require_ros()
+    folders = settings.folders(run_folder)
+    remarks = _run_with_progress(settings, folders, run_folder)
+    scores = finish_session(info, settings, folders, remarks)
+    if arguments.json:
+        print(json.dumps(scores, indent=2))
+        return 0
+    for remark in remarks:
+        print(f"note: {remark}")
+    results_table(scores)
+    print(f"report: {os.path.relpath(run_folder / 'report.html')}")
+    return 0
+
+
+def _settings(arguments: argparse.Namespace) -> SessionSettings:
+    if arguments.no_distortion and arguments.distortion:
+        raise UsageError("--no-distortion does not go with --distortion")
+    words = () if arguments.no_distortion else tuple(arguments.distortion or DEFAULT_DISTORTIONS)
+    return SessionSettings(
+        tasks=check_tasks(tuple(arguments.task or DEFAULT_TASKS)),
+        scene_seed=arguments.scene_seed,
+        distortions=check_distortions(words, arguments.seed),
+        graph=resolve(tuple(arguments.config), _overrides(arguments)),
+        attach=arguments.attach,
+    )
+
+
+def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
+    named = {
+        "gate_node.judge.mode": arguments.gate,
+        "vlm_node.subject": arguments.vlm,
+        "vla_node.subject": arguments.vla,
+        "camera_node.source": arguments.camera,
+        "arm_node.robot": arguments.robot,
+    }
+    overrides: dict[str, Scalar] = {name: value for name, value in named.items() if value is not None}
+    for word in arguments.set:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise UsageError("--set takes a parameter and a value", expected="node.parameter=value", got=word)
+        overrides[name] = yaml.safe_load(value)
+    return overrides
+
+
+def _run_with_progress(
+    settings: SessionSettings, folders: tuple[TaskFolder, ...], run_folder: Path
+) -> list[str]:
+    from rich.console import Console  # noqa: PLC0415 - start-up stays short
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+    from embodied_iqa.ros.trial_client import TrialProgress  # noqa: PLC0415 - needs ROS
+    from embodied_iqa.ros.trial_session import run_session  # noqa: PLC0415 - needs ROS
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    runs = 1 + len(settings.distortions)
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        line = bar.add_task("starting the graph", total=runs * len(folders))
+
+        def show(number: int, news: TrialProgress) -> None:
+            where = f"run {news.run_index + 1} of {news.run_count}, {stage_name(news.stage)}"
+            text = f"{folders[number].task}: {where}"
+            bar.update(line, description=text, completed=number * runs + news.run_index)
+
+        remarks: list[str] = run_session(settings, folders, run_folder, show)
+        bar.update(line, description="done", completed=runs * len(folders))
+    return remarks

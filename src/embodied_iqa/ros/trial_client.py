@@ -1,0 +1,161 @@
+"""The client of /trial/run: sends tasks, tells how they go, waits with a deadline."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import rclpy
+from embodied_iqa_msgs.action import RunTrial
+from rclpy.action import ActionClient
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+
+from embodied_iqa.distortions import DistortionSpec
+from embodied_iqa.errors import EmbodiedIqaError
+from embodied_iqa.ros.conversion import spec_to_msg
+
+__all__ = ["TrialClient", "TrialFailedError", "TrialGoal", "TrialProgress"]
+
+_POLL_S = 0.1
+_CANCEL_S = 10.0
+
+
+class TrialFailedError(EmbodiedIqaError):
+    """The trial did not come to its end; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialGoal:
+    """One task.
+
+    Attributes:
+        task: The instruction.
+        scene_seed: Seed of the scene.
+        distortions: One run each, after the reference run.
+        recording: Path of the file to write.
+        metadata: Stored in the recording.
+    """
+
+    task: str
+    scene_seed: int
+    distortions: tuple[DistortionSpec, ...]
+    recording: str
+    metadata: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialProgress:
+    """Where a task is; see the action's feedback."""
+
+    stage: int
+    run_index: int
+    run_count: int
+    message: str
+
+
+class TrialClient:
+    """Talks to trial_node from its own spinning thread."""
+
+    def __init__(self) -> None:
+        rclpy.init()
+        self._node = Node("trial_client")
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self._node)
+        self._client = ActionClient(self._node, RunTrial, "/trial/run")
+        self._thread = threading.Thread(target=self._spin, name="trial_client", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._executor.shutdown(timeout_sec=1.0)
+        rclpy.try_shutdown()
+        self._thread.join(2.0)
+
+    def run(
+        self,
+        goal: TrialGoal,
+        progress: Callable[[TrialProgress], None],
+        check: Callable[[], None],
+        deadline_s: float,
+    ) -> str:
+        """Run one task to its end.
+
+        Args:
+            goal: The task.
+            progress: Called with each feedback.
+            check: Called now and then; raises to give up.
+            deadline_s: How long the task may take, real time.
+
+        Returns:
+            Remarks of the trial; empty where all went well.
+
+        Raises:
+            TrialFailedError: Refused, failed or too slow.
+        """
+        until = time.monotonic() + deadline_s
+        while not self._client.wait_for_server(timeout_sec=_POLL_S):
+            self._look(check, until, "no trial_node")
+        handle = self._wait(
+            self._client.send_goal_async(_message(goal), lambda news: progress(_progress(news.feedback))),
+            check,
+            until,
+        )
+        if not handle.accepted:
+            raise TrialFailedError("trial_node is busy with another task")
+        try:
+            result = self._wait(handle.get_result_async(), check, until).result
+        except BaseException:
+            self._cancel(handle)
+            raise
+        if not result.success:
+            raise TrialFailedError(result.message)
+        return str(result.message)
+
+    def _spin(self) -> None:
+        try:
+            self._executor.spin()
+        except ExternalShutdownException:
+            return
+
+    def _look(self, check: Callable[[], None], until: float, what: str) -> None:
+        check()
+        if time.monotonic() > until:
+            raise TrialFailedError(f"{what} within the deadline")
+
+    def _wait(self, future: Any, check: Callable[[], None], until: float) -> Any:
+        done = threading.Event()
+        future.add_done_callback(lambda _future: done.set())
+        while not done.wait(_POLL_S):
+            self._look(check, until, "no answer of trial_node")
+        return future.result()
+
+    def _cancel(self, handle: Any) -> None:
+        """Ask trial_node to stop the arm and close the recording, whatever ended our wait."""
+        done = threading.Event()
+        handle.cancel_goal_async()
+        handle.get_result_async().add_done_callback(lambda _future: done.set())
+        done.wait(_CANCEL_S)
+
+
+def _message(goal: TrialGoal) -> RunTrial.Goal:
+    return RunTrial.Goal(
+        task=goal.task,
+        scene_seed=goal.scene_seed,
+        distortions=[spec_to_msg(spec) for spec in goal.distortions],
+        recording=goal.recording,
+        metadata_keys=list(goal.metadata),
+        metadata_values=list(goal.metadata.values()),
+    )
+
+
+def _progress(feedback: RunTrial.Feedback) -> TrialProgress:
+    return TrialProgress(feedback.stage, feedback.run_index, feedback.run_count, feedback.message)

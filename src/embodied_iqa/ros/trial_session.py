@@ -1,0 +1,77 @@
+"""A session of trials: starts the graph, sends the tasks, ends the graph again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from embodied_iqa.config import values_of
+from embodied_iqa.ros.environment import process_environment
+from embodied_iqa.ros.trial_client import TrialClient, TrialGoal, TrialProgress
+from embodied_iqa.trial.graph import command_of, nodes_of, write_parameters
+from embodied_iqa.trial.processes import ProcessGroup, ProcessSpec
+from embodied_iqa.trial.run_folder import git_hash, versions
+from embodied_iqa.trial.settings import SessionSettings, TaskFolder
+
+__all__ = ["run_session"]
+
+TaskProgress = Callable[[int, TrialProgress], None]
+
+
+def run_session(
+    settings: SessionSettings, folders: tuple[TaskFolder, ...], run_folder: Path, progress: TaskProgress
+) -> list[str]:
+    """Run every task of a session.
+
+    Args:
+        settings: What to do.
+        folders: Where each task goes.
+        run_folder: The run's folder; logs go to its `log/`.
+        progress: Called with the task's number and where it is.
+
+    Returns:
+        Remarks, one for each task that had any.
+
+    Raises:
+        EmbodiedIqaError: A process ended or a task failed; the graph has been stopped.
+    """
+    remarks: list[str] = []
+    with _graph(settings, run_folder) as check, TrialClient() as client:
+        for number, folder in enumerate(folders):
+            folder.folder.mkdir(parents=True, exist_ok=True)
+            goal = _goal(settings, folder)
+            deadline_s = settings.run_deadline_s * (1 + len(settings.distortions))
+            remark = client.run(goal, lambda news, n=number: progress(n, news), check, deadline_s)
+            if remark:
+                remarks.append(f"{folder.task}: {remark}")
+    return remarks
+
+
+@contextmanager
+def _graph(settings: SessionSettings, run_folder: Path) -> Iterator[Callable[[], None]]:
+    """Start the nodes as processes of ours, or use those that run already."""
+    if settings.attach:
+        yield lambda: None
+        return
+    environment = dict(os.environ)
+    process_environment(environment)
+    log_folder = run_folder / "log"
+    log_folder.mkdir(parents=True, exist_ok=True)
+    environment["ROS_LOG_DIR"] = str(log_folder)
+    parameters = log_folder / "parameters.yaml"
+    write_parameters(settings.graph, parameters)
+    specs = tuple(
+        ProcessSpec(entry.name, tuple(command_of(entry, parameters))) for entry in nodes_of(settings.graph)
+    )
+    with ProcessGroup(specs, log_folder, environment) as group:
+        yield group.check
+
+
+def _goal(settings: SessionSettings, folder: TaskFolder) -> TrialGoal:
+    metadata = {f"version.{name}": version for name, version in versions().items()}
+    metadata |= {"git_hash": git_hash(), "task": folder.task, "scene_seed": str(settings.scene_seed)}
+    for node, config in settings.graph.nodes.items():
+        metadata |= {f"{node}.{name}": str(value) for name, value in values_of(config).items()}
+    return TrialGoal(folder.task, settings.scene_seed, settings.distortions, str(folder.recording), metadata)

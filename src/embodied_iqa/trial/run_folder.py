@@ -1,0 +1,109 @@
+"""The folder of a run: made whole or not at all, and everything that says how it came about."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from embodied_iqa import __version__
+from embodied_iqa.errors import InputError
+from embodied_iqa.resources import source_checkout
+
+__all__ = ["git_hash", "make_run_folder", "new_run_id", "slug", "versions", "write_json", "write_yaml"]
+
+_PACKAGES = (
+    "numpy",
+    "scipy",
+    "opencv-python-headless",
+    "mujoco",
+    "numba",
+    "mcap",
+    "rosbags",
+    "sacrebleu",
+    "rouge-score",
+    "ros-rclpy",
+)
+
+
+def new_run_id(now: datetime) -> str:
+    """Return a run's name: when it was started."""
+    return now.strftime("%Y-%m-%d_%H%M%S")
+
+
+def slug(task: str) -> str:
+    """Return a task as the name of a folder."""
+    return re.sub(r"[^a-z0-9]+", "-", task.lower()).strip("-") or "task"
+
+
+def make_run_folder(path: Path) -> Path:
+    """Make the folder of a run.
+
+    Raises:
+        InputError: It exists and is not empty, or cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if any(path.iterdir()):
+            raise InputError(f"the run folder {path} is not empty", expected="a new or empty folder")
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise InputError(f"cannot write to the run folder {path}: {error.strerror}") from None
+    return path.resolve()
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of ourselves, Python and what the numbers depend on."""
+    found = {"embodied_iqa": __version__, "python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "not installed by pip"
+    return found
+
+
+def git_hash() -> str:
+    """Return the commit of this checkout, with `+changes` where files differ; `unknown` outside one."""
+    root = source_checkout()
+    if root is None:
+        return "unknown"
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(root), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()  # noqa: S603
+
+    try:
+        return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain") else "")
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+
+
+def write_json(path: Path, tree: Mapping[str, Any] | Sequence[Any]) -> None:
+    """Write JSON, whole or not at all; NaN is refused."""
+    _write(path, json.dumps(tree, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
+
+
+def write_yaml(path: Path, tree: Mapping[str, Any]) -> None:
+    """Write YAML, whole or not at all."""
+    _write(path, yaml.safe_dump(dict(tree), sort_keys=False, allow_unicode=True))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            whole = Path(folder) / path.name
+            whole.write_text(text, encoding="utf-8")
+            whole.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from None
