@@ -4,7 +4,8 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 NAME = "embodied_iqa"
-ROOT = Path(__file__).parent
+# Resolved: `colcon build --symlink-install` runs this file through a link in its build folder.
+ROOT = Path(__file__).resolve().parent
 
 
 def version() -> str:

@@ -12,6 +12,7 @@ from workspace.environment import drop_half_installed, environment_version, site
 from workspace.interfaces import build_interfaces
 from workspace.layout import Layout
 from workspace.pins import read_pins, replace_pins
+from workspace.prefix import publish
 from workspace.ros_source import RosSource, clean_environment
 from workspace.stamps import Stamp, hash_inputs
 
@@ -92,16 +93,16 @@ def _install_requirements(work: _Work) -> None:
 
 
 def _install_package(work: _Work) -> None:
-    work.pip(
-        "installing the package", "--no-deps", "--no-build-isolation", "--editable", str(work.layout.root)
-    )
+    root = str(work.layout.root)
+    work.pip("installing the package", "--no-deps", "--no-build-isolation", "--editable", root)
+    publish(work.layout)
 
 
 def steps_for(layout: Layout, source: RosSource) -> list[Step]:
     """The steps after the virtual environment is there, in order."""
     work = _Work(layout, source)
     root = layout.root
-    package = [root / name for name in ("setup.py", "setup.cfg", "pyproject.toml", "package.xml")]
+    package = [root / name for name in ("setup.py", "setup.cfg", "package.xml", "resource")]
     wheels = [layout.requirements / name for name in _WHEELS] if source is RosSource.WHEELS else []
     return [
         work.step("requirements", "pinned packages", work.files(), lambda: _install_requirements(work)),

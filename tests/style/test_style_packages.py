@@ -54,9 +54,7 @@ def test_changelog_knows_the_version() -> None:
 def test_every_node_is_an_executable() -> None:
     modules = {path.stem for path in (PACKAGE / "nodes").glob("*_node.py")}
     links = {path.name for path in (ROOT / "resource" / "executables").glob("*_node")}
-    assert links == modules, (
-        "each nodes/<name>.py needs its link to run_node.sh, else `ros2 run` does not find it"
-    )
+    assert links == modules, "nodes/<name>.py needs its link to run_node.sh, else `ros2 run` finds no <name>"
 
 
 @pytest.mark.parametrize("source", sources("src/embodied_iqa/nodes"), ids=lambda source: source.path.stem)

@@ -1,0 +1,52 @@
+"""Interface libraries are loaded up front where the loader's path does not have them."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from embodied_iqa.errors import MissingDependencyError
+from embodied_iqa.ros.preload import preload_interfaces
+
+
+def _library(folder: Path, name: str, code: str, *needs: str) -> Path:
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    assert compiler is not None, "set-up installs a compiler"
+    file = folder / f"libembodied_iqa_msgs__{name}.so"
+    (folder / f"{name}.c").write_text(code)
+    links = [f"-lembodied_iqa_msgs__{need}" for need in needs]
+    words = [
+        compiler,
+        "-shared",
+        "-fPIC",
+        f"-Wl,-soname,{file.name}",
+        str(folder / f"{name}.c"),
+        f"-L{folder}",
+    ]
+    subprocess.run([*words, "-o", str(file), "-Wl,--no-as-needed", *links], check=True)
+    return file
+
+
+def test_libraries_that_need_each_other_load_in_any_order(tmp_path: Path) -> None:
+    folder = tmp_path / "lib"
+    folder.mkdir()
+    _library(folder, "preload_test_z", "int z(void) { return 1; }")
+    _library(folder, "preload_test_a", "int z(void); int a(void) { return z(); }", "preload_test_z")
+    assert preload_interfaces(tmp_path, {}) == 2
+
+
+def test_nothing_is_loaded_where_the_loader_looks(tmp_path: Path) -> None:
+    folder = tmp_path / "lib"
+    folder.mkdir()
+    (folder / "libembodied_iqa_msgs__x.so").write_bytes(b"not a library")
+    assert preload_interfaces(tmp_path, {"LD_LIBRARY_PATH": f"/elsewhere:{folder}"}) == 0
+    assert preload_interfaces(tmp_path / "none", {}) == 0
+
+
+def test_library_that_does_not_load_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "lib"
+    folder.mkdir()
+    (folder / "libembodied_iqa_msgs__x.so").write_bytes(b"not a library")
+    with pytest.raises(MissingDependencyError, match="make setup"):
+        preload_interfaces(tmp_path, {})

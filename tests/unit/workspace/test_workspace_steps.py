@@ -1,0 +1,124 @@
+"""Steps run once, again after a failure, and again when their inputs change."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from workspace.commands import run_logged
+from workspace.interfaces import remove_installed
+from workspace.layout import Layout, SetupError
+from workspace.prefix import publish
+from workspace.ros_source import RosSource
+from workspace.stamps import Stamp
+from workspace.steps import Step, steps_for
+from workspace.system import Need, missing_needs
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_failed_step_is_not_done(tmp_path: Path) -> None:
+    def fails() -> None:
+        raise SetupError("no network")
+
+    step = Step("packages", Stamp(tmp_path, "packages"), "digest", fails)
+    with pytest.raises(SetupError):
+        step.perform()
+    assert not step.is_current()
+    assert step.stamp.was_interrupted()
+    again = Step("packages", step.stamp, "digest", lambda: None)
+    again.perform()
+    assert again.is_current()
+
+
+def _copy(root: Path) -> Layout:
+    (root / "requirements").mkdir()
+    for file in (ROOT / "requirements").glob("*.txt"):
+        (root / "requirements" / file.name).write_bytes(file.read_bytes())
+    (root / "msg" / "msg").mkdir(parents=True)
+    (root / "msg" / "msg" / "A.msg").write_text("bool a")
+    (root / "setup.py").write_text("")
+    return Layout(root)
+
+
+def _digests(layout: Layout, source: RosSource = RosSource.WHEELS) -> dict[str, str]:
+    return {step.stamp.name: step.digest for step in steps_for(layout, source)}
+
+
+@pytest.mark.parametrize(
+    ("file", "stale"),
+    [
+        ("requirements/core.txt", {"requirements"}),
+        ("requirements/constraints.txt", {"requirements"}),
+        ("requirements/ros.txt", {"requirements", "interfaces"}),
+        ("msg/msg/A.msg", {"interfaces"}),
+        ("setup.py", {"package"}),
+    ],
+)
+def test_change_makes_the_right_steps_stale(tmp_path: Path, file: str, stale: set[str]) -> None:
+    layout = _copy(tmp_path)
+    before = _digests(layout)
+    with (tmp_path / file).open("a") as stream:
+        stream.write("\n# changed\n")
+    after = _digests(layout)
+    assert {name for name in before if before[name] != after[name]} == stale
+
+
+def test_other_source_of_ros_makes_every_step_stale(tmp_path: Path) -> None:
+    layout = _copy(tmp_path)
+    wheels, sourced = _digests(layout), _digests(layout, RosSource.SOURCED)
+    assert all(wheels[name] != sourced[name] for name in wheels)
+
+
+def test_failing_command_shows_its_end_and_names_the_log(tmp_path: Path) -> None:
+    log = tmp_path / "setup.log"
+    code = "import sys; print('\\n'.join(map(str, range(100)))); sys.exit('it broke')"
+    with pytest.raises(
+        SetupError, match=r"(?s)counting failed \(exit code 1\).*setup\.log.*99.*it broke"
+    ) as caught:
+        run_logged(
+            [sys.executable, "-c", code], log=log, environment=os.environ, cwd=tmp_path, what="counting"
+        )
+    assert "\n50\n" not in str(caught.value)
+    assert "\n50\n" in log.read_text()
+
+
+def test_missing_command_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="cannot start no-such-program"):
+        run_logged(["no-such-program"], log=tmp_path / "l", environment={"PATH": ""}, cwd=tmp_path, what="x")
+
+
+def test_needs_are_asked_one_by_one() -> None:
+    there, absent = Need("a", lambda: True, builds=True), Need("b", lambda: False, builds=False)
+    assert missing_needs([there, absent]) == [absent]
+
+
+def test_only_files_below_the_prefix_are_removed(tmp_path: Path) -> None:
+    prefix = tmp_path / "venv"
+    prefix.mkdir()
+    inside, outside = prefix / "old.msg", tmp_path / "mine.txt"
+    inside.touch()
+    outside.touch()
+    manifest = tmp_path / "manifest.txt"
+    manifest.write_text(f"{inside}\n{outside}\n{prefix / 'gone.msg'}")
+    assert remove_installed(manifest, prefix) == 1
+    assert not inside.exists()
+    assert outside.exists()
+    assert remove_installed(tmp_path / "none.txt", prefix) == 0
+
+
+def test_environment_becomes_an_ament_prefix(tmp_path: Path) -> None:
+    layout = _copy(tmp_path)
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "trial.yaml").write_text("a: 1")
+    executables = tmp_path / "resource" / "executables"
+    executables.mkdir(parents=True)
+    (executables / "gate_node").touch()
+    for _ in range(2):
+        publish(layout)
+    assert (layout.venv / "share" / "embodied_iqa" / "config" / "trial.yaml").read_text() == "a: 1"
+    assert [path.name for path in (layout.venv / "lib" / "embodied_iqa").iterdir()] == ["gate_node"]
+    assert (layout.venv / "share/ament_index/resource_index/packages/embodied_iqa").is_file()
+    assert (layout.venv / "COLCON_IGNORE").is_file()
+    assert (tmp_path / "config" / "trial.yaml").exists(), "links are replaced, their targets stay"
