@@ -10,6 +10,7 @@ from pathlib import Path
 
 from embodied_iqa.errors import MissingDependencyError
 from embodied_iqa.resources import shared_file
+from embodied_iqa.ros.preload import preload_interfaces
 
 __all__ = ["prepare_environment", "process_environment", "require_ros", "tune_memory"]
 
@@ -50,6 +51,7 @@ def tune_memory() -> None:
 def prepare_environment() -> None:
     """Make this process ready for rclpy; call it before the first rclpy call."""
     process_environment(os.environ)
+    preload_interfaces(Path(sys.prefix), os.environ)
     tune_memory()
 
 
