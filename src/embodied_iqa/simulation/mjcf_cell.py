@@ -50,6 +50,7 @@ def build_model(scene: Scene, *, fine: bool = False) -> Any:
     text = (
         '<mujoco model="cell"><compiler angle="radian" autolimits="true" eulerseq="XYZ"/>'
         f'<option timestep="{STEP_NS / 1e9!r}" integrator="implicitfast" cone="elliptic" impratio="5"/>'
+        '<default><geom solref="0.004 1" solimp="0.95 0.99 0.001"/></default>'  # hard: a grip dents nothing
         f"{_visual(fine=fine)}<asset>{_assets(scene)}</asset>"
         f"<worldbody>{_lamps(scene, fine=fine)}{_room()}{_fixed_cameras()}{_pedestal()}{arm_body()}"
         + "".join(object_body(index, item) for index, item in enumerate(scene.objects))

@@ -17,7 +17,7 @@ FINGER_JOINTS: Final = ("finger_left", "finger_right")
 PAD_THICKNESS_M: Final = 0.016
 _TIP_Z = TOOL_Z_M + FINGER_TIP_BEYOND_TOOL_M
 _KNUCKLE_Z: Final = 0.118
-_FORCE_N: Final = 60.0
+_FORCE_N: Final = 40.0
 _PAD_FRICTION: Final = "1.3 0.02 0.0005"
 
 
@@ -60,7 +60,7 @@ def _finger(joint: str, side: float) -> str:
         f'<joint name="{joint}" type="slide" axis="{side} 0 0" range="0 {STROKE_M / 2!r}" '
         f'damping="5" armature="0.05"/>'
         f'<geom type="box" size="{numbers((half, 0.014, length))}" pos="{centre}" mass="0.1" '
-        f'friction="{_PAD_FRICTION}" condim="4" solref="0.004 1" {ROBOT}/>'
+        f'friction="{_PAD_FRICTION}" condim="4" {ROBOT}/>'
         + box((side * 0.011, 0, 0.128), (0.011, 0.016, 0.014), "black")
         + box((side * 0.0095, 0, 0.152), (0.0065, 0.012, 0.016), "dark")
         + box((side * 0.008, 0, _TIP_Z - 0.022), (0.008, 0.014, 0.022), "pad")

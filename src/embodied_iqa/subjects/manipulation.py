@@ -12,7 +12,7 @@ from embodied_iqa.kinematics import increments_between
 from embodied_iqa.subjects.instruction import Kind, Verb
 from embodied_iqa.subjects.object_shapes import SHAPES
 
-__all__ = ["PUSH_DIRECTION", "ObjectPose", "plan_chunk"]
+__all__ = ["PUSH_DIRECTION", "ObjectPose", "closing", "plan_chunk", "pushed_ahead_m"]
 
 Array = NDArray[np.float64]
 
@@ -82,11 +82,21 @@ def plan_chunk(verb: Verb, target: ObjectPose, T_base_tool: Array) -> Array:
     return np.concatenate([increments_between(poses), gripper], axis=1)
 
 
+def closing(opening_m: float) -> float:
+    """Return the gripper's state in [0, 1] for a distance between its pads."""
+    return float(np.clip(1.0 - opening_m / _STROKE_M, 0.0, 1.0))
+
+
+def pushed_ahead_m(kind: Kind) -> float:
+    """Return how far ahead of the tool an object stands after a push that went as planned."""
+    return SHAPES[kind].radius_m + _FINGER_HALF_WIDTH_M + _BACK_M
+
+
 def _pick(target: ObjectPose, now_rad: float) -> list[_Waypoint]:
     shape = SHAPES[target.kind]
     x, y, grip_z = target.x_m, target.y_m, shape.height_m / 2
     yaw = _nearest_quarter(target.yaw_rad, now_rad) if target.kind is Kind.CUBE else 0.0
-    ready = _closing(shape.width_m + _GRIP_CLEARANCE_M)
+    ready = closing(shape.width_m + _GRIP_CLEARANCE_M)
     return [
         _Waypoint(x, y, _ABOVE_M, yaw, ready),
         _Waypoint(x, y, grip_z, yaw, ready),
@@ -100,8 +110,8 @@ def _push(target: ObjectPose, now_rad: float) -> list[_Waypoint]:
     shape = SHAPES[target.kind]
     along_x, along_y = PUSH_DIRECTION
     low = min(0.022, shape.height_m / 2)
-    gripper = _closing(_PUSH_GAP * shape.width_m)
-    release = _closing(shape.width_m)  # the fingers let go of what they were pressed against
+    gripper = closing(_PUSH_GAP * shape.width_m)
+    release = closing(shape.width_m)  # the fingers let go of what they were pressed against
     standoff = shape.radius_m + _FINGER_HALF_WIDTH_M + _PUSH_CLEARANCE_M
     start_x, start_y = target.x_m - standoff * along_x, target.y_m - standoff * along_y
     way = _PUSH_M + _PUSH_CLEARANCE_M
@@ -124,11 +134,6 @@ def _press(target: ObjectPose, now_rad: float) -> list[_Waypoint]:
         _Waypoint(target.x_m, target.y_m, pressed, 0.0, 1.0),
         _Waypoint(target.x_m, target.y_m, _ABOVE_M, 0.0, 1.0),
     ]
-
-
-def _closing(opening_m: float) -> float:
-    """Return the gripper's state for a distance between its pads."""
-    return float(np.clip(1.0 - opening_m / _STROKE_M, 0.0, 1.0))
 
 
 def _yaw_of(T_base_tool: Array) -> float:

@@ -1,0 +1,50 @@
+"""What subjects say and do on clean pictures of seeded scenes: their own references, to scale scores by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.simulation.episode import observe
+from embodied_iqa.simulation.renderer import SceneRenderer
+from embodied_iqa.simulation.scene import Scene, make_scene, tasks_of
+from embodied_iqa.simulation.world import World
+from embodied_iqa.subjects.protocols import ChunkStatus, Vla, Vlm
+
+__all__ = ["PICTURE_SIZE_PX", "reference_answers", "reference_chunks", "reference_scenes"]
+
+PICTURE_SIZE_PX: Final = (640, 480)
+
+
+def reference_scenes(n_scenes: int, seed: int) -> tuple[Scene, ...]:
+    """Draw scenes; the same seed gives the same ones, and more of them begin with the same."""
+    if n_scenes < 1 or seed < 0:
+        raise UsageError("wrong number of scenes or seed", expected="scenes from 1, seed from 0")
+    return tuple(
+        make_scene(int(np.random.default_rng([seed, index]).integers(2**31))) for index in range(n_scenes)
+    )
+
+
+def reference_chunks(vla: Vla, scene: Scene) -> Iterator[NDArray[np.float64]]:
+    """Yield the VLA's first chunk for every task of a scene, from home, where it acts at all."""
+    world = World(scene)
+    with SceneRenderer(scene, *PICTURE_SIZE_PX) as renderer:
+        for task in tasks_of(scene):
+            chunk = vla.act(observe(vla, world, renderer, str(task), 0))
+            if chunk.status is ChunkStatus.ACT:
+                yield chunk.increments
+
+
+def reference_answers(vlm: Vlm, scene: Scene) -> Iterator[str]:
+    """Yield the VLM's answer on its first view for every task of a scene."""
+    if not vlm.info.views:
+        raise InputError(f"{vlm.info.name} names no view to look at")
+    snapshot = World(scene).snapshot()
+    with SceneRenderer(scene, *PICTURE_SIZE_PX) as renderer:
+        frame = renderer.frame(vlm.info.views[0], snapshot)
+    for task in tasks_of(scene):
+        yield vlm.answer(frame, str(task))
