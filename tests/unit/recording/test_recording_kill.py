@@ -50,15 +50,16 @@ for index in itertools.count():
 
 
 def _run_until(script: str, path: Path, reached: int) -> int:
-    """Run the script, kill it once it prints at least `reached`; return the last number that it printed."""
+    """Run the script, kill it once it has printed at least `reached`; return the last number it printed."""
     command = [sys.executable, "-c", script, str(path), str(Path(__file__).parent)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
-        for line in child.stdout:
-            last = int(line)
-            if last >= reached:
-                break
-        os.kill(child.pid, signal.SIGKILL)
+        last, killed = 0, False
+        for line in child.stdout:  # after the kill too: what was printed before it is still in the pipe
+            last = int(line) if line.endswith("\n") else last
+            if last >= reached and not killed:
+                os.kill(child.pid, signal.SIGKILL)
+                killed = True
         assert child.wait() == -signal.SIGKILL
         return last
 
