@@ -64,6 +64,7 @@ setup(
         (f"share/{NAME}", ["package.xml"]),
         *tree("launch", "*.py"),
         *tree("config"),
+        *tree("requirements", "*.txt"),
         (f"lib/{NAME}", executables()),
     ],
     entry_points={"console_scripts": ["embodied-iqa = embodied_iqa.cli.main:main"]},

@@ -1,6 +1,10 @@
 """Entry point of `make setup`: see workspace.main."""
 
 import sys
+from pathlib import Path
+
+# Nothing is installed yet; what set-up shares with the package comes from the sources.
+sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "src"))
 
 from workspace.main import main
 

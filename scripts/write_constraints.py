@@ -3,7 +3,7 @@
 from importlib.metadata import distributions
 from pathlib import Path
 
-from workspace.pins import Pin, read_pins
+from embodied_iqa.pins import Pin, read_pins
 
 HEADER = "# What the pinned sets pull in, held at the versions that the tests ran with (make constraints).\n"
 NEVER = {"embodied-iqa", "pip"}

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from embodied_iqa.errors import UserError
 from workspace.commands import run_logged
 from workspace.environment import fault_of, make_environment
 from workspace.layout import Layout, SetupError
@@ -96,7 +97,7 @@ def main(arguments: Sequence[str]) -> int:
             if remark:
                 _say(remark)
             _set_up(layout, source)
-    except SetupError as error:
+    except (SetupError, UserError) as error:
         print(f"set-up: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

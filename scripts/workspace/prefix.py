@@ -14,7 +14,7 @@ from workspace.layout import Layout
 __all__ = ["publish"]
 
 _NAME = "embodied_iqa"
-_SHARED = ("package.xml", "launch", "config")
+_SHARED = ("package.xml", "launch", "config", "requirements")
 
 
 def publish(layout: Layout) -> None:

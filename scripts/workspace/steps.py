@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from embodied_iqa.pins import read_pins, replace_pins
 from workspace.commands import run_logged
 from workspace.environment import drop_half_installed, environment_version, site_packages
 from workspace.interfaces import build_interfaces
 from workspace.layout import Layout
-from workspace.pins import read_pins, replace_pins
 from workspace.prefix import publish
 from workspace.ros_source import RosSource, clean_environment
 from workspace.stamps import Stamp, hash_inputs

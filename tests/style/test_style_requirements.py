@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from style_sources import ROOT, imports_of, sources
 
-from workspace.pins import Pin, read_pins
+from embodied_iqa.pins import Pin, read_pins
 
 FOLDER = ROOT / "requirements"
 CONSTRAINTS = FOLDER / "constraints.txt"

@@ -1,4 +1,7 @@
-"""The pinned requirements: reading them, and replacing some where ROS is installed and sourced."""
+"""The pinned requirements: reading them, and replacing some where ROS is installed and sourced.
+
+Set-up reads them before anything is installed: nothing but the standard library here.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from workspace.layout import SetupError
+from embodied_iqa.errors import InputError
 
 __all__ = ["Pin", "read_pins", "replace_pins"]
 
@@ -40,7 +43,7 @@ def read_pins(file: Path) -> list[Pin]:
     """Read a requirements file in which every line is one exact pin.
 
     Raises:
-        SetupError: A line is anything else.
+        InputError: A line is anything else.
     """
     pins = []
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
@@ -49,7 +52,7 @@ def read_pins(file: Path) -> list[Pin]:
             continue
         match = _PIN.match(text)
         if match is None:
-            raise SetupError(f"{file.name}:{number}: expected name==version, got {text!r}")
+            raise InputError(f"{file.name}:{number} is no pin", expected="name==version", got=text)
         pins.append(Pin(match["name"], match["extras"] or "", match["version"], match["marker"] or ""))
     return pins
 
