@@ -34,12 +34,15 @@ from embodied_iqa.robot.messages import (
     StopCause,
     StopEvent,
 )
-from embodied_iqa.robot.planning import Planner
+from embodied_iqa.robot.planning import Planner, plan_goal
 from embodied_iqa.robot.state import ControllerOptions, ControllerState
 
 __all__ = ["ArmController", "make_controller"]
 
 Array = NDArray[np.float64]
+_SOMEWHERE_RAD = np.array([0.0, -1.57, 1.57, -1.57, -1.57, 0.0])
+"""A posture far from every singularity."""
+
 Stepped = tuple[ControllerState, tuple[GoalReport, ...], StopEvent | None]
 
 
@@ -76,6 +79,10 @@ class ArmController:
             state, lost, refused = self._command(state, now_ns)
             stop, reports = refused or stop, reports + lost
         return state, _output(state, stop, reports)
+
+    def warm_up(self) -> None:
+        """Load the compiled code (about half a second) before the ticks begin."""
+        plan_goal(self.planner, np.array([[0.01, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]), _SOMEWHERE_RAD, 0.0)
 
     def _obey(self, state: ControllerState, inputs: ArmInputs, now_ns: int) -> Stepped:
         """Stops first, then arming, then goals."""

@@ -152,7 +152,8 @@ class ArmOutput:
     """What to do in this tick.
 
     Attributes:
-        q_target_rad: ``(6,)`` joint target to stream, or None where nothing may be streamed.
+        q_target_rad: ``(6,)`` joint target to stream, or None where nothing may be streamed: the driver's
+            stop then ends a running stream.
         gripper_target: Where the gripper has to go, in [0, 1]; None before the first command. To be sent
             when it changes.
         status: For people and for the trial.

@@ -35,6 +35,10 @@ class Bench:
     outputs: list[ArmOutput] = field(default_factory=list)
     commands: list[np.ndarray] = field(default_factory=list)
 
+    @property
+    def tick_ns(self) -> int:
+        return round(self.controller.options.dt_s * 1e9)
+
     def lease(
         self, verdict: Verdict = Verdict.PASS, *, stamp_ns: int | None = None, ttl_ns: int = TTL_NS
     ) -> GateLease:
@@ -59,9 +63,9 @@ class Bench:
         stop: str = "",
         arm: bool = False,
     ) -> ArmOutput:
-        self.now_ns += TICK_NS
+        self.now_ns += self.tick_ns
         if leases is None:
-            due = self.gate and (self.now_ns // TICK_NS) % (FRAME_NS // TICK_NS) == 0
+            due = self.gate and self.now_ns % FRAME_NS < self.tick_ns
             leases = (self.lease(),) if due else ()
         self.state, output = self.controller.step(
             self.state, ArmInputs(self.measured(), goal, leases, stop, arm), self.now_ns
@@ -80,9 +84,9 @@ class Bench:
 
     def send(self, increments: np.ndarray, sequence: int = 1) -> ArmOutput:
         """Send a goal on a frame that is leased in the same tick."""
-        self.now_ns += TICK_NS
+        self.now_ns += self.tick_ns
         goal, lease = self.goal(increments, sequence), self.lease()
-        self.now_ns -= TICK_NS
+        self.now_ns -= self.tick_ns
         return self.tick(goal=goal, leases=(lease,))
 
     def run(self, ticks: int, until: ArmMode | None = None) -> int:
@@ -95,7 +99,7 @@ class Bench:
         return self.controller.planner.kinematics.forward(self.q)
 
     def speeds(self) -> np.ndarray:
-        return np.diff(np.array(self.commands), axis=0) / (TICK_NS / 1e9)
+        return np.diff(np.array(self.commands), axis=0) / self.controller.options.dt_s
 
 
 def straight(

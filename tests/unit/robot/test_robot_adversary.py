@@ -8,6 +8,7 @@ from arm_bench import HOME, MS, TICK_NS, Bench
 
 from embodied_iqa.gate.verdict import GateLease, Verdict
 from embodied_iqa.images.frame import View
+from embodied_iqa.kinematics import choose, pose_to_transform
 from embodied_iqa.robot.controller import make_controller
 from embodied_iqa.robot.messages import ArmGoal, ArmInputs, ArmMode, ArmOutput
 from embodied_iqa.robot.protocols import ArmState, GripperState
@@ -20,13 +21,23 @@ PLANNED_EVERY = 100
 TICKS = 12
 CONTROLLER = make_controller()
 LIMITS = CONTROLLER.planner.limits
-MOVES = (
-    [0, 0, 0, 0, 0, 0],
-    [0.4, -0.2, 0.3, -0.1, 0, 0.5],
-    [-0.3, -0.7, 0.5, 0.2, 0, -1],
-    [0, 0.1, 0.45, -0.5, 0.3, 0],
+PLACES_M = (
+    (-0.5, -0.11, 0.3),
+    (-0.5, 0.1, 0.009),
+    (-0.206, -0.2, 0.3),
+    (-0.6, 0.445, 0.2),
+    (-0.4, -0.25, 0.01),
 )
-STARTS = tuple(np.add(HOME, move) for move in MOVES)
+"""Where the attacks start: in the middle, just above the table, just inside of the workspace."""
+
+
+def _above(place_m: tuple[float, float, float]) -> np.ndarray:
+    choice = choose(CONTROLLER.planner.kinematics, pose_to_transform([*place_m, np.pi, 0, 0]), HOME)
+    assert choice.q_rad is not None
+    return choice.q_rad
+
+
+STARTS = tuple(_above(place_m) for place_m in PLACES_M)
 
 
 def _armed(q: np.ndarray) -> ControllerState:

@@ -7,8 +7,10 @@ import pytest
 from arm_bench import HOME, TICK_NS, Bench, straight
 
 from embodied_iqa.kinematics import chain_increments, increments_between
+from embodied_iqa.robot.controller import make_controller
 from embodied_iqa.robot.messages import ArmMode, GoalOutcome
 from embodied_iqa.robot.protocols import GripperState
+from embodied_iqa.robot.state import ControllerOptions
 
 
 def _zigzag() -> np.ndarray:
@@ -49,18 +51,19 @@ def test_the_tool_stays_on_the_straight_line():
     assert np.linalg.norm(off, axis=1).max() < 1e-5
 
 
-def test_motion_keeps_the_limits_and_uses_them():
-    bench = Bench().armed()
+@pytest.mark.parametrize("rate_hz", [125, 500])
+def test_motion_keeps_the_limits_and_uses_them(rate_hz: int):
+    bench = Bench(make_controller(options=ControllerOptions(dt_s=1 / rate_hz))).armed()
     bench.send(straight(dz=0.15, count=5))
     ticks = bench.run(2000, until=ArmMode.IDLE)
     limits = bench.controller.planner.limits
     qd = bench.speeds()
-    qdd = np.diff(qd, axis=0) / (TICK_NS / 1e9)
+    qdd = np.diff(qd, axis=0) * rate_hz
     assert np.abs(qd).max() <= limits.joint_speed_radps
     assert np.abs(qdd).max() <= limits.joint_acceleration_radps2
     speeds = [output.status.tool_speed_mps for output in bench.outputs]
     assert 0.9 * limits.tool_speed_mps < max(speeds) <= limits.tool_speed_mps
-    assert ticks * TICK_NS / 1e9 < 0.15 / limits.tool_speed_mps + 0.5
+    assert ticks / rate_hz < 0.15 / limits.tool_speed_mps + 0.5
 
 
 def test_corners_are_rounded_by_little_and_not_stopped_at():
@@ -157,3 +160,21 @@ def test_the_step_function_is_pure():
     first = bench.tick().q_target_rad
     bench.state, bench.q, bench.now_ns = state, q, bench.now_ns - TICK_NS
     np.testing.assert_array_equal(bench.tick().q_target_rad, first)
+
+
+def test_jerk_is_limited():
+    bench = Bench(make_controller(options=ControllerOptions(dt_s=0.002))).armed()
+    bench.send(straight(dz=0.15, count=5))
+    bench.run(150)
+    bench.gate = False
+    bench.run(300)
+    p = bench.controller.planner.kinematics.forward(np.array(bench.commands))[:, 2, 3]
+    jerk = np.abs(np.diff(p, n=3)).max() / 0.002**3
+    limits, timing = bench.controller.planner.limits, bench.controller.planner.timing
+    assert jerk <= 1.1 * limits.tool_acceleration_mps2 / timing.jerk_s
+
+
+def test_warming_up_changes_nothing():
+    controller = make_controller()
+    controller.warm_up()
+    assert Bench(controller).armed().outputs[-1].status.mode is ArmMode.IDLE
