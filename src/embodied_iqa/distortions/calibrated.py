@@ -12,7 +12,7 @@ __all__ = ["calibrated_levels"]
 @cache
 def _table() -> dict[str, list[float]]:
     text = files("embodied_iqa.distortions").joinpath("calibrated.json").read_text(encoding="utf-8")
-    table: dict[str, list[float]] = json.loads(text)
+    table: dict[str, list[float]] = json.loads(text)["levels"]
     return table
 
 

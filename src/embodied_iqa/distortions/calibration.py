@@ -64,14 +64,14 @@ SEARCHES = MappingProxyType(
         "03": Search(2.0, 60.0),
         "08": Search(1.1, 20.0),
         "11": Search(98.0, 1.0, logarithmic=False, whole=True),
-        "17": Search(0.0002, 0.3),
+        "17": Search(0.0001, 0.3),
         "20": Search(0.01, 0.7),
         "21": Search(0.01, 0.7),
         "23": Search(0.003, 3.0),
         "24": Search(0.003, 0.95),
         "25": Search(0.003, 0.95),
         "26": Search(0.003, 0.95),
-        "30": Search(-0.24, -0.86, logarithmic=False),
+        "30": Search(-0.15, 2.0, logarithmic=False),
     }
 )
 """The types marked for calibration."""
@@ -87,7 +87,7 @@ class Curve:
         drops: Mean drop at each parameter.
         levels: The parameter of levels 1 to 5.
         reached: Mean drop of each level, measured.
-        out_of_reach: Levels whose target the type cannot reach; they are spaced evenly up to what it can.
+        out_of_reach: Levels whose target the type cannot reach; they are spaced evenly.
     """
 
     id: str
@@ -175,7 +175,7 @@ def _fit(
 ) -> Curve:
     grid = search.grid(steps)
     drops = np.array([mean_drop(line, (value,), references) for value in grid])
-    aims = reachable_targets(targets, float(drops.max()))
+    aims = reachable_targets(targets, float(drops[0]), float(drops.max()))
     levels = _read_off(grid, drops, aims, search)
     return Curve(
         id=line.id,
@@ -183,16 +183,19 @@ def _fit(
         drops=tuple(drops.tolist()),
         levels=tuple(levels.tolist()),
         reached=tuple(mean_drop(line, (value,), references) for value in levels),
-        out_of_reach=tuple(level for level in LEVELS if aims[level - 1] < targets[level - 1] - 1e-12),
+        out_of_reach=tuple(level for level in LEVELS if abs(aims[level - 1] - targets[level - 1]) > 1e-12),
     )
 
 
-def reachable_targets(targets: NDArray[np.float64], largest: float) -> NDArray[np.float64]:
-    """Return the targets, those out of a type's reach replaced by equal steps up to its largest drop."""
+def reachable_targets(targets: NDArray[np.float64], smallest: float, largest: float) -> NDArray[np.float64]:
+    """Return the targets, those out of a type's reach replaced by equal steps from or to its end."""
+    below = int(np.count_nonzero(targets < smallest))
     kept = int(np.count_nonzero(targets <= _REACHABLE * largest))
-    start = targets[kept - 1] if kept else 0.0
-    rest = np.linspace(start, largest, len(targets) - kept + 1)[1:]
-    return np.concatenate([targets[:kept], rest])
+    start = targets[kept - 1] if kept else smallest
+    above = np.linspace(start, largest, len(targets) - kept + 1)[1:]
+    aims = np.concatenate([targets[:kept], above])
+    aims[:below] = np.linspace(smallest, aims[below], below + 1)[:-1] if below < len(aims) else smallest
+    return aims
 
 
 def _read_off(

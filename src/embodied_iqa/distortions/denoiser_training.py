@@ -6,27 +6,36 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from safetensors.numpy import save_file
 
 from embodied_iqa.distortions.denoiser import (
     CONTEXT_PX,
     LAYERS,
-    DenoiserWeights,
+    Denoiser,
     Planes,
     fold_quads,
     gather_columns,
+    sigma_activation,
+    with_noise_channel,
 )
 from embodied_iqa.distortions.image import Image
 from embodied_iqa.errors import UsageError
 
-__all__ = ["TrainingRecipe", "train_denoiser"]
+__all__ = ["TrainingRecipe", "save_denoiser", "train_denoiser"]
 
 _CHANNELS = 12
+_FAINT_VARIANCE = 1e-4
+"""Errors weigh by 1 / (variance + this): each strength of noise counts alike, down to 2.5 gray values."""
 _LAST_LAYER_SCALE = 0.1
 """The network starts by seeing next to no noise: large first errors would switch channels off for good."""
+_RANGE_SAMPLES = 64
+"""Patches from which the range of each layer's activations is read."""
 _ADAM_DECAYS = (0.9, 0.999)
 _ADAM_EPSILON = 1e-8
 
@@ -50,12 +59,20 @@ class TrainingRecipe:
     patch_px: int = 48
     width: int = 16
     rate: float = 1e-3
-    variances: tuple[float, float] = (0.0005, 0.2)
+    variances: tuple[float, float] = (0.00003, 0.2)
     seed: int = 17
 
     def __post_init__(self) -> None:
         if min(self.steps, self.batch, self.width) < 1 or self.patch_px < 2 or self.patch_px % 2:
             raise UsageError("a recipe needs at least one step, patch and channel, and an even patch side")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Network:
+    """The network in float32: ``(C_out, 9 C_in)`` kernels and ``(C_out, 1)`` biases."""
+
+    kernels: tuple[NDArray[np.float32], ...]
+    biases: tuple[NDArray[np.float32], ...]
 
 
 @dataclass(slots=True)
@@ -79,13 +96,13 @@ class _Adam:
 
 def train_denoiser(
     pictures: Sequence[Image], recipe: TrainingRecipe, tell: Callable[[int, float], None]
-) -> DenoiserWeights:
+) -> Denoiser:
     """Train on noisy patches of clean pictures to predict the noise, least squares.
 
     Args:
         pictures: ``(H, W, 3)`` uint8, each larger than a patch with its context.
         recipe: How.
-        tell: Called after each step with its number from 1 and the mean squared error, range [0, 1].
+        tell: Called after each step with its number from 1 and the error in units of the noise.
 
     Raises:
         UsageError: No picture is large enough.
@@ -105,24 +122,33 @@ def train_denoiser(
         for array, moment, gradient in zip(arrays, moments, gradients, strict=True):
             np.add(array, moment.update(gradient, rate), out=array)
         tell(step, error)
-    return weights
+    samples = [_noisy_patch(usable, side, recipe.variances, rng).noisy for _ in range(_RANGE_SAMPLES)]
+    return _in_whole_numbers(weights, samples)
 
 
-def _first_weights(recipe: TrainingRecipe, rng: Generator) -> DenoiserWeights:
-    sizes = (_CHANNELS, *[recipe.width] * (LAYERS - 1), _CHANNELS)
+def _first_weights(recipe: TrainingRecipe, rng: Generator) -> _Network:
+    sizes = (_CHANNELS + 1, *[recipe.width] * (LAYERS - 1), _CHANNELS)
     kernels = []
     for inputs, outputs in pairwise(sizes):
         spread = math.sqrt(2.0 / (9 * inputs))
         kernels.append((rng.standard_normal((outputs, 9 * inputs)) * spread).astype(np.float32))
     kernels[-1] *= np.float32(_LAST_LAYER_SCALE)
     biases = tuple(np.zeros((outputs, 1), np.float32) for outputs in sizes[1:])
-    return DenoiserWeights(tuple(kernels), biases)
+    return _Network(tuple(kernels), biases)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sample:
+    """A noisy patch with its noise channel, the noise that saturation left, and the weight of its errors."""
+
+    noisy: Planes
+    noise: Planes
+    weight: float
 
 
 def _noisy_patch(
     pictures: Sequence[Image], side_px: int, variances: tuple[float, float], rng: Generator
-) -> tuple[Planes, Planes]:
-    """Return the noisy patch and its noise, both folded; the noise is what saturation left of it."""
+) -> _Sample:
     picture = pictures[int(rng.integers(len(pictures)))]
     y, x = (int(rng.integers(limit - side_px + 1)) for limit in picture.shape[:2])
     clean = picture[y : y + side_px, x : x + side_px].astype(np.float32) / 255
@@ -132,22 +158,26 @@ def _noisy_patch(
     least, most = (math.log(variance) / 2 for variance in variances)
     sigma = math.exp(rng.uniform(least, most))
     noisy = np.clip(clean + rng.standard_normal(clean.shape, dtype=np.float32) * np.float32(sigma), 0, 1)
-    return fold_quads(np.ascontiguousarray(noisy)), fold_quads(np.ascontiguousarray(noisy - clean))
+    planes = fold_quads(noisy.astype(np.float32))
+    return _Sample(
+        with_noise_channel(planes, sigma_activation(sigma) / 255),
+        fold_quads((noisy - clean).astype(np.float32)),
+        _FAINT_VARIANCE / (sigma**2 + _FAINT_VARIANCE),
+    )
 
 
-def _gradients(
-    weights: DenoiserWeights, batch: Sequence[tuple[Planes, Planes]]
-) -> tuple[float, list[NDArray[np.float32]]]:
-    """Return the mean squared error of a batch and its gradient by every kernel, then every bias."""
+def _gradients(weights: _Network, batch: Sequence[_Sample]) -> tuple[float, list[NDArray[np.float32]]]:
+    """Return the weighted squared error of a batch and its gradient by every kernel, then every bias."""
     kernel_gradients = [np.zeros_like(kernel) for kernel in weights.kernels]
     bias_gradients = [np.zeros_like(bias) for bias in weights.biases]
     error = 0.0
-    for noisy, noise in batch:
-        columns, outputs, shapes = _forward(weights, noisy)
-        target = noise[:, LAYERS:-LAYERS, LAYERS:-LAYERS].reshape(_CHANNELS, -1)
+    for sample in batch:
+        columns, outputs, shapes = _forward(weights, sample.noisy)
+        target = sample.noise[:, LAYERS:-LAYERS, LAYERS:-LAYERS].reshape(_CHANNELS, -1)
         slope = outputs[-1] - target
-        error += float(np.mean(slope**2)) / len(batch)
-        slope *= np.float32(2.0 / (slope.size * len(batch)))
+        weight = sample.weight / (_FAINT_VARIANCE * len(batch))
+        error += weight * float(np.mean(slope**2))
+        slope *= np.float32(2.0 * weight / slope.size)
         for layer in reversed(range(LAYERS)):
             kernel_gradients[layer] += slope @ columns[layer].T
             bias_gradients[layer] += slope.sum(axis=1, keepdims=True)
@@ -158,7 +188,7 @@ def _gradients(
 
 
 def _forward(
-    weights: DenoiserWeights, planes: Planes
+    weights: _Network, planes: Planes
 ) -> tuple[list[Planes], list[NDArray[np.float32]], list[tuple[int, ...]]]:
     """Return each layer's columns, outputs ``(C, h w)`` and input shape."""
     columns, outputs, shapes = [], [], []
@@ -182,3 +212,33 @@ def _scatter_columns(columns: NDArray[np.float32], shape: tuple[int, ...]) -> Pl
         dy, dx = divmod(tap, 3)
         planes[:, dy : dy + height - 2, dx : dx + width - 2] += taps[tap]
     return planes
+
+
+def _in_whole_numbers(weights: _Network, samples: Sequence[Planes]) -> Denoiser:
+    """Return the network with 8-bit weights and activations (post-training quantization)."""
+    activations = [_forward(weights, sample)[1] for sample in samples]
+    steps = [1.0 / 255]
+    for layer in range(LAYERS - 1):
+        largest = max(float(np.quantile(outputs[layer], 0.9999)) for outputs in activations)
+        steps.append(max(largest, 1e-6) / 255)
+    steps.append(1.0 / 255)
+    kernels, biases, scales = [], [], []
+    for layer, (kernel, bias) in enumerate(zip(weights.kernels, weights.biases, strict=True)):
+        unit = np.maximum(np.abs(kernel).max(axis=1, keepdims=True), 1e-12) / 127
+        kernels.append(np.rint(kernel / unit).astype(np.float32))
+        biases.append(np.rint(bias / (unit * steps[layer])).astype(np.float32))
+        scales.append((unit * steps[layer] / steps[layer + 1]).astype(np.float32))
+    return Denoiser(tuple(kernels), tuple(biases), tuple(scales))
+
+
+def save_denoiser(network: Denoiser, path: Path) -> None:
+    """Write the weights as safetensors, whole or not at all."""
+    tensors: dict[str, NDArray[Any]] = {}
+    for layer in range(LAYERS):
+        tensors[f"kernel_{layer}"] = network.kernels[layer].astype(np.int8)
+        tensors[f"bias_{layer}"] = network.biases[layer]
+        tensors[f"scale_{layer}"] = network.scales[layer]
+    partial = path.with_suffix(".partial")
+    save_file(tensors, partial)
+    partial.chmod(0o644)
+    partial.replace(path)

@@ -74,7 +74,7 @@ def gaussian_denoise(image: Image, rng: Generator, variance: float) -> Image:
 
 def cnn_denoise(image: Image, rng: Generator, variance: float) -> Image:
     """Add white noise of ``variance``, then take it away with the shipped network."""
-    return denoise(white_noise(image, rng, variance), shipped_denoiser())
+    return denoise(white_noise(image, rng, variance), math.sqrt(variance), shipped_denoiser())
 
 
 @lru_cache(maxsize=16)

@@ -66,6 +66,6 @@ ENTRIES = (
         "outward bend of the tone curve at 0.3 and 0.7, x 4",
         Source.CALIBRATION,
         contrast_change,
-        "KADID-10k: 0.3, 0.15, 0, -0.4, -0.6; the identity is -0.2, so its level 3 is the mildest",
+        "KADID-10k: 0.3, 0.15, 0, -0.4, -0.6, identity at -0.2; one direction here, so that levels rank",
     ),
 )

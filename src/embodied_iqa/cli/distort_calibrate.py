@@ -1,0 +1,110 @@
+"""`embodied-iqa distort calibrate`: finds the parameters that make a level cost the same for every type."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from embodied_iqa.errors import InputError
+
+if TYPE_CHECKING:
+    from embodied_iqa.distortions.calibration import Calibration
+    from embodied_iqa.distortions.references import Reference
+
+__all__ = ["RENDERED", "rendered_references", "run"]
+
+DEFAULT_OUT: Final = Path("calibrated.json")
+DEFAULT_STEPS: Final = 24
+RENDERED: Final = ((101, "side"), (102, "top"), (103, "wrist"), (104, "side"), (105, "wrist"))
+"""Seed of the scene and view of each rendered reference."""
+WIDTH_PX, HEIGHT_PX = 640, 480
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Calibrate and write parameters and curves."""
+    from rich.console import Console  # noqa: PLC0415 - keeps --help fast
+    from rich.progress import Progress  # noqa: PLC0415
+
+    from embodied_iqa.distortions.calibration import calibrate  # noqa: PLC0415 - keeps --help fast
+    from embodied_iqa.distortions.catalogue import catalogue  # noqa: PLC0415
+
+    references = _references(getattr(arguments, "references", None))
+    steps = getattr(arguments, "steps", DEFAULT_STEPS)
+    out = getattr(arguments, "out", DEFAULT_OUT)
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("calibrating", total=len(catalogue()))
+        outcome = calibrate(references, steps, lambda _: bar.advance(task))
+    _write(out, json.dumps(_record(outcome), indent=1) + "\n")
+    if getattr(arguments, "json", False):
+        print(json.dumps(_record(outcome)))
+    else:
+        _print_outcome(outcome, out)
+    return 0
+
+
+def _references(folder: Path | None) -> list[Reference]:
+    from embodied_iqa.distortions.references import pictures_of_folder, scikit_photographs  # noqa: PLC0415
+
+    if folder is not None:
+        return pictures_of_folder(folder)
+    return [*scikit_photographs(), *rendered_references()]
+
+
+def rendered_references() -> list[Reference]:
+    """Return pictures of the simulated cell: the recipe's seeds and views, with shadows."""
+    from embodied_iqa.distortions.references import Reference  # noqa: PLC0415 - as above
+    from embodied_iqa.images.frame import parse_view  # noqa: PLC0415
+    from embodied_iqa.simulation.renderer import SceneRenderer  # noqa: PLC0415
+    from embodied_iqa.simulation.scene import make_scene  # noqa: PLC0415
+    from embodied_iqa.simulation.world import World  # noqa: PLC0415
+
+    references = []
+    for seed, view in RENDERED:
+        scene = make_scene(seed)
+        with SceneRenderer(scene, WIDTH_PX, HEIGHT_PX, fine=True) as renderer:
+            frame = renderer.frame(parse_view(view), World(scene).snapshot())
+        references.append(Reference(f"simulation/{seed}/{view}", frame.rgb))
+    return references
+
+
+def _rounded(values: tuple[float, ...]) -> list[float]:
+    return [float(f"{value:.5g}") for value in values]
+
+
+def _record(outcome: Calibration) -> dict[str, object]:
+    from embodied_iqa.distortions.calibration import METRICS  # noqa: PLC0415 - as above
+
+    return {
+        "made_by": "embodied-iqa distort calibrate",
+        "metrics": list(METRICS),
+        "references": list(outcome.references),
+        "targets": _rounded(outcome.targets),
+        "levels": {curve.id: list(curve.levels) for curve in outcome.curves},
+        "reached": {curve.id: _rounded(curve.reached) for curve in outcome.curves},
+        "out_of_reach": {curve.id: list(curve.out_of_reach) for curve in outcome.curves},
+        "curves": {
+            curve.id: {"parameter": _rounded(curve.parameters), "drop": _rounded(curve.drops)}
+            for curve in outcome.curves
+        },
+        "published": {name: _rounded(drops) for name, drops in outcome.published.items()},
+    }
+
+
+def _write(path: Path, text: str) -> None:
+    partial = path.with_name(path.name + ".partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot write the calibration: {error.strerror}", got=str(path)) from error
+
+
+def _print_outcome(outcome: Calibration, path: Path) -> None:
+    print("target     " + "  ".join(f"{value:8.4f}" for value in outcome.targets))
+    for curve in outcome.curves:
+        print(f"{curve.id} reached " + "  ".join(f"{value:8.4f}" for value in curve.reached))
+        print("   level   " + "  ".join(f"{value:8g}" for value in curve.levels))
+    print(f"wrote {path}; ship it as src/embodied_iqa/distortions/calibrated.json")

@@ -1,0 +1,54 @@
+"""`embodied-iqa distort list`: every distortion with its parameters and where they come from."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from embodied_iqa.distortions import Entry
+
+__all__ = ["run"]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the catalogues."""
+    from embodied_iqa.distortions import catalogue, miqd_catalogue  # noqa: PLC0415 - keeps --help fast
+
+    entries = (*catalogue(), *miqd_catalogue())
+    if getattr(arguments, "json", False):
+        print(json.dumps([_record(line) for line in entries], indent=2))
+    else:
+        _print_table(entries)
+    return 0
+
+
+def _record(line: Entry) -> dict[str, object]:
+    return {
+        "id": line.id,
+        "name": line.name,
+        "class": str(line.distortion_class),
+        "levels": [
+            dict(zip(line.parameter_names, row, strict=True)) | {"level": level}
+            for level, row in enumerate(line.parameters, start=1)
+        ],
+        "unit": line.unit,
+        "source": str(line.source),
+        "coherent": line.coherent,
+        "remark": line.remark,
+    }
+
+
+def _print_table(entries: tuple[Entry, ...]) -> None:
+    from rich.console import Console  # noqa: PLC0415 - as above
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("id", "name", "class", "parameter", "levels 1 to 5", "source"):
+        table.add_column(heading)
+    for line in entries:
+        levels = "  ".join("/".join(f"{value:g}" for value in row) for row in line.parameters)
+        names = "/".join(line.parameter_names)
+        table.add_row(line.id, line.name, line.distortion_class, names, levels, line.source)
+    Console(width=None, soft_wrap=True).print(table)
