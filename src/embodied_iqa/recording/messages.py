@@ -17,6 +17,7 @@ from embodied_iqa.recording.definitions import MessageDefinitions
 __all__ = ["TypeStore"]
 
 _NS_PER_S = 1_000_000_000
+_ENCAPSULATION_BYTES = 4
 _DTYPES = {"bool": "bool", "byte": "uint8", "char": "uint8", "octet": "uint8"}
 
 
@@ -99,25 +100,37 @@ class TypeStore:
             raise InputError(f"cannot serialise a {message.__msgtype__}: {error}") from error
 
     def deserialise(self, cdr: bytes | memoryview, type_name: str) -> Any:
-        """Return the message in CDR bytes; large arrays are views of them.
+        """Return the message in CDR bytes; arrays are views of them.
+
+        Bytes after the message are ignored: Fast CDR leaves some (of no meaning) where sequences are empty,
+        which rosbags' own entry point refuses.
 
         Raises:
             InputError: The type is unknown or the bytes are not of that type.
         """
         self.message_class(type_name)
+        view = memoryview(cdr)
+        if len(view) < _ENCAPSULATION_BYTES or view[0] != 0 or view[1] > 1:
+            raise InputError(f"the bytes are no {type_name}: not plain CDR")
+        definition = self._store.get_msgdef(type_name)
+        read = definition.deserialize_cdr_le if view[1] == 1 else definition.deserialize_cdr_be
         try:
-            return self._store.deserialize_cdr(cdr, type_name)
-        except (SerdeError, ValueError, IndexError) as error:
+            message, _ = read(view[_ENCAPSULATION_BYTES:], 0, definition.cls, self._store)
+        except (SerdeError, struct.error, ValueError, IndexError) as error:
             raise InputError(f"the bytes are no {type_name}: {error}") from error
+        return message
 
     def type_hash(self, type_name: str) -> str:
         """Return the type's hash (REP 2016), such as ``RIHS01_...``.
 
         Raises:
-            InputError: The type has no definition.
+            InputError: The type has no definition, or holds wide strings, which rosbags cannot hash.
         """
         self.message_class(type_name)
-        return str(self._store.hash_rihs01(type_name))
+        try:
+            return str(self._store.hash_rihs01(type_name))
+        except KeyError as error:
+            raise InputError(f"cannot hash message type {type_name}: it holds a {error}") from error
 
     def _kinds(self, type_name: str) -> list[tuple[str, Any]]:
         """Return name and rosbags' description of each field."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +12,7 @@ from typing import Self
 from mcap.records import Attachment, Channel, Schema
 
 from embodied_iqa import __version__
-from embodied_iqa.errors import InternalError, UsageError
+from embodied_iqa.errors import InputError, InternalError, UsageError
 from embodied_iqa.recording.chunks import pack_chunk
 from embodied_iqa.recording.compression import DEFAULT_ZSTD_LEVEL, Buffer, Compression
 from embodied_iqa.recording.errors import RecordingWriteError
@@ -123,7 +124,9 @@ class TrialWriter:
             return
         if type_name not in self._schema_ids:
             self._add_schema(type_name)
-        metadata = {"offered_qos_profiles": qos_text, "topic_type_hash": self._types.type_hash(type_name)}
+        metadata = {"offered_qos_profiles": qos_text}
+        with suppress(InputError):  # a recording is as good without the hash
+            metadata["topic_type_hash"] = self._types.type_hash(type_name)
         channel = Channel(
             id=len(self._channels) + 1,
             topic=topic,

@@ -74,8 +74,24 @@ def test_wrong_bytes_are_told() -> None:
     for end in (0, 3, 4, 20, len(cdr) - 8):
         with pytest.raises(InputError, match="TrialEvent"):
             types.deserialise(cdr[:end], EVENT_TYPE)
-    with pytest.raises(InputError, match="TrialEvent"):
-        types.deserialise(cdr + bytes(30), EVENT_TYPE)
+    with pytest.raises(InputError, match="not plain CDR"):
+        types.deserialise(b"\0\7" + cdr[2:], EVENT_TYPE)
+
+
+def test_bytes_after_the_message_are_ignored() -> None:
+    """Fast CDR leaves them behind empty sequences: this JointState came from rclpy 7.1.6."""
+    cdr = bytes.fromhex(
+        "00010000000000000000000001000000006f736900000000000000000100000072745f66000000000000f03f0000000000050000"
+    )
+    state = type_store().deserialise(cdr, "sensor_msgs/msg/JointState")
+    assert (list(state.position), list(state.velocity), list(state.effort)) == ([], [1.0], [])
+
+
+def test_big_endian_messages_are_read() -> None:
+    types = type_store()
+    message = types.new(EVENT_TYPE, task="pick", scene_seed=-5)
+    cdr = bytes(types._store.serialize_cdr(message, EVENT_TYPE, little_endian=False))
+    assert types.deserialise(cdr, EVENT_TYPE) == message
 
 
 def test_contradicting_definition_is_told() -> None:

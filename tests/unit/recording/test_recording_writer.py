@@ -25,8 +25,10 @@ from recording_samples import (
 
 from embodied_iqa.errors import InputError, InternalError, UsageError
 from embodied_iqa.recording.compression import Compression
+from embodied_iqa.recording.definitions import MessageDefinitions
 from embodied_iqa.recording.errors import RecordingWriteError
 from embodied_iqa.recording.image_cdr import IMAGE_TYPE
+from embodied_iqa.recording.messages import TypeStore
 from embodied_iqa.recording.qos import qos_text
 from embodied_iqa.recording.writer import TrialWriter, WriterOptions
 
@@ -123,6 +125,17 @@ def test_unknown_type_and_second_type_and_unknown_topic(tmp_path: Path) -> None:
             writer.write("/y", b"", 0)
 
 
+def test_types_that_cannot_be_hashed_are_recorded_all_the_same(tmp_path: Path) -> None:
+    folder = tmp_path / "share" / "wide_msgs" / "msg"
+    folder.mkdir(parents=True)
+    (folder / "Wide.msg").write_text("wstring words\n")
+    types = TypeStore(MessageDefinitions(prefixes=(tmp_path,), sources=()))
+    with TrialWriter(tmp_path / "trial.mcap", types=types) as writer:
+        writer.add_channel("/x", "wide_msgs/msg/Wide")
+        writer.write("/x", b"\0\1\0\0\0\0\0\0", 1)
+    assert len(read_with_mcap(tmp_path / "trial.mcap")) == 1
+
+
 def test_wrong_options_are_refused() -> None:
     with pytest.raises(UsageError):
         WriterOptions(chunk_bytes=0)
@@ -153,6 +166,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from recording_samples import EVENT_TOPIC, EVENT_TYPE, IMAGE_TOPIC, samples, type_store
 from embodied_iqa.recording.compression import Compression
+from embodied_iqa.recording.definitions import MessageDefinitions
 from embodied_iqa.recording.errors import RecordingWriteError
 from embodied_iqa.recording.image_cdr import IMAGE_TYPE
 from embodied_iqa.recording.writer import TrialWriter, WriterOptions
