@@ -2,64 +2,51 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
-import zstandard
-from mcap.exceptions import McapError
 from mcap.reader import SeekingReader
 from mcap.records import Attachment, Channel, Metadata, Schema
-from mcap.stream_reader import CRCValidationError
-from mcap.summary import Summary
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.recording.definitions import MessageDefinitions
 from embodied_iqa.recording.errors import RecordingReadError
-from embodied_iqa.recording.framing import FOOTER_BYTES, MAGIC
 from embodied_iqa.recording.image_cdr import IMAGE_TYPE, image_from_cdr
 from embodied_iqa.recording.messages import TypeStore
+from embodied_iqa.recording.opening import (
+    DAMAGE,
+    checked_summary,
+    damaged,
+    open_recording,
+    recording_file,
+)
 from embodied_iqa.recording.recorded import RecordedMessage, RecordedPicture, TopicInfo
 
 __all__ = ["TrialReader"]
-
-_DAMAGE = (
-    McapError,
-    CRCValidationError,
-    struct.error,
-    UnicodeDecodeError,
-    KeyError,
-    ValueError,
-    RuntimeError,
-    MemoryError,
-    OverflowError,
-    zstandard.ZstdError,
-)
-"""What the mcap library raises on damaged bytes."""
 
 
 class TrialReader:
     """An indexed MCAP file, read from the disk as it is iterated.
 
     Args:
-        path: The file.
+        path: The file, or a folder of ``ros2 bag`` with one.
 
     Raises:
         RecordingReadError: The file is missing, empty, cut short, no MCAP, of another profile, or damaged.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._file = _open(path)
+        self.path = recording_file(path)
+        self._file = open_recording(self.path)
         try:
             self._reader = SeekingReader(self._file, validate_crcs=True)
-            self._summary = self._checked_summary()
+            self._summary = checked_summary(self.path, self._file, self._reader)
+            self.topics = self._topics()
         except BaseException:
             self._file.close()
             raise
-        self.topics = self._topics()
         self._types = TypeStore(MessageDefinitions(prefixes=(), sources=()))
         self._learned: set[str] = set()
 
@@ -119,8 +106,8 @@ class TrialReader:
                     sequence=message.sequence,
                     cdr=message.data,
                 )
-        except _DAMAGE as error:
-            raise self._damaged(error) from error
+        except DAMAGE as error:
+            raise damaged(self.path, error) from error
 
     def decode(self, message: RecordedMessage) -> Any:
         """Return a message's fields as attributes, by the definition in the file (see `TypeStore`).
@@ -174,8 +161,8 @@ class TrialReader:
         merged: dict[str, dict[str, str]] = {}
         try:
             records: list[Metadata] = list(self._reader.iter_metadata())
-        except _DAMAGE as error:
-            raise self._damaged(error) from error
+        except DAMAGE as error:
+            raise damaged(self.path, error) from error
         for record in records:
             merged.setdefault(record.name, {}).update(record.metadata)
         return merged
@@ -188,8 +175,8 @@ class TrialReader:
         """
         try:
             yield from self._reader.iter_attachments()
-        except _DAMAGE as error:
-            raise self._damaged(error) from error
+        except DAMAGE as error:
+            raise damaged(self.path, error) from error
 
     def close(self) -> None:
         """Close the file; twice is fine."""
@@ -205,21 +192,6 @@ class TrialReader:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-    def _checked_summary(self) -> Summary:
-        try:
-            _check_end(self.path, self._file)
-            profile = self._reader.get_header().profile
-            if profile != "ros2":
-                raise RecordingReadError(
-                    self.path, "is an MCAP of another kind", expected="profile 'ros2'", got=profile
-                )
-            summary = self._reader.get_summary()
-        except _DAMAGE as error:
-            raise self._damaged(error) from error
-        if summary is None or summary.statistics is None or _lacks_chunk_index(summary):
-            raise RecordingReadError(self.path, f"has no index; {_mend(self.path)}")
-        return summary
 
     def _topics(self) -> dict[str, TopicInfo]:
         statistics = self._summary.statistics
@@ -253,37 +225,3 @@ class TrialReader:
             raise RecordingReadError(
                 self.path, "no such topic", got=unknown[0], available=sorted(self.topics)
             )
-
-    def _damaged(self, error: Exception) -> RecordingReadError:
-        return RecordingReadError(self.path, f"is damaged ({error}); {_mend(self.path)}")
-
-
-def _mend(path: Path) -> str:
-    return f"mend it with: embodied-iqa recover {path}"
-
-
-def _open(path: Path) -> BinaryIO:
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise RecordingReadError(path, f"cannot be read: {error.strerror}") from error
-    start = file.read(len(MAGIC))
-    if start != MAGIC:
-        file.close()
-        raise RecordingReadError(
-            path, "is empty" if not start else "is no MCAP file", expected="a recording (.mcap)"
-        )
-    file.seek(0)
-    return file
-
-
-def _check_end(path: Path, file: BinaryIO) -> None:
-    size = file.seek(0, 2)
-    file.seek(max(0, size - len(MAGIC)))
-    if size < 2 * len(MAGIC) + FOOTER_BYTES or file.read() != MAGIC:
-        raise RecordingReadError(path, f"is cut short; {_mend(path)}")
-
-
-def _lacks_chunk_index(summary: Summary) -> bool:
-    statistics = summary.statistics
-    return statistics is not None and statistics.message_count > 0 and not summary.chunk_indexes

@@ -16,6 +16,7 @@ from embodied_iqa.recording.errors import RecordingReadError, RecordingWriteErro
 from embodied_iqa.recording.framing import MAGIC
 from embodied_iqa.recording.intact import intact_counts
 from embodied_iqa.recording.mcap_output import McapOutput
+from embodied_iqa.recording.opening import recording_file
 from embodied_iqa.recording.salvage import Salvage
 from embodied_iqa.recording.scan import ScannedRecord, scan, summary_section
 from embodied_iqa.recording.writer import LIBRARY
@@ -66,7 +67,7 @@ def recover(path: Path, output: Path | None = None, progress: Progress | None = 
     is looked for.
 
     Args:
-        path: The file to mend; it is not changed.
+        path: The file to mend, or a folder of ``ros2 bag`` with one; it is not changed.
         output: The file to write, whole or not at all; None for ``<stem>.recovered.mcap`` beside ``path``.
         progress: Gets bytes done and bytes in all.
 
@@ -77,6 +78,7 @@ def recover(path: Path, output: Path | None = None, progress: Progress | None = 
         RecordingReadError: The file is missing, no MCAP, of another profile, or holds nothing.
         RecordingWriteError: The output exists or cannot be written.
     """
+    path = recording_file(path)
     target = output if output is not None else path.with_name(f"{path.stem}.recovered.mcap")
     with _open(path) as file:
         size = file.seek(0, os.SEEK_END)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import tracemalloc
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from mcap.reader import make_reader
 from mcap.writer import Writer as LibraryWriter
 from mcap_ros2.decoder import DecoderFactory
@@ -26,6 +29,7 @@ from rosbags.typesys import Stores, get_typestore
 from embodied_iqa.recording.errors import RecordingReadError
 from embodied_iqa.recording.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.recording.reader import TrialReader
+from embodied_iqa.recording.recover import recover
 from embodied_iqa.recording.writer import TrialWriter
 
 
@@ -95,7 +99,8 @@ def test_reads_a_bag_of_rosbags(tmp_path: Path) -> None:
         connection = writer.add_connection(IMAGE_TOPIC, IMAGE_TYPE, typestore=store)
         for index in range(3):
             writer.write(connection, index, image_to_cdr(rgb, index))
-    with TrialReader(tmp_path / "bag" / "bag.mcap") as reader:
+    with TrialReader(tmp_path / "bag") as reader:
+        assert reader.path == tmp_path / "bag" / "bag.mcap"
         found = [recorded.picture for recorded in reader.pictures()]
         assert [picture.stamp_ns for picture in found] == [0, 1, 2]
         assert all(np.array_equal(picture.rgb, rgb) for picture in found)
@@ -137,7 +142,11 @@ def test_broken_files_are_told(tmp_path: Path, content: bytes, message: str) -> 
 def test_missing_file_and_folder(tmp_path: Path) -> None:
     with pytest.raises(RecordingReadError, match=r"none\.mcap.*No such file"):
         TrialReader(tmp_path / "none.mcap")
-    with pytest.raises(RecordingReadError, match="directory"):
+    with pytest.raises(RecordingReadError, match=r"is a folder; .*available: none"):
+        TrialReader(tmp_path)
+    for name in ("a.mcap", "b.mcap"):
+        (tmp_path / name).touch()
+    with pytest.raises(RecordingReadError, match=r"available: a\.mcap, b\.mcap"):
         TrialReader(tmp_path)
 
 
@@ -163,6 +172,23 @@ def test_damaged_chunk_is_told_where_it_is_met(path: Path) -> None:
         pytest.raises(RecordingReadError, match=r"is damaged.*embodied-iqa recover"),
     ):
         list(reader.messages())
+
+
+@settings(max_examples=60, deadline=None)
+@given(share=st.floats(0, 1, exclude_max=True), flip=st.integers(1, 255))
+def test_damaged_index_is_told(share: float, flip: int) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "trial.mcap"
+        write_recording(path, 5)
+        content = bytearray(path.read_bytes())
+        start = int.from_bytes(content[-28:-20], "little")
+        content[start + int(share * (len(content) - start))] ^= flip
+        path.write_bytes(content)
+        with pytest.raises(RecordingReadError, match=r"embodied-iqa recover|expected"):
+            TrialReader(path)
+        report = recover(path)
+        assert report.kept_messages == 10
+        assert report.output is not None
 
 
 def test_other_profile_no_index_no_pictures_no_topic(tmp_path: Path) -> None:

@@ -1,0 +1,113 @@
+"""Opens a recording for reading, and says in one line why it cannot be read."""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+from typing import BinaryIO
+
+import zstandard
+from mcap.exceptions import McapError
+from mcap.reader import SeekingReader
+from mcap.stream_reader import CRCValidationError
+from mcap.summary import Summary
+
+from embodied_iqa.recording.errors import RecordingReadError
+from embodied_iqa.recording.framing import FOOTER_BYTES, MAGIC
+from embodied_iqa.recording.scan import summary_section
+
+__all__ = ["DAMAGE", "checked_summary", "damaged", "open_recording", "recording_file"]
+
+DAMAGE = (
+    McapError,
+    CRCValidationError,
+    struct.error,
+    UnicodeDecodeError,
+    KeyError,
+    ValueError,
+    RuntimeError,
+    MemoryError,
+    OverflowError,
+    zstandard.ZstdError,
+)
+"""What the mcap library raises on damaged bytes."""
+
+
+def recording_file(path: Path) -> Path:
+    """Return the file of a recording: ``path`` itself, or the one ``.mcap`` in a folder of ``ros2 bag``.
+
+    Raises:
+        RecordingReadError: The folder holds no ``.mcap`` or several.
+    """
+    if not path.is_dir():
+        return path
+    files = sorted(path.glob("*.mcap"))
+    if len(files) != 1:
+        names = [file.name for file in files]
+        raise RecordingReadError(
+            path,
+            "is a folder",
+            expected="a recording (.mcap), or a folder with one",
+            available=names or ["none"],
+        )
+    return files[0]
+
+
+def open_recording(path: Path) -> BinaryIO:
+    """Open a file that begins as an MCAP file does.
+
+    Raises:
+        RecordingReadError: It cannot be opened, is empty, or is something else.
+    """
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise RecordingReadError(path, f"cannot be read: {error.strerror}") from error
+    start = file.read(len(MAGIC))
+    if start != MAGIC:
+        file.close()
+        raise RecordingReadError(
+            path, "is empty" if not start else "is no MCAP file", expected="a recording (.mcap)"
+        )
+    file.seek(0)
+    return file
+
+
+def checked_summary(path: Path, file: BinaryIO, reader: SeekingReader) -> Summary:
+    """Return the summary of a whole, indexed recording with profile ``ros2``.
+
+    Raises:
+        RecordingReadError: It is cut short, of another profile, damaged, or has no index.
+    """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - len(MAGIC)))
+    if size < 2 * len(MAGIC) + FOOTER_BYTES or file.read() != MAGIC:
+        raise RecordingReadError(path, f"is cut short; {_mend(path)}")
+    try:
+        profile = reader.get_header().profile
+        summary = reader.get_summary()
+        section = summary_section(file, size)
+    except DAMAGE as error:
+        raise damaged(path, error) from error
+    if profile != "ros2":
+        raise RecordingReadError(path, "is an MCAP of another kind", expected="profile 'ros2'", got=profile)
+    if summary is not None and not section:
+        raise damaged(path, "the index has a wrong checksum")
+    if summary is None or not _is_index(summary):
+        raise RecordingReadError(path, f"has no index; {_mend(path)}")
+    return summary
+
+
+def damaged(path: Path, why: object) -> RecordingReadError:
+    """Return the error for damage that the user can mend."""
+    return RecordingReadError(path, f"is damaged ({why}); {_mend(path)}")
+
+
+def _mend(path: Path) -> str:
+    return f"mend it with: embodied-iqa recover {path}"
+
+
+def _is_index(summary: Summary) -> bool:
+    statistics = summary.statistics
+    return statistics is not None and (statistics.message_count == 0 or bool(summary.chunk_indexes))
