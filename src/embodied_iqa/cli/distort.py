@@ -36,7 +36,8 @@ WORDS: Final[dict[str, tuple[str, frozenset[str]]]] = {
 EPILOG: Final = """what else the first word can be:
   list              every distortion with its parameters and where they come from   [--json]
   calibrate         find the parameters that make levels cost the same   [--out --steps --references --json]
-  sheet             draw every distortion at every level   [--out --reference --seed --all-miqd]
+  sheet             draw every distortion at every level; --out X.png, or a folder for a sheet
+                    for each class   [--out --reference --seed --all-miqd]
   train-denoiser    train the network of distortion 17   [--out --steps --seed --references]
 
 examples:

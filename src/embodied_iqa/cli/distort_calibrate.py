@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from embodied_iqa.cli.distort_progress import progress_bar
+from embodied_iqa.distortions.calibration import METRICS, Calibration, calibrate
+from embodied_iqa.distortions.catalogue import catalogue
+from embodied_iqa.distortions.references import Reference, pictures_of_folder, scikit_photographs
 from embodied_iqa.errors import InputError
-
-if TYPE_CHECKING:
-    from embodied_iqa.distortions.calibration import Calibration
-    from embodied_iqa.distortions.references import Reference
+from embodied_iqa.images.frame import parse_view
+from embodied_iqa.simulation.renderer import SceneRenderer
+from embodied_iqa.simulation.scene import make_scene
+from embodied_iqa.simulation.world import World
 
 __all__ = ["RENDERED", "rendered_references", "run"]
 
@@ -25,16 +28,10 @@ WIDTH_PX, HEIGHT_PX = 640, 480
 
 def run(arguments: argparse.Namespace) -> int:
     """Calibrate and write parameters and curves."""
-    from rich.console import Console  # noqa: PLC0415 - keeps --help fast
-    from rich.progress import Progress  # noqa: PLC0415
-
-    from embodied_iqa.distortions.calibration import calibrate  # noqa: PLC0415 - keeps --help fast
-    from embodied_iqa.distortions.catalogue import catalogue  # noqa: PLC0415
-
     references = _references(getattr(arguments, "references", None))
     steps = getattr(arguments, "steps", DEFAULT_STEPS)
     out = getattr(arguments, "out", DEFAULT_OUT)
-    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+    with progress_bar() as bar:
         task = bar.add_task("calibrating", total=len(catalogue()))
         outcome = calibrate(references, steps, lambda _: bar.advance(task))
     _write(out, json.dumps(_record(outcome), indent=1) + "\n")
@@ -46,8 +43,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _references(folder: Path | None) -> list[Reference]:
-    from embodied_iqa.distortions.references import pictures_of_folder, scikit_photographs  # noqa: PLC0415
-
     if folder is not None:
         return pictures_of_folder(folder)
     return [*scikit_photographs(), *rendered_references()]
@@ -55,12 +50,6 @@ def _references(folder: Path | None) -> list[Reference]:
 
 def rendered_references() -> list[Reference]:
     """Return pictures of the simulated cell: the recipe's seeds and views, with shadows."""
-    from embodied_iqa.distortions.references import Reference  # noqa: PLC0415 - as above
-    from embodied_iqa.images.frame import parse_view  # noqa: PLC0415
-    from embodied_iqa.simulation.renderer import SceneRenderer  # noqa: PLC0415
-    from embodied_iqa.simulation.scene import make_scene  # noqa: PLC0415
-    from embodied_iqa.simulation.world import World  # noqa: PLC0415
-
     references = []
     for seed, view in RENDERED:
         scene = make_scene(seed)
@@ -75,8 +64,6 @@ def _rounded(values: tuple[float, ...]) -> list[float]:
 
 
 def _record(outcome: Calibration) -> dict[str, object]:
-    from embodied_iqa.distortions.calibration import METRICS  # noqa: PLC0415 - as above
-
     return {
         "made_by": "embodied-iqa distort calibrate",
         "metrics": list(METRICS),

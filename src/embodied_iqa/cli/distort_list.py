@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from embodied_iqa.distortions import Entry
+from rich.console import Console
+from rich.table import Table
+
+from embodied_iqa.distortions import Entry, catalogue, miqd_catalogue
 
 __all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the catalogues."""
-    from embodied_iqa.distortions import catalogue, miqd_catalogue  # noqa: PLC0415 - keeps --help fast
-
     entries = (*catalogue(), *miqd_catalogue())
     if getattr(arguments, "json", False):
         print(json.dumps([_record(line) for line in entries], indent=2))
@@ -41,9 +40,6 @@ def _record(line: Entry) -> dict[str, object]:
 
 
 def _print_table(entries: tuple[Entry, ...]) -> None:
-    from rich.console import Console  # noqa: PLC0415 - as above
-    from rich.table import Table  # noqa: PLC0415
-
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("id", "name", "class", "parameter", "levels 1 to 5", "source"):
         table.add_column(heading)

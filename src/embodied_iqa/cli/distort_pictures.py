@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from embodied_iqa.cli.distort_inputs import Source, count_sources, sources
+from embodied_iqa.cli.distort_progress import progress_bar
 from embodied_iqa.distortions import LEVELS, DistortionSpec, catalogue, entry, miqd_catalogue
 from embodied_iqa.distortions.batch import (
     Job,
@@ -46,19 +46,13 @@ class _Count:
 
 def run(arguments: argparse.Namespace) -> int:
     """Distort everything that is not there yet."""
-    from rich.console import Console  # noqa: PLC0415 - keeps --help fast
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
-
     if not hasattr(arguments, "out"):
         raise UsageError("distorting needs a folder to write to", expected="--out DIR")
     wanted = _wanted(arguments)
     setting = Setting(arguments.out, getattr(arguments, "format", "png"), _region(arguments))
     seed, workers = getattr(arguments, "seed", 0), _workers(arguments)
     path, manifest, count = Path(arguments.input), Manifest(arguments.out), _Count()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(
-        *columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
-    ) as bar:
+    with progress_bar() as bar:
         task = bar.add_task("distorting", total=count_sources(path) * len(wanted))
         jobs = _jobs(sources(path), wanted, seed=seed, setting=setting, manifest=manifest, count=count)
         for records in run_jobs(jobs, setting, workers):

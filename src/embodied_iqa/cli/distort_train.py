@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Final
+
+from embodied_iqa.cli.distort_progress import progress_bar
+from embodied_iqa.distortions.denoiser_training import TrainingRecipe, save_denoiser, train_denoiser
+from embodied_iqa.distortions.references import pictures_of_folder, scikit_photographs
 
 __all__ = ["run"]
 
@@ -15,26 +18,13 @@ _SMOOTHING: Final = 0.02
 
 def run(arguments: argparse.Namespace) -> int:
     """Train on the recipe's photographs, or on a folder, and write the weights."""
-    from rich.console import Console  # noqa: PLC0415 - keeps --help fast
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
-
-    from embodied_iqa.distortions.denoiser_training import (  # noqa: PLC0415
-        TrainingRecipe,
-        save_denoiser,
-        train_denoiser,
-    )
-    from embodied_iqa.distortions.references import pictures_of_folder, scikit_photographs  # noqa: PLC0415
-
     given = {name: getattr(arguments, name) for name in ("steps", "seed") if hasattr(arguments, name)}
     recipe = TrainingRecipe(**given)
     folder = getattr(arguments, "references", None)
     references = scikit_photographs() if folder is None else pictures_of_folder(folder)
     out = getattr(arguments, "out", DEFAULT_OUT)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     smooth: list[float] = []
-    with Progress(
-        *columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
-    ) as bar:
+    with progress_bar() as bar:
         task = bar.add_task("training", total=recipe.steps)
 
         def tell(step: int, error: float) -> None:

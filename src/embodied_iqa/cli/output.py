@@ -15,32 +15,29 @@ def stage_name(stage: int) -> str:
 
 
 def results_table(scores: dict[str, Any]) -> None:
-    """Print the runs of a scores.json as a table."""
+    """Print the runs of a scores.json, a table for each task."""
     from rich.console import Console  # noqa: PLC0415 - start-up stays short
     from rich.table import Table  # noqa: PLC0415
 
-    table = Table(title="scores", header_style="bold")
-    for name in ("task", "distortion"):
-        table.add_column(name, overflow="fold")
-    for name in ("cognition", "decision", "execution", "pass/hold/reject", "lost"):
-        table.add_column(name, justify="right")
-    table.add_column("outcome", overflow="fold")
-    before = None
+    tables: dict[str, Table] = {}
     for run in scores["runs"]:
-        if before not in {None, run["task"]}:
-            table.add_section()
-        table.add_row("" if run["task"] == before else run["task"], *_cells(run))
-        before = run["task"]
-    Console().print(table)
+        if run["task"] not in tables:
+            title = f"{run['task']} (scene {run['scene_seed']})"
+            table = tables[run["task"]] = Table(title=title, title_justify="left", header_style="bold")
+            table.add_column("run")
+            for name in ("cognition", "decision", "execution", "pass/hold/reject", "lost"):
+                table.add_column(name, justify="right")
+            table.add_column("outcome")
+        tables[run["task"]].add_row(*_cells(run))
+    for table in tables.values():
+        Console().print(table)
 
 
 def _cells(run: dict[str, Any]) -> list[str]:
     distortion, gate, execution = run["distortion"], run["gate"], run["execution"]
-    name = (
-        "reference"
-        if distortion is None
-        else f"{distortion['id']}:{distortion['level']} {distortion['name']}"
-    )
+    name = "reference"
+    if distortion is not None:
+        name = f"{distortion['id']}:{distortion['level']} {distortion['name']}"
     return [
         name,
         _number(run["cognition"], "score", 3),
@@ -48,7 +45,7 @@ def _cells(run: dict[str, Any]) -> list[str]:
         _number(execution, "score", 1),
         f"{gate['pass']}/{gate['hold']}/{gate['reject']}",
         str(run["frames"]["lost"]),
-        f"{(execution['outcome'] or 'no end').replace('_', ' ')}: {execution['reason']}",
+        (execution["outcome"] or "no end").replace("_", " "),
     ]
 
 

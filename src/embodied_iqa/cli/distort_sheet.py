@@ -1,0 +1,97 @@
+"""`embodied-iqa distort sheet`: every distortion at every level on one picture."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+import cv2
+import numpy as np
+
+from embodied_iqa.cli.distort_calibrate import rendered_references
+from embodied_iqa.distortions import LEVELS, DistortionSpec, Entry, FrameDistorter, catalogue, miqd_catalogue
+from embodied_iqa.distortions.image import Image
+from embodied_iqa.distortions.references import read_picture, scikit_photographs
+from embodied_iqa.errors import InputError
+
+__all__ = ["contact_sheet", "run"]
+
+DEFAULT_OUT: Final = Path("distortions.png")
+CELL_PX: Final = (160, 120)
+"""Width and height of one picture of the sheet."""
+LABEL_PX: Final = 22
+_ENCODING: Final = (cv2.IMWRITE_PNG_COMPRESSION, 9, cv2.IMWRITE_JPEG_QUALITY, 88)
+_INK: Final = (30, 30, 30)
+_PAPER: Final = 255
+_SHOWN_PX: Final = (320, 240)
+"""The picture is distorted at this size and shown at half of it, so that pixels and blocks can be seen."""
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Draw the sheet, or one for each class."""
+    entries = miqd_catalogue() if getattr(arguments, "all_miqd", False) else catalogue()
+    out = getattr(arguments, "out", DEFAULT_OUT)
+    if hasattr(arguments, "reference"):
+        references = [read_picture(arguments.reference)]
+    else:
+        references = [scikit_photographs()[2].image, rendered_references()[0].image]
+    seed = getattr(arguments, "seed", 0)
+    if out.suffix:
+        _save(out, contact_sheet(entries, references, seed))
+        print(f"{len(entries)} distortions, {len(LEVELS)} levels, {len(references)} pictures: {out}")
+        return 0
+    for distortion_class in dict.fromkeys(line.distortion_class for line in entries):
+        rows = tuple(line for line in entries if line.distortion_class is distortion_class)
+        path = out / f"{out.name}-{distortion_class.lower()}.jpg"
+        _save(path, contact_sheet(rows, references, seed))
+        print(f"{len(rows)} distortions, {len(LEVELS)} levels, {len(references)} pictures: {path}")
+    return 0
+
+
+def _save(path: Path, sheet: Image) -> None:
+    suffix = path.suffix.lower()
+    if suffix not in {".png", ".jpg", ".jpeg", ".webp"}:
+        raise InputError("a sheet is a picture", expected=".png, .jpg or .webp, or a folder", got=str(path))
+    _, data = cv2.imencode(suffix, cv2.cvtColor(sheet, cv2.COLOR_RGB2BGR), _ENCODING)
+    partial = path.with_name(path.name + ".partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(data.tobytes())
+        partial.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot write the sheet: {error.strerror}", got=str(path)) from error
+
+
+def contact_sheet(entries: tuple[Entry, ...], references: list[Image], seed: int) -> Image:
+    """Return the sheet: a row a distortion, and for each reference the clean picture and the five levels."""
+    width, height = CELL_PX
+    columns = 1 + len(LEVELS)
+    across = columns * len(references)
+    sheet = np.full((LABEL_PX + len(entries) * (height + LABEL_PX), across * width, 3), _PAPER, np.uint8)
+    for column in range(across):
+        level = column % columns
+        text = f"level {level}" if level else "reference"
+        _write(sheet, text, column * width + 4, LABEL_PX - 7)
+    pictures = [cv2.resize(reference, _SHOWN_PX, interpolation=cv2.INTER_AREA) for reference in references]
+    for row, line in enumerate(entries):
+        top = LABEL_PX + row * (height + LABEL_PX)
+        label = "   ".join("/".join(f"{value:g}" for value in values) for values in line.parameters)
+        names = "/".join(line.parameter_names)
+        _write(sheet, f"{line.id}  {line.name}    {names}:  {label}", 4, top + LABEL_PX - 7)
+        for column in range(across):
+            cell = _cell(pictures[column // columns], line, column % columns, seed)
+            left = column * width
+            sheet[top + LABEL_PX : top + LABEL_PX + height, left : left + width] = cell
+    return sheet
+
+
+def _cell(picture: Image, line: Entry, level: int, seed: int) -> Image:
+    if level:
+        picture = FrameDistorter(DistortionSpec(line.id, level, seed)).apply(picture, "sheet", 0)
+    small: Image = cv2.resize(picture, CELL_PX, interpolation=cv2.INTER_AREA)
+    return small
+
+
+def _write(sheet: Image, text: str, x: int, y: int) -> None:
+    cv2.putText(sheet, text, (x, y), cv2.FONT_HERSHEY_SIMPLEX, 0.42, _INK, 1, cv2.LINE_AA)
