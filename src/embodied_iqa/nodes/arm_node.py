@@ -182,6 +182,12 @@ class ArmNode(ManagedNode[ArmParameters]):
         if not self.active or measured is None:
             response.message = "arm_node is not active" if not self.active else "the arm was never seen"
             return response
+        from_ns = ns_of(request.from_stamp)
+        if measured.stamp_ns < from_ns:
+            response.message = (
+                f"the arm was last seen {(from_ns - measured.stamp_ns) / 1e9:.3f} s before that"
+            )
+            return response
         self.get_logger().info(f"arming: {request.reason}")
         self._inputs = ArmInputs(arm=True)  # goals and leases from before count no more
         self._step(measured)

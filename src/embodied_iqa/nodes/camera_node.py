@@ -17,7 +17,7 @@ from embodied_iqa.ros.camera_sources import open_cameras
 from embodied_iqa.ros.conversion import camera_info_of, ns_of, optical_frame, pose_of, time_of
 from embodied_iqa.ros.node import BaseNode, Health, main_of
 from embodied_iqa.ros.pictures import publish_picture_topic
-from embodied_iqa.ros.qos import PICTURE, STATE
+from embodied_iqa.ros.qos import LATCHED, PICTURE, STATE
 from embodied_iqa.simulation.scene import make_scene
 from embodied_iqa.simulation.snapshot import WorldSnapshot
 from embodied_iqa.subjects.instruction import parse_instruction
@@ -44,6 +44,7 @@ class CameraNode(BaseNode[CameraParameters]):
         self._cameras: list[Camera] = []
         if self.config.source is CameraSource.SIMULATED:
             self.create_subscription(SimState, "/sim/snapshot", self._draw, STATE)
+            self.create_subscription(SimState, "/sim/status", self._renderer_of, LATCHED)
         else:
             self._cameras = open_cameras(self.config, lambda: self.get_clock().now().nanoseconds)
             self.create_timer(1.0 / self.config.rate_hz, self._read)
@@ -64,6 +65,7 @@ class CameraNode(BaseNode[CameraParameters]):
         self._latency_ms = (perf_counter() - began) * 1e3
 
     def _renderer_of(self, state: SimState):  # noqa: ANN202 - the simulation is imported when it is needed
+        """Return what draws this scene; it is loaded as soon as the world tells of it."""
         from embodied_iqa.simulation.renderer import SceneRenderer  # noqa: PLC0415 - needs a graphics context
 
         key = (state.scene_seed, state.instruction)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 
 from embodied_iqa.errors import UsageError
-from embodied_iqa.images.codecs import read_picture
-from embodied_iqa.images.files import FileCamera, picture_files
-from embodied_iqa.images.frame import Camera, Intrinsics, View
+from embodied_iqa.images.codecs import picture_files, read_picture
+from embodied_iqa.images.files import FileCamera, intrinsics_of_fov
+from embodied_iqa.images.frame import Camera, View
 from embodied_iqa.recording.bag_camera import BagCamera, BagCameraOptions
 from embodied_iqa.trial.parameters import CameraParameters, CameraSource
 
@@ -40,6 +39,5 @@ def _file_camera(path: Path, view: View, config: CameraParameters, clock_ns: Cal
     own = path / view
     files = picture_files(own if own.is_dir() else path)
     height_px, width_px, _ = read_picture(files[0]).shape
-    focal_px = width_px / 2 / math.tan(config.horizontal_fov_rad / 2)
-    intrinsics = Intrinsics(width_px, height_px, focal_px, focal_px, (width_px - 1) / 2, (height_px - 1) / 2)
+    intrinsics = intrinsics_of_fov(width_px, height_px, config.horizontal_fov_rad)
     return FileCamera(files, view, intrinsics, clock_ns=clock_ns, loop=config.loop)

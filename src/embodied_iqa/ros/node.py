@@ -160,7 +160,7 @@ def main_of(
     prepare_environment()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     stop = StopRequest()
-    node = None
+    node = runner = None
     try:
         node = make_node()
         runner = executor()
@@ -175,6 +175,8 @@ def main_of(
         print(f"{name}: {error}", file=sys.stderr, flush=True)  # noqa: T201 - the log
         return error.exit_code
     finally:
+        if runner is not None:
+            runner.shutdown(timeout_sec=_POLL_S)
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()

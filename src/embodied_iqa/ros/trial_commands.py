@@ -34,6 +34,8 @@ from embodied_iqa.trial.protocol import (
 
 __all__ = ["TrialCommands"]
 
+_AGAIN_S = 0.02
+
 
 class TrialCommands:
     """Clients for all that a trial asks of the others.
@@ -94,8 +96,8 @@ class TrialCommands:
             case SetDistortion(spec, from_ns):
                 request = srv.SetDistortion.Request(distortion=spec_to_msg(spec), from_stamp=time_of(from_ns))
                 return self._reply(command, self._distort, request)
-            case Rearm():
-                return self._reply(command, self._rearm, srv.RearmArm.Request(reason="a run begins"))
+            case Rearm(from_ns):
+                return self._arm(command, from_ns)
             case StopArm(reason):
                 return self._reply(command, self._stop, srv.StopArm.Request(reason=reason))
             case SetTask(task, from_ns):
@@ -103,6 +105,16 @@ class TrialCommands:
                 return self._reply(command, self._set_task, request)
             case _:
                 return Reply(command, ok=False, message=f"{type(command).__name__} needs no service")
+
+    def _arm(self, command: Command, from_ns: int) -> Reply:
+        """Ask again until the arm has seen itself at the start of the run."""
+        until = time.monotonic() + self._config.reply_deadline_s
+        request = srv.RearmArm.Request(reason="a run begins", from_stamp=time_of(from_ns))
+        while True:
+            reply = self._reply(command, self._rearm, request)
+            if reply.ok or time.monotonic() > until:
+                return reply
+            time.sleep(_AGAIN_S)
 
     def _reply(self, command: Command, client: Any, request: Any) -> Reply:
         response = call(client, request, self._config.reply_deadline_s)

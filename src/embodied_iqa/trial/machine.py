@@ -149,7 +149,11 @@ def _stage_done(state: TrialState, reply: Reply) -> Step:
         case Stage.DISTORT:
             # armed while time stands still: the run's first frame is then not older than the arming
             state, commands = _enter(
-                state, Stage.ARM, Rearm(), SetTask(plan.task, state.start_ns), RunWorld(running=True)
+                state,
+                Stage.ARM,
+                Rearm(state.start_ns),
+                SetTask(plan.task, state.start_ns),
+                RunWorld(running=True),
             )
             return state, [MarkRunStart(index, state.start_ns), *commands]
         case Stage.ARM:

@@ -204,7 +204,9 @@ class RunWorld:
 
 @dataclass(frozen=True, slots=True)
 class Rearm:
-    """Arm. Expects a reply."""
+    """Arm, once the arm has been seen at or after a stamp. Expects a reply."""
+
+    from_ns: int
 
 
 @dataclass(frozen=True, slots=True)
