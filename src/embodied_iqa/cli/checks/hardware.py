@@ -1,0 +1,52 @@
+"""Libraries for real cameras and arms, and for large models: never needed by the simulated trial."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+from embodied_iqa.cli.checks.finding import Finding, Status
+from embodied_iqa.cli.checks.probe import try_code
+
+__all__ = ["models", "realsense", "universal_robots"]
+
+_REALSENSE = """
+import pyrealsense2 as rs
+names = [d.get_info(rs.camera_info.name) for d in rs.context().query_devices()]
+print(f"{len(names)} connected: {', '.join(names)}" if names else "no camera connected")
+"""
+_PIP = "optional: .venv/bin/pip install"
+_UR = "import rtde_control, rtde_receive; print('loads')"
+_TRANSFORMERS = "import transformers; print('loads')"
+_TORCH = """
+import torch
+print(torch.cuda.get_device_name(0) if torch.cuda.is_available() else "CPU only")
+"""
+
+
+def realsense() -> list[Finding]:
+    """Whether Intel RealSense cameras could be read, and which are connected."""
+    mend = f"{_PIP} pyrealsense2==2.59.1.11053; sudo apt-get install libusb-1.0-0"
+    return [_library("RealSense", "pyrealsense2", _REALSENSE, mend)]
+
+
+def universal_robots() -> list[Finding]:
+    """Whether the client of the UR controller loads."""
+    return [_library("UR arm", "ur-rtde", _UR, f"{_PIP} ur-rtde==1.6.5")]
+
+
+def models() -> list[Finding]:
+    """Whether large vision-language models could be loaded."""
+    return [
+        _library("torch", "torch", _TORCH, f"{_PIP} torch==2.13.0 torchvision==0.28.0"),
+        _library("transformers", "transformers", _TRANSFORMERS, f"{_PIP} transformers==5.23.0"),
+    ]
+
+
+def _library(name: str, distribution: str, code: str, mend: str) -> Finding:
+    try:
+        version = metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return Finding(name, Status.MISSING, f"{distribution} is not installed", mend)
+    outcome = try_code(code, timeout_s=90.0)
+    status = Status.OK if outcome.worked else Status.BROKEN
+    return Finding(name, status, f"{distribution} {version}: {outcome.text}", "" if outcome.worked else mend)

@@ -1,0 +1,88 @@
+"""Python and the packages: what is installed against what the tests ran with."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import metadata
+from pathlib import Path
+
+from embodied_iqa.cli.checks.finding import Finding, Status
+from embodied_iqa.errors import UserError
+from embodied_iqa.pins import Pin, read_pins, replace_pins
+from embodied_iqa.resources import shared_file
+
+__all__ = ["packages", "python_version", "uses_wheels"]
+
+SUPPORTED = ((3, 11), (3, 12))
+_SETS = (("core", True), ("ros", True), ("ros-build", False), ("dev", False))
+_REPLACEMENTS = "sourced-ros"
+
+
+def python_version() -> list[Finding]:
+    """Say which Python runs this, and from where."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    detail = f"{version} in {sys.prefix}"
+    if sys.version_info[:2] in SUPPORTED:
+        return [Finding("Python", Status.OK, detail, required=True)]
+    mend = "make setup PYTHON=/path/to/python3.12"
+    return [Finding("Python", Status.BROKEN, f"{detail}; 3.11 or 3.12 is needed", mend, required=True)]
+
+
+def uses_wheels() -> bool:
+    """Whether ROS comes from wheels: then the environment does not see the system's packages."""
+    try:
+        metadata.version("ros-rclpy")
+    except metadata.PackageNotFoundError:
+        return not os.environ.get("ROS_DISTRO")
+    return True
+
+
+def packages() -> list[Finding]:
+    """Compare every pinned set with what is installed."""
+    try:
+        folder = shared_file("requirements")
+        return [_compare(folder, name, required=required) for name, required in _SETS if _applies(name)]
+    except UserError as error:
+        return [Finding("pinned packages", Status.MISSING, str(error), "make setup")]
+
+
+def _applies(name: str) -> bool:
+    return uses_wheels() or not name.startswith("ros")
+
+
+def _pins(folder: Path, name: str) -> list[Pin]:
+    pins = [pin for pin in read_pins(folder / f"{name}.txt") if _wanted(pin)]
+    return pins if uses_wheels() else replace_pins(pins, read_pins(folder / f"{_REPLACEMENTS}.txt"))
+
+
+def _wanted(pin: Pin) -> bool:
+    """Whether the pin's marker holds here; packaging is there wherever pins with markers were installed."""
+    if not pin.marker:
+        return True
+    try:
+        from packaging.markers import Marker  # noqa: PLC0415 - not needed without markers
+    except ImportError:
+        return False
+    return Marker(pin.marker).evaluate()
+
+
+def _compare(folder: Path, name: str, *, required: bool) -> Finding:
+    missing, other = [], []
+    pins = _pins(folder, name)
+    for pin in pins:
+        try:
+            version = metadata.version(pin.name)
+        except metadata.PackageNotFoundError:
+            missing.append(pin.name)
+            continue
+        if version != pin.version:
+            other.append(f"{pin.name} {version} (tested: {pin.version})")
+    title = f"packages: {name}"
+    if missing:
+        detail = f"{len(missing)} of {len(pins)} not installed: {', '.join(missing)}"
+        return Finding(title, Status.MISSING, detail, "make setup", required)
+    if other:
+        # Other versions may well work: worth saying, no reason to refuse.
+        return Finding(title, Status.BROKEN, ", ".join(other), "make setup")
+    return Finding(title, Status.OK, f"{len(pins)} as pinned", required=required)

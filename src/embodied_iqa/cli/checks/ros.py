@@ -1,0 +1,153 @@
+"""ROS: rclpy, our interfaces, and whether messages and pictures really get through."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+
+from embodied_iqa.cli.checks.finding import Finding, Status
+from embodied_iqa.cli.checks.probe import try_code
+from embodied_iqa.cli.checks.python import uses_wheels
+from embodied_iqa.errors import UserError
+from embodied_iqa.resources import source_checkout
+
+__all__ = ["interfaces", "log_folder", "middleware", "rclpy_works"]
+
+_READY = "from embodied_iqa.ros.environment import prepare_environment as prepare; prepare()\n"
+_ROUND_TRIP = (
+    _READY
+    + """
+import time
+import rclpy
+from rclpy.qos import QoSProfile, DurabilityPolicy
+from std_msgs.msg import String
+rclpy.init()
+node = rclpy.create_node("embodied_iqa_doctor")
+topic, seen = f"/embodied_iqa_doctor/try_{time.monotonic_ns()}", []
+latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+node.create_subscription(String, topic, seen.append, latched)
+started = time.monotonic()
+node.create_publisher(String, topic, latched).publish(String(data="ok"))
+while not seen and time.monotonic() - started < 10:
+    rclpy.spin_once(node, timeout_sec=0.1)
+if not seen:
+    raise SystemExit("a message that was sent did not arrive within 10 s")
+took_ms = (time.monotonic() - started) * 1e3
+print(f"{rclpy.get_rmw_implementation_identifier()}, first message after {took_ms:.0f} ms")
+node.destroy_node()
+rclpy.shutdown()
+"""
+)
+_INTERFACES = (
+    _READY
+    + """
+import embodied_iqa_msgs.action, embodied_iqa_msgs.msg, embodied_iqa_msgs.srv
+from rclpy.type_support import check_for_type_support
+names = 0
+for package in (embodied_iqa_msgs.msg, embodied_iqa_msgs.srv, embodied_iqa_msgs.action):
+    for name in [name for name in vars(package) if name[0].isupper() and "_" not in name]:
+        check_for_type_support(getattr(package, name))
+        names += 1
+print(f"{names} types in {embodied_iqa_msgs.__path__[0]}")
+"""
+)
+_MEND_ROS = "make setup (wheels), or source /opt/ros/jazzy/setup.bash"
+_MEND_INTERFACES = "make setup, or colcon build --base-paths . msg and source install/setup.bash"
+
+
+def rclpy_works() -> list[Finding]:
+    """Send a message through rclpy and the middleware."""
+    outcome = try_code(_ROUND_TRIP)
+    if not outcome.worked:
+        return [Finding("rclpy", _status_of(outcome.text), outcome.text, _MEND_ROS, required=True)]
+    if uses_wheels():
+        where = f"wheels {metadata.version('ros-rclpy')}"
+    else:
+        where = f"sourced {os.environ.get('ROS_DISTRO', 'ROS')}"
+    return [Finding("rclpy", Status.OK, f"{where}; {outcome.text}", required=True)]
+
+
+def interfaces() -> list[Finding]:
+    """Load every interface, and compare the built ones with the sources where there are sources."""
+    outcome = try_code(_INTERFACES)
+    name = "interfaces"
+    if not outcome.worked:
+        return [Finding(name, _status_of(outcome.text), outcome.text, _MEND_INTERFACES, required=True)]
+    stale = _stale_interfaces()
+    if stale:
+        detail = f"built from other sources: {', '.join(stale)}"
+        return [Finding(name, Status.BROKEN, detail, _MEND_INTERFACES, required=True)]
+    return [Finding(name, Status.OK, outcome.text, required=True)]
+
+
+def middleware() -> list[Finding]:
+    """Say how far ROS traffic reaches, and whether the Fast DDS profile exists.
+
+    A wrong path is no error for Fast DDS: it silently falls back to multicast and small buffers.
+    """
+    from embodied_iqa.ros.environment import process_environment  # noqa: PLC0415 - may lack shared files
+
+    environment = dict(os.environ)
+    try:
+        process_environment(environment)
+    except UserError as error:
+        return [
+            Finding("Fast DDS profile", Status.MISSING, str(error), "install the package anew", required=True)
+        ]
+    return [_discovery(environment), _profile(environment)]
+
+
+def _discovery(environment: Mapping[str, str]) -> Finding:
+    reach, domain = environment["ROS_AUTOMATIC_DISCOVERY_RANGE"], environment.get("ROS_DOMAIN_ID", "0")
+    warning = "" if reach in {"LOCALHOST", "OFF"} else ": traffic may leave this machine"
+    return Finding("discovery", Status.OK, f"{reach}, domain {domain}{warning}", required=True)
+
+
+def _profile(environment: Mapping[str, str]) -> Finding:
+    for variable in ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE"):
+        file = Path(environment[variable])
+        if not file.is_file():
+            detail = f"{variable} names {file}, which does not exist"
+            return Finding("Fast DDS profile", Status.MISSING, detail, f"unset {variable}", required=True)
+    return Finding("Fast DDS profile", Status.OK, str(file), required=True)
+
+
+def log_folder() -> list[Finding]:
+    """Check that ROS can write its logs: it refuses to start otherwise."""
+    named = os.environ.get("ROS_LOG_DIR") or os.environ.get("ROS_HOME") or os.environ.get("HOME")
+    if not named:
+        detail, mend = "neither HOME nor ROS_LOG_DIR is set", "export ROS_LOG_DIR=/tmp/ros-log"
+        return [Finding("ROS logs", Status.BROKEN, detail, mend, required=True)]
+    folder = Path(named)
+    while not folder.exists():
+        folder = folder.parent
+    if os.access(folder, os.W_OK):
+        return [Finding("ROS logs", Status.OK, f"below {named}", required=True)]
+    mend = "export ROS_LOG_DIR=/tmp/ros-log"
+    return [Finding("ROS logs", Status.BROKEN, f"{folder} cannot be written", mend, required=True)]
+
+
+def _status_of(reason: str) -> Status:
+    return Status.MISSING if "ModuleNotFoundError" in reason else Status.BROKEN
+
+
+def _stale_interfaces() -> list[str]:
+    """Names of interface files of the checkout whose built copy differs."""
+    root = source_checkout()
+    if root is None:
+        return []
+    sources = [file for kind in ("msg", "srv", "action") for file in (root / "msg").glob(f"{kind}/*.{kind}")]
+    return sorted(file.name for file in sources if not _is_built(file, root / "msg"))
+
+
+def _is_built(file: Path, folder: Path) -> bool:
+    """Whether the first prefix that has the file has this one: rosidl installs the sources too."""
+    prefixes = [*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix]
+    for prefix in filter(None, prefixes):
+        copy = Path(prefix) / "share" / "embodied_iqa_msgs" / file.relative_to(folder)
+        if copy.is_file():
+            return copy.read_bytes() == file.read_bytes()
+    return False

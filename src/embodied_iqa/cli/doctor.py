@@ -1,0 +1,115 @@
+"""`embodied-iqa doctor`: what works on this machine, what does not, and how to mend it."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+from embodied_iqa import __version__
+from embodied_iqa.cli.checks import hardware, machine, python, rendering, ros
+from embodied_iqa.cli.checks.finding import Check, Finding, Status
+
+__all__ = ["CHECKS", "configure", "examine", "run"]
+
+CHECKS = (
+    Check("Python", python.python_version),
+    Check("Python", python.packages),
+    Check("ROS", ros.rclpy_works),
+    Check("ROS", ros.interfaces),
+    Check("ROS", ros.middleware),
+    Check("ROS", ros.log_folder),
+    Check("machine", machine.processors),
+    Check("machine", machine.disk),
+    Check("machine", machine.shared_memory),
+    Check("machine", machine.leftovers),
+    Check("machine", rendering.rendering),
+    Check("robot", hardware.realsense),
+    Check("robot", hardware.universal_robots),
+    Check("models", hardware.models),
+)
+_MARKS = {Status.OK: "[green]ok[/]", Status.MISSING: "[yellow]missing[/]", Status.BROKEN: "[red]broken[/]"}
+_NARROWEST = 100
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("--json", action="store_true", help="print the findings for machines")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Examine the machine; 0 when everything that the simulated trial needs works."""
+    findings = examine()
+    whole = not any(finding.stops_the_trial for _, finding in findings)
+    if arguments.json:
+        print(json.dumps(_as_data(findings, whole=whole), indent=2))
+    else:
+        _print(findings, whole=whole)
+    return 0 if whole else 1
+
+
+def examine() -> list[tuple[str, Finding]]:
+    """Run every check, some at the same time; return group and finding in the order of the checks."""
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        looked = pool.map(_look, CHECKS)
+        return [
+            (check.group, finding) for check, found in zip(CHECKS, looked, strict=True) for finding in found
+        ]
+
+
+def _look(check: Check) -> list[Finding]:
+    try:
+        return check.look()
+    except Exception as error:  # noqa: BLE001 - a check that fails is a finding, the others still count
+        name = getattr(check.look, "__name__", "check").replace("_", " ")
+        reason = f"the check itself failed: {type(error).__name__}: {error}"
+        return [Finding(name, Status.BROKEN, reason, "please report this", required=True)]
+
+
+def _as_data(findings: list[tuple[str, Finding]], *, whole: bool) -> dict[str, object]:
+    checks = [{"group": group, **dataclasses.asdict(finding)} for group, finding in findings]
+    return {"version": __version__, "ok": whole, "checks": checks}
+
+
+def _verdict(findings: list[tuple[str, Finding]], *, whole: bool) -> str:
+    optional = sum(1 for _, finding in findings if finding.status is not Status.OK and not finding.required)
+    if not whole:
+        names = [finding.name for _, finding in findings if finding.stops_the_trial]
+        return f"the simulated trial cannot run yet: {', '.join(names)}"
+    remark = f" ({optional} optional findings)" if optional else ""
+    return f"everything that the simulated trial needs works{remark}: embodied-iqa trial"
+
+
+def _print(findings: list[tuple[str, Finding]], *, whole: bool) -> None:
+    try:
+        from rich.console import Console  # noqa: PLC0415 - the doctor also runs where rich is missing
+        from rich.markup import escape  # noqa: PLC0415
+        from rich.table import Table  # noqa: PLC0415
+    except ImportError:
+        _print_plainly(findings, whole=whole)
+        return
+    table = Table(header_style="bold", title=f"embodied-iqa {__version__}")
+    for title in ("", "what", "state", "trial needs it", "found", "mend"):
+        table.add_column(title, overflow="fold")
+    before = ""
+    for group, finding in findings:
+        if before and group != before:
+            table.add_section()
+        heading = "" if group == before else group
+        before = group
+        needed = "yes" if finding.required else "no"
+        texts = (escape(finding.detail), escape(finding.mend))
+        table.add_row(heading, finding.name, _MARKS[finding.status], needed, *texts)
+    width = max(_NARROWEST, shutil.get_terminal_size((140, 24)).columns)
+    console = Console(width=width)
+    console.print(table)
+    console.print(escape(_verdict(findings, whole=whole)), style="bold green" if whole else "bold red")
+
+
+def _print_plainly(findings: list[tuple[str, Finding]], *, whole: bool) -> None:
+    for group, finding in findings:
+        mend = f" -> {finding.mend}" if finding.mend else ""
+        print(f"{group:8} {finding.name:18} {finding.status:8} {finding.detail}{mend}")
+    print(_verdict(findings, whole=whole))

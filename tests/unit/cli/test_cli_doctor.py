@@ -1,0 +1,201 @@
+"""The doctor: each finding follows from what is there, and what the trial needs decides the exit code."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from embodied_iqa.cli import doctor
+from embodied_iqa.cli.checks import machine, python, rendering, ros
+from embodied_iqa.cli.checks.finding import Check, Finding, Status
+from embodied_iqa.cli.checks.probe import try_code
+
+FINE = Finding("fine", Status.OK, "all is well", required=True)
+OPTIONAL = Finding("extra", Status.MISSING, "not there", "install it")
+NEEDED = Finding("needed", Status.BROKEN, "does not work", "mend it", required=True)
+
+
+def _doctor(
+    monkeypatch: pytest.MonkeyPatch, *looks: Callable[[], list[Finding]], as_json: bool = False
+) -> int:
+    monkeypatch.setattr(doctor, "CHECKS", tuple(Check("group", look) for look in looks))
+    return doctor.run(argparse.Namespace(json=as_json))
+
+
+@pytest.mark.parametrize(
+    ("findings", "code"), [([FINE], 0), ([FINE, OPTIONAL], 0), ([FINE, NEEDED, OPTIONAL], 1)]
+)
+def test_exit_code_is_what_the_trial_needs(
+    findings: list[Finding], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _doctor(monkeypatch, lambda: findings) == code
+    said = capsys.readouterr().out
+    for finding in findings:
+        assert finding.name in said
+        assert finding.mend in said
+
+
+def test_json_says_the_same(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _doctor(monkeypatch, lambda: [FINE], lambda: [NEEDED], as_json=True) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert data["ok"] is False
+    assert [(check["name"], check["status"], check["required"]) for check in data["checks"]] == [
+        ("fine", "ok", True),
+        ("needed", "broken", True),
+    ]
+
+
+def test_check_that_fails_is_a_finding(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def bursts() -> list[Finding]:
+        raise ZeroDivisionError("by zero")
+
+    assert _doctor(monkeypatch, bursts, lambda: [FINE], as_json=True) == 1
+    first, second = json.loads(capsys.readouterr().out)["checks"]
+    assert first["name"] == "bursts"
+    assert "ZeroDivisionError" in first["detail"]
+    assert second["status"] == "ok"
+
+
+def test_detail_is_not_taken_for_markup(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _doctor(monkeypatch, lambda: [Finding("x", Status.OK, "a [bold]b[/bold] c")])
+    assert "[bold]b[/bold]" in capsys.readouterr().out
+
+
+def test_table_is_plain_where_rich_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    assert _doctor(monkeypatch, lambda: [NEEDED]) == 1
+    assert "does not work -> mend it" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("code", "worked", "text"),
+    [
+        ("print('one'); print('two')", True, "two"),
+        ("raise ValueError('why\\n  indented')", False, "ValueError: why"),
+        ("import no_such_module", False, "ModuleNotFoundError"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", False, "crashed with signal 11"),
+        ("import time; time.sleep(60)", False, "no answer within 2 s"),
+    ],
+)
+def test_try_survives_what_it_tries(code: str, worked: bool, text: str) -> None:
+    outcome = try_code(code, timeout_s=2.0)
+    assert outcome.worked is worked
+    assert text in outcome.text
+
+
+def _pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> Finding:
+    for name in ("core", "ros", "ros-build", "dev", "sourced-ros"):
+        (tmp_path / f"{name}.txt").write_text(line if name == "core" else "")
+    monkeypatch.setattr(python, "shared_file", lambda relative: tmp_path)
+    return next(finding for finding in python.packages() if finding.name == "packages: core")
+
+
+def test_packages_as_pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = _pinned(tmp_path, monkeypatch, f"pytest=={metadata.version('pytest')}\n")
+    assert (found.status, found.required) == (Status.OK, True)
+
+
+def test_missing_package_stops_the_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = _pinned(tmp_path, monkeypatch, "no-such-package==1.0\n")
+    assert found.stops_the_trial
+    assert "no-such-package" in found.detail
+
+
+def test_other_version_is_told_and_does_not_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = _pinned(tmp_path, monkeypatch, "pytest==0.0.1\n")
+    assert found.status is Status.BROKEN
+    assert not found.stops_the_trial
+    assert "tested: 0.0.1" in found.detail
+
+
+def test_pin_for_another_python_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = _pinned(tmp_path, monkeypatch, 'no-such-package==1.0; python_version < "3.0"\n')
+    assert found.status is Status.OK
+
+
+def test_profile_that_does_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FASTRTPS_DEFAULT_PROFILES_FILE", "/no/such/profile.xml")
+    found = {finding.name: finding for finding in ros.middleware()}
+    assert found["Fast DDS profile"].stops_the_trial
+    assert "unset FASTRTPS_DEFAULT_PROFILES_FILE" in found["Fast DDS profile"].mend
+
+
+def test_traffic_that_leaves_the_machine_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "may leave" not in ros.middleware()[0].detail
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET")
+    assert "may leave" in ros.middleware()[0].detail
+
+
+def test_interfaces_built_from_other_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = tmp_path / "prefix" / "share" / "embodied_iqa_msgs" / "msg"
+    source = tmp_path / "checkout" / "msg" / "msg"
+    for folder in (built, source):
+        folder.mkdir(parents=True)
+        for name in ("Same.msg", "Changed.msg"):
+            (folder / name).write_text("bool a")
+    (source / "Changed.msg").write_text("bool b")
+    (source / "New.msg").write_text("bool c")
+    monkeypatch.setattr(ros, "source_checkout", lambda: tmp_path / "checkout")
+    monkeypatch.setattr(ros, "try_code", lambda code: try_code("print('3 types')"))
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "prefix"))
+    (found,) = ros.interfaces()
+    assert found.stops_the_trial
+    assert found.detail.endswith("Changed.msg, New.msg")
+
+
+@pytest.mark.parametrize("variables", [{}, {"ROS_LOG_DIR": "/proc/no-such-folder"}])
+def test_logs_that_cannot_be_written(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "ROS_HOME", "ROS_LOG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert ros.log_folder()[0].stops_the_trial
+
+
+def test_leftovers_are_segments_that_nobody_maps(tmp_path: Path) -> None:
+    memory, processes = tmp_path / "shm", tmp_path / "proc"
+    memory.mkdir()
+    for name in ("fastrtps_mapped", "fastrtps_open_el", "fastrtps_dead", "someone_elses"):
+        (memory / name).write_bytes(b"x" * 100)
+    (processes / "42" / "fd").mkdir(parents=True)
+    (processes / "42" / "maps").write_text(
+        "7f00-7f01 rw-s 0000 00:18 5 /dev/shm/fastrtps_mapped\n7f02 r-xp /usr/lib/x\n"
+    )
+    (processes / "42" / "fd" / "3").symlink_to("/dev/shm/fastrtps_open_el")
+    (found,) = machine.leftovers(memory, processes)
+    assert found.detail.startswith("1 segments")
+    assert not found.required
+    (memory / "fastrtps_dead").unlink()
+    assert machine.leftovers(memory, processes)[0].status is Status.OK
+
+
+def test_full_disk_and_missing_shared_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert machine.shared_memory(tmp_path / "none")[0].stops_the_trial
+    full = machine.shutil.disk_usage(tmp_path)._replace(free=10 << 20)
+    monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: full)
+    assert machine.disk(tmp_path)[0].stops_the_trial
+    assert machine.shared_memory(tmp_path)[0].stops_the_trial
+
+
+def test_rendering_through_a_window_fails_clearly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUJOCO_GL", "no-such-back-end")
+    (found,) = rendering.rendering()
+    assert found.stops_the_trial
+    assert "MUJOCO_GL=no-such-back-end" in found.detail
+
+
+def test_this_machine_can_run_the_trial() -> None:
+    wrong = [finding for _, finding in doctor.examine() if finding.stops_the_trial]
+    assert not wrong
