@@ -38,11 +38,11 @@ SYMPTOMS: Final[dict[Statistic, Symptom]] = {
     Statistic.BLOCKINESS: Symptom("blocky off the 8 x 8 grid", "blocky", 2),
     Statistic.DETAIL: Symptom("blurred", "oversharp or noisy", 3),
     Statistic.SPECKS: Symptom(None, "specks", 5),
-    Statistic.TONES: Symptom("too few tones", None, 0),
+    Statistic.TONES: Symptom("tones missing", None, 3),
     Statistic.REPEATED: Symptom(None, "rows or columns repeated", 3),
     Statistic.FLAT: Symptom(None, "blocks lost", 4),
     Statistic.CHROMA: Symptom("colours faded", "colours too strong", 2),
-    Statistic.CHROMA_DETAIL: Symptom("colours smeared", "colours noisy or shifted", 2),
+    Statistic.CHROMA_DETAIL: Symptom("colours smeared", "colours noisy or shifted", 3),
 }
 """For every statistic."""
 

@@ -74,11 +74,11 @@ _SCALES: Final[dict[Statistic, _Scale]] = {
     Statistic.BLOCKINESS: _Scale(logarithmic=True, floor=0.03),
     Statistic.DETAIL: _Scale(logarithmic=True, floor=0.1),
     Statistic.SPECKS: _Scale(logarithmic=False, floor=0.0005),
-    Statistic.TONES: _Scale(logarithmic=True, floor=0.1),
+    Statistic.TONES: _Scale(logarithmic=False, floor=0.02),
     Statistic.REPEATED: _Scale(logarithmic=False, floor=0.02),
     Statistic.FLAT: _Scale(logarithmic=False, floor=0.004),
     Statistic.CHROMA: _Scale(logarithmic=True, floor=0.08, smallest=1.0),
-    Statistic.CHROMA_DETAIL: _Scale(logarithmic=True, floor=0.15, smallest=0.5),
+    Statistic.CHROMA_DETAIL: _Scale(logarithmic=True, floor=0.15, smallest=0.01),
 }
 
 

@@ -20,14 +20,14 @@ from embodied_iqa.simulation.world import World
 
 __all__ = ["POSES_A_SCENE", "SAMPLES_A_TASK", "frames_a_scene", "simulated_frames"]
 
-SAMPLES_A_TASK: Final = 14
+SAMPLES_A_TASK: Final = 18
 """Frames that are spread evenly over the expert's work at one task."""
 
-POSES_A_SCENE: Final = 6
+POSES_A_SCENE: Final = 2
 """Further frames with the tool at random places above the table: where distorted pictures may send it."""
 
-_LOW_M: Final = (-0.75, -0.35, 0.08)
-_HIGH_M: Final = (-0.30, 0.35, 0.45)
+_LOW_M: Final = (-0.70, -0.30, 0.08)
+_HIGH_M: Final = (-0.34, 0.30, 0.35)
 _TILT_RAD: Final = 0.25
 
 

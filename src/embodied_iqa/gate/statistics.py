@@ -27,7 +27,6 @@ _BLACK, _WHITE = 1, 254
 _GRID_PX: Final = 8
 _CELL_PX: Final = 16
 _SPECK_GRAY: Final = 24
-_TONE_SHARE: Final = 1e-4
 _CALM_MEAN_PER_SIGMA: Final = 6.0 * 0.32466
 """Mean of ``|x| / sigma`` over its lower half for a Gaussian, times the norm of the noise mask."""
 _SMALL: Final = 0.01
@@ -76,11 +75,13 @@ class ImageStatistics:
         detail: Laplacian energy at full over that at half resolution. Independent of how much there is to
             see: blur lowers it, noise and sharpening raise it.
         specks: Share of pixels further than 24 gray levels from the median of their 3 x 3 neighbours.
-        tones: Number of gray levels that at least one pixel in 10,000 has, 1 to 256.
+        tones: How evenly neighbouring levels of green are used, in [0, 1]: 1 minus a quarter of the second
+            differences of the histogram. Quantised and bent tones leave gaps and peaks, which lower it.
         repeated: Share of rows and columns (nearly) equal to their neighbour, in [0, 1]: pixelation.
         flat: Share of 16 x 16 cells of the grid within which luminance does not change at all, in [0, 1].
         chroma: Mean distance of Cr and Cb from neutral, summed (gray levels).
-        chroma_detail: Energy of fine detail of Cr and Cb at half resolution, summed (gray levels squared).
+        chroma_detail: Energy of fine detail of Cr and Cb, summed, over that of luminance, at half resolution.
+            Shifted colour planes and colour noise raise it, smeared colours lower it.
     """
 
     width_px: int
@@ -117,7 +118,7 @@ def measure(rgb: NDArray[np.uint8]) -> ImageStatistics:
     _check(rgb)
     gray: Gray = cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)
     half: Gray = cv2.resize(gray, (gray.shape[1] // 2, gray.shape[0] // 2), interpolation=cv2.INTER_AREA)
-    histogram = _histogram(gray)
+    histogram = _histogram(gray, 0)
     sharpness = _laplacian_energy(gray)
     steps_x: Gray = cv2.absdiff(gray[:, 1:], gray[:, :-1])
     steps_y: Gray = cv2.absdiff(gray[1:], gray[:-1])
@@ -137,7 +138,7 @@ def measure(rgb: NDArray[np.uint8]) -> ImageStatistics:
         blockiness=_blockiness(columns, rows, gray.shape),
         detail=(sharpness + _SMALL) / (_laplacian_energy(half) + _SMALL),
         specks=_specks(gray),
-        tones=float(np.count_nonzero(histogram >= max(1.0, _TONE_SHARE * gray.size))),
+        tones=_tones(rgb),
         repeated=_repeated(columns, rows),
         flat=_flat(steps_x, steps_y),
         chroma=chroma,
@@ -154,8 +155,8 @@ def _check(rgb: NDArray[np.uint8]) -> None:
         )
 
 
-def _histogram(gray: Gray) -> NDArray[np.int64]:
-    counts: NDArray[np.float32] = cv2.calcHist([gray], [0], None, [256], [0, 256])
+def _histogram(picture: Gray, channel: int) -> NDArray[np.int64]:
+    counts: NDArray[np.float32] = cv2.calcHist([picture], [channel], None, [256], [0, 256])
     return counts.ravel().astype(np.int64)
 
 
@@ -173,7 +174,7 @@ def _laplacian_energy(picture: Gray) -> float:
 
 def _noise(gray: Gray) -> float:
     response: Gray = cv2.convertScaleAbs(cv2.Sobel(gray, cv2.CV_16S, 2, 2, ksize=3))
-    counts = _histogram(response)
+    counts = _histogram(response, 0)
     half = (gray.size + 1) // 2
     before = np.minimum(np.concatenate([[0], np.cumsum(counts)]), half)
     calm = np.diff(before)  # the counts of the smallest half of the responses
@@ -203,6 +204,13 @@ def _specks(gray: Gray) -> float:
     return int(np.count_nonzero(far)) / gray.size
 
 
+def _tones(rgb: NDArray[np.uint8]) -> float:
+    """Green, since the weighted sum of three planes fills the gaps that a bent tone curve leaves in each."""
+    green = _histogram(rgb, 1)
+    roughness = int(np.abs(2 * green[1:-1] - green[:-2] - green[2:]).sum())
+    return 1.0 - roughness / (4 * int(green.sum()))
+
+
 def _flat(steps_x: Gray, steps_y: Gray) -> float:
     """A cell is flat where no step between two of its pixels differs from 0."""
     height, width = steps_x.shape[0] // _CELL_PX, (steps_x.shape[1] + 1) // _CELL_PX
@@ -219,8 +227,8 @@ def _flat(steps_x: Gray, steps_y: Gray) -> float:
 
 def _chroma(rgb: NDArray[np.uint8]) -> tuple[float, float]:
     half = cv2.resize(rgb, (rgb.shape[1] // 2, rgb.shape[0] // 2), interpolation=cv2.INTER_AREA)
-    planes = cv2.split(cv2.cvtColor(half, cv2.COLOR_RGB2YCrCb))[1:]
-    size = planes[0].size
-    neutral = np.full_like(planes[0], 128)
-    chroma = sum(float(cv2.norm(plane, neutral, cv2.NORM_L1)) for plane in planes) / size
-    return chroma, sum(_laplacian_energy(plane) for plane in planes)
+    luminance, *colours = cv2.split(cv2.cvtColor(half, cv2.COLOR_RGB2YCrCb))
+    neutral = np.full_like(luminance, 128)
+    chroma = sum(float(cv2.norm(plane, neutral, cv2.NORM_L1)) for plane in colours) / luminance.size
+    detail = sum(_laplacian_energy(plane) for plane in colours)
+    return chroma, (detail + _SMALL) / (_laplacian_energy(luminance) + _SMALL)

@@ -36,11 +36,11 @@ def clean_frames(count: int, seed: int = 0) -> list[ImageStatistics]:
             blockiness=generator.normal(1, 0.01),
             detail=generator.lognormal(-1, 0.1),
             specks=generator.exponential(0.0002),
-            tones=float(generator.integers(180, 240)),
+            tones=generator.uniform(0.8, 0.9),
             repeated=0.0,
             flat=generator.beta(2, 8),
             chroma=generator.uniform(20, 35),
-            chroma_detail=generator.lognormal(2, 0.2),
+            chroma_detail=generator.lognormal(-2, 0.2),
         )
         for _ in range(count)
     ]

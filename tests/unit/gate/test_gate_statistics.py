@@ -80,6 +80,17 @@ def with_lost_blocks(picture: Picture, count: float) -> Picture:
     return out
 
 
+def with_shifted_green(picture: Picture, shift: float) -> Picture:
+    out = picture.copy()
+    out[..., 1] = np.roll(picture[..., 1], int(shift), axis=1)
+    return out
+
+
+def bent(picture: Picture, gamma: float) -> Picture:
+    table = np.round(255 * (np.arange(256) / 255) ** gamma).astype(np.uint8)
+    return cv2.LUT(picture, table)
+
+
 def coloured(picture: Picture, factor: float) -> Picture:
     ycc = cv2.cvtColor(picture, cv2.COLOR_RGB2YCrCb).astype(np.float64)
     ycc[..., 1:] = (ycc[..., 1:] - 128) * factor + 128
@@ -97,11 +108,13 @@ RISING: list[tuple[Statistic, Callable[[Picture, float], Picture], list[float]]]
     (Statistic.CLIPPED_DARK, brighter, [-60, -90, -120]),
     (Statistic.CONTRAST, stretched, [0.1, 0.4, 0.8, 1.0, 1.5]),
     (Statistic.SPECKS, peppered, [0, 0.002, 0.01, 0.05]),
-    (Statistic.TONES, quantised, [4, 7, 14, 32]),
+    (Statistic.TONES, quantised, [64, 170, 230, 256]),
     (Statistic.REPEATED, pixelated, [1, 1.4, 2, 4]),
     (Statistic.FLAT, with_lost_blocks, [0, 2, 8, 30]),
     (Statistic.CHROMA, coloured, [0.1, 0.4, 1.0, 2.0]),
     (Statistic.CHROMA_DETAIL, colour_noisy, [2, 5, 10]),
+    (Statistic.CHROMA_DETAIL, with_shifted_green, [0, 1, 3]),
+    (Statistic.TONES, bent, [2.0, 1.5, 1.1, 1.0]),
 ]
 
 
@@ -133,9 +146,9 @@ def test_noise_hardly_sees_edges() -> None:
 def test_a_uniform_picture_has_plain_values() -> None:
     statistics = measure(np.full((48, 64, 3), 128, np.uint8))
     assert (statistics.sharpness, statistics.contrast, statistics.noise, statistics.specks) == (0, 0, 0, 0)
-    assert (statistics.blockiness, statistics.detail, statistics.tones, statistics.flat) == (1, 1, 1, 1)
+    assert (statistics.blockiness, statistics.detail, statistics.tones, statistics.flat) == (1, 1, 0, 1)
     assert statistics.exposure == pytest.approx(128 / 255)
-    assert statistics.chroma == 0
+    assert (statistics.chroma, statistics.chroma_detail) == (0, 1)
 
 
 def plain_values(picture: Picture) -> dict[Statistic, float]:
@@ -182,7 +195,7 @@ def test_statistics_of_photographs_equal_their_plain_definitions(picture: Pictur
 def test_statistics_are_finite_and_in_range(picture: Picture) -> None:
     statistics = measure(picture)
     assert all(np.isfinite(statistics.value(statistic)) for statistic in Statistic)
-    for share in ("exposure", "clipped_dark", "clipped_bright", "specks", "repeated", "flat"):
+    for share in ("exposure", "clipped_dark", "clipped_bright", "specks", "repeated", "flat", "tones"):
         assert 0 <= getattr(statistics, share) <= 1
     assert 0 <= statistics.contrast <= 0.5 + 1e-12
 
