@@ -1,0 +1,59 @@
+"""Every sub-command exists, explains itself, and turns a wrong argument into one line."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+from style_sources import PACKAGE
+
+from embodied_iqa.cli.main import COMMANDS, main
+
+
+def test_every_module_with_a_command_is_listed() -> None:
+    """A file in cli/ with configure and run is a sub-command; parts of one are named <command>_<part>."""
+    offers = {
+        f"embodied_iqa.cli.{file.stem}"
+        for file in (PACKAGE / "cli").glob("*.py")
+        if "_" not in file.stem
+        and all(f"\ndef {name}(" in file.read_text(encoding="utf-8") for name in ("configure", "run"))
+    }
+    assert offers == {module for module, _ in COMMANDS.values()}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_command_has_its_module(name: str) -> None:
+    command = importlib.import_module(COMMANDS[name][0])
+    assert callable(command.configure)
+    assert callable(command.run)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_exits_with_zero_and_explains(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main([name, "--help"])
+    assert left.value.code == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"usage: embodied-iqa {name}")
+    assert len(said.splitlines()) > 5
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_unknown_argument_is_a_usage_error_in_one_line(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "--no-such-option"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert said.startswith("embodied-iqa: ")
+
+
+def test_overview_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["--help"])
+    assert left.value.code == 0
+    said = capsys.readouterr().out
+    assert all(f"    {name} " in said for name in COMMANDS)
+
+
+def test_unknown_command_lists_those_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["triall"]) == 2
+    assert "available: " + ", ".join(COMMANDS) in capsys.readouterr().err
