@@ -37,12 +37,15 @@ MAX_WIDTH_PX: Final = 1920
 MAX_HEIGHT_PX: Final = 1080
 
 
-def build_model(scene: Scene, *, fine: bool = False) -> Any:
+def build_model(
+    scene: Scene, *, fine: bool = False, picture_px: tuple[int, int] = (MAX_WIDTH_PX, MAX_HEIGHT_PX)
+) -> Any:
     """Compile the cell.
 
     Args:
         scene: What stands in it.
-        fine: Draw with shadows and smoothed edges: four times slower.
+        fine: Draw with shadows and smoothed edges: several times slower.
+        picture_px: Width and height of the largest picture.
 
     Returns:
         A ``mujoco.MjModel``.
@@ -51,7 +54,7 @@ def build_model(scene: Scene, *, fine: bool = False) -> Any:
         '<mujoco model="cell"><compiler angle="radian" autolimits="true" eulerseq="XYZ"/>'
         f'<option timestep="{STEP_NS / 1e9!r}" integrator="implicitfast" cone="elliptic" impratio="5"/>'
         '<default><geom solref="0.004 1" solimp="0.95 0.99 0.001"/></default>'  # hard: a grip dents nothing
-        f"{_visual(fine=fine)}<asset>{_assets(scene)}</asset>"
+        f"{_visual(picture_px, fine=fine)}<asset>{_assets(scene)}</asset>"
         f"<worldbody>{_lamps(scene, fine=fine)}{_room()}{_fixed_cameras()}{_pedestal()}{arm_body()}"
         + "".join(object_body(index, item) for index, item in enumerate(scene.objects))
         + f"</worldbody><equality>{gripper_equalities()}</equality>"
@@ -60,11 +63,11 @@ def build_model(scene: Scene, *, fine: bool = False) -> Any:
     return mujoco.MjModel.from_xml_string(_with_wrist_camera(text), _textures())
 
 
-def _visual(*, fine: bool) -> str:
-    width, height = MAX_WIDTH_PX, MAX_HEIGHT_PX
+def _visual(picture_px: tuple[int, int], *, fine: bool) -> str:
+    width, height = picture_px
     return (
         f'<visual><global offwidth="{width}" offheight="{height}"/><map znear="0.01" zfar="20"/>'
-        f'<quality shadowsize="4096" offsamples="{4 if fine else 0}"/>'
+        f'<quality shadowsize="{4096 if fine else 0}" offsamples="{4 if fine else 0}"/>'
         '<headlight ambient="0.34 0.34 0.35" diffuse="0.16 0.16 0.16" specular="0 0 0"/></visual>'
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,8 @@ from embodied_iqa.simulation.snapshot import WorldSnapshot, check_qpos
 
 __all__ = ["BACKGROUND", "SceneRenderer", "intrinsics_of"]
 
-BACKGROUND = -1
+_MAX_GEOMS: Final = 1000
+BACKGROUND: Final = -1
 """Index of everything in a segmentation that is no object."""
 
 
@@ -60,11 +61,19 @@ class SceneRenderer:
         self.close()
         size = self._intrinsics
         self._scene = scene
-        self._model: Any = build_model(scene, fine=self._fine)
+        self._model: Any = build_model(
+            scene, fine=self._fine, picture_px=(size.width_px, size.height_px)
+        )
         self._data: Any = mujoco.MjData(self._model)
         self._object_of_geom = _objects_of_geoms(self._model, len(scene.objects))
         try:
-            self._renderer = mujoco.Renderer(self._model, size.height_px, size.width_px)
+            self._renderer = mujoco.Renderer(
+                self._model,
+                size.height_px,
+                size.width_px,
+                max_geom=_MAX_GEOMS,
+                font_scale=mujoco.mjtFontScale.mjFONTSCALE_50,  # nothing is written: the smallest loads fastest
+            )
         except (ImportError, RuntimeError, AttributeError, OSError) as error:
             raise MissingDependencyError(
                 f"no off-screen graphics context ({error})",

@@ -68,7 +68,7 @@ class Sight:
     camera: Pinhole
 
     def shows(self, colour: Colour, place_m: NDArray[np.float64], within_m: float) -> bool:
-        """Say whether something of ``colour`` appears where a place in the base frame does, within a radius."""
+        """Say whether something of ``colour`` appears where a place (base frame) does, within a radius."""
         beside_m = place_m + np.array([0.0, within_m, 0.0])
         centre, rim = self.camera.pixels(np.stack([place_m, beside_m]))
         radius_px = float(np.linalg.norm(rim - centre))
