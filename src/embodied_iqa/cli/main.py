@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NoReturn, Protocol
 
 from embodied_iqa import __version__
-from embodied_iqa.errors import InternalError, UsageError, UserError
+from embodied_iqa.errors import EmbodiedIqaError, InternalError, UsageError
 
 __all__ = ["COMMANDS", "Command", "main"]
 
@@ -17,6 +17,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("embodied_iqa.cli.doctor", "say what works on this machine and what to install"),
     "trial": ("embodied_iqa.cli.trial", "run tasks through the ROS graph, record and score them"),
     "rescore": ("embodied_iqa.cli.rescore", "score a recorded trial again from its raw frames"),
+    "report": ("embodied_iqa.cli.report", "write the page of a run again, from its folder"),
     "recover": ("embodied_iqa.cli.recover", "mend a recording that was cut short"),
     "distort": ("embodied_iqa.cli.distort", "distort pictures; list, calibrate and draw the distortions"),
     "gate": ("embodied_iqa.cli.gate", "calibrate the quality gate on clean frames"),
@@ -76,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _dispatch(sys.argv[1:] if arguments is None else list(arguments))
     except InternalError:
         raise
-    except UserError as error:
+    except EmbodiedIqaError as error:
         print(f"embodied-iqa: {error}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
