@@ -8,12 +8,13 @@ from functools import cache
 from pathlib import Path
 
 from embodied_iqa.cli.output import results_table
-from embodied_iqa.errors import InputError
+from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.gate.calibration_file import load_calibrations
 from embodied_iqa.gate.judge import GateConfig
 from embodied_iqa.resources import shared_file
-from embodied_iqa.trial.graph import resolve
+from embodied_iqa.trial.graph import GraphConfig, resolve
 from embodied_iqa.trial.parameters import GateParameters
+from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import TrialRecord
 from embodied_iqa.trial.rescoring import Rescorer, Subjects
 from embodied_iqa.trial.results import scores_tree
@@ -27,14 +28,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help="new or empty folder for scores.json")
     parser.add_argument("--config", type=Path, action="append", default=[], metavar="FILE")
     parser.add_argument("--calibration", type=Path, metavar="FILE", help="thresholds of the gate")
+    parser.add_argument(
+        "--playback", action="store_true", help="play the recording through the ROS nodes (needs --out)"
+    )
     parser.add_argument("--json", action="store_true", help="print scores.json instead of a table")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Score again; return the exit code."""
-    from embodied_iqa.subjects.registry import constants_of, make_vla, make_vlm  # noqa: PLC0415 - start-up
+    from embodied_iqa.subjects.registry import make_vla, make_vlm  # noqa: PLC0415 - start-up
 
-    gate = resolve(tuple(arguments.config)).nodes["gate_node"]
+    graph = resolve(tuple(arguments.config))
+    if arguments.playback:
+        return _play_back(arguments, graph)
+    gate = graph.nodes["gate_node"]
     if not isinstance(gate, GateParameters):
         raise InputError("the configuration has no gate_node")
     rules, calibration = _gate(arguments, gate)
@@ -43,10 +50,32 @@ def run(arguments: argparse.Namespace) -> int:
     )
     rescorer = Rescorer(arguments.recording, subjects)
     record = _with_progress(rescorer)
+    if arguments.out is not None:
+        make_run_folder(arguments.out)
+    return _tell(arguments, record)
+
+
+def _play_back(arguments: argparse.Namespace, graph: GraphConfig) -> int:
+    """Score again what the nodes make of the recording."""
+    if arguments.out is None:
+        raise UsageError("--playback writes a new recording", expected="--out DIR")
+    read_trial(arguments.recording)  # a recording that cannot be used is told before anything starts
+    from embodied_iqa.ros.environment import prepare_environment, require_ros  # noqa: PLC0415 - needs ROS
+    from embodied_iqa.ros.playback_session import play_back  # noqa: PLC0415 - needs ROS
+
+    prepare_environment()
+    require_ros()
+    folder = make_run_folder(arguments.out)
+    return _tell(arguments, read_trial(play_back(graph, arguments.recording, folder)))
+
+
+def _tell(arguments: argparse.Namespace, record: TrialRecord) -> int:
+    from embodied_iqa.subjects.registry import constants_of  # noqa: PLC0415 - start-up stays short
+
     runs = [as_json(scores) for scores in score_trial(record, constants_of)]
     tree = scores_tree(record.metadata.get("run", arguments.recording.parent.name), runs, [])
     if arguments.out is not None:
-        write_json(make_run_folder(arguments.out) / "scores.json", tree)
+        write_json(arguments.out / "scores.json", tree)
     if arguments.json:
         print(json.dumps(tree, indent=2))
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from dataclasses import replace
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -34,7 +35,6 @@ from embodied_iqa.trial.parameters import ArmParameters, RobotKind
 
 _SECOND_NS = 1_000_000_000
 _LEASES_KEPT = 32
-_ANY_Q_RAD = (0.0, -1.2, 1.6, -2.0, -1.5, 0.0)
 _JOINTS = ["joint_1", "joint_2", "joint_3", "joint_4", "joint_5", "joint_6", "gripper"]
 _STATES = {
     ArmMode.DISARMED: ArmStatus.STATE_DISARMED,
@@ -58,6 +58,8 @@ class ArmNode(ManagedNode[ArmParameters]):
         self._kinematics = self._controller.planner.kinematics
         self._state = ControllerState()
         self._inputs = ArmInputs()
+        self._goal: ArmGoal | None = None
+        self._judged: deque[tuple[View, int]] = deque(maxlen=_LEASES_KEPT)
         self._emergency = False
         self._ended: GoalReport | None = None
         self._holds = self._refused = self._goals_lost = 0
@@ -76,7 +78,7 @@ class ArmNode(ManagedNode[ArmParameters]):
 
     def load(self) -> None:
         """Compile the kinematics now rather than at the first goal."""
-        self._kinematics.inverse(self._kinematics.forward(_ANY_Q_RAD))
+        self._controller.warm_up()
 
     def health(self) -> Health:
         """Say what the arm does and why."""
@@ -96,7 +98,8 @@ class ArmNode(ManagedNode[ArmParameters]):
         self._arm.answer()
 
     def _step(self, measured: ArmState) -> None:
-        inputs, self._inputs = replace(self._inputs, measured=measured), ArmInputs()
+        goal = self._goal_at(measured.stamp_ns)
+        inputs, self._inputs = replace(self._inputs, measured=measured, goal=goal), ArmInputs()
         self._state, output = self._controller.step(self._state, inputs, measured.stamp_ns)
         self._note(output)
         if output.stop is not None and output.stop.stop_driver:
@@ -107,6 +110,18 @@ class ArmNode(ManagedNode[ArmParameters]):
             self._gripper_sent = output.gripper_target
             self._arm.move(output.gripper_target)
         self._publish(measured, output)
+
+    def _goal_at(self, now_ns: int) -> ArmGoal | None:
+        """Return the waiting goal once its frame is judged, or has not been for too long."""
+        goal = self._goal
+        if goal is None:
+            return None
+        judged = (goal.view, goal.frame_stamp_ns) in self._judged
+        waited_ns = now_ns - goal.frame_stamp_ns
+        if not judged and waited_ns < self.config.lease_wait_s * _SECOND_NS:
+            return None
+        self._goal = None
+        return goal
 
     def _note(self, output: ArmOutput) -> None:
         for report in output.reports:
@@ -164,18 +179,18 @@ class ArmNode(ManagedNode[ArmParameters]):
         return message
 
     def _take_lease(self, message: GateLease) -> None:
-        leases = (*self._inputs.leases, lease_of(message))[-_LEASES_KEPT:]
-        self._inputs = replace(self._inputs, leases=leases)
+        lease = lease_of(message)
+        self._judged.append((lease.view, lease.frame_stamp_ns))
+        self._inputs = replace(self._inputs, leases=(*self._inputs.leases, lease)[-_LEASES_KEPT:])
 
     def _take_chunk(self, message: ActionChunk) -> None:
         """Keep the newest goal; one that was never looked at is counted."""
         if message.status != ActionChunk.STATUS_ACT:
             return
-        self._goals_lost += self._inputs.goal is not None
-        goal = ArmGoal(
+        self._goals_lost += self._goal is not None
+        self._goal = ArmGoal(
             increments_of(message), View(message.view), ns_of(message.header.stamp), message.sequence
         )
-        self._inputs = replace(self._inputs, goal=goal)
 
     def _rearm(self, request: RearmArm.Request, response: RearmArm.Response) -> RearmArm.Response:
         measured = self._arm.read()
@@ -189,7 +204,7 @@ class ArmNode(ManagedNode[ArmParameters]):
             )
             return response
         self.get_logger().info(f"arming: {request.reason}")
-        self._inputs = ArmInputs(arm=True)  # goals and leases from before count no more
+        self._goal, self._inputs = None, ArmInputs(arm=True)  # goals and leases from before count no more
         self._step(measured)
         response.success = self._state.is_armed
         response.message = self._state.reason
@@ -201,7 +216,7 @@ class ArmNode(ManagedNode[ArmParameters]):
 
     def _stop(self, request: StopArm.Request, response: StopArm.Response) -> StopArm.Response:
         measured = self._arm.read()
-        self._inputs = ArmInputs(stop=request.reason or "asked to stop")
+        self._goal, self._inputs = None, ArmInputs(stop=request.reason or "asked to stop")
         if self.active and measured is not None:
             self._step(measured)
         response.success = not self._state.is_armed

@@ -11,6 +11,7 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import CameraInfo
 
+from embodied_iqa.images.files import EndOfFramesError
 from embodied_iqa.images.frame import Camera, Frame, View
 from embodied_iqa.recording.image_cdr import image_to_cdr
 from embodied_iqa.ros.camera_sources import open_cameras
@@ -80,9 +81,15 @@ class CameraNode(BaseNode[CameraParameters]):
         return self._renderer
 
     def _read(self) -> None:
-        """Publish the next picture of every camera; at its end the node ends."""
-        for camera in self._cameras:
-            frame = camera.read(deadline_s=0.0)
+        """Publish the next picture of every camera; one that is at its end falls silent."""
+        for camera in list(self._cameras):
+            try:
+                frame = camera.read(deadline_s=0.0)
+            except EndOfFramesError as end:
+                self.get_logger().warning(f"{camera.view}: {end}")
+                self._cameras.remove(camera)
+                camera.close()
+                continue
             if frame is not None:
                 self._publish(frame)
 

@@ -4,66 +4,20 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from embodied_iqa_msgs import msg as ours
+from diagnostic_msgs.msg import DiagnosticStatus
 from embodied_iqa_msgs.srv import RecordTrial
-from geometry_msgs.msg import PoseStamped
-from rclpy.qos import QoSProfile
-from sensor_msgs.msg import CameraInfo, CompressedImage, Image, JointState
 
 from embodied_iqa.errors import UserError
 from embodied_iqa.recording.compression import Compression
 from embodied_iqa.recording.recording_queue import RecordingQueue
 from embodied_iqa.recording.writer import TrialWriter, WriterOptions
 from embodied_iqa.ros.node import BaseNode, Health, main_of
-from embodied_iqa.ros.qos import EVENT, LATCHED, PICTURE, STATE
+from embodied_iqa.ros.recorded_topics import RecordedTopic, recorded_topics
 from embodied_iqa.trial.parameters import RecorderParameters
 
 _CLOSE_DEADLINE_S = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Topic:
-    """What is recorded."""
-
-    name: str
-    kind: type
-    qos: QoSProfile
-
-    @property
-    def type_name(self) -> str:
-        package = self.kind.__module__.partition(".")[0]
-        return f"{package}/msg/{self.kind.__name__}"
-
-
-def _topics(config: RecorderParameters) -> list[_Topic]:
-    topics = [
-        _Topic("/distortion/state", ours.DistortionState, LATCHED),
-        _Topic("/gate/quality", ours.ImageQuality, STATE),
-        _Topic("/gate/lease", ours.GateLease, STATE),
-        _Topic("/vlm/answer", ours.VlmAnswer, EVENT),
-        _Topic("/vla/actions", ours.ActionChunk, EVENT),
-        _Topic("/vla/reference_actions", ours.ActionChunk, EVENT),
-        _Topic("/arm/joint_states", JointState, STATE),
-        _Topic("/arm/tool_pose", PoseStamped, STATE),
-        _Topic("/arm/status", ours.ArmStatus, EVENT),
-        _Topic("/sim/snapshot", ours.SimState, STATE),
-        _Topic("/trial/events", ours.TrialEvent, EVENT),
-        _Topic("/diagnostics", DiagnosticArray, EVENT),
-    ]
-    for view in config.views:
-        topics += [
-            _Topic(f"/camera/{view}/image_raw", Image, PICTURE),
-            _Topic(f"/camera/{view}/camera_info", CameraInfo, PICTURE),
-            _Topic(f"/camera/{view}/pose", PoseStamped, PICTURE),
-            _Topic(f"/distorted/{view}/preview/compressed", CompressedImage, EVENT),
-        ]
-        if config.distorted_pictures:
-            topics.append(_Topic(f"/distorted/{view}/image_raw", Image, PICTURE))
-    return topics
 
 
 class RecorderNode(BaseNode[RecorderParameters]):
@@ -72,7 +26,7 @@ class RecorderNode(BaseNode[RecorderParameters]):
     def __init__(self) -> None:
         super().__init__("recorder_node", RecorderParameters)
         self._options = WriterOptions(compression=Compression(self.config.compression))
-        self._topics = _topics(self.config)
+        self._topics = recorded_topics(self.config.views, distorted_pictures=self.config.distorted_pictures)
         self._queue: RecordingQueue | None = None
         self._path = ""
         for topic in self._topics:
@@ -93,7 +47,7 @@ class RecorderNode(BaseNode[RecorderParameters]):
             values={"written": status.written, "queued": status.queued, "lost": lost},
         )
 
-    def _take(self, topic: _Topic, cdr: bytes) -> None:
+    def _take(self, topic: RecordedTopic, cdr: bytes) -> None:
         if self._queue is not None:
             self._queue.put(topic.name, cdr, self.get_clock().now().nanoseconds or time.time_ns())
 
@@ -117,7 +71,7 @@ class RecorderNode(BaseNode[RecorderParameters]):
             "embodied_iqa", dict(zip(request.metadata_keys, request.metadata_values, strict=True))
         )
         for topic in self._topics:
-            queue.add_channel(topic.name, topic.type_name)
+            queue.add_channel(topic.name, topic.type_name, topic.qos_text)
         self._queue, self._path = queue, request.path
 
     def _close(self, response: RecordTrial.Response) -> None:
@@ -131,8 +85,11 @@ class RecorderNode(BaseNode[RecorderParameters]):
     def destroy_node(self) -> None:
         """Finish an open recording before the node goes."""
         queue, self._queue = self._queue, None
-        if queue is not None:
-            queue.close(_CLOSE_DEADLINE_S)
+        try:
+            if queue is not None:
+                queue.close(_CLOSE_DEADLINE_S)
+        except UserError as error:
+            self.get_logger().error(str(error))
         super().destroy_node()
 
 

@@ -97,27 +97,33 @@ class TrialNode(BaseNode[TrialParameters]):
         for view in self.config.views:
             on(CameraInfo, f"/camera/{view}/camera_info", self._picture_seen, PICTURE)
 
+    def _happened(self, event: Event) -> None:
+        """Queue what the trial has to know; between trials nobody would ever take it out again."""
+        if self._busy:
+            self._events.put(event)
+
     def _lease_seen(self, lease: ours.GateLease) -> None:
         self._views_seen.add(lease.view)
-        self._events.put(FrameSeen(ns_of(lease.header.stamp)))
+        self._happened(FrameSeen(ns_of(lease.header.stamp)))
 
     def _world_seen(self, world: ours.SimState) -> None:
         stamp_ns = ns_of(world.header.stamp)
-        self._events.put(WorldSeen(stamp_ns, world.task_success, world.contact_violation, self._pose))
+        self._happened(WorldSeen(stamp_ns, world.task_success, world.contact_violation, self._pose))
 
     def _arm_seen(self, arm: ours.ArmStatus) -> None:
         moving = arm.state == ours.ArmStatus.STATE_EXECUTING
-        self._events.put(ArmSeen(ns_of(arm.header.stamp), moving, arm.emergency_stop, arm.reason))
+        self._happened(ArmSeen(ns_of(arm.header.stamp), moving, arm.emergency_stop, arm.reason))
 
     def _chunk_seen(self, chunk: ours.ActionChunk) -> None:
         done = chunk.status == ours.ActionChunk.STATUS_DONE
-        self._events.put(ChunkSeen(ns_of(chunk.header.stamp), done, chunk.reason))
+        self._happened(ChunkSeen(ns_of(chunk.header.stamp), done, chunk.reason))
 
     def _pose_seen(self, pose: PoseStamped) -> None:
         self._pose = matrix_from_pose(pose.pose)
 
     def _picture_seen(self, info: CameraInfo) -> None:
-        self._published.append(ns_of(info.header.stamp))
+        if self._busy:
+            self._published.append(ns_of(info.header.stamp))
 
     # --- the action -----------------------------------------------------------------------------------------
 

@@ -12,11 +12,11 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 
-from embodied_iqa.images.assembler import FrameAssembler, Source
-from embodied_iqa.images.frame import View
+from embodied_iqa.images.assembler import Source
+from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.images.poses import matrix_from_pose
 from embodied_iqa.ros.conversion import chunk_to_msg, ns_of, optical_frame, time_of
-from embodied_iqa.ros.frames import subscribe_frames
+from embodied_iqa.ros.frames import FrameInput
 from embodied_iqa.ros.node import Health, ManagedNode, main_of
 from embodied_iqa.ros.qos import EVENT, STATE
 from embodied_iqa.subjects.protocols import Vla, VlaObservation
@@ -34,7 +34,7 @@ class VlaNode(ManagedNode[VlaParameters]):
     def __init__(self) -> None:
         super().__init__("vla_node", VlaParameters)
         self._subject: Vla | None = None
-        self._frames: FrameAssembler | None = None
+        self._input: FrameInput | None = None
         self._decider = Decider(round(self.config.decide_again_s * _SECOND_NS), self.config.max_chunks)
         self._state = DeciderState()
         self._pose: PoseStamped | None = None
@@ -53,13 +53,16 @@ class VlaNode(ManagedNode[VlaParameters]):
     def load(self) -> None:
         """Load the subject and start to keep frames of its views."""
         self._subject = make_vla(self.config.subject)
-        self._frames = subscribe_frames(
+        self._input = FrameInput(
             self, self._subject.info.views, self.config.keep_frames, lambda _view: self._consider()
         )
 
     def unload(self) -> None:
-        """Let the subject go."""
+        """Let the subject and its frames go."""
         self._subject = None
+        if self._input is not None:
+            self._input.close()
+            self._input = None
 
     def health(self) -> Health:
         """Say how many decisions were taken."""
@@ -95,16 +98,14 @@ class VlaNode(ManagedNode[VlaParameters]):
 
     def _consider(self) -> None:
         """Decide if it is time to and a pair of frames is there."""
-        if not self.active or self._subject is None or self._frames is None or self._pose is None:
+        if not self.active or self._subject is None or self._input is None or self._pose is None:
             return
-        info = self._subject.info
+        info, frames = self._subject.info, self._input.frames
         stamps = [
             stamp_ns
-            for stamp_ns in self._frames.stamps_ns(info.views[0])
+            for stamp_ns in frames.stamps_ns(info.views[0])
             if all(
-                self._frames.frame(view, source, stamp_ns) is not None
-                for view in info.views
-                for source in _BOTH
+                frames.frame(view, source, stamp_ns) is not None for view in info.views for source in _BOTH
             )
         ]
         stamp_ns = self._decider.choose(self._state, stamps)
@@ -112,15 +113,13 @@ class VlaNode(ManagedNode[VlaParameters]):
             return
         self._state = self._decider.decided(self._state, stamp_ns)
         for source in _BOTH:
-            self._outputs[source].publish(self._decide(source, stamp_ns))
+            seen = {view: frames.frame(view, source, stamp_ns) for view in info.views}
+            chunk = self._decide(self._subject, self._pose, seen)
+            self._label(chunk, info.views[0], source, stamp_ns)
+            self._outputs[source].publish(chunk)
 
-    def _decide(self, source: Source, stamp_ns: int) -> ActionChunk:
-        subject, frames, pose = self._subject, self._frames, self._pose
-        assert subject is not None  # noqa: S101 - checked by the caller
-        assert frames is not None  # noqa: S101 - checked by the caller
-        assert pose is not None  # noqa: S101 - checked by the caller
+    def _decide(self, subject: Vla, pose: PoseStamped, seen: dict[View, Frame | None]) -> ActionChunk:
         info = subject.info
-        seen = {view: frames.frame(view, source, stamp_ns) for view in info.views}
         observation = VlaObservation(
             frames={view: frame for view, frame in seen.items() if frame is not None},
             instruction=self._state.task,
@@ -131,7 +130,6 @@ class VlaNode(ManagedNode[VlaParameters]):
         began = perf_counter()
         message = self._act(subject, observation)
         self._latency_ms = message.latency_ms = (perf_counter() - began) * 1e3
-        self._label(message, info.views[0], source, stamp_ns)
         message.tool_pose, message.gripper = pose.pose, self._gripper
         message.subject, message.subject_version = info.name, info.version
         return message

@@ -13,10 +13,10 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import MultiThreadedExecutor
 
 from embodied_iqa.errors import EmbodiedIqaError, UserError
-from embodied_iqa.images.assembler import FrameAssembler, Source
+from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import Frame, View, parse_view
 from embodied_iqa.ros.conversion import ns_of, optical_frame, time_of
-from embodied_iqa.ros.frames import subscribe_frames
+from embodied_iqa.ros.frames import FrameInput
 from embodied_iqa.ros.node import Health, ManagedNode, main_of
 from embodied_iqa.ros.qos import EVENT
 from embodied_iqa.subjects.protocols import Vlm
@@ -30,7 +30,7 @@ class VlmNode(ManagedNode[VlmParameters]):
     def __init__(self) -> None:
         super().__init__("vlm_node", VlmParameters)
         self._subject: Vlm | None = None
-        self._frames: FrameAssembler | None = None
+        self._input: FrameInput | None = None
         self._arrived = threading.Condition()
         self._thinking = threading.Lock()
         self._answers = 0
@@ -42,13 +42,14 @@ class VlmNode(ManagedNode[VlmParameters]):
     def load(self) -> None:
         """Load the subject and start to keep frames of its views."""
         self._subject = make_vlm(self.config.subject)
-        self._frames = subscribe_frames(
-            self, self._subject.info.views, self.config.keep_frames, self._frame_arrived
-        )
+        self._input = FrameInput(self, self._subject.info.views, self.config.keep_frames, self._frame_arrived)
 
     def unload(self) -> None:
-        """Let the subject go."""
+        """Let the subject and its frames go."""
         self._subject = None
+        if self._input is not None:
+            self._input.close()
+            self._input = None
 
     def health(self) -> Health:
         """Say how many questions were answered."""
@@ -67,6 +68,10 @@ class VlmNode(ManagedNode[VlmParameters]):
         except EmbodiedIqaError as error:
             self._failures += 1
             response.message = str(error)
+        except Exception as error:  # noqa: BLE001 - a subject may be anybody's code
+            self._failures += 1
+            response.message = f"{self.config.subject} failed: {type(error).__name__}: {error}"
+            self.get_logger().error(response.message)
         return response
 
     def _answer(self, request: AskVlm.Request) -> VlmAnswer:
@@ -74,7 +79,7 @@ class VlmNode(ManagedNode[VlmParameters]):
             raise UserError("vlm_node is not active")
         info = self._subject.info
         view = parse_view(request.view) if request.view else info.views[0]
-        source = Source(request.source)
+        source = _source(request.source)
         frame = self._wait_for(view, source, ns_of(request.stamp))
         began = perf_counter()
         with self._thinking:
@@ -101,9 +106,9 @@ class VlmNode(ManagedNode[VlmParameters]):
         Raises:
             UserError: It has not come in time, or is no longer kept.
         """
-        frames = self._frames
-        if frames is None:
+        if self._input is None:
             raise UserError("vlm_node is not configured")
+        frames = self._input.frames
         deadline = time.monotonic() + self.config.frame_deadline_s
         with self._arrived:
             while True:
@@ -119,6 +124,13 @@ class VlmNode(ManagedNode[VlmParameters]):
                         got=f"{len(kept)} frames up to {kept[-1]} ns" if kept else "none",
                     )
                 self._arrived.wait(left_s)
+
+
+def _source(number: int) -> Source:
+    try:
+        return Source(number)
+    except ValueError:
+        raise UserError("unknown source of a picture", got=number, available=map(int, Source)) from None
 
 
 def main() -> int:

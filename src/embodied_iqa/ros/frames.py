@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
+from rclpy.subscription import Subscription
 from sensor_msgs.msg import CameraInfo
 
 from embodied_iqa.errors import InputError
@@ -17,53 +18,69 @@ from embodied_iqa.ros.conversion import intrinsics_of, ns_of
 from embodied_iqa.ros.pictures import subscribe_pictures
 from embodied_iqa.ros.qos import PICTURE
 
-__all__ = ["TOPICS", "subscribe_frames"]
+__all__ = ["TOPICS", "FrameInput"]
 
 TOPICS = {Source.RAW: "/camera/{view}/image_raw", Source.DISTORTED: "/distorted/{view}/image_raw"}
 """Where pictures are found."""
 
 
-def subscribe_frames(
-    node: Node, views: Iterable[View], capacity: int, on_change: Callable[[View], None]
-) -> FrameAssembler:
-    """Keep the newest frames of some views.
+class FrameInput:
+    """Keeps the newest frames of some views while its node spins.
 
     Args:
         node: Whose subscriptions they are.
         views: The cameras.
         capacity: Stamps that are kept of each view.
         on_change: Called after each part that has arrived.
-
-    Returns:
-        What is kept; it fills as the node spins.
     """
-    frames = FrameAssembler(capacity)
 
-    def take_info(view: View, info: CameraInfo) -> None:
-        frames.add_intrinsics(view, intrinsics_of(info))
-        on_change(view)
+    def __init__(
+        self, node: Node, views: Iterable[View], capacity: int, on_change: Callable[[View], None]
+    ) -> None:
+        self.frames = FrameAssembler(capacity)
+        self._node = node
+        self._on_change = on_change
+        self._subscriptions: list[Subscription] = []
+        for view in views:
+            self._subscribe(view)
 
-    def take_pose(view: View, pose: PoseStamped) -> None:
-        frames.add_pose(view, ns_of(pose.header.stamp), matrix_from_pose(pose.pose))
-        on_change(view)
+    def close(self) -> None:
+        """Listen no longer, and forget the frames."""
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
+        self._subscriptions.clear()
+        self.frames.clear()
 
-    def take_picture(view: View, source: Source, cdr: bytes) -> None:
+    def _subscribe(self, view: View) -> None:
+        node, prefix = self._node, f"/camera/{view}"
+        self._subscriptions += [
+            node.create_subscription(
+                CameraInfo, f"{prefix}/camera_info", lambda info: self._take_info(view, info), PICTURE
+            ),
+            node.create_subscription(
+                PoseStamped, f"{prefix}/pose", lambda pose: self._take_pose(view, pose), PICTURE
+            ),
+        ]
+        for source, topic in TOPICS.items():
+            self._subscriptions.append(
+                subscribe_pictures(
+                    node, topic.format(view=view), lambda cdr, s=source: self._take_picture(view, s, cdr)
+                )
+            )
+
+    def _take_info(self, view: View, info: CameraInfo) -> None:
+        self.frames.add_intrinsics(view, intrinsics_of(info))
+        self._on_change(view)
+
+    def _take_pose(self, view: View, pose: PoseStamped) -> None:
+        self.frames.add_pose(view, ns_of(pose.header.stamp), matrix_from_pose(pose.pose))
+        self._on_change(view)
+
+    def _take_picture(self, view: View, source: Source, cdr: bytes) -> None:
         try:
             picture = image_from_cdr(cdr)
         except InputError as error:
-            node.get_logger().error(f"{view}: {error}", throttle_duration_sec=1.0)
+            self._node.get_logger().error(f"{view}: {error}", throttle_duration_sec=1.0)
             return
-        frames.add_picture(view, source, picture.stamp_ns, picture.rgb)
-        on_change(view)
-
-    for view in views:
-        prefix = f"/camera/{view}"
-        node.create_subscription(
-            CameraInfo, f"{prefix}/camera_info", lambda m, v=view: take_info(v, m), PICTURE
-        )
-        node.create_subscription(PoseStamped, f"{prefix}/pose", lambda m, v=view: take_pose(v, m), PICTURE)
-        for source, topic in TOPICS.items():
-            subscribe_pictures(
-                node, topic.format(view=view), lambda cdr, v=view, s=source: take_picture(v, s, cdr)
-            )
-    return frames
+        self.frames.add_picture(view, source, picture.stamp_ns, picture.rgb)
+        self._on_change(view)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from rclpy.node import Node
 from rclpy.publisher import Publisher
+from rclpy.subscription import Subscription
 from sensor_msgs.msg import Image
 
 from embodied_iqa.ros.qos import PICTURE
@@ -18,6 +19,6 @@ def publish_picture_topic(node: Node, topic: str) -> Publisher:
     return node.create_publisher(Image, topic, PICTURE)
 
 
-def subscribe_pictures(node: Node, topic: str, callback: Callable[[bytes], None]) -> None:
+def subscribe_pictures(node: Node, topic: str, callback: Callable[[bytes], None]) -> Subscription:
     """Call back with the serialised picture; nothing is deserialised."""
-    node.create_subscription(Image, topic, callback, PICTURE, raw=True)
+    return node.create_subscription(Image, topic, callback, PICTURE, raw=True)

@@ -14,6 +14,7 @@ from embodied_iqa_msgs.action import RunTrial
 from rclpy.action import ActionClient
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 
 from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import EmbodiedIqaError
@@ -62,7 +63,8 @@ class TrialClient:
     """Talks to trial_node from its own spinning thread."""
 
     def __init__(self) -> None:
-        rclpy.init()
+        # a Ctrl-C is Python's: the trial can still be cancelled, which takes a working context
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         self._node = Node("trial_client")
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self._node)

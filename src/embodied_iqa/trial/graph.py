@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 import yaml
@@ -20,6 +21,7 @@ from embodied_iqa.trial.parameters import (
     CameraParameters,
     DistortionParameters,
     GateParameters,
+    PlaybackParameters,
     RecorderParameters,
     RobotKind,
     SimParameters,
@@ -28,11 +30,29 @@ from embodied_iqa.trial.parameters import (
     VlmParameters,
 )
 
-__all__ = ["GRAPH", "GraphConfig", "NodeEntry", "command_of", "nodes_of", "resolve", "write_parameters"]
+__all__ = [
+    "GRAPH",
+    "GraphConfig",
+    "NodeEntry",
+    "Purpose",
+    "command_of",
+    "nodes_of",
+    "resolve",
+    "write_parameters",
+]
 
 DEFAULT_CONFIG = "config/trial.yaml"
 _ROS_KEY = "ros__parameters"
 _ALL_NODES = "/**"
+
+
+class Purpose(StrEnum):
+    """What the graph is started for."""
+
+    TRIAL = "trial"
+    """Tasks on a robot or in simulation."""
+    RESCORE = "rescore"
+    """A recorded trial played back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,24 +62,29 @@ class NodeEntry:
     Attributes:
         name: Of the node, its executable and its module in `embodied_iqa.nodes`.
         parameters: Its configuration class.
-        lifecycle: The trial configures and activates it.
+        lifecycle: The trial or the playback configures and activates it.
+        purposes: What it is needed for.
     """
 
     name: str
     parameters: type
     lifecycle: bool = False
+    purposes: tuple[Purpose, ...] = (Purpose.TRIAL,)
 
+
+_BOTH = (Purpose.TRIAL, Purpose.RESCORE)
 
 GRAPH: tuple[NodeEntry, ...] = (
     NodeEntry("sim_node", SimParameters),
     NodeEntry("camera_node", CameraParameters),
-    NodeEntry("distortion_node", DistortionParameters),
-    NodeEntry("gate_node", GateParameters, lifecycle=True),
-    NodeEntry("vlm_node", VlmParameters, lifecycle=True),
-    NodeEntry("vla_node", VlaParameters, lifecycle=True),
+    NodeEntry("distortion_node", DistortionParameters, purposes=_BOTH),
+    NodeEntry("gate_node", GateParameters, lifecycle=True, purposes=_BOTH),
+    NodeEntry("vlm_node", VlmParameters, lifecycle=True, purposes=_BOTH),
+    NodeEntry("vla_node", VlaParameters, lifecycle=True, purposes=_BOTH),
     NodeEntry("arm_node", ArmParameters, lifecycle=True),
-    NodeEntry("recorder_node", RecorderParameters),
+    NodeEntry("recorder_node", RecorderParameters, purposes=_BOTH),
     NodeEntry("trial_node", TrialParameters),
+    NodeEntry("playback_node", PlaybackParameters, purposes=(Purpose.RESCORE,)),
 )
 """In the order in which they are started."""
 
@@ -104,11 +129,13 @@ def resolve(files: tuple[Path, ...] = (), overrides: Mapping[str, Scalar] | None
     return GraphConfig(configs)
 
 
-def nodes_of(config: GraphConfig) -> tuple[NodeEntry, ...]:
+def nodes_of(config: GraphConfig, purpose: Purpose = Purpose.TRIAL) -> tuple[NodeEntry, ...]:
     """Return the nodes that this configuration needs."""
     arm = config.nodes["arm_node"]
     simulated = isinstance(arm, ArmParameters) and arm.robot is RobotKind.SIM
-    return tuple(entry for entry in GRAPH if simulated or entry.name != "sim_node")
+    return tuple(
+        entry for entry in GRAPH if purpose in entry.purposes and (simulated or entry.name != "sim_node")
+    )
 
 
 def write_parameters(config: GraphConfig, path: Path) -> None:

@@ -18,6 +18,7 @@ __all__ = [
     "CameraSource",
     "DistortionParameters",
     "GateParameters",
+    "PlaybackParameters",
     "RecorderParameters",
     "RobotKind",
     "SimParameters",
@@ -179,6 +180,8 @@ class ArmParameters:
     Attributes:
         robot: Which arm moves.
         report_rate_hz: Status, joint states and tool pose per second [Hz].
+        lease_wait_s: How long after its frame's stamp a goal waits for the verdict on that frame [s]; then it
+            is refused.
         tool_length_m: From the flange to the tool centre point [m].
         limits: What the arm never exceeds.
         controller: Times and tolerances.
@@ -186,6 +189,7 @@ class ArmParameters:
 
     robot: RobotKind = RobotKind.SIM
     report_rate_hz: float = ranged(25.0, 1.0, 500.0)
+    lease_wait_s: float = ranged(0.5, 0.0, 10.0)
     tool_length_m: float = ranged(TOOL_2F140_M, 0.0, 1.0)
     limits: ArmLimits = field(default_factory=ArmLimits)
     controller: ControllerOptions = field(default_factory=ControllerOptions)
@@ -206,6 +210,29 @@ class RecorderParameters:
     distorted_pictures: bool = False
     queue_bytes: int = ranged(268_435_456, 1_000_000, 8_000_000_000)
     compression: str = "zstd"
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybackParameters:
+    """The playback of a recorded trial.
+
+    Attributes:
+        recording: The recorded trial, absolute path.
+        out: Where the new recording goes, absolute path.
+        views: The cameras.
+        managed_nodes: Lifecycle nodes that the playback configures and activates.
+        start_deadline_s: How long all nodes have to come up [s, real time].
+        reply_deadline_s: How long a service or a judged picture may take [s, real time].
+        drain_s: How long messages have to reach the recorder before it is closed [s, real time].
+    """
+
+    recording: str = ""
+    out: str = ""
+    views: tuple[View, ...] = DEFAULT_VIEWS
+    managed_nodes: tuple[str, ...] = ("gate_node", "vlm_node", "vla_node")
+    start_deadline_s: float = ranged(60.0, 1.0, 3600.0)
+    reply_deadline_s: float = ranged(20.0, 0.1, 3600.0)
+    drain_s: float = ranged(0.5, 0.0, 60.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,10 @@ class ProcessGroup:
         """Return a process's id."""
         return self._running[name].pid
 
+    def exit_code(self, name: str) -> int | None:
+        """Return a process's exit code, or None while it runs."""
+        return self._running[name].poll()
+
     def check(self) -> None:
         """Say if a process has ended.
 

@@ -1,0 +1,239 @@
+"""Plays a recorded trial back through distortion, gate and subjects, and has it recorded anew."""
+
+from __future__ import annotations
+
+import struct
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from embodied_iqa_msgs import srv
+from embodied_iqa_msgs.msg import GateLease
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.executors import MultiThreadedExecutor
+from rosgraph_msgs.msg import Clock
+
+from embodied_iqa.errors import EmbodiedIqaError, UserError
+from embodied_iqa.images.assembler import Source
+from embodied_iqa.images.frame import View
+from embodied_iqa.recording.image_cdr import stamp_from_cdr
+from embodied_iqa.recording.reader import TrialReader
+from embodied_iqa.recording.recorded import RecordedMessage
+from embodied_iqa.ros.calls import call
+from embodied_iqa.ros.conversion import ns_of, spec_to_msg, time_of
+from embodied_iqa.ros.lifecycle import LifecycleManager
+from embodied_iqa.ros.node import BaseNode, Health, main_of
+from embodied_iqa.ros.qos import CLOCK, STATE
+from embodied_iqa.ros.recorded_topics import RecordedTopic, arm_topics, camera_topics, recorded_topics
+from embodied_iqa.trial.parameters import PlaybackParameters
+from embodied_iqa.trial.reading import read_trial
+from embodied_iqa.trial.record import RunRecord
+
+_POLL_S = 0.05
+_EVENTS = "/trial/events"
+_WARM_UP_NS = 50_000_000_000
+_WARM_UP_STEP_NS = 50_000_000
+_WARM_UP_WAIT_S = 0.2
+_STAMP = struct.Struct("<iI")
+_STAMP_OFFSET = 4
+
+
+class PlaybackNode(BaseNode[PlaybackParameters]):
+    """Takes the place of world, cameras, arm and trial; ends when the recording does.
+
+    A picture is followed by the next one only when the gate has judged it: nothing is lost on a slow machine.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("playback_node", PlaybackParameters)
+        self._trial = read_trial(Path(self.config.recording))
+        group = ReentrantCallbackGroup()
+        self._lifecycle = LifecycleManager(self, self.config.managed_nodes, group)
+        self._calls = {
+            name: self.create_client(kind, name, callback_group=group)
+            for name, kind in (
+                ("/distortion/set", srv.SetDistortion),
+                ("/vla/set_task", srv.SetTask),
+                ("/vlm/ask", srv.AskVlm),
+                ("/recorder/record", srv.RecordTrial),
+            )
+        }
+        events = [topic for topic in recorded_topics((), distorted_pictures=False) if topic.name == _EVENTS]
+        self._topics: dict[str, RecordedTopic] = {
+            topic.name: topic for topic in (*camera_topics(self.config.views), *arm_topics(), *events)
+        }
+        self._outputs = {
+            name: self.create_publisher(topic.kind, name, topic.qos) for name, topic in self._topics.items()
+        }
+        self._clock_publisher = self.create_publisher(Clock, "/clock", CLOCK)
+        self._judged: dict[str, int] = {}
+        self._news = threading.Condition()
+        self.create_subscription(GateLease, "/gate/lease", self._take_lease, STATE, callback_group=group)
+        self._pictures = 0
+        self.problem: str | None = None
+        self._thread = threading.Thread(target=self._work, name="playback", daemon=True)
+        self._thread.start()
+
+    @property
+    def done(self) -> bool:
+        """Whether the playback has ended, well or not."""
+        return not self._thread.is_alive()
+
+    def health(self) -> Health:
+        """Say how far the playback is."""
+        return Health(message=self.problem or "ok", values={"pictures": self._pictures})
+
+    def _work(self) -> None:
+        try:
+            self._play()
+        except EmbodiedIqaError as error:
+            self.problem = str(error)
+
+    def _play(self) -> None:
+        deadline_s = self.config.start_deadline_s
+        self._lifecycle.bring_up(deadline_s)
+        self._wait_for_listeners(time.monotonic() + deadline_s)
+        metadata = self._trial.metadata
+        request = srv.RecordTrial.Request(start=True, path=self.config.out)
+        request.metadata_keys, request.metadata_values = list(metadata), list(metadata.values())
+        with TrialReader(Path(self.config.recording)) as reader:
+            self._warm_up(reader, time.monotonic() + deadline_s)
+            self._call("/recorder/record", request)
+            for run in self._trial.runs:
+                self._play_run(reader, run)
+        time.sleep(self.config.drain_s)  # what is on its way to the recorder belongs to it
+        self._call("/recorder/record", srv.RecordTrial.Request(start=False))
+
+    def _play_run(self, reader: TrialReader, run: RunRecord) -> None:
+        start, task = time_of(run.start_ns), self._trial.task
+        spec = spec_to_msg(run.distortion)
+        self._call("/distortion/set", srv.SetDistortion.Request(distortion=spec, from_stamp=start))
+        self._call("/vla/set_task", srv.SetTask.Request(task=task, from_stamp=start))
+        questions = {answer.stamp_ns: answer.view for answer in run.answers}
+        for message, stamp_ns in self._messages(reader, run):
+            self._clock_publisher.publish(Clock(clock=time_of(stamp_ns)))
+            self._outputs[message.topic].publish(message.cdr)
+            if not message.topic.endswith("image_raw"):
+                continue
+            self._pictures += 1
+            self._wait_for_verdict(message.topic.split("/")[2], stamp_ns)
+            # a frame is whole once later ones have come: its pose may be recorded after its picture
+            for asked_ns in [asked_ns for asked_ns in questions if asked_ns < stamp_ns]:
+                self._ask(task, questions.pop(asked_ns), asked_ns)
+        for asked_ns, view in questions.items():
+            self._ask(task, view, asked_ns)
+        self._call("/vla/set_task", srv.SetTask.Request(task=""))
+
+    def _ask(self, task: str, view: View, stamp_ns: int) -> None:
+        for source in (Source.RAW, Source.DISTORTED):
+            request = srv.AskVlm.Request(
+                task=task, view=str(view), source=int(source), stamp=time_of(stamp_ns)
+            )
+            self._call("/vlm/ask", request)
+
+    def _warm_up(self, reader: TrialReader, until: float) -> None:
+        """Show the first picture, as if taken long before, until it comes out at the other end.
+
+        Endpoints that know of each other may still lose what is sent at once; a run's first picture must
+        not be lost.
+        """
+        first = {message.topic: message.cdr for message in self._first_messages(reader)}
+        stamp_ns = max(0, self._trial.runs[0].start_ns - _WARM_UP_NS)
+        while True:
+            stamp_ns += _WARM_UP_STEP_NS
+            for topic, cdr in first.items():
+                self._outputs[topic].publish(_with_stamp(cdr, stamp_ns))
+            heard = all(self._heard(view, stamp_ns) for view in self.config.views)
+            request = srv.AskVlm.Request(task=self._trial.task, stamp=time_of(stamp_ns))
+            if heard and call(self._calls["/vlm/ask"], request, self.config.reply_deadline_s).success:
+                return
+            if time.monotonic() > until:
+                raise UserError("the first picture does not come out at gate and VLM")
+
+    def _first_messages(self, reader: TrialReader) -> Iterator[RecordedMessage]:
+        """Yield the first message of each camera topic, the pictures last."""
+        names = [topic.name for topic in camera_topics(self.config.views)]
+        for name in sorted(names, key=lambda name: name.endswith("image_raw")):
+            yield from islice(reader.messages([name]), 1)
+
+    def _heard(self, view: View, stamp_ns: int) -> bool:
+        with self._news:
+            return self._news.wait_for(lambda: self._judged.get(view, -1) >= stamp_ns, _WARM_UP_WAIT_S)
+
+    def _messages(self, reader: TrialReader, run: RunRecord) -> Iterator[tuple[RecordedMessage, int]]:
+        """Yield what belongs to a run; its marks have the run's own first and last stamps."""
+        topics = [name for name in self._topics if name in reader.topics]
+        for message in reader.messages(topics):
+            stamp_ns = stamp_from_cdr(message.cdr)
+            if not run.start_ns <= stamp_ns <= run.end_ns:
+                continue
+            if message.topic == _EVENTS and reader.decode(message).run_index != run.index:
+                continue
+            yield message, stamp_ns
+
+    def _wait_for_listeners(self, until: float) -> None:
+        """Wait until the distortion and the recorder listen to every view, and both subjects to some view."""
+        while True:
+            listeners = {
+                view: {
+                    info.node_name
+                    for info in self.get_subscriptions_info_by_topic(f"/camera/{view}/image_raw")
+                }
+                for view in self.config.views
+            }
+            everywhere = all({"distortion_node", "recorder_node"} <= names for names in listeners.values())
+            matched = all(
+                self._outputs[f"/camera/{view}/image_raw"].get_subscription_count() >= len(names)
+                for view, names in listeners.items()
+            )
+            if everywhere and matched and {"vlm_node", "vla_node"} <= set().union(*listeners.values()):
+                return
+            if time.monotonic() > until:
+                raise UserError("not every node listens to the cameras", got=listeners)
+            time.sleep(_POLL_S)
+
+    def _wait_for_verdict(self, view: str, stamp_ns: int) -> None:
+        deadline_s = self.config.reply_deadline_s
+        with self._news:
+            if not self._news.wait_for(lambda: self._judged.get(view, -1) >= stamp_ns, deadline_s):
+                raise UserError(f"the gate has not judged a {view} picture within {deadline_s} s")
+
+    def _take_lease(self, lease: GateLease) -> None:
+        with self._news:
+            self._judged[lease.view] = ns_of(lease.header.stamp)
+            self._news.notify_all()
+
+    def _call(self, name: str, request: Any) -> None:
+        response = call(self._calls[name], request, self.config.reply_deadline_s)
+        if not response.success:
+            raise UserError(f"{name}: {response.message}")
+
+
+def _with_stamp(cdr: bytes, stamp_ns: int) -> bytes:
+    """Return a serialised message that begins with a header, with another stamp."""
+    stamp = _STAMP.pack(*divmod(stamp_ns, 1_000_000_000))
+    return cdr[:_STAMP_OFFSET] + stamp + cdr[_STAMP_OFFSET + _STAMP.size :]
+
+
+def _spin(node: PlaybackNode, executor: Any) -> None:
+    executor.spin_once(timeout_sec=_POLL_S)
+    if node.done:
+        if node.problem is not None:
+            raise UserError(node.problem)
+        raise SystemExit(0)
+
+
+def main() -> int:
+    """Run the node until the recording is played back."""
+    try:
+        return main_of(PlaybackNode, executor=lambda: MultiThreadedExecutor(num_threads=3), work=_spin)
+    except SystemExit:
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

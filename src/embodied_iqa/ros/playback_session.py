@@ -1,0 +1,53 @@
+"""A recorded trial played back through the nodes, as processes of this machine."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from embodied_iqa.errors import EmbodiedIqaError
+from embodied_iqa.ros.environment import process_environment
+from embodied_iqa.trial.graph import GraphConfig, Purpose, command_of, nodes_of, write_parameters
+from embodied_iqa.trial.parameters import PlaybackParameters
+from embodied_iqa.trial.processes import ProcessesFailedError, ProcessGroup, ProcessSpec
+
+__all__ = ["play_back", "with_playback"]
+
+_POLL_S = 0.1
+
+
+def with_playback(graph: GraphConfig, recording: Path, out: Path) -> GraphConfig:
+    """Return the parameters with the playback's paths filled in."""
+    playback = graph.nodes["playback_node"]
+    if not isinstance(playback, PlaybackParameters):
+        raise EmbodiedIqaError("the graph has no playback_node")
+    filled = replace(playback, recording=str(recording.resolve()), out=str(out.resolve()))
+    return GraphConfig({**graph.nodes, "playback_node": filled})
+
+
+def play_back(graph: GraphConfig, recording: Path, run_folder: Path) -> Path:
+    """Play a recording through the nodes; return the new recording.
+
+    Raises:
+        EmbodiedIqaError: A node failed, or the playback did.
+    """
+    out = run_folder / "trial.mcap"
+    graph = with_playback(graph, recording, out)
+    log_folder = run_folder / "log"
+    log_folder.mkdir(parents=True, exist_ok=True)
+    environment = dict(os.environ)
+    process_environment(environment)
+    environment["ROS_LOG_DIR"] = str(log_folder)
+    parameters = log_folder / "parameters.yaml"
+    write_parameters(graph, parameters)
+    entries = nodes_of(graph, Purpose.RESCORE)
+    specs = tuple(ProcessSpec(entry.name, tuple(command_of(entry, parameters))) for entry in entries)
+    with ProcessGroup(specs, log_folder, environment) as group:
+        while group.exit_code("playback_node") is None:
+            group.check()
+            time.sleep(_POLL_S)
+        if group.exit_code("playback_node") != 0:
+            raise ProcessesFailedError(f"the playback failed:\n{group.tail('playback_node')}")
+    return out

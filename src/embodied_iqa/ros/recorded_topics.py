@@ -1,0 +1,90 @@
+"""Which topics a trial's recording holds, with their types and quality of service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+from embodied_iqa_msgs import msg as ours
+from geometry_msgs.msg import PoseStamped
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image, JointState
+
+from embodied_iqa.images.frame import View
+from embodied_iqa.recording.qos import qos_text
+from embodied_iqa.ros.qos import EVENT, LATCHED, PICTURE, STATE
+
+__all__ = ["RecordedTopic", "arm_topics", "camera_topics", "recorded_topics"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTopic:
+    """A topic.
+
+    Attributes:
+        name: Such as `/gate/lease`.
+        kind: Its message class.
+        qos: As its publisher offers it.
+    """
+
+    name: str
+    kind: Any
+    qos: QoSProfile
+
+    @property
+    def type_name(self) -> str:
+        """Return the type as a recording names it."""
+        package = self.kind.__module__.partition(".")[0]
+        return f"{package}/msg/{self.kind.__name__}"
+
+    @property
+    def qos_text(self) -> str:
+        """Return the quality of service as a recording keeps it, for players that offer it again."""
+        return qos_text(transient_local=self.qos is LATCHED, depth=self.qos.depth)
+
+
+def camera_topics(views: Iterable[View]) -> list[RecordedTopic]:
+    """Return what the cameras say; of each view the small messages come before the picture."""
+    return [
+        topic
+        for view in views
+        for topic in (
+            RecordedTopic(f"/camera/{view}/camera_info", CameraInfo, PICTURE),
+            RecordedTopic(f"/camera/{view}/pose", PoseStamped, PICTURE),
+            RecordedTopic(f"/camera/{view}/image_raw", Image, PICTURE),
+        )
+    ]
+
+
+def arm_topics() -> list[RecordedTopic]:
+    """Return what the arm says."""
+    return [
+        RecordedTopic("/arm/joint_states", JointState, STATE),
+        RecordedTopic("/arm/tool_pose", PoseStamped, STATE),
+        RecordedTopic("/arm/status", ours.ArmStatus, EVENT),
+    ]
+
+
+def recorded_topics(views: Iterable[View], *, distorted_pictures: bool) -> list[RecordedTopic]:
+    """Return everything that belongs to a recording."""
+    views = tuple(views)
+    topics = [
+        *camera_topics(views),
+        *arm_topics(),
+        RecordedTopic("/distortion/state", ours.DistortionState, LATCHED),
+        RecordedTopic("/gate/quality", ours.ImageQuality, STATE),
+        RecordedTopic("/gate/lease", ours.GateLease, STATE),
+        RecordedTopic("/vlm/answer", ours.VlmAnswer, EVENT),
+        RecordedTopic("/vla/actions", ours.ActionChunk, EVENT),
+        RecordedTopic("/vla/reference_actions", ours.ActionChunk, EVENT),
+        RecordedTopic("/sim/snapshot", ours.SimState, STATE),
+        RecordedTopic("/trial/events", ours.TrialEvent, EVENT),
+        RecordedTopic("/diagnostics", DiagnosticArray, EVENT),
+    ]
+    for view in views:
+        topics.append(RecordedTopic(f"/distorted/{view}/preview/compressed", CompressedImage, EVENT))
+        if distorted_pictures:
+            topics.append(RecordedTopic(f"/distorted/{view}/image_raw", Image, PICTURE))
+    return topics
