@@ -1,0 +1,66 @@
+"""The shipped calibration of the simulated cameras: the clean world passes, every distortion is noticed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from embodied_iqa.distortions.catalogue import catalogue, distort
+from embodied_iqa.gate.calibration_file import find_calibration, load_calibrations
+from embodied_iqa.gate.judge import judge_picture
+from embodied_iqa.gate.simulated_frames import frames_a_scene, simulated_frames
+from embodied_iqa.gate.statistics import measure
+from embodied_iqa.gate.verdict import Verdict
+from embodied_iqa.images.frame import View
+from embodied_iqa.resources import shared_file
+
+SIZE = (640, 480)
+VIEWS = (View.TOP, View.WRIST)
+SCENES = 2
+UNSEEN_SEED = 31337
+
+Pictures = list[tuple[View, NDArray[np.uint8]]]
+
+
+@pytest.fixture(scope="module")
+def clean() -> Pictures:
+    return list(simulated_frames(VIEWS, (SIZE,), SCENES, UNSEEN_SEED))
+
+
+def verdicts(pictures: Pictures) -> list[Verdict]:
+    calibrations = load_calibrations(shared_file("config/gate/simulated.yaml"))
+    return [
+        judge_picture(view, measure(rgb), find_calibration(calibrations, view, *SIZE))[0]
+        for view, rgb in pictures
+    ]
+
+
+def test_every_simulated_camera_is_calibrated() -> None:
+    calibrations = load_calibrations(shared_file("config/gate/simulated.yaml"))
+    for view in View:
+        for size in (SIZE, (1280, 720)):
+            assert find_calibration(calibrations, view, *size) is not None
+
+
+def test_scenes_that_were_not_calibrated_on_pass(clean: Pictures) -> None:
+    assert len(clean) == SCENES * len(VIEWS) * frames_a_scene()
+    stopped = sum(verdict is not Verdict.PASS for verdict in verdicts(clean))
+    assert stopped <= 0.02 * len(clean)
+
+
+@pytest.mark.parametrize("number", [entry.id for entry in catalogue()])
+def test_a_strong_distortion_does_not_pass(clean: Pictures, number: str) -> None:
+    chosen = clean[:: len(clean) // 4]
+    distorted = [
+        (view, distort(rgb, number, 5, np.random.default_rng(k))) for k, (view, rgb) in enumerate(chosen)
+    ]
+    stopped = sum(verdict is not Verdict.PASS for verdict in verdicts(distorted))
+    assert stopped >= len(chosen) / 2
+
+
+def test_the_same_seed_gives_the_same_pictures(clean: Pictures) -> None:
+    again = simulated_frames(VIEWS, (SIZE,), 1, UNSEEN_SEED)
+    for (view, rgb), (other_view, other_rgb) in zip(clean, again, strict=False):
+        assert view is other_view
+        np.testing.assert_array_equal(rgb, other_rgb)
