@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from importlib import metadata
@@ -30,12 +31,11 @@ def python_version() -> list[Finding]:
 
 
 def uses_wheels() -> bool:
-    """Whether ROS comes from wheels: then the environment does not see the system's packages."""
-    try:
-        metadata.version("ros-rclpy")
-    except metadata.PackageNotFoundError:
+    """Whether ROS is, or would be, in the environment itself instead of an installation that was sourced."""
+    found = importlib.util.find_spec("rclpy")
+    if found is None or found.origin is None:
         return not os.environ.get("ROS_DISTRO")
-    return True
+    return Path(found.origin).is_relative_to(sys.prefix)
 
 
 def packages() -> list[Finding]:
