@@ -28,6 +28,8 @@ Scalar = bool | int | float | str | list[bool] | list[int] | list[float] | list[
 ConfigT = TypeVar("ConfigT")
 
 _RANGE = "embodied_iqa.range"
+_YAML_WORDS = {True: "on", False: "off"}
+"""YAML reads these words without quotes as booleans."""
 _ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
@@ -117,6 +119,8 @@ def load_yaml(path: Path) -> dict[str, object]:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not text") from None
     except yaml.YAMLError as error:
         first_line = str(error).replace("\n", " ")
         raise InputError(f"{path} is not YAML: {first_line}") from None
@@ -181,9 +185,10 @@ def _checked_item(parameter: Parameter, value: object, where: str) -> object:
     name = f"parameter {parameter.name} in {where}"
     if issubclass(parameter.kind, enum.StrEnum):
         words = {str(word): word for word in parameter.kind}
-        if value not in words:
+        word = _YAML_WORDS.get(value, "") if isinstance(value, bool) else value
+        if not isinstance(word, str) or word not in words:
             raise UsageError(name, got=value, available=words)
-        return words[value]
+        return words[word]
     if parameter.kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if type(value) is not parameter.kind:

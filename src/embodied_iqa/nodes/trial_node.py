@@ -72,7 +72,7 @@ class TrialNode(BaseNode[TrialParameters]):
             RunTrial,
             "/trial/run",
             execute_callback=self._execute,
-            goal_callback=lambda _goal: GoalResponse.REJECT if self._busy else GoalResponse.ACCEPT,
+            goal_callback=self._asked,
             cancel_callback=lambda _handle: CancelResponse.ACCEPT,
             callback_group=group,
         )
@@ -127,8 +127,13 @@ class TrialNode(BaseNode[TrialParameters]):
 
     # --- the action -----------------------------------------------------------------------------------------
 
-    def _execute(self, handle) -> RunTrial.Result:  # noqa: ANN001 - rclpy's goal handle has no public type
+    def _asked(self, _goal: RunTrial.Goal) -> GoalResponse:
+        if self._busy:
+            return GoalResponse.REJECT
         self._busy = True
+        return GoalResponse.ACCEPT
+
+    def _execute(self, handle) -> RunTrial.Result:  # noqa: ANN001 - rclpy's goal handle has no public type
         result = RunTrial.Result()
         try:
             self._goal = handle.request
@@ -175,7 +180,7 @@ class TrialNode(BaseNode[TrialParameters]):
         self._commands.carry_out(RunWorld(running=True))
         missing = set(map(str, self.config.views))
         while missing := missing - self._views_seen:
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline or not self.context.ok():
                 raise UserError(
                     f"no judged picture within {self.config.start_deadline_s} s",
                     expected=f"pictures of {', '.join(sorted(missing))} on /gate/lease",
@@ -196,18 +201,29 @@ class TrialNode(BaseNode[TrialParameters]):
             if state.stage is not self._stage:
                 self._stage = state.stage
                 self._feedback(handle, state.stage, state.run_index, state.ending)
-            try:
-                event = self._events.get(timeout=_POLL_S)
-            except queue.Empty:
-                commands = []
-            else:
+            commands = []
+            event = self._next_event()
+            if event is not None:
                 heard = time.monotonic()
                 state, commands = machine.step(state, event)
             if handle.is_cancel_requested and not commands:
-                state, commands = machine.cancel(state, "cancelled")
+                state, commands = self._give_up(state, "cancelled")
             elif time.monotonic() - heard > self.config.stall_limit_s:
-                reason = f"no news of the world for {self.config.stall_limit_s} s"
-                state, commands = machine.cancel(state, reason)
+                state, commands = self._give_up(
+                    state, f"no news of the world for {self.config.stall_limit_s} s"
+                )
+
+    def _next_event(self) -> Event | None:
+        if not self.context.ok():
+            raise UserError("told to stop")
+        try:
+            return self._events.get(timeout=_POLL_S)
+        except queue.Empty:
+            return None
+
+    def _give_up(self, state: machine.TrialState, reason: str) -> machine.Step:
+        self._commands.hurry()
+        return machine.cancel(state, reason)
 
     def _do(self, plan: TrialPlan, command: Command) -> None:
         if isinstance(command, MarkRunStart):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 from rclpy.client import Client
@@ -10,6 +11,8 @@ from rclpy.client import Client
 from embodied_iqa.errors import UserError
 
 __all__ = ["call"]
+
+_POLL_S = 0.1
 
 
 def call(client: Client, request: Any, deadline_s: float) -> Any:
@@ -26,9 +29,13 @@ def call(client: Client, request: Any, deadline_s: float) -> Any:
     if deadline_s <= 0 or not client.wait_for_service(timeout_sec=deadline_s):
         raise UserError(f"no service {client.srv_name} within its deadline")
     done = threading.Event()
+    until = time.monotonic() + deadline_s
     future = client.call_async(request)
     future.add_done_callback(lambda _future: done.set())
-    if not done.wait(deadline_s):
-        client.remove_pending_request(future)
-        raise UserError(f"{client.srv_name} has not answered within {deadline_s:.1f} s")
+    while not done.wait(_POLL_S):
+        if not client.context.ok():  # nobody will ever hand the answer to us
+            raise UserError(f"told to stop before {client.srv_name} answered")
+        if time.monotonic() > until:
+            client.remove_pending_request(future)
+            raise UserError(f"{client.srv_name} has not answered within {deadline_s:.1f} s")
     return future.result()

@@ -35,6 +35,7 @@ from embodied_iqa.trial.protocol import (
 __all__ = ["TrialCommands"]
 
 _AGAIN_S = 0.02
+_HURRY_S = 2.0
 
 
 class TrialCommands:
@@ -56,6 +57,7 @@ class TrialCommands:
         self._config = config
         self._report = report
         self._goal = RunTrial.Goal()
+        self._deadline_s = config.reply_deadline_s
         self._reset = client(srv.ResetWorld, "/sim/reset")
         self._run = client(SetBool, "/sim/run")
         self._distort = client(srv.SetDistortion, "/distortion/set")
@@ -68,6 +70,11 @@ class TrialCommands:
     def begin(self, goal: RunTrial.Goal) -> None:
         """Note what the recording is to be called and to hold."""
         self._goal = goal
+        self._deadline_s = self._config.reply_deadline_s
+
+    def hurry(self) -> None:
+        """Wait only shortly from now on: the trial is given up, perhaps because a node is gone."""
+        self._deadline_s = min(_HURRY_S, self._config.reply_deadline_s)
 
     def carry_out(self, command: Command) -> None:
         """Do one command and report its reply; AskVlm reports later."""
@@ -108,7 +115,7 @@ class TrialCommands:
 
     def _arm(self, command: Command, from_ns: int) -> Reply:
         """Ask again until the arm has seen itself at the start of the run."""
-        until = time.monotonic() + self._config.reply_deadline_s
+        until = time.monotonic() + self._deadline_s
         request = srv.RearmArm.Request(reason="a run begins", from_stamp=time_of(from_ns))
         while True:
             reply = self._reply(command, self._rearm, request)
@@ -117,14 +124,16 @@ class TrialCommands:
             time.sleep(_AGAIN_S)
 
     def _reply(self, command: Command, client: Any, request: Any) -> Reply:
-        response = call(client, request, self._config.reply_deadline_s)
+        closing = isinstance(command, CloseRecording)  # what is queued is written in any case
+        deadline_s = self._config.reply_deadline_s if closing else self._deadline_s
+        response = call(client, request, deadline_s)
         return Reply(command, ok=response.success, message=response.message)
 
     def _reset_world(self, command: Command, seed: int, task: str) -> Reply:
         if not self._config.simulated:
             return Reply(command, ok=True, stamp_ns=self._node.get_clock().now().nanoseconds)
         request = srv.ResetWorld.Request(scene_seed=seed, instruction=task)
-        response = call(self._reset, request, self._config.reply_deadline_s)
+        response = call(self._reset, request, self._deadline_s)
         return Reply(command, response.success, response.message, ns_of(response.stamp))
 
     def _recording(self, *, start: bool) -> srv.RecordTrial.Request:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,7 +40,7 @@ def run_session(
         EmbodiedIqaError: A process ended or a task failed; the graph has been stopped.
     """
     remarks: list[str] = []
-    with _graph(settings, run_folder) as check, TrialClient() as client:
+    with _terminable(), _graph(settings, run_folder) as check, TrialClient() as client:
         for number, folder in enumerate(folders):
             folder.folder.mkdir(parents=True, exist_ok=True)
             goal = _goal(settings, folder)
@@ -47,6 +49,24 @@ def run_session(
             if remark:
                 remarks.append(f"{folder.task}: {remark}")
     return remarks
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Take a termination or a closed terminal like Ctrl-C, so that no node is left behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 @contextmanager

@@ -105,13 +105,20 @@ class ProcessGroup:
 
     def stop(self) -> None:
         """End every process; the last resort is SIGKILL. Twice is fine."""
-        for request in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-            for process in self._running.values():
-                if process.poll() is None:
-                    process.send_signal(request)
-            if self._all_ended():
-                break
+        try:
+            for request in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+                self._ask(request)
+                if self._all_ended():
+                    break
+        except BaseException:  # such as an impatient second Ctrl-C: nothing is left behind even then
+            self._ask(signal.SIGKILL)
+            raise
         self._running.clear()
+
+    def _ask(self, request: signal.Signals) -> None:
+        for process in self._running.values():
+            if process.poll() is None:
+                process.send_signal(request)
 
     def _start(self, spec: ProcessSpec) -> None:
         with self.log(spec.name).open("wb") as log:

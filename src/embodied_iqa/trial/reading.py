@@ -34,6 +34,7 @@ _TOPICS = (
     "/gate/quality",
     "/gate/lease",
     "/arm/tool_pose",
+    *(f"/camera/{view}/camera_info" for view in View),
 )
 # the constants of the messages, which a recording does not carry
 _RUN_START, _RUN_END = 1, 3
@@ -53,6 +54,7 @@ class _Streams:
     verdicts: list[VerdictRecord] = field(default_factory=list)
     modes: dict[int, GateMode] = field(default_factory=dict)
     poses: list[tuple[int, float, float, float]] = field(default_factory=list)
+    pictures: list[int] = field(default_factory=list)
 
 
 def read_trial(path: Path) -> TrialRecord:
@@ -96,6 +98,8 @@ def _sort_in(streams: _Streams, topic: str, message: Any) -> None:
         case "/arm/tool_pose":
             p = message.pose.position
             streams.poses.append((stamp_ns(message), float(p.x), float(p.y), float(p.z)))
+        case _ if topic.endswith("/camera_info"):
+            streams.pictures.append(stamp_ns(message))
 
 
 def _run(streams: _Streams, start: Any) -> RunRecord:
@@ -110,6 +114,8 @@ def _run(streams: _Streams, start: Any) -> RunRecord:
         for stamp, x, y, z in streams.poses
         if start_ns <= stamp <= end_ns
     ]
+    # the run's end is told as soon as the world stands still, when its last pictures may still be drawn
+    counted = 0 if end is None else int(end.frames_published)
     modes = [mode for stamp, mode in streams.modes.items() if start_ns <= stamp <= end_ns]
     return RunRecord(
         index=index,
@@ -119,7 +125,7 @@ def _run(streams: _Streams, start: Any) -> RunRecord:
         outcome=None if end is None else _OUTCOMES[int(end.outcome)],
         reason="" if end is None else str(end.reason),
         T_base_tool=np.eye(4) if end is None else matrix_from_pose(end.tool_pose),
-        frames_published=0 if end is None else int(end.frames_published),
+        frames_published=max(counted, sum(start_ns <= stamp <= end_ns for stamp in streams.pictures)),
         frames_received=len(verdicts),
         gate_mode=modes[0] if modes else GateMode.OFF,
         answers=tuple(a for a in streams.answers if start_ns <= a.stamp_ns <= end_ns),

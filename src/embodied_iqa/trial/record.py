@@ -76,6 +76,11 @@ class ChunkRecord:
     subject_version: str
     latency_ms: float
 
+    @property
+    def is_decision(self) -> bool:
+        """Whether the subject decided at all: it did not break, and its numbers are finite."""
+        return self.status is not None and bool(np.isfinite(self.increments).all())
+
 
 @dataclass(frozen=True, slots=True)
 class VerdictRecord:

@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embodied_iqa.distortions import DistortionSpec, entry
 from embodied_iqa.gate.verdict import Verdict
@@ -18,7 +19,7 @@ from embodied_iqa.scoring.cognition import COGNITION_RECIPE, score_cognition
 from embodied_iqa.scoring.constants import SubjectConstants
 from embodied_iqa.scoring.decision import DECISION_RECIPE, score_decision
 from embodied_iqa.scoring.execution import EXECUTION_RECIPE, Outcome, score_execution
-from embodied_iqa.trial.record import RunRecord, TrialRecord
+from embodied_iqa.trial.record import ChunkRecord, RunRecord, TrialRecord
 
 __all__ = ["RECIPES", "RunScores", "as_json", "score_trial"]
 
@@ -172,13 +173,14 @@ def _cognition(run: RunRecord, constants: Constants) -> Cognition | None:
 
 def _decision(run: RunRecord, constants: Constants) -> Decision | None:
     pairs = run.decisions()
-    if not pairs:
+    if not pairs or not pairs[0][0].is_decision:
         return None
+    pairs = [(raw, distorted) for raw, distorted in pairs if raw.is_decision]
     d_max_m = constants(pairs[0][0].subject).d_max_m
     if d_max_m is None:
         return None
     scored = [
-        score_decision(distorted.increments, raw.increments, d_max_m, gripper=raw.gripper)
+        score_decision(_executable(distorted), raw.increments, d_max_m, gripper=raw.gripper)
         for raw, distorted in pairs
     ]
     first, (raw, distorted) = scored[0], pairs[0]
@@ -195,6 +197,11 @@ def _decision(run: RunRecord, constants: Constants) -> Decision | None:
             for score, (_, chunk) in zip(scored[1:], pairs[1:], strict=True)
         ),
     )
+
+
+def _executable(chunk: ChunkRecord) -> NDArray[np.float64]:
+    """Return the increments; none where the subject broke or gave numbers that no arm takes."""
+    return chunk.increments if chunk.is_decision else np.empty((0, 7))
 
 
 def _execution(run: RunRecord, reference: RunRecord | None) -> Execution:
