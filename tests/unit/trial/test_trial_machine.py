@@ -1,0 +1,337 @@
+"""The trial's state machine: the happy path, everything that can go wrong, and any order of events."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trial_world import EPOCH_NS, NOT_ANSWERED, PLAN, SECOND_NS, TICK_NS, FakeWorld, done_after, moves
+
+from embodied_iqa.images.assembler import Source
+from embodied_iqa.scoring.execution import Outcome
+from embodied_iqa.trial import machine
+from embodied_iqa.trial.protocol import (
+    Answered,
+    ArmSeen,
+    AskVlm,
+    ChunkSeen,
+    CloseRecording,
+    Finish,
+    FrameSeen,
+    MarkRunEnd,
+    MarkRunStart,
+    OpenRecording,
+    Rearm,
+    Reply,
+    ResetWorld,
+    RunWorld,
+    SetDistortion,
+    SetTask,
+    Stage,
+    StopArm,
+    TrialPlan,
+    WorldSeen,
+)
+
+ONE_RUN = replace(PLAN, distortions=())
+EXPECTING_REPLIES = (
+    OpenRecording,
+    ResetWorld,
+    SetDistortion,
+    Rearm,
+    SetTask,
+    RunWorld,
+    StopArm,
+    CloseRecording,
+)
+RUN = [
+    "ResetWorld",
+    "SetDistortion",
+    "MarkRunStart",
+    "Rearm",
+    "SetTask",
+    "RunWorld",
+    "AskVlm",
+    "AskVlm",
+    "SetTask",
+    "StopArm",
+    "RunWorld",
+    "MarkRunEnd",
+]
+
+
+def test_every_run_does_the_same_in_the_same_order() -> None:
+    world = FakeWorld(on_tick=done_after(2.0)).play()
+    assert world.kinds() == ["OpenRecording", *3 * RUN, "CloseRecording", "Finish"]
+    assert world.finish == Finish(ok=True, message="")
+
+
+def test_distortions_are_set_from_the_runs_first_stamp_on() -> None:
+    world = FakeWorld(on_tick=done_after(1.0)).play()
+    changes = [command for command in world.commands if isinstance(command, SetDistortion)]
+    starts = [command.start_ns for command in world.commands if isinstance(command, MarkRunStart)]
+    assert [change.spec for change in changes] == [None, *PLAN.distortions]
+    assert [change.from_ns for change in changes] == starts == [EPOCH_NS * n for n in (2, 3, 4)]
+
+
+def test_the_world_starts_last_and_from_the_same_seed() -> None:
+    world = FakeWorld(on_tick=done_after(1.0)).play()
+    resets = [command for command in world.commands if isinstance(command, ResetWorld)]
+    assert resets == [ResetWorld(PLAN.scene_seed, PLAN.task)] * 3
+    assert all(
+        command.from_ns == world.commands[index - 1].start_ns
+        for index, command in enumerate(world.commands)
+        if isinstance(command, Rearm)
+    )
+
+
+def test_both_versions_of_the_first_frame_are_asked_about() -> None:
+    world = FakeWorld(plan=ONE_RUN, on_tick=done_after(1.0)).play()
+    asked = [command for command in world.commands if isinstance(command, AskVlm)]
+    assert [question.source for question in asked] == [Source.RAW, Source.DISTORTED]
+    assert asked[0].stamp_ns == asked[1].stamp_ns == 2 * EPOCH_NS + TICK_NS
+
+
+def test_results_tell_outcome_time_and_place() -> None:
+    world = FakeWorld(plan=ONE_RUN, on_tick=done_after(2.0)).play()
+    (result,) = world.state.results
+    assert result.outcome is Outcome.SUCCESS
+    assert result.reason == "looks held"
+    assert result.start_ns == 2 * EPOCH_NS
+    settled_ns = result.end_ns - result.start_ns
+    assert abs(settled_ns - 2 * SECOND_NS - PLAN.settle_ns) <= 2 * TICK_NS
+    assert result.T_base_tool[0, 3] == pytest.approx(1e-9 * settled_ns)
+
+
+def test_success_is_what_the_world_says_when_all_has_settled() -> None:
+    world = FakeWorld(plan=ONE_RUN, on_tick=done_after(1.0))
+    while world.state.stage is not Stage.SETTLE:
+        world.tick()
+    world.success = False
+    assert world.play().state.results[0].outcome is Outcome.FAILURE
+
+
+def test_contact_ends_the_run_as_an_emergency_stop() -> None:
+    world = FakeWorld(plan=ONE_RUN, on_tick=moves)
+    while world.since_start_ns < SECOND_NS:
+        world.tick()
+    world.violation = "gripper touches the table"
+    result = world.play().state.results[0]
+    assert (result.outcome, result.reason) == (Outcome.EMERGENCY_STOP, "gripper touches the table")
+
+
+def test_contact_while_settling_counts_too() -> None:
+    world = FakeWorld(plan=ONE_RUN, on_tick=done_after(1.0))
+    while world.state.stage is not Stage.SETTLE:
+        world.tick()
+    world.violation = "the cube was crushed"
+    result = world.play().state.results[0]
+    assert (result.outcome, result.reason) == (Outcome.EMERGENCY_STOP, "the cube was crushed")
+
+
+def test_an_emergency_stop_of_the_arm_is_final_even_where_the_task_succeeded() -> None:
+    def trips(world: FakeWorld) -> list[object]:
+        stopped = world.since_start_ns > SECOND_NS
+        return [ArmSeen(world.now_ns, moving=not stopped, emergency_stop=stopped, reason="10 m")]
+
+    result = FakeWorld(plan=ONE_RUN, on_tick=trips).play().state.results[0]
+    assert (result.outcome, result.reason) == (Outcome.EMERGENCY_STOP, "10 m")
+
+
+def test_an_emergency_stop_does_not_taint_the_next_run() -> None:
+    def trips_once(world: FakeWorld) -> list[object]:
+        if world.epoch == 2 and world.since_start_ns > SECOND_NS:
+            return [ArmSeen(world.now_ns, moving=False, emergency_stop=True, reason="10 m")]
+        return done_after(2.0)(world)
+
+    results = FakeWorld(on_tick=trips_once).play().state.results
+    assert [result.outcome for result in results] == [
+        Outcome.EMERGENCY_STOP,
+        Outcome.SUCCESS,
+        Outcome.SUCCESS,
+    ]
+
+
+def test_a_run_without_motion_ends() -> None:
+    result = FakeWorld(plan=ONE_RUN).play().state.results[0]
+    assert result.reason == "the arm did not move"
+    took_ns = result.end_ns - result.start_ns - PLAN.settle_ns
+    assert PLAN.no_motion_limit_ns <= took_ns <= PLAN.no_motion_limit_ns + 3 * TICK_NS
+
+
+def test_a_run_that_always_moves_ends_at_its_limit() -> None:
+    result = FakeWorld(plan=ONE_RUN, on_tick=moves).play().state.results[0]
+    assert result.reason == "the run took too long"
+    took_ns = result.end_ns - result.start_ns - PLAN.settle_ns
+    assert PLAN.run_limit_ns <= took_ns <= PLAN.run_limit_ns + 3 * TICK_NS
+
+
+@pytest.mark.parametrize("kind", EXPECTING_REPLIES)
+def test_a_refused_command_stops_the_arm_and_closes_the_recording(kind: type) -> None:
+    world = FakeWorld(refuse=lambda command: isinstance(command, kind), on_tick=done_after(1.0)).play()
+    assert world.finish is not None
+    assert not world.finish.ok
+    assert "refused" in world.finish.message
+    assert world.kinds().count("CloseRecording") == 1
+    if kind is not CloseRecording:
+        assert world.kinds()[-5:] == ["SetTask", "StopArm", "RunWorld", "CloseRecording", "Finish"]
+        assert world.finish.message.startswith(f"{kind.__name__} failed")
+
+
+def test_closing_goes_on_where_everybody_refuses() -> None:
+    world = FakeWorld(refuse=lambda _command: True).play()
+    assert world.kinds() == ["OpenRecording", "SetTask", "StopArm", "RunWorld", "CloseRecording", "Finish"]
+    assert world.state.stage is Stage.DONE
+
+
+@pytest.mark.parametrize("stage", [stage for stage in Stage if stage < Stage.CLOSE])
+def test_cancelling_ends_every_stage_alike(stage: Stage) -> None:
+    state, commands = machine.start(ONE_RUN)
+    world = FakeWorld(plan=ONE_RUN, on_tick=done_after(1.0))
+    while state.stage is not stage:
+        if commands and isinstance(commands[-1], EXPECTING_REPLIES):
+            state, commands = machine.step(state, world.reply(commands[-1]))
+        else:
+            event = ChunkSeen(state.now_ns, done=True, reason="done")
+            state, commands = machine.step(state, event)
+    state, commands = machine.cancel(state, "cancelled")
+    given = list(commands)
+    while state.stage is not Stage.DONE:
+        state, commands = machine.step(state, Reply(commands[-1], ok=True))
+        given += commands
+    assert [type(command).__name__ for command in given] == [
+        "SetTask",
+        "StopArm",
+        "RunWorld",
+        "CloseRecording",
+        "Finish",
+    ]
+    assert given[2] == RunWorld(running=False)
+    assert given[-1] == Finish(ok=False, message="cancelled")
+
+
+def test_cancelling_twice_or_after_the_end_does_nothing() -> None:
+    world = FakeWorld(on_tick=done_after(1.0))
+    world.tick()
+    world.cancel("first")
+    before = list(world.commands)
+    world.cancel("second")
+    assert world.commands == before
+    assert world.finish == Finish(ok=False, message="first")
+
+
+def test_a_late_reply_to_an_equal_command_is_ignored() -> None:
+    state, (command,) = machine.start(ONE_RUN)
+    same = OpenRecording()
+    assert same == command
+    after, commands = machine.step(state, Reply(same, ok=True))
+    assert (after, commands) == (state, [])
+
+
+def test_old_news_of_arm_world_and_vla_does_not_end_a_run() -> None:
+    world = FakeWorld(plan=ONE_RUN, on_tick=moves)
+    world.tick()
+    assert world.state.stage is Stage.EXECUTE
+    old_ns = world.state.start_ns - 1
+    for event in (
+        ArmSeen(old_ns, moving=False, emergency_stop=True, reason="before"),
+        ChunkSeen(old_ns, done=True, reason="before"),
+        WorldSeen(old_ns, task_success=True, contact_violation="before", T_base_tool=np.eye(4)),
+        FrameSeen(old_ns),
+    ):
+        world.step(event)
+    assert world.state.stage is Stage.EXECUTE
+    assert world.state.ending == ""
+
+
+def test_an_answer_that_does_not_come_is_a_remark() -> None:
+    world = FakeWorld(plan=ONE_RUN, on_tick=done_after(1.0))
+    world.step(Answered(Source.RAW, ok=False, message="no service /vlm/ask"))
+    world.step(Answered(Source.DISTORTED, ok=True))
+    assert world.play().finish == Finish(ok=True, message="")
+    assert world.state.remarks == ("run 0: the VLM gave no answer (no service /vlm/ask)",)
+
+
+# --- any order of events ------------------------------------------------------------------------------------
+
+STAMPS = st.integers(0, 5 * EPOCH_NS)
+EVENTS = st.one_of(
+    st.builds(FrameSeen, STAMPS),
+    st.builds(WorldSeen, STAMPS, st.booleans(), st.sampled_from(["", "contact"]), st.just(np.eye(4))),
+    st.builds(ArmSeen, STAMPS, st.booleans(), st.booleans(), st.just("why")),
+    st.builds(ChunkSeen, STAMPS, st.booleans(), st.just("why")),
+    st.builds(Answered, st.sampled_from(Source), st.booleans(), st.just("why")),
+    st.sampled_from(["reply", "refuse", "foreign", "cancel"]),
+)
+
+
+def check_invariants(given: list[object], plan: TrialPlan) -> None:
+    kinds = [type(command).__name__ for command in given]
+    assert kinds.count("CloseRecording") <= 1
+    assert kinds.count("OpenRecording") == 1
+    assert kinds.count("Finish") <= 1
+    if "CloseRecording" in kinds:
+        after = given[kinds.index("CloseRecording") + 1 :]
+        assert all(isinstance(command, Finish) for command in after)
+    running = False
+    for index, command in enumerate(given):
+        if isinstance(command, RunWorld):
+            running = command.running
+        if isinstance(command, MarkRunEnd):
+            assert not running
+            assert any(isinstance(before, StopArm) for before in given[:index])
+        if isinstance(command, Rearm):
+            assert not running, "the arm is armed while time stands still"
+    assert kinds.count("MarkRunEnd") <= kinds.count("MarkRunStart") <= plan.run_count
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(EVENTS, max_size=120))
+def test_no_order_of_events_breaks_the_machine(events: list[object]) -> None:
+    state, commands = machine.start(PLAN)
+    given: list[object] = list(commands)
+    cancelled_at: int | None = None
+    for event in events:
+        waiting = state.pending[0] if state.pending else None
+        if event == "cancel":
+            cancelled_at = len(given) if state.stage < Stage.CLOSE and cancelled_at is None else cancelled_at
+            state, commands = machine.cancel(state, "cancelled")
+        elif event == "foreign":
+            state, commands = machine.step(state, Reply(OpenRecording(), ok=True, stamp_ns=1))
+            assert commands == []
+        elif isinstance(event, str):
+            reply = Reply(waiting, ok=event == "reply", message="no", stamp_ns=state.now_ns + SECOND_NS)
+            state, commands = machine.step(state, reply)
+        else:
+            state, commands = machine.step(state, event)
+        given += commands
+        waits = [command for command in commands if not isinstance(command, NOT_ANSWERED)]
+        assert len(waits) <= 1
+        assert not waits or (commands[-1] is waits[0] and state.pending[0] is waits[0])
+        assert state.stage is not Stage.DONE or not state.pending
+        if state.problem and waits:
+            assert not isinstance(waits[0], Rearm | ResetWorld | SetDistortion | OpenRecording)
+            assert waits[0] != RunWorld(running=True)
+    check_invariants(given, PLAN)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(EVENTS.filter(lambda event: event != "foreign"), max_size=60))
+def test_the_trial_can_always_be_brought_to_its_end(events: list[object]) -> None:
+    state, commands = machine.start(ONE_RUN)
+    for event in events:
+        waiting = state.pending[0] if state.pending else None
+        if event == "cancel":
+            state, commands = machine.cancel(state, "cancelled")
+        elif isinstance(event, str):
+            state, commands = machine.step(state, Reply(waiting, ok=event == "reply", stamp_ns=state.now_ns))
+        else:
+            state, commands = machine.step(state, event)
+    state, commands = machine.cancel(state, "the end")
+    for _ in range(5):
+        if state.pending:
+            state, commands = machine.step(state, Reply(state.pending[0], ok=True))
+    assert state.stage is Stage.DONE
