@@ -76,7 +76,7 @@ def _assets(scene: Scene) -> str:
     tint = numbers((*scene.table_rgb, 1.0))
     plain = {
         "shell": "0.80 0.81 0.82",
-        "cap": "0.44 0.55 0.62",
+        "cap": "0.49 0.56 0.61",
         "steel": "0.58 0.59 0.61",
         "dark": "0.25 0.25 0.27",
         "black": "0.12 0.12 0.13",

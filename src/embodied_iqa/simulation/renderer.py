@@ -72,7 +72,7 @@ class SceneRenderer:
                 size.height_px,
                 size.width_px,
                 max_geom=_MAX_GEOMS,
-                font_scale=mujoco.mjtFontScale.mjFONTSCALE_50,  # nothing is written: the smallest loads fastest
+                font_scale=mujoco.mjtFontScale.mjFONTSCALE_50,  # the fastest to load; unused
             )
         except (ImportError, RuntimeError, AttributeError, OSError) as error:
             raise MissingDependencyError(

@@ -22,12 +22,13 @@ _HUES_DEG: Final[dict[Colour, tuple[float, float]]] = {
     Colour.BLUE: (200.0, 252.0),
     Colour.PURPLE: (255.0, 320.0),
 }
-_MIN_SATURATION: Final = 115
+_MIN_SATURATION: Final = 78
 _MIN_VALUE: Final = 38
 _DARK_VALUE: Final = 105
-_DARK_SATURATION: Final = 90
+_DARK_SATURATION: Final = 78
 _MIN_AREA: Final = 4.0e-4
 """Smallest blob as a part of the picture: about a tenth of an object."""
+_BLOBS_A_COLOUR: Final = 2
 _COLOURS: Final = tuple(Colour)
 
 
@@ -46,7 +47,7 @@ class PaintMap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blob:
-    """The largest patch of one colour.
+    """A patch of one colour.
 
     Attributes:
         colour: Its colour.
@@ -78,9 +79,8 @@ def paint_map(rgb: NDArray[np.uint8]) -> PaintMap:
 
 
 def blobs_of(paint: PaintMap) -> list[Blob]:
-    """Return at most one blob for each colour, in the order of `Colour`."""
-    found = (_largest_blob(paint.label, colour) for colour in _COLOURS)
-    return [blob for blob in found if blob is not None]
+    """Return the largest blobs of each colour, at most two, in the order of `Colour` and size."""
+    return [blob for colour in _COLOURS for blob in _largest_blobs(paint.label, colour)]
 
 
 @cache
@@ -95,19 +95,20 @@ def _hue_table() -> NDArray[np.uint8]:
     return table
 
 
-def _largest_blob(label: NDArray[np.uint8], colour: Colour) -> Blob | None:
+def _largest_blobs(label: NDArray[np.uint8], colour: Colour) -> list[Blob]:
     number = _COLOURS.index(colour) + 1
     mask = cv2.morphologyEx(cv2.inRange(label, number, number), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
     contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
-    if not contours:
-        return None
-    contour = max(contours, key=cv2.contourArea)
+    largest = sorted(contours, key=cv2.contourArea, reverse=True)[:_BLOBS_A_COLOUR]
+    blobs = (_blob(colour, contour) for contour in largest)
+    return [blob for blob in blobs if blob.area_px >= _MIN_AREA * label.size]
+
+
+def _blob(colour: Colour, contour: NDArray[np.int32]) -> Blob:
     left, top, width, height = cv2.boundingRect(contour)
     filled = np.zeros((height, width), np.uint8)
     cv2.drawContours(filled, [contour], -1, 1, cv2.FILLED, offset=(-left, -top))
     moments = cv2.moments(filled, binaryImage=True)
     area = int(moments["m00"])
-    if area < _MIN_AREA * label.size:
-        return None
     centre = (left + moments["m10"] / area, top + moments["m01"] / area)
     return Blob(colour, filled, left, top, area, centre)

@@ -59,7 +59,7 @@ class Sight:
 
     Attributes:
         objects: What lies on the table, at most one of each colour.
-        blobs: Every coloured patch, wherever it is.
+        blobs: The largest coloured patches, wherever they are.
         camera: The picture's camera.
     """
 
@@ -82,13 +82,14 @@ def look(frame: Frame) -> Sight:
     """Look at one picture: pixels, intrinsics and camera pose, nothing else."""
     paint, camera = paint_map(frame.rgb), Pinhole(frame)
     blobs = blobs_of(paint)
-    fitted = ((blob, fit_shapes(blob, paint, camera)) for blob in blobs)
-    objects = tuple(
-        SeenObject(blob.colour, blob.centre_px, blob.area_px, fits)
-        for blob, fits in fitted
-        if fits and _on_table(fits[0])
-    )
-    return Sight(objects, tuple(blobs), camera)
+    objects: dict[Colour, SeenObject] = {}
+    for blob in blobs:
+        fits = fit_shapes(blob, paint, camera)
+        rival = objects.get(blob.colour)
+        better = rival is None or (bool(fits) and fits[0].score > rival.fits[0].score)
+        if fits and _on_table(fits[0]) and better:
+            objects[blob.colour] = SeenObject(blob.colour, blob.centre_px, blob.area_px, fits)
+    return Sight(tuple(objects.values()), tuple(blobs), camera)
 
 
 def see(frame: Frame) -> tuple[SeenObject, ...]:

@@ -58,10 +58,10 @@ def _guide(task: Instruction, seen: tuple[SeenObject, ...], frame: Frame) -> str
         )
     place = _place(target, frame)
     if target.fit_as(task.kind) is None:
-        return f"I see {_named(target)} {place}, but no {wanted}."
+        return f"I see {_named(target)}, {place}, but no {wanted}."
     beside = _neighbour(target, seen)
-    near = f" by the {beside.colour} {_kind_word(beside)}" if beside is not None else " alone"
-    return f"The {wanted} is {place}{near}; {_ADVICE[task.verb]}."
+    company = f"by the {beside.colour} {_kind_word(beside)}" if beside is not None else "alone"
+    return f"The {wanted} is {place}, {company}; {_ADVICE[task.verb]}."
 
 
 def _place(item: SeenObject, frame: Frame) -> str:

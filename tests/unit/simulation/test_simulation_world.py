@@ -167,6 +167,29 @@ def test_pressing_on_the_wall_is_a_violation():
     assert "wall" in world.contact_violation
 
 
+def test_the_gripper_moves_at_the_commanded_speed_and_stops_on_demand():
+    world = World(make_scene(0))
+    world.set_gripper_target(1.0, speed_per_s=0.5)
+    world.advance(SECOND_NS)
+    assert world.gripper == pytest.approx(0.5, abs=0.03)
+    world.stop_gripper()
+    halted = world.gripper
+    world.advance(SECOND_NS)
+    assert world.gripper == pytest.approx(halted, abs=0.01)
+    assert not world.gripper_moving
+
+
+def test_a_cleared_violation_comes_back_while_the_push_lasts():
+    world = World(make_scene(2))
+    pose = world.T_base_tool
+    pose[:3, 3] = (-0.40, 0.0, -0.03)
+    reach(world, pose)
+    world.clear_contact_violation()
+    assert world.contact_violation is None
+    world.advance(SECOND_NS // 5)
+    assert world.contact_violation is not None
+
+
 def test_free_motion_is_no_violation():
     world = World(make_scene(2))
     pose = world.T_base_tool

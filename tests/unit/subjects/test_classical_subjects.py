@@ -158,8 +158,8 @@ def test_the_vlm_says_left_and_right_as_the_picture_shows_it():
         frame.view, 0, np.ascontiguousarray(frame.rgb[:, ::-1]), frame.intrinsics, frame.T_base_camera
     )
     words = {"left": "right", "right": "left"}
-    here = ClassicalVlm().answer(frame, str(RED_CUBE)).split(" by ")[0]
-    there = ClassicalVlm().answer(mirrored, str(RED_CUBE)).split(" by ")[0]
+    here = ClassicalVlm().answer(frame, str(RED_CUBE)).split(", by ")[0]
+    there = ClassicalVlm().answer(mirrored, str(RED_CUBE)).split(", by ")[0]
     assert there.split() == [words.get(word, word) for word in here.split()]
 
 
