@@ -5,7 +5,6 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 import pytest
-import ur_analytic_ik
 from scipy.spatial.transform import Rotation
 
 from embodied_iqa.errors import UsageError
@@ -52,8 +51,9 @@ def _mujoco_arm() -> mujoco.MjModel:
 
 
 def test_forward_agrees_with_the_peer_on_10000_configurations():
+    peer = pytest.importorskip("ur_analytic_ik", reason="publishes no wheel for Python 3.12")
     q = _random_q(10_000)
-    expected = np.array([ur_analytic_ik.ur5.forward_kinematics(*row) for row in q])
+    expected = np.array([peer.ur5.forward_kinematics(*row) for row in q])
     T = ARM.forward(q)
     assert np.abs(T[:, :3, 3] - expected[:, :3, 3]).max() < 1e-9
     assert _max_angle(T[:, :3, :3], expected[:, :3, :3]) < 1e-9

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import ur_analytic_ik
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,11 +52,12 @@ def test_every_solution_maps_back(many: Many):
 
 
 def test_solutions_are_distinct_and_as_many_as_the_peer_finds(many: Many):
+    peer = pytest.importorskip("ur_analytic_ik", reason="publishes no wheel for Python 3.12")
     _, T, result = many
     assert result.valid.sum(axis=1).mean() == pytest.approx(7.15, abs=0.05)
     for n in range(1000):
         mine = result.q_rad[n][result.valid[n]]
-        theirs = np.array(ur_analytic_ik.ur5.inverse_kinematics(T[n])).reshape(-1, 6)
+        theirs = np.array(peer.ur5.inverse_kinematics(T[n])).reshape(-1, 6)
         assert len(mine) == len(theirs)
         gaps = _difference(mine[:, None], theirs[None]).max(axis=2)
         assert gaps.min(axis=0).max() < 1e-6
