@@ -13,7 +13,7 @@ from embodied_iqa.cli.distort_calibrate import rendered_references
 from embodied_iqa.distortions import LEVELS, DistortionSpec, Entry, FrameDistorter, catalogue, miqd_catalogue
 from embodied_iqa.distortions.image import Image
 from embodied_iqa.distortions.references import read_picture, scikit_photographs
-from embodied_iqa.errors import InputError
+from embodied_iqa.errors import InputError, UsageError
 
 __all__ = ["contact_sheet", "run"]
 
@@ -21,7 +21,11 @@ DEFAULT_OUT: Final = Path("distortions.png")
 CELL_PX: Final = (160, 120)
 """Width and height of one picture of the sheet."""
 LABEL_PX: Final = 22
-_ENCODING: Final = (cv2.IMWRITE_PNG_COMPRESSION, 9, cv2.IMWRITE_JPEG_QUALITY, 88)
+_ENCODINGS: Final = {
+    ".png": (cv2.IMWRITE_PNG_COMPRESSION, 9),
+    ".jpg": (cv2.IMWRITE_JPEG_QUALITY, 88),
+    ".webp": (cv2.IMWRITE_WEBP_QUALITY, 88),
+}
 _INK: Final = (30, 30, 30)
 _PAPER: Final = 255
 _SHOWN_PX: Final = (320, 240)
@@ -51,9 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _save(path: Path, sheet: Image) -> None:
     suffix = path.suffix.lower()
-    if suffix not in {".png", ".jpg", ".jpeg", ".webp"}:
-        raise InputError("a sheet is a picture", expected=".png, .jpg or .webp, or a folder", got=str(path))
-    _, data = cv2.imencode(suffix, cv2.cvtColor(sheet, cv2.COLOR_RGB2BGR), _ENCODING)
+    if suffix not in _ENCODINGS:
+        raise UsageError("a sheet is a picture, or a folder of them", got=str(path), available=_ENCODINGS)
+    _, data = cv2.imencode(suffix, cv2.cvtColor(sheet, cv2.COLOR_RGB2BGR), _ENCODINGS[suffix])
     partial = path.with_name(path.name + ".partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 import cv2
+import numpy as np
 from numpy.random import Generator
 
 from embodied_iqa.distortions.calibrated import calibrated_levels
@@ -12,43 +15,55 @@ from embodied_iqa.errors import InternalError
 
 __all__ = ["ENTRIES", "jpeg", "jpeg2000", "webp"]
 
+_SMALLEST_JPEG2000_PX = 32
+"""OpenCV asks for six resolutions: five halvings of the shorter side."""
 _RATES_PER_RATIO = 1000
 """OpenCV takes JPEG2000 rates as whole thousandths of the raw size."""
 
 
-def _through_codec(image: Image, extension: str, options: tuple[int, int]) -> Image:
-    bgr = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
-    done, data = cv2.imencode(extension, bgr, options)
-    decoded = cv2.imdecode(data, cv2.IMREAD_COLOR_RGB) if done else None
-    if decoded is None or decoded.shape != image.shape:
-        raise InternalError(f"OpenCV's {extension} codec lost a picture of shape {image.shape}")
+def _through_codec(pixels: Image, extension: str, options: tuple[int, int], read_as: int) -> Image:
+    done, data = cv2.imencode(extension, pixels, options)
+    decoded = cv2.imdecode(data, read_as) if done else None
+    if decoded is None or decoded.shape != pixels.shape:
+        raise InternalError(f"OpenCV's {extension} codec lost a picture of shape {pixels.shape}")
     result: Image = decoded
     return result
 
 
 def jpeg2000(image: Image, rng: Generator, ratio: float) -> Image:
-    """Encode with OpenJPEG to ``1 / ratio`` of the raw size (9-7 wavelet, one layer) and decode.
+    """Encode with OpenJPEG to ``1 / ratio`` of the raw size (5-3 wavelet, one layer) and decode.
 
-    OpenCV offers whole thousandths of the raw size; the nearest is taken, so that a ratio of 400 is 333.
+    OpenCV writes the components as they come; the standard's transform to YCbCr is done here, without which
+    the codec would spend its bits on each colour anew. Rates are whole thousandths of the raw size; the
+    nearest is taken, so that a ratio of 400 is 333. Pictures under 32 px are continued by their mirror image.
     """
     del rng
-    rate = max(1, round(_RATES_PER_RATIO / ratio))
-    result: Image = _through_codec(image, ".jp2", (cv2.IMWRITE_JPEG2000_COMPRESSION_X1000, rate))
+    rate = max(1, math.floor(_RATES_PER_RATIO / ratio + 0.5))
+    height, width = image.shape[:2]
+    pixels = cv2.cvtColor(image, cv2.COLOR_RGB2YCrCb)
+    below, right = (max(0, _SMALLEST_JPEG2000_PX - side) for side in (height, width))
+    if below or right:
+        pixels = cv2.copyMakeBorder(pixels, 0, below, 0, right, cv2.BORDER_REFLECT)
+    options = (cv2.IMWRITE_JPEG2000_COMPRESSION_X1000, rate)
+    decoded = _through_codec(pixels, ".jp2", options, cv2.IMREAD_COLOR)
+    result: Image = cv2.cvtColor(np.ascontiguousarray(decoded[:height, :width]), cv2.COLOR_YCrCb2RGB)
     return result
+
+
+def _rgb_through_codec(image: Image, extension: str, options: tuple[int, int]) -> Image:
+    return _through_codec(cv2.cvtColor(image, cv2.COLOR_RGB2BGR), extension, options, cv2.IMREAD_COLOR_RGB)
 
 
 def jpeg(image: Image, rng: Generator, quality: float) -> Image:
     """Encode as baseline JPEG, 4:2:0, ``quality`` 0 to 100 (libjpeg's scale), and decode."""
     del rng
-    result: Image = _through_codec(image, ".jpg", (cv2.IMWRITE_JPEG_QUALITY, round(quality)))
-    return result
+    return _rgb_through_codec(image, ".jpg", (cv2.IMWRITE_JPEG_QUALITY, round(quality)))
 
 
 def webp(image: Image, rng: Generator, quality: float) -> Image:
     """Encode as lossy WebP, ``quality`` 1 to 100 (libwebp's scale), and decode."""
     del rng
-    result: Image = _through_codec(image, ".webp", (cv2.IMWRITE_WEBP_QUALITY, round(quality)))
-    return result
+    return _rgb_through_codec(image, ".webp", (cv2.IMWRITE_WEBP_QUALITY, round(quality)))
 
 
 ENTRIES = (

@@ -54,14 +54,14 @@ def pixelate(image: Image, scale: float, down: int) -> Image:
     height, width = image.shape[:2]
     size = (max(1, int(width * scale)), max(1, int(height * scale)))
     small = cv2.resize(image, size, interpolation=down)
-    result: Image = cv2.resize(small, (width, height), interpolation=cv2.INTER_NEAREST)
+    result: Image = cv2.resize(small, (width, height), interpolation=cv2.INTER_NEAREST_EXACT)
     return result
 
 
 def resolution_limit(image: Image, rng: Generator, scale: float) -> Image:
     """Shrink by ``scale`` and enlarge again, both by nearest neighbour."""
     del rng
-    return pixelate(image, scale, cv2.INTER_NEAREST)
+    return pixelate(image, scale, cv2.INTER_NEAREST_EXACT)
 
 
 def gray_quantization(image: Image, rng: Generator, levels: float) -> Image:

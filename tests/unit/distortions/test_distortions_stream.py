@@ -1,0 +1,73 @@
+"""The random stream of live frames: bound to seed, type, level, view and stamp, and to nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from hashlib import sha256
+
+import numpy as np
+import pytest
+
+from embodied_iqa.distortions import DistortionSpec, FrameDistorter
+from embodied_iqa.distortions.image import Image
+from embodied_iqa.errors import UsageError
+from embodied_iqa.images import View
+
+STAMP_NS = 1_700_000_000_123_456_789
+
+
+def test_nothing_to_do_hands_the_same_array_through():
+    picture = np.zeros((20, 20, 3), np.uint8)
+    assert FrameDistorter(None).apply(picture, View.TOP, 5) is picture
+
+
+def test_every_part_of_the_key_matters(photograph: Image):
+    def made(seed: int = 1, level: int = 3, view: str = "top", stamp_ns: int = STAMP_NS) -> bytes:
+        return FrameDistorter(DistortionSpec("12", level, seed)).apply(photograph, view, stamp_ns).tobytes()
+
+    variants = [made(), made(seed=2), made(level=4), made(view="wrist"), made(stamp_ns=STAMP_NS + 1)]
+    assert len(set(variants)) == len(variants)
+    assert made() == made(view=View.TOP)
+
+
+def test_a_frozen_pattern_stays_the_same_from_frame_to_frame(photograph: Image):
+    frozen = FrameDistorter(DistortionSpec("12", 3, 1, frozen=True))
+    assert np.array_equal(frozen.apply(photograph, "top", 1), frozen.apply(photograph, "top", 2))
+    assert not np.array_equal(frozen.apply(photograph, "top", 1), frozen.apply(photograph, "side", 1))
+
+
+@pytest.mark.parametrize("distortion_id", ["03", "05", "miqd:motion-blur"])
+def test_views_share_what_sets_the_look_of_the_whole_picture(distortion_id: str, photograph: Image):
+    distorter = FrameDistorter(DistortionSpec(distortion_id, 5, 1))
+    top, side = (distorter.apply(photograph, view, STAMP_NS) for view in ("top", "side"))
+    assert np.array_equal(top, side)
+    assert not np.array_equal(top, distorter.apply(photograph, "top", STAMP_NS + 1))
+
+
+PROGRAM = """
+import sys
+from hashlib import sha256
+import numpy as np
+from embodied_iqa.distortions import DistortionSpec, FrameDistorter, catalogue
+picture = np.random.default_rng(5).integers(0, 256, (96, 128, 3), dtype=np.uint8)
+for line in catalogue():
+    out = FrameDistorter(DistortionSpec(line.id, 4, 11)).apply(picture, "wrist", int(sys.argv[1]))
+    print(line.id, sha256(out).hexdigest())
+"""
+
+
+def test_another_process_makes_the_same_bytes():
+    picture = np.random.default_rng(5).integers(0, 256, (96, 128, 3), dtype=np.uint8)
+    command = [sys.executable, "-c", PROGRAM, str(STAMP_NS)]
+    environment = {"PYTHONHASHSEED": "77", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    other = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+    for line in other.splitlines():
+        distortion_id, digest = line.split()
+        here = FrameDistorter(DistortionSpec(distortion_id, 4, 11)).apply(picture, "wrist", STAMP_NS)
+        assert sha256(here).hexdigest() == digest, distortion_id
+
+
+def test_an_unknown_distortion_is_told_at_once():
+    with pytest.raises(UsageError, match="unknown distortion"):
+        FrameDistorter(DistortionSpec("99", 1))
