@@ -13,6 +13,7 @@ from embodied_iqa.gate.calibration_file import load_calibrations
 from embodied_iqa.gate.judge import GateConfig
 from embodied_iqa.resources import shared_file
 from embodied_iqa.trial.graph import GraphConfig, resolve
+from embodied_iqa.trial.launching import recorded_overrides
 from embodied_iqa.trial.parameters import GateParameters
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import TrialRecord
@@ -31,6 +32,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--playback", action="store_true", help="play the recording through the ROS nodes (needs --out)"
     )
+    parser.add_argument(
+        "--attach", action="store_true", help="with --playback: use nodes that run already (ros2 launch)"
+    )
     parser.add_argument("--json", action="store_true", help="print scores.json instead of a table")
 
 
@@ -38,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Score again; return the exit code."""
     from embodied_iqa.subjects.registry import make_vla, make_vlm  # noqa: PLC0415 - start-up
 
-    graph = resolve(tuple(arguments.config))
+    graph = resolve(tuple(arguments.config), recorded_overrides(arguments.recording))
     if arguments.playback:
         return _play_back(arguments, graph)
     gate = graph.nodes["gate_node"]
@@ -65,8 +69,10 @@ def _play_back(arguments: argparse.Namespace, graph: GraphConfig) -> int:
 
     prepare_environment()
     require_ros()
-    folder = make_run_folder(arguments.out)
-    return _tell(arguments, read_trial(play_back(graph, arguments.recording, folder)))
+    launched = frozenset({"log"}) if arguments.attach else frozenset()
+    folder = make_run_folder(arguments.out, may_hold=launched)
+    recording = play_back(graph, arguments.recording, folder, attach=arguments.attach)
+    return _tell(arguments, read_trial(recording))
 
 
 def _tell(arguments: argparse.Namespace, record: TrialRecord) -> int:

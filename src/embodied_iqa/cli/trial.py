@@ -53,24 +53,27 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the session; return the exit code."""
     settings = _settings(arguments)
     started = datetime.now(UTC).astimezone()
-    run_folder = make_run_folder(arguments.run_dir or Path("runs") / new_run_id(started))
+    launched = frozenset({"log"}) if arguments.attach else frozenset()
+    run_folder = make_run_folder(arguments.run_dir or Path("runs") / new_run_id(started), may_hold=launched)
     info = SessionInfo(run_folder, started.isoformat(timespec="seconds"), tuple(sys.argv))
     info.write_config(settings)
 
+    from embodied_iqa.analysis.stored_run import report_of_folder  # noqa: PLC0415 - start-up stays short
     from embodied_iqa.ros.environment import prepare_environment, require_ros  # noqa: PLC0415 - needs ROS
 
     prepare_environment()
     require_ros()
     folders = settings.folders(run_folder)
     remarks = _run_with_progress(settings, folders, run_folder)
-    scores = finish_session(info, settings, folders, remarks)
+    scores = finish_session(info, folders, remarks)
+    page = report_of_folder(run_folder)
     if arguments.json:
         print(json.dumps(scores, indent=2))
         return 0
     for remark in remarks:
         print(f"note: {remark}")
     results_table(scores)
-    print(f"report: {os.path.relpath(run_folder / 'report.html')}")
+    print(f"report: {os.path.relpath(page)}")
     return 0
 
 

@@ -27,8 +27,14 @@ def with_playback(graph: GraphConfig, recording: Path, out: Path) -> GraphConfig
     return GraphConfig({**graph.nodes, "playback_node": filled})
 
 
-def play_back(graph: GraphConfig, recording: Path, run_folder: Path) -> Path:
+def play_back(graph: GraphConfig, recording: Path, run_folder: Path, *, attach: bool = False) -> Path:
     """Play a recording through the nodes; return the new recording.
+
+    Args:
+        graph: Parameters of every node.
+        recording: The recorded trial.
+        run_folder: Where the new recording and the logs go.
+        attach: The other nodes run already.
 
     Raises:
         EmbodiedIqaError: A node failed, or the playback did.
@@ -40,9 +46,11 @@ def play_back(graph: GraphConfig, recording: Path, run_folder: Path) -> Path:
     environment = dict(os.environ)
     process_environment(environment)
     environment["ROS_LOG_DIR"] = str(log_folder)
-    parameters = log_folder / "parameters.yaml"
+    parameters = log_folder / "playback.yaml"
     write_parameters(graph, parameters)
     entries = nodes_of(graph, Purpose.RESCORE)
+    if attach:
+        entries = tuple(entry for entry in entries if entry.name == "playback_node")
     specs = tuple(ProcessSpec(entry.name, tuple(command_of(entry, parameters))) for entry in entries)
     with ProcessGroup(specs, log_folder, environment) as group:
         while group.exit_code("playback_node") is None:

@@ -67,7 +67,7 @@ def scores_tree(run_id: str, runs: Sequence[dict[str, Any]], remarks: Sequence[s
 
 
 def finish_session(
-    info: SessionInfo, settings: SessionSettings, folders: Sequence[TaskFolder], remarks: Sequence[str]
+    info: SessionInfo, folders: Sequence[TaskFolder], remarks: Sequence[str]
 ) -> dict[str, Any]:
     """Score what was recorded; write scores.json of each task and of the session.
 
@@ -77,7 +77,6 @@ def finish_session(
     Raises:
         InputError: A recording cannot be read.
     """
-    del settings
     every: list[dict[str, Any]] = []
     for folder in folders:
         runs = [as_json(scores) for scores in score_trial(read_trial(folder.recording), constants_of)]

@@ -45,15 +45,19 @@ def slug(task: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", task.lower()).strip("-") or "task"
 
 
-def make_run_folder(path: Path) -> Path:
+def make_run_folder(path: Path, *, may_hold: frozenset[str] = frozenset()) -> Path:
     """Make the folder of a run.
+
+    Args:
+        path: The folder.
+        may_hold: Names that may be in it already.
 
     Raises:
         InputError: It exists and is not empty, or cannot be made.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
-        if any(path.iterdir()):
+        if {entry.name for entry in path.iterdir()} - may_hold:
             raise InputError(f"the run folder {path} is not empty", expected="a new or empty folder")
         with tempfile.TemporaryFile(dir=path):
             pass

@@ -1,0 +1,88 @@
+"""What the launch files share: the table of the graph as launch actions."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch.actions import (
+    DeclareLaunchArgument,
+    ExecuteProcess,
+    OpaqueFunction,
+    SetEnvironmentVariable,
+    Shutdown,
+)
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+from embodied_iqa.ros.environment import process_environment
+from embodied_iqa.trial.graph import Purpose, nodes_of, resolve, write_parameters
+from embodied_iqa.trial.launching import LaunchArgument, files_of, overrides_of, recorded_overrides
+from embodied_iqa.trial.run_folder import new_run_id
+
+Words = Callable[[Mapping[str, str], Path], list[str]]
+
+
+def describe(
+    arguments: tuple[LaunchArgument, ...], purpose: Purpose, command: str, words: Words
+) -> LaunchDescription:
+    """Return a launch description: the arguments, the nodes of a purpose, and the session on them.
+
+    Args:
+        arguments: Of the launch file.
+        purpose: Which nodes of the graph are started.
+        command: Sub-command of `embodied-iqa` that is the session.
+        words: Makes its arguments from the launch file's values and the run's folder.
+    """
+
+    def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+        values = {a.name: LaunchConfiguration(a.name).perform(context) for a in arguments}
+        return _actions(values, overrides_of(arguments, values), purpose, (command, words))
+
+    declared = [
+        DeclareLaunchArgument(a.name, default_value=a.default, description=a.description) for a in arguments
+    ]
+    return LaunchDescription([*declared, OpaqueFunction(function=start)])
+
+
+def _actions(
+    values: Mapping[str, str], overrides: Mapping[str, object], purpose: Purpose, session: tuple[str, Words]
+) -> list[LaunchDescriptionEntity]:
+    recorded = recorded_overrides(Path(values["recording"])) if values.get("recording") else {}
+    graph = resolve(files_of(values), {**recorded, **overrides})
+    folder = Path(values["run_dir"] or Path("runs") / new_run_id(datetime.now().astimezone())).resolve()
+    command, words = session
+    arguments = words(values, folder)
+    (folder / "log").mkdir(parents=True)
+    parameters = folder / "log" / "parameters.yaml"
+    write_parameters(graph, parameters)
+    nodes = [
+        Node(
+            package="embodied_iqa",
+            executable=entry.name,
+            name=entry.name,
+            parameters=[str(parameters)],
+            output="both",
+            on_exit=Shutdown(reason=f"{entry.name} ended"),
+        )
+        for entry in nodes_of(graph, purpose)
+        if entry.name != "playback_node"  # the session starts it
+    ]
+    run = ExecuteProcess(
+        cmd=[sys.executable, "-m", "embodied_iqa.cli.main", command, *arguments],
+        name="session",
+        output="screen",
+        on_exit=Shutdown(reason="the session is over"),
+    )
+    return [*_environment(), *nodes, run]
+
+
+def _environment() -> list[SetEnvironmentVariable]:
+    wanted = dict(os.environ)
+    process_environment(wanted)
+    changed = {name: value for name, value in wanted.items() if os.environ.get(name) != value}
+    return [SetEnvironmentVariable(name, value) for name, value in changed.items()]

@@ -1,0 +1,26 @@
+"""Start the whole graph and run a session of trials on it.
+
+    ros2 launch embodied_iqa trial.launch.py task:="pick the red cube" distortion:=19:5,02:3 gate:=shadow
+
+Nodes and parameters come from one table, `embodied_iqa.trial.graph`; the session is `embodied-iqa trial
+--attach`, whose end shuts everything down.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from launch import LaunchDescription
+
+from embodied_iqa.trial.graph import Purpose
+from embodied_iqa.trial.launching import TRIAL_ARGUMENTS, trial_words
+
+sys.path.insert(0, str(Path(__file__).parent))  # launch files are run, not imported
+
+from embodied_iqa_launch import describe
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Return the arguments and the graph."""
+    return describe(TRIAL_ARGUMENTS, Purpose.TRIAL, "trial", trial_words)
