@@ -103,7 +103,8 @@ def _success_tile(runs: Sequence[RunRecord]) -> Tile:
 
 
 def _task_page(task: ReportedTask, count: int, folder: Path, most_bytes: int) -> TaskPage:
-    shots, remarks = _shots(task)
+    recording = _name_from(task.recording, folder)
+    shots, remarks = _shots(task, recording)
     runs: list[RunPage] = []
     for place, (run, scores) in enumerate(task.pairs):
         anchor = f"task-{count}-run-{place}"
@@ -111,7 +112,6 @@ def _task_page(task: ReportedTask, count: int, folder: Path, most_bytes: int) ->
         runs.append(page)
     if task.reference is None:
         remarks.append("The recording has no reference run: nothing can be compared with it.")
-    recording = _name_from(task.recording, folder)
     return TaskPage(
         anchor=f"task-{count}",
         title=task.record.task or "No instruction",
@@ -122,7 +122,7 @@ def _task_page(task: ReportedTask, count: int, folder: Path, most_bytes: int) ->
     )
 
 
-def _shots(task: ReportedTask) -> tuple[list[dict[View, Shot]], list[str]]:
+def _shots(task: ReportedTask, name: str) -> tuple[list[dict[View, Shot]], list[str]]:
     """Return what the cameras saw at each run's moment, and what hinders to read it."""
     found: list[dict[View, Shot]] = [{} for _ in task.record.runs]
     try:
@@ -131,7 +131,7 @@ def _shots(task: ReportedTask) -> tuple[list[dict[View, Shot]], list[str]]:
                 window = Window(moment_of(run).stamp_ns, run.start_ns, max(run.end_ns, run.start_ns))
                 found[place] = shots_at(reader, window)
     except InputError as error:
-        return found, [f"Pictures cannot be read: {error}."]
+        return found, [f"Pictures cannot be read: {str(error).replace(str(task.recording), name)}."]
     return found, []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -75,17 +76,18 @@ class Script:
     scene_seed: int = 7
     width_px: int = 160
     views: Sequence[View] = (View.TOP, View.WRIST)
-    types: TypeStore = field(default_factory=TypeStore)
+    types: TypeStore = field(default_factory=cache(TypeStore))
 
     def __post_init__(self) -> None:
         self.writer = TrialWriter(self.path, types=self.types)
         self.sequence = 0
+        self.log_offset_ns = 0
 
     def send(self, topic: str, type_name: str, stamp_ns: int, **fields: Any) -> None:
         frame = fields.pop("frame_id", "base")
         message = self.types.new(type_name, header=self.types.header(stamp_ns, frame), **fields)
         self.writer.add_channel(topic, type_name)
-        self.writer.write(topic, self.types.serialise(message), stamp_ns + 2_000_000)
+        self.writer.write(topic, self.types.serialise(message), stamp_ns + self.log_offset_ns)
 
     def pose(self, T: NDArray[np.float64]) -> Any:
         x, y, z, w = Rotation.from_matrix(T[:3, :3]).as_quat()
@@ -134,13 +136,17 @@ class Script:
             frames_published=frames,
         )
 
+    def pictures_only(self, stamp_ns: int) -> None:
+        for view in self.views:
+            cdr = image_to_cdr(scenery(view, self.width_px), stamp_ns, "camera")
+            self.writer.add_channel(f"/camera/{view}/image_raw", "sensor_msgs/msg/Image")
+            self.writer.write(f"/camera/{view}/image_raw", cdr, stamp_ns + self.log_offset_ns)
+
     def pictures(self, stamp_ns: int) -> None:
+        self.pictures_only(stamp_ns)
         for view in self.views:
             intrinsics, T = camera(view, self.width_px)
             topic = f"/camera/{view}"
-            rgb = scenery(view, self.width_px)
-            self.writer.add_channel(f"{topic}/image_raw", "sensor_msgs/msg/Image")
-            self.writer.write(f"{topic}/image_raw", image_to_cdr(rgb, stamp_ns, "camera"), stamp_ns + 1)
             k = [intrinsics.fx_px, 0, intrinsics.cx_px, 0, intrinsics.fy_px, intrinsics.cy_px, 0, 0, 1]
             size = {"width": intrinsics.width_px, "height": intrinsics.height_px}
             self.send(f"{topic}/camera_info", "sensor_msgs/msg/CameraInfo", stamp_ns, k=k, **size)
