@@ -45,11 +45,6 @@ class Stamp:
         """Written after success only."""
         return self.folder / self.name
 
-    @property
-    def begun(self) -> Path:
-        """Present while the step runs; left behind when it was interrupted."""
-        return self.folder / f"{self.name}.begun"
-
     def is_current(self, digest: str) -> bool:
         """Whether the step succeeded with exactly these inputs."""
         try:
@@ -57,14 +52,8 @@ class Stamp:
         except (OSError, UnicodeDecodeError):
             return False
 
-    def was_interrupted(self) -> bool:
-        """Whether an earlier run of the step began and did not end."""
-        return self.begun.exists()
-
     def begin(self) -> None:
-        """Take the old stamp away: from here on the step counts as not done."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.begun.touch()
+        """Take the old stamp away: until the step succeeds it counts as not done."""
         self.file.unlink(missing_ok=True)
 
     def succeed(self, digest: str) -> None:
@@ -73,4 +62,3 @@ class Stamp:
         fresh = self.folder / f"{self.name}.new"
         fresh.write_text(digest + "\n", encoding="ascii")
         fresh.replace(self.file)
-        self.begun.unlink(missing_ok=True)

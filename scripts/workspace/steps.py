@@ -23,6 +23,9 @@ _WHEELS = ("ros.txt", "ros-build.txt")
 _CONSTRAINTS = "constraints.txt"
 _SOURCED = "sourced-ros.txt"
 
+_WITHOUT_DEPENDENCIES = {"opencv-python-headless"}
+"""Beside a sourced ROS: asks for NumPy 2, works with 1.26 (what is built against 2 runs on both)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -77,19 +80,20 @@ class _Work:
 
 def _install_requirements(work: _Work) -> None:
     what = "installing the pinned packages"
-    if Stamp(work.layout.stamps, "requirements").was_interrupted():
-        drop_half_installed(site_packages(work.layout.venv))
+    drop_half_installed(site_packages(work.layout.venv))
     folder = work.layout.requirements
     if work.source is RosSource.WHEELS:
         files = [word for name in (*_EVERYWHERE, *_WHEELS) for word in ("-r", str(folder / name))]
         work.pip(what, *files, "-c", str(folder / _CONSTRAINTS))
         return
     pins = [pin for name in _EVERYWHERE for pin in read_pins(folder / name)]
+    chosen = replace_pins(pins, read_pins(folder / _SOURCED))
+    alone = [pin for pin in chosen if pin.key in _WITHOUT_DEPENDENCIES]
     merged = work.layout.build / "requirements-sourced-ros.txt"
     merged.parent.mkdir(parents=True, exist_ok=True)
-    chosen = replace_pins(pins, read_pins(folder / _SOURCED))
-    merged.write_text("".join(f"{pin}\n" for pin in chosen), encoding="utf-8")
+    merged.write_text("".join(f"{pin}\n" for pin in chosen if pin not in alone), encoding="utf-8")
     work.pip(what, "-r", str(merged))
+    work.pip(what, "--no-deps", *map(str, alone))
 
 
 def _install_package(work: _Work) -> None:

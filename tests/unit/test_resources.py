@@ -35,6 +35,7 @@ def test_prefix_of_the_installed_module_comes_before_the_environments(
     ours = _share(tmp_path / "ours" / "share" / "embodied_iqa")
     theirs = _share(tmp_path / "theirs" / "share" / "embodied_iqa")
     _module_at(tmp_path / "ours/lib/python3.12/site-packages/embodied_iqa/resources.py", monkeypatch)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "nowhere"))
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "theirs"))
     assert resources.source_checkout() is None
     assert resources.shared_folder() == ours
