@@ -162,5 +162,8 @@ def _sections(path: Path) -> dict[str, dict[str, object]]:
             raise UsageError(f"unknown node in {path}", got=node, available=_ENTRIES)
         if not isinstance(content, dict) or set(content) != {_ROS_KEY}:
             raise UsageError(f"section {node} in {path}", expected=f"one key, {_ROS_KEY}", got=content)
-        sections[node] = flatten(content[_ROS_KEY] or {})
+        values = content[_ROS_KEY] or {}
+        if not isinstance(values, dict):
+            raise UsageError(f"{_ROS_KEY} of {node} in {path}", expected="names and values", got=values)
+        sections[node] = flatten(values)
     return sections

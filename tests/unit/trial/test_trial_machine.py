@@ -321,17 +321,17 @@ def test_no_order_of_events_breaks_the_machine(events: list[object]) -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.lists(EVENTS.filter(lambda event: event != "foreign"), max_size=60))
 def test_the_trial_can_always_be_brought_to_its_end(events: list[object]) -> None:
-    state, commands = machine.start(ONE_RUN)
+    state, _ = machine.start(ONE_RUN)
     for event in events:
         waiting = state.pending[0] if state.pending else None
         if event == "cancel":
-            state, commands = machine.cancel(state, "cancelled")
+            state, _ = machine.cancel(state, "cancelled")
         elif isinstance(event, str):
-            state, commands = machine.step(state, Reply(waiting, ok=event == "reply", stamp_ns=state.now_ns))
+            state, _ = machine.step(state, Reply(waiting, ok=event == "reply", stamp_ns=state.now_ns))
         else:
-            state, commands = machine.step(state, event)
-    state, commands = machine.cancel(state, "the end")
+            state, _ = machine.step(state, event)
+    state, _ = machine.cancel(state, "the end")
     for _ in range(5):
         if state.pending:
-            state, commands = machine.step(state, Reply(state.pending[0], ok=True))
+            state, _ = machine.step(state, Reply(state.pending[0], ok=True))
     assert state.stage is Stage.DONE

@@ -1,0 +1,98 @@
+"""When a VLA decides: at once on the first frame, then whenever the arm has nothing left to do."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embodied_iqa.trial.decider import Decider, DeciderState
+
+AGAIN_NS = 500
+DECIDER = Decider(AGAIN_NS, max_decisions=3)
+STARTED = DECIDER.set_task(DeciderState(), "pick the red cube", 1_000)
+
+
+def idle(state: DeciderState, completed: int | None, stamp_ns: int, *, whole: bool = True) -> DeciderState:
+    return DECIDER.arm_seen(state, ready=True, completed=completed, whole=whole, stamp_ns=stamp_ns)
+
+
+def test_nothing_is_decided_without_a_task() -> None:
+    assert DECIDER.choose(DeciderState(), [1, 2, 3]) is None
+
+
+def test_the_first_decision_is_on_the_first_frame_of_the_run_even_when_newer_ones_are_there() -> None:
+    assert DECIDER.choose(STARTED, [900, 999, 1_000, 1_066, 1_133]) == 1_000
+
+
+def test_frames_before_the_run_do_not_count() -> None:
+    assert DECIDER.choose(STARTED, [900, 999]) is None
+
+
+def test_the_first_decision_waits_for_nobody() -> None:
+    assert not STARTED.ready
+    assert DECIDER.choose(STARTED, [1_000]) == 1_000
+
+
+def test_later_decisions_take_the_newest_frame_and_wait_for_the_arm() -> None:
+    state = DECIDER.decided(STARTED, 1_000)
+    assert DECIDER.choose(state, [1_000, 9_000]) is None
+    assert DECIDER.choose(idle(state, 1, 8_000), [1_000, 8_500, 9_000]) == 9_000
+
+
+def test_a_frame_from_before_the_arm_stood_still_is_too_old() -> None:
+    state = idle(DECIDER.decided(STARTED, 1_000), 1, 8_000)
+    assert DECIDER.choose(state, [1_000, 7_999]) is None
+    assert DECIDER.choose(state, [1_000, 8_000]) is None
+    assert DECIDER.choose(state, [1_000, 8_001]) == 8_001
+
+
+def test_without_a_goal_that_ended_it_decides_again_only_after_a_while() -> None:
+    state = idle(DECIDER.decided(STARTED, 1_000), None, 1_100)
+    assert DECIDER.choose(state, [1_000 + AGAIN_NS]) is None
+    assert DECIDER.choose(state, [1_001 + AGAIN_NS]) == 1_001 + AGAIN_NS
+
+
+def test_steps_count_whole_goals_of_this_run_only() -> None:
+    state = idle(DECIDER.decided(STARTED, 1_000), 1, 2_000)
+    assert state.step == 1
+    assert idle(state, 1, 2_100).step == 1, "the same news again"
+    given_up = idle(DECIDER.decided(state, 3_000), 2, 4_000, whole=False)
+    assert given_up.step == 1
+    fresh = DECIDER.set_task(given_up, "push the blue ball", 9_000)
+    assert (fresh.step, fresh.decisions, fresh.sequence) == (0, 0, 2)
+    assert idle(fresh, 2, 9_100).step == 0, "that goal was of the run before"
+
+
+def test_the_number_of_decisions_is_limited() -> None:
+    state, stamp_ns = STARTED, 1_000
+    for sequence in range(1, 4):
+        assert DECIDER.choose(state, [stamp_ns]) == stamp_ns
+        state = idle(DECIDER.decided(state, stamp_ns), sequence, stamp_ns + 600)
+        stamp_ns += 1_000
+    assert DECIDER.choose(state, [stamp_ns]) is None
+
+
+def test_an_empty_task_ends_the_decisions() -> None:
+    state = idle(DECIDER.decided(STARTED, 1_000), 1, 2_000)
+    assert DECIDER.choose(state, [9_000]) == 9_000
+    assert DECIDER.choose(DECIDER.set_task(state, "", 0), [9_000]) is None
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), st.none() | st.integers(0, 5), st.integers(0, 9_000)), max_size=30),
+    st.lists(st.integers(0, 10_000), max_size=8, unique=True).map(sorted),
+)
+def test_a_choice_is_always_one_of_the_frames_and_newer_than_the_last(
+    news: list[tuple[bool, int | None, int]], stamps_ns: list[int]
+) -> None:
+    state = STARTED
+    for ready, completed, stamp_ns in news:
+        state = DECIDER.arm_seen(state, ready=ready, completed=completed, whole=True, stamp_ns=stamp_ns)
+        chosen = DECIDER.choose(state, stamps_ns)
+        if chosen is None:
+            continue
+        assert chosen in stamps_ns
+        assert chosen >= state.from_ns
+        assert state.decided_ns is None or chosen > state.decided_ns
+        state = DECIDER.decided(state, chosen)
+    assert state.decisions <= 3
