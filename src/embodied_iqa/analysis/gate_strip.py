@@ -8,6 +8,7 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import Final
 
+from embodied_iqa.analysis.reasons import merge_reasons
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View
 from embodied_iqa.trial.record import RunRecord, VerdictRecord
@@ -29,7 +30,7 @@ class VerdictSpan:
         start_share: Start in percent of the run's time.
         width_share: Width in percent of the run's time.
         frames: How many.
-        reasons: Different reasons, in the order in which they came.
+        reasons: Different reasons, in the order in which they came; see `merge_reasons`.
     """
 
     verdict: Verdict
@@ -116,7 +117,7 @@ def _spans(verdicts: Sequence[VerdictRecord], run: RunRecord) -> tuple[VerdictSp
             start_share=round(100 * (start - run.start_ns) / total_ns, 3),
             width_share=round(100 * (end - start) / total_ns, 3),
             frames=len(group),
-            reasons=tuple(dict.fromkeys(v.reason for v in group if v.reason)),
+            reasons=merge_reasons(v.reason for v in group),
         )
         for group, start, end in zip(groups, starts_ns, ends_ns, strict=True)
     )

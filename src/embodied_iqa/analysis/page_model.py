@@ -168,11 +168,13 @@ class GateCount:
 
     Attributes:
         mode: on, shadow or off.
+        note: What the mode means.
         counts: Passed, held, rejected.
         shares: The same in percent; zeros where no frame was judged.
     """
 
     mode: str
+    note: str
     counts: tuple[int, int, int]
     shares: tuple[float, float, float]
 

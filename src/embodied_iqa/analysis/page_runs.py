@@ -68,7 +68,7 @@ def run_page(
         detail=_detail(run),
         badge=badge_of(run),
         reason=run.reason,
-        scores=scores_of(run, scores),
+        scores=scores_of(run, scores, reference),
         gate=gate_count(scores),
         strips=strips,
         troubles=troubles(strips),
@@ -167,9 +167,8 @@ def _chunk_facts(chunk: ChunkRecord | None) -> dict[str, str]:
     if len(points_m) == 0:
         return facts | {"Leads to": "not a number"}
     shift = points_m[-1] - points_m[0]
-    facts["Leads to"] = ", ".join(
-        f"{axis} {number(1e3 * value, 0, 'mm')}" for axis, value in zip("xyz", shift, strict=True)
-    )
+    places = (f"{axis}\N{NO-BREAK SPACE}{number(1e3 * m, 0)}" for axis, m in zip("xyz", shift, strict=True))
+    facts["Leads to"] = ", ".join(places) + "\N{NO-BREAK SPACE}mm"
     facts["Turns by"] = number(_turn_deg(chunk), 0) + "°"
     if len(chunk.increments):
         facts["Gripper after"] = f"{100 * chunk.increments[-1, 6]:.0f} % closed"

@@ -19,6 +19,11 @@ _BADGES: Final = {
     Outcome.EMERGENCY_STOP: Badge(Mark.STOP, "Emergency stop"),
 }
 
+_MODES: Final = {
+    "on": "mode on: the arm obeys",
+    "shadow": "mode shadow: judged, but the arm moves anyway",
+    "off": "mode off: no picture is judged",
+}
 _SAME: Final = "Asked twice about the same picture: how far the model repeats itself."
 
 
@@ -32,9 +37,14 @@ def recipes() -> tuple[Recipe, ...]:
     return tuple(Recipe(f"recipe-{name}", name.capitalize(), text) for name, text in RECIPES.items())
 
 
-def scores_of(run: RunRecord, scores: RunScores) -> tuple[Score, ...]:
+def scores_of(run: RunRecord, scores: RunScores, reference: RunRecord | None) -> tuple[Score, ...]:
     """Return cognition, decision and execution."""
-    return _cognition(run, scores), _decision(run, scores), _execution(run, scores)
+    failed_before = reference is not None and reference.outcome is Outcome.FAILURE
+    return (
+        _cognition(run, scores),
+        _decision(run, scores),
+        _execution(run, scores, failed_before=failed_before),
+    )
 
 
 def gate_count(scores: RunScores) -> GateCount:
@@ -42,7 +52,7 @@ def gate_count(scores: RunScores) -> GateCount:
     counts = (scores.gate.passed, scores.gate.hold, scores.gate.reject)
     total = max(1, sum(counts))
     passed, held, rejected = (round(100 * count / total, 2) for count in counts)
-    return GateCount(scores.gate.mode, counts, (passed, held, rejected))
+    return GateCount(scores.gate.mode, _MODES.get(scores.gate.mode, ""), counts, (passed, held, rejected))
 
 
 def mean_share(values: Sequence[float | None], whole: float) -> float | None:
@@ -86,7 +96,7 @@ def _decision(run: RunRecord, scores: RunScores) -> Score:
     return Score("Decision", number(part.score), "of 1", share(part.score, 1.0), sentence, "recipe-decision")
 
 
-def _execution(run: RunRecord, scores: RunScores) -> Score:
+def _execution(run: RunRecord, scores: RunScores, *, failed_before: bool) -> Score:
     part = scores.execution
     bar = share(part.score, 100.0)
     scale = "" if part.score is None else "of 100"
@@ -95,12 +105,12 @@ def _execution(run: RunRecord, scores: RunScores) -> Score:
         number(part.score, 0),
         scale,
         bar,
-        _execution_sentence(run, scores),
+        _execution_sentence(run, scores, failed_before=failed_before),
         "recipe-execution",
     )
 
 
-def _execution_sentence(run: RunRecord, scores: RunScores) -> str:
+def _execution_sentence(run: RunRecord, scores: RunScores, *, failed_before: bool) -> str:
     part = scores.execution
     if part.score is None and run.index == 0 and run.outcome is Outcome.FAILURE:
         return "The reference run itself failed: there is nothing to compare it with."
@@ -113,4 +123,5 @@ def _execution_sentence(run: RunRecord, scores: RunScores) -> str:
             return "An emergency stop scores nothing."
         case _:
             distance = number(part.distance_cm, 1, "cm")
-            return f"100 less the distance in cm from where the reference run ended: {distance}."
+            doubt = " That run failed too: this number says little." if failed_before else ""
+            return f"100 less the distance in cm from where the reference run ended: {distance}.{doubt}"

@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 WIDTH, HEIGHT = 420, 300
 """Of a plot, in the units of its viewBox; the text is sized for these."""
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 12, 40
+_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 22, 12, 44
 _MOST_POINTS: Final = 240
 _MARGIN: Final = 0.06
 _TICKS: Final = 5

@@ -120,6 +120,22 @@ def test_overlays_lie_exactly_on_their_pictures(browser: Browser, page: Path) ->
     assert browser.value(off) < 0.5
 
 
+@pytest.mark.parametrize("width_px", [390, 1440])
+def test_words_of_drawings_stay_inside(browser: Browser, page: Path, width_px: int) -> None:
+    browser.show(page, width_px, "light")
+    outside = """[...document.querySelectorAll('.plot text')].filter(item => {
+      const a = item.getBoundingClientRect(), b = item.ownerSVGElement.getBoundingClientRect();
+      return a.left < b.left - 1 || a.right > b.right + 1 || a.top < b.top - 1 || a.bottom > b.bottom + 1;
+    }).map(item => item.textContent)"""
+    assert browser.value(outside) == []
+    over_each_other = """[...document.querySelectorAll('.plot')].flatMap(plot => {
+      const boxes = [...plot.querySelectorAll('text')].map(item => item.getBoundingClientRect());
+      return boxes.flatMap((a, i) => boxes.slice(i + 1).filter(b =>
+        a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1));
+    }).length"""
+    assert browser.value(over_each_other) == 0
+
+
 def test_prints_without_losing_anything(browser: Browser, page: Path) -> None:
     browser.show(page, 794, "dark", medium="print")
     assert browser.value("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
