@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.images.frame import View
+from embodied_iqa.kinematics import TOOL_2F140_M, UR5, tool_along_z
+from embodied_iqa.subjects.gripper_shape import FINGER_HALF_WIDTH_M, FINGER_TIP_BEYOND_TOOL_M, STROKE_M
 
 __all__ = [
     "BUTTON_THRESHOLD_M",
     "BUTTON_TRAVEL_M",
     "CAMERAS",
+    "FINGER_HALF_WIDTH_M",
     "FINGER_TIP_BEYOND_TOOL_M",
     "HOME_Q_RAD",
     "STEP_NS",
@@ -29,25 +32,19 @@ __all__ = [
     "T_flange_tool",
 ]
 
-UR5_D_M: Final = (0.089159, 0.0, 0.0, 0.10915, 0.09465, 0.0823)
-UR5_A_M: Final = (0.0, -0.425, -0.39225, 0.0, 0.0, 0.0)
+UR5_D_M: Final[tuple[float, ...]] = tuple(UR5.table[:, 0].tolist())
+UR5_A_M: Final[tuple[float, ...]] = tuple(UR5.table[:, 1].tolist())
 UR5_ALPHA_RAD: Final = (np.pi / 2, 0.0, 0.0, np.pi / 2, -np.pi / 2, 0.0)
 """The UR5's standard Denavit-Hartenberg table, base to flange."""
 
 STEP_NS: Final = 2_000_000
 """The physics' time step."""
 
-STROKE_M: Final = 0.140
-"""The gripper's opening at g = 0; it is closed at g = 1 (Robotiq 2F-140)."""
-
-TOOL_Z_M: Final = 0.200
-FINGER_TIP_BEYOND_TOOL_M: Final = 0.010
-"""The fingers end this far beyond the tool centre point."""
+TOOL_Z_M: Final = TOOL_2F140_M
 
 
 def _flange_tool() -> NDArray[np.float64]:
-    pose = np.eye(4)
-    pose[2, 3] = TOOL_Z_M
+    pose = tool_along_z(TOOL_Z_M)
     pose.setflags(write=False)
     return pose
 

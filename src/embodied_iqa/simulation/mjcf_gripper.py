@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from embodied_iqa.simulation.dimensions import (
+    FINGER_HALF_WIDTH_M,
     FINGER_TIP_BEYOND_TOOL_M,
     STROKE_M,
     TOOL_Z_M,
@@ -59,10 +60,10 @@ def _finger(joint: str, side: float) -> str:
         f'<body name="{joint}" gravcomp="1">'
         f'<joint name="{joint}" type="slide" axis="{side} 0 0" range="0 {STROKE_M / 2!r}" '
         f'damping="5" armature="0.05"/>'
-        f'<geom type="box" size="{numbers((half, 0.014, length))}" pos="{centre}" mass="0.1" '
+        f'<geom type="box" size="{numbers((half, FINGER_HALF_WIDTH_M, length))}" pos="{centre}" mass="0.1" '
         f'friction="{_PAD_FRICTION}" condim="4" {ROBOT}/>'
         + box((side * 0.011, 0, 0.128), (0.011, 0.016, 0.014), "black")
         + box((side * 0.0095, 0, 0.152), (0.0065, 0.012, 0.016), "dark")
-        + box((side * 0.008, 0, _TIP_Z - 0.022), (0.008, 0.014, 0.022), "pad")
+        + box((side * 0.008, 0, _TIP_Z - 0.022), (0.008, FINGER_HALF_WIDTH_M, 0.022), "pad")
         + "</body>"
     )

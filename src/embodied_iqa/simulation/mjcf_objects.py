@@ -10,18 +10,24 @@ from embodied_iqa.simulation.dimensions import BUTTON_TRAVEL_M
 from embodied_iqa.simulation.mjcf import OBJECT, VISUAL, numbers
 from embodied_iqa.simulation.scene import SceneObject
 from embodied_iqa.subjects.instruction import Kind
-from embodied_iqa.subjects.object_shapes import SHAPES
+from embodied_iqa.subjects.object_shapes import (
+    BOWL_FOOT_RADIUS_M,
+    BUTTON_BASE_HALF_M,
+    BUTTON_BASE_HEIGHT_M,
+    BUTTON_CAP_RADIUS_M,
+    SHAPES,
+)
 
 __all__ = ["bowl_mesh", "object_body", "object_material"]
 
 _FRICTION: Final = "0.5 0.01 0.001"
 _ROLLING: Final = "0.5 0.01 0.0025"  # a felt ball: it comes to rest within centimetres
-_BASE_HALF_M: Final = (0.036, 0.036, 0.010)
+_BASE_HALF_M: Final = (BUTTON_BASE_HALF_M, BUTTON_BASE_HALF_M, BUTTON_BASE_HEIGHT_M / 2)
 _CAP_HALF_HEIGHT_M: Final = 0.008
 _SPRING_N_PER_M: Final = 250.0
 _PRELOAD_M: Final = 0.004
 _BOWL_SIDES: Final = 12
-_BOWL_FOOT_M: Final = 0.026
+_BOWL_FOOT_M: Final = 0.026  # of what touches: a little wider, it stands more firmly
 
 
 def object_material(index: int, item: SceneObject) -> str:
@@ -106,8 +112,8 @@ def _button(index: int) -> str:
         f'<body name="cap{index}" pos="0 0 {half - _CAP_HALF_HEIGHT_M!r}">'
         f'<joint name="cap{index}" type="slide" axis="0 0 1" range="{-BUTTON_TRAVEL_M} 0" '
         f'stiffness="{_SPRING_N_PER_M}" springref="{_PRELOAD_M}" damping="2" armature="0.02"/>'
-        f'<geom type="cylinder" size="0.024 {_CAP_HALF_HEIGHT_M}" mass="0.02" material="paint{index}" '
-        f'friction="{_FRICTION}" {OBJECT}/></body>'
+        f'<geom type="cylinder" size="{BUTTON_CAP_RADIUS_M} {_CAP_HALF_HEIGHT_M}" mass="0.02" '
+        f'material="paint{index}" friction="{_FRICTION}" {OBJECT}/></body>'
     )
     return base + cap
 
@@ -118,7 +124,7 @@ def bowl_mesh() -> str:
     rim, half = shape.width_m / 2, shape.height_m / 2
     angle = np.linspace(0.0, np.pi / 2, 9)
     rise = 1.0 - np.cos(angle)
-    outer = np.stack([_BOWL_FOOT_M * 0.8 + (rim - _BOWL_FOOT_M * 0.8) * np.sin(angle), rise * 2 * half], 1)
+    outer = np.stack([BOWL_FOOT_RADIUS_M + (rim - BOWL_FOOT_RADIUS_M) * np.sin(angle), rise * 2 * half], 1)
     inner = np.stack([outer[:, 0] - 0.004, 0.004 + rise * (2 * half - 0.004)], 1)
     profile = np.concatenate([[[0.0, 0.0]], outer, inner[::-1], [[0.0, 0.004]]])
     turns = 40

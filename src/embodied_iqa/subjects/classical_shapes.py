@@ -13,16 +13,18 @@ from numpy.typing import NDArray
 from embodied_iqa.images.frame import Frame
 from embodied_iqa.subjects.classical_colours import Blob, PaintMap
 from embodied_iqa.subjects.instruction import Kind
-from embodied_iqa.subjects.object_shapes import SHAPES
+from embodied_iqa.subjects.object_shapes import (
+    BOWL_FOOT_RADIUS_M,
+    BUTTON_BASE_HALF_M,
+    BUTTON_BASE_HEIGHT_M,
+    BUTTON_CAP_RADIUS_M,
+    SHAPES,
+)
 
 __all__ = ["Pinhole", "ShapeFit", "fit_shapes"]
 
 Array = NDArray[np.float64]
 
-_BUTTON_BASE_HALF_M: Final = 0.036
-_BUTTON_BASE_HEIGHT_M: Final = 0.020
-_BUTTON_CAP_RADIUS_M: Final = 0.024
-_BOWL_FOOT_M: Final = 0.021
 _DARK_ENOUGH: Final = 0.6
 """Share of a button's base that must look dark for full belief in a button."""
 _YAW_SEARCH: Final = ((np.pi / 18, 9), (np.pi / 54, 3), (np.pi / 162, 3))
@@ -133,9 +135,9 @@ def _surface(kind: Kind) -> Array:
     if kind is Kind.CYLINDER:
         return _rings([(shape.width_m / 2, 0.0), (shape.width_m / 2, shape.height_m)])
     if kind is Kind.BUTTON:
-        return _rings([(_BUTTON_CAP_RADIUS_M, _BUTTON_BASE_HEIGHT_M), (_BUTTON_CAP_RADIUS_M, shape.height_m)])
+        return _rings([(BUTTON_CAP_RADIUS_M, BUTTON_BASE_HEIGHT_M), (BUTTON_CAP_RADIUS_M, shape.height_m)])
     angle = np.linspace(0.0, np.pi / 2, 4)
-    radius = _BOWL_FOOT_M + (shape.width_m / 2 - _BOWL_FOOT_M) * np.sin(angle)
+    radius = BOWL_FOOT_RADIUS_M + (shape.width_m / 2 - BOWL_FOOT_RADIUS_M) * np.sin(angle)
     return _rings(list(zip(radius, shape.height_m * (1 - np.cos(angle)), strict=True)))
 
 
@@ -200,12 +202,12 @@ def _weigh_darkness(fit: ShapeFit, paint: PaintMap, camera: Pinhole) -> ShapeFit
 def _dark_share(fit: ShapeFit, paint: PaintMap, camera: Pinhole) -> float:
     """Return how much of the ring that a button's base would show, at any turn, is dark."""
     turn = np.linspace(0.0, 2 * np.pi, 32, endpoint=False)
-    radius = (_BUTTON_CAP_RADIUS_M + _BUTTON_BASE_HALF_M) / 2
+    radius = (BUTTON_CAP_RADIUS_M + BUTTON_BASE_HALF_M) / 2
     ring = np.stack(
         [
             fit.x_m + radius * np.cos(turn),
             fit.y_m + radius * np.sin(turn),
-            np.full(32, _BUTTON_BASE_HEIGHT_M),
+            np.full(32, BUTTON_BASE_HEIGHT_M),
         ],
         axis=1,
     )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.kinematics import increments_between
+from embodied_iqa.subjects.gripper_shape import FINGER_HALF_WIDTH_M, FINGER_TIP_BEYOND_TOOL_M, STROKE_M
 from embodied_iqa.subjects.instruction import Kind, Verb
 from embodied_iqa.subjects.object_shapes import SHAPES
 
@@ -19,10 +20,6 @@ Array = NDArray[np.float64]
 PUSH_DIRECTION: Final = (-1.0, 0.0)
 """Away from the robot, in the table's plane: base frame x, y."""
 
-_STROKE_M: Final = 0.140
-_TIP_M: Final = 0.010
-"""The fingers reach this far beyond the tool centre point."""
-_FINGER_HALF_WIDTH_M: Final = 0.014
 _ABOVE_M: Final = 0.12
 _LIFT_M: Final = 0.15
 _GRIP_CLEARANCE_M: Final = 0.030
@@ -84,12 +81,12 @@ def plan_chunk(verb: Verb, target: ObjectPose, T_base_tool: Array) -> Array:
 
 def closing(opening_m: float) -> float:
     """Return the gripper's state in [0, 1] for a distance between its pads."""
-    return float(np.clip(1.0 - opening_m / _STROKE_M, 0.0, 1.0))
+    return float(np.clip(1.0 - opening_m / STROKE_M, 0.0, 1.0))
 
 
 def pushed_ahead_m(kind: Kind) -> float:
     """Return how far ahead of the tool an object stands after a push that went as planned."""
-    return SHAPES[kind].radius_m + _FINGER_HALF_WIDTH_M + _BACK_M
+    return SHAPES[kind].radius_m + FINGER_HALF_WIDTH_M + _BACK_M
 
 
 def _pick(target: ObjectPose, now_rad: float) -> list[_Waypoint]:
@@ -112,7 +109,7 @@ def _push(target: ObjectPose, now_rad: float) -> list[_Waypoint]:
     low = min(0.022, shape.height_m / 2)
     gripper = closing(_PUSH_GAP * shape.width_m)
     release = closing(shape.width_m)  # the fingers let go of what they were pressed against
-    standoff = shape.radius_m + _FINGER_HALF_WIDTH_M + _PUSH_CLEARANCE_M
+    standoff = shape.radius_m + FINGER_HALF_WIDTH_M + _PUSH_CLEARANCE_M
     start_x, start_y = target.x_m - standoff * along_x, target.y_m - standoff * along_y
     way = _PUSH_M + _PUSH_CLEARANCE_M
     end_x, end_y = start_x + way * along_x, start_y + way * along_y
@@ -128,7 +125,7 @@ def _push(target: ObjectPose, now_rad: float) -> list[_Waypoint]:
 
 def _press(target: ObjectPose, now_rad: float) -> list[_Waypoint]:
     del now_rad
-    pressed = SHAPES[target.kind].height_m + _TIP_M - _PRESS_DEPTH_M
+    pressed = SHAPES[target.kind].height_m + FINGER_TIP_BEYOND_TOOL_M - _PRESS_DEPTH_M
     return [
         _Waypoint(target.x_m, target.y_m, _ABOVE_M, 0.0, 1.0),
         _Waypoint(target.x_m, target.y_m, pressed, 0.0, 1.0),

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from embodied_iqa.subjects.instruction import Kind
 
-__all__ = ["SHAPES", "ObjectShape"]
+__all__ = [
+    "BOWL_FOOT_RADIUS_M",
+    "BUTTON_BASE_HALF_M",
+    "BUTTON_BASE_HEIGHT_M",
+    "BUTTON_CAP_RADIUS_M",
+    "SHAPES",
+    "ObjectShape",
+]
+
+BUTTON_BASE_HALF_M: Final = 0.036
+BUTTON_BASE_HEIGHT_M: Final = 0.020
+BUTTON_CAP_RADIUS_M: Final = 0.024
+BOWL_FOOT_RADIUS_M: Final = 0.0208
+"""A button is a square, dark base with a coloured cap; a bowl widens from its foot as a quarter circle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +38,7 @@ class ObjectShape:
     radius_m: float
 
 
-SHAPES: dict[Kind, ObjectShape] = {
+SHAPES: Final[dict[Kind, ObjectShape]] = {
     Kind.CUBE: ObjectShape(width_m=0.045, height_m=0.045, radius_m=0.0319),
     Kind.CYLINDER: ObjectShape(width_m=0.044, height_m=0.060, radius_m=0.022),
     Kind.BALL: ObjectShape(width_m=0.052, height_m=0.052, radius_m=0.026),
