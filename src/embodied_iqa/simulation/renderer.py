@@ -61,9 +61,7 @@ class SceneRenderer:
         self.close()
         size = self._intrinsics
         self._scene = scene
-        self._model: Any = build_model(
-            scene, fine=self._fine, picture_px=(size.width_px, size.height_px)
-        )
+        self._model: Any = build_model(scene, fine=self._fine, picture_px=(size.width_px, size.height_px))
         self._data: Any = mujoco.MjData(self._model)
         self._object_of_geom = _objects_of_geoms(self._model, len(scene.objects))
         try:

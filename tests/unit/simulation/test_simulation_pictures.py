@@ -55,6 +55,19 @@ def test_another_process_draws_the_same_picture(world: World, renderer: SceneRen
     assert len(set(here)) == 3
 
 
+def test_other_scenes_depth_and_masks_in_between_leave_the_picture_alone(world: World):
+    snapshot = world.snapshot()
+    with SceneRenderer(world.scene, 160, 120) as renderer:
+        before = renderer.frame(View.TOP, snapshot).rgb
+        renderer.depth_m(View.TOP, snapshot)
+        renderer.segmentation(View.SIDE, snapshot)
+        other = make_scene(8)
+        renderer.load(other)
+        renderer.frame(View.TOP, World(other).snapshot())
+        renderer.load(world.scene)
+        assert np.array_equal(renderer.frame(View.TOP, snapshot).rgb, before)
+
+
 def test_a_frame_says_what_it_is(world: World, renderer: SceneRenderer):
     snapshot = WorldSnapshot(42, world.snapshot().qpos)
     for view in View:
