@@ -45,7 +45,7 @@ def _cells(run: dict[str, Any]) -> list[str]:
         _number(execution, "score", 1),
         f"{gate['pass']}/{gate['hold']}/{gate['reject']}",
         str(run["frames"]["lost"]),
-        (execution["outcome"] or "no end").replace("_", " "),
+        (execution["outcome"] or "not executed").replace("_", " "),
     ]
 
 

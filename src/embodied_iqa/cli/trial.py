@@ -15,7 +15,8 @@ from embodied_iqa.cli.output import results_table, stage_name
 from embodied_iqa.config import Scalar
 from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.verdict import GateMode
-from embodied_iqa.trial.graph import resolve
+from embodied_iqa.images.frame import parse_view
+from embodied_iqa.trial.graph import nodes_with, resolve
 from embodied_iqa.trial.parameters import CameraSource, RobotKind
 from embodied_iqa.trial.results import SessionInfo, finish_session
 from embodied_iqa.trial.run_folder import make_run_folder, new_run_id
@@ -41,6 +42,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--vlm", metavar="NAME", help="vision-language model")
     add("--vla", metavar="NAME", help="vision-language-action model")
     add("--camera", choices=[str(source) for source in CameraSource], help="where pictures come from")
+    add(
+        "--camera-path",
+        type=Path,
+        metavar="PATH",
+        help="folder of pictures or recording, for --camera files or bag",
+    )
+    add("--view", action="append", metavar="NAME", help="camera: wrist, top or side; may be repeated")
     add("--robot", choices=[str(kind) for kind in RobotKind], help="which arm moves")
     add("--run-dir", type=Path, metavar="DIR", help="new or empty folder (default runs/<date>)")
     add("--config", type=Path, action="append", default=[], metavar="FILE", help="ROS parameter file")
@@ -97,8 +105,12 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
         "vla_node.subject": arguments.vla,
         "camera_node.source": arguments.camera,
         "arm_node.robot": arguments.robot,
+        "camera_node.path": None if arguments.camera_path is None else str(arguments.camera_path.resolve()),
     }
     overrides: dict[str, Scalar] = {name: value for name, value in named.items() if value is not None}
+    if arguments.view:
+        views = [str(parse_view(word)) for word in arguments.view]
+        overrides |= {f"{node}.views": list(views) for node in nodes_with("views")}
     for word in arguments.set:
         name, equals, value = word.partition("=")
         if not equals:

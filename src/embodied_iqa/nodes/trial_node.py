@@ -45,6 +45,7 @@ _SECOND_NS = 1_000_000_000
 _POLL_S = 0.1
 _OUTCOMES = {
     Outcome.SUCCESS: ours.TrialEvent.OUTCOME_SUCCESS,
+    None: ours.TrialEvent.OUTCOME_NONE,
     Outcome.FAILURE: ours.TrialEvent.OUTCOME_FAILURE,
     Outcome.EMERGENCY_STOP: ours.TrialEvent.OUTCOME_EMERGENCY_STOP,
 }
@@ -104,7 +105,10 @@ class TrialNode(BaseNode[TrialParameters]):
 
     def _lease_seen(self, lease: ours.GateLease) -> None:
         self._views_seen.add(lease.view)
-        self._happened(FrameSeen(ns_of(lease.header.stamp)))
+        stamp_ns = ns_of(lease.header.stamp)
+        self._happened(FrameSeen(stamp_ns))
+        if not self.config.has_arm:  # time goes on with the pictures; nothing else can be seen
+            self._happened(WorldSeen(stamp_ns, False, "", self._pose))
 
     def _world_seen(self, world: ours.SimState) -> None:
         stamp_ns = ns_of(world.header.stamp)
@@ -170,6 +174,8 @@ class TrialNode(BaseNode[TrialParameters]):
             run_limit_ns=round(config.run_limit_s * _SECOND_NS),
             no_motion_limit_ns=round(config.no_motion_limit_s * _SECOND_NS),
             settle_ns=round(config.settle_s * _SECOND_NS),
+            stops_time=config.simulated,
+            has_arm=config.has_arm,
         )
 
     def _wait_for_graph(self) -> None:

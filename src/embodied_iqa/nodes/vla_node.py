@@ -15,7 +15,8 @@ from sensor_msgs.msg import JointState
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.images.poses import matrix_from_pose
-from embodied_iqa.ros.conversion import chunk_to_msg, ns_of, optical_frame, time_of
+from embodied_iqa.kinematics import TOOL_2F140_M, Kinematics, tool_along_z
+from embodied_iqa.ros.conversion import chunk_to_msg, ns_of, optical_frame, pose_of, time_of
 from embodied_iqa.ros.frames import FrameInput
 from embodied_iqa.ros.node import Health, ManagedNode, main_of
 from embodied_iqa.ros.qos import EVENT, STATE
@@ -37,7 +38,7 @@ class VlaNode(ManagedNode[VlaParameters]):
         self._input: FrameInput | None = None
         self._decider = Decider(round(self.config.decide_again_s * _SECOND_NS), self.config.max_chunks)
         self._state = DeciderState()
-        self._pose: PoseStamped | None = None
+        self._pose: PoseStamped | None = None if self.config.has_arm else self._assumed_pose()
         self._gripper = 0.0
         self._failures = 0
         self._latency_ms = 0.0
@@ -69,6 +70,10 @@ class VlaNode(ManagedNode[VlaParameters]):
         name = self.config.subject if self._subject is not None else "not loaded"
         values: dict[str, object] = {"decisions": self._state.sequence, "failures": self._failures}
         return Health(message=name, values=values | {"latency_ms": round(self._latency_ms, 2)})
+
+    def _assumed_pose(self) -> PoseStamped:
+        kinematics = Kinematics(tool_along_z(TOOL_2F140_M))
+        return PoseStamped(pose=pose_of(kinematics.forward(self.config.assumed_q_rad)))
 
     def _take_pose(self, message: PoseStamped) -> None:
         self._pose = message

@@ -12,6 +12,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from std_srvs.srv import SetBool
 
+from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import EmbodiedIqaError
 from embodied_iqa.ros.calls import call
 from embodied_iqa.ros.conversion import ns_of, spec_to_msg, time_of
@@ -101,8 +102,7 @@ class TrialCommands:
                     return Reply(command, ok=True)
                 return self._reply(command, self._run, SetBool.Request(data=running))
             case SetDistortion(spec, from_ns):
-                request = srv.SetDistortion.Request(distortion=spec_to_msg(spec), from_stamp=time_of(from_ns))
-                return self._reply(command, self._distort, request)
+                return self._set_distortion(command, spec, from_ns)
             case Rearm(from_ns):
                 return self._arm(command, from_ns)
             case StopArm(reason):
@@ -135,6 +135,11 @@ class TrialCommands:
         request = srv.ResetWorld.Request(scene_seed=seed, instruction=task)
         response = call(self._reset, request, self._deadline_s)
         return Reply(command, response.success, response.message, ns_of(response.stamp))
+
+    def _set_distortion(self, command: Command, spec: DistortionSpec | None, from_ns: int) -> Reply:
+        request = srv.SetDistortion.Request(distortion=spec_to_msg(spec), from_stamp=time_of(from_ns))
+        response = call(self._distort, request, self._config.reply_deadline_s)
+        return Reply(command, response.success, response.message, ns_of(response.state.header.stamp))
 
     def _recording(self, *, start: bool) -> srv.RecordTrial.Request:
         if not start:

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-from embodied_iqa.config import Scalar, build, flatten, load_yaml, values_of
+from embodied_iqa.config import Scalar, build, flatten, load_yaml, parameters_of, values_of
 from embodied_iqa.errors import UsageError
 from embodied_iqa.resources import shared_file
 from embodied_iqa.trial.parameters import (
     ArmParameters,
     CameraParameters,
+    CameraSource,
     DistortionParameters,
     GateParameters,
     PlaybackParameters,
@@ -37,6 +39,7 @@ __all__ = [
     "Purpose",
     "command_of",
     "nodes_of",
+    "nodes_with",
     "resolve",
     "write_parameters",
 ]
@@ -101,6 +104,12 @@ class GraphConfig:
         """Return node name to flat parameter names and plain values."""
         return {name: values_of(config) for name, config in self.nodes.items()}
 
+    @property
+    def robot(self) -> RobotKind:
+        """Which arm moves."""
+        arm = self.nodes["arm_node"]
+        return arm.robot if isinstance(arm, ArmParameters) else RobotKind.NONE
+
 
 def resolve(files: tuple[Path, ...] = (), overrides: Mapping[str, Scalar] | None = None) -> GraphConfig:
     """Resolve the parameters: class defaults, the installed config, the user's files, then overrides.
@@ -122,19 +131,28 @@ def resolve(files: tuple[Path, ...] = (), overrides: Mapping[str, Scalar] | None
         if node not in _ENTRIES or not dot:
             raise UsageError("unknown node in an override", got=name, available=_ENTRIES)
         merged[node][parameter] = value
-    configs: dict[str, object] = {
+    configs: dict[str, Any] = {
         name: build(entry.parameters, merged[name], f"the configuration of {name}")
         for name, entry in _ENTRIES.items()
     }
-    return GraphConfig(configs)
+    return _consistent(configs)
 
 
 def nodes_of(config: GraphConfig, purpose: Purpose = Purpose.TRIAL) -> tuple[NodeEntry, ...]:
     """Return the nodes that this configuration needs."""
-    arm = config.nodes["arm_node"]
-    simulated = isinstance(arm, ArmParameters) and arm.robot is RobotKind.SIM
+    missing = {
+        RobotKind.SIM: frozenset[str](),
+        RobotKind.NONE: frozenset({"sim_node", "arm_node"}),
+    }[config.robot]
+    return tuple(entry for entry in GRAPH if purpose in entry.purposes and entry.name not in missing)
+
+
+def nodes_with(parameter: str) -> tuple[str, ...]:
+    """Return the nodes that have a parameter of this name."""
     return tuple(
-        entry for entry in GRAPH if purpose in entry.purposes and (simulated or entry.name != "sim_node")
+        entry.name
+        for entry in GRAPH
+        if any(known.name == parameter for known in parameters_of(entry.parameters))
     )
 
 
@@ -149,6 +167,33 @@ def command_of(entry: NodeEntry, parameters: Path) -> list[str]:
     """Return the command line that starts a node without the launch package."""
     module = f"embodied_iqa.nodes.{entry.name}"
     return [sys.executable, "-m", module, "--ros-args", "--params-file", str(parameters)]
+
+
+def _consistent(configs: dict[str, Any]) -> GraphConfig:
+    """Return the parameters with what follows from the robot.
+
+    Raises:
+        UsageError: Parameters of different nodes contradict each other.
+    """
+    views = {name: config.views for name, config in configs.items() if hasattr(config, "views")}
+    different = [name for name in views if views[name] != views["camera_node"]]
+    if different:
+        expected = f"the views of camera_node, {', '.join(views['camera_node'])}"
+        raise UsageError(f"{different[0]} has other views", expected=expected, got=list(views[different[0]]))
+    robot, source = configs["arm_node"].robot, configs["camera_node"].source
+    if (source is CameraSource.SIMULATED) != (robot is RobotKind.SIM):
+        raise UsageError(
+            f"camera {source} does not go with robot {robot}",
+            available=["camera simulated with robot sim", "camera files or bag with robot none"],
+        )
+    has_arm = robot is not RobotKind.NONE
+    trial, vla = configs["trial_node"], configs["vla_node"]
+    managed = tuple(name for name in trial.managed_nodes if has_arm or name != "arm_node")
+    configs["trial_node"] = replace(
+        trial, simulated=robot is RobotKind.SIM, has_arm=has_arm, managed_nodes=managed
+    )
+    configs["vla_node"] = replace(vla, has_arm=has_arm)
+    return GraphConfig(configs)
 
 
 def _uses_sim_time(config: GraphConfig) -> bool:

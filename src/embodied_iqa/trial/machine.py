@@ -41,6 +41,9 @@ __all__ = ["TrialState", "cancel", "start", "step"]
 
 Step = tuple["TrialState", list[Command]]
 
+_SOURCES = (Source.RAW, Source.DISTORTED)
+_QUESTIONS = len(_SOURCES)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrialState:
@@ -55,6 +58,8 @@ class TrialState:
         now_ns: Newest stamp seen.
         moved_ns: When the arm was last seen to move.
         asked: The VLM has been asked about the run's first frame.
+        answered: Answers and refusals to answer in this run.
+        decided: The VLA has decided in this run.
         world: The newest state of the world in this run.
         ending: Why the run ends, once that is decided; the outcome is final for an emergency stop only.
         emergency: The run ends as an emergency stop.
@@ -72,6 +77,8 @@ class TrialState:
     now_ns: int = 0
     moved_ns: int = 0
     asked: bool = False
+    answered: int = 0
+    decided: bool = False
     world: WorldSeen | None = None
     ending: str = ""
     emergency: bool = False
@@ -91,9 +98,8 @@ def cancel(state: TrialState, reason: str) -> Step:
     if state.stage in {Stage.CLOSE, Stage.DONE}:
         return state, []
     state = replace(state, problem=reason)
-    return _enter(
-        state, Stage.CLOSE, SetTask("", 0), StopArm(reason), RunWorld(running=False), CloseRecording()
-    )
+    stopping = (SetTask("", 0), *_if_arm(state.plan, StopArm(reason)), RunWorld(running=False))
+    return _enter(state, Stage.CLOSE, *stopping, CloseRecording())
 
 
 def step(state: TrialState, event: Event) -> Step:
@@ -101,18 +107,35 @@ def step(state: TrialState, event: Event) -> Step:
     match event:
         case Reply():
             return _replied(state, event)
-        case Answered(ok=False):
-            remark = f"run {state.run_index}: the VLM gave no answer ({event.message})"
-            return replace(state, remarks=(*state.remarks, remark)), []
+        case Answered():
+            return _answered(state, event)
         case FrameSeen():
             return _frame_seen(state, event)
         case WorldSeen():
             return _world_seen(state, event)
         case ArmSeen():
             return _arm_seen(state, event)
-        case ChunkSeen(done=True) if _executing(state) and event.frame_stamp_ns >= state.start_ns:
-            return _end_run(state, event.reason or "the VLA says that the task is done")
+        case ChunkSeen() if event.frame_stamp_ns >= state.start_ns:
+            return _chunk_seen(replace(state, decided=True), event)
     return state, []
+
+
+def _answered(state: TrialState, event: Answered) -> Step:
+    state = replace(state, answered=state.answered + 1)
+    if event.ok:
+        return state, []
+    remark = f"run {state.run_index}: the VLM gave no answer ({event.message})"
+    return replace(state, remarks=(*state.remarks, remark)), []
+
+
+def _chunk_seen(state: TrialState, event: ChunkSeen) -> Step:
+    if event.done and _executing(state):
+        return _end_run(state, event.reason or "the VLA says that the task is done")
+    return state, []
+
+
+def _if_arm(plan: TrialPlan, command: Command) -> tuple[Command, ...]:
+    return (command,) if plan.has_arm else ()
 
 
 def _executing(state: TrialState) -> bool:
@@ -131,8 +154,9 @@ def _replied(state: TrialState, reply: Reply) -> Step:
     state = replace(state, pending=tuple(rest))
     if not reply.ok and state.stage is not Stage.CLOSE:
         return cancel(state, f"{type(done).__name__} failed: {reply.message}")
-    if isinstance(done, ResetWorld):
-        state = replace(state, start_ns=reply.stamp_ns, now_ns=reply.stamp_ns, moved_ns=reply.stamp_ns)
+    if isinstance(done, ResetWorld | SetDistortion):
+        start_ns = max(reply.stamp_ns, state.start_ns)
+        state = replace(state, start_ns=start_ns, now_ns=start_ns, moved_ns=start_ns)
     if rest:
         return state, [rest[0]]
     return _stage_done(state, reply)
@@ -144,14 +168,16 @@ def _stage_done(state: TrialState, reply: Reply) -> Step:
         case Stage.OPEN:
             return _enter(state, Stage.RESET, ResetWorld(plan.scene_seed, plan.task))
         case Stage.RESET:
-            change = SetDistortion(plan.distortion(index), state.start_ns)
+            # where time goes on, pictures of any stamp named now may have passed already
+            from_ns = state.start_ns if plan.stops_time else 0
+            change = SetDistortion(plan.distortion(index), from_ns)
             return _enter(state, Stage.DISTORT, change)
         case Stage.DISTORT:
             # armed while time stands still: the run's first frame is then not older than the arming
             state, commands = _enter(
                 state,
                 Stage.ARM,
-                Rearm(state.start_ns),
+                *_if_arm(plan, Rearm(state.start_ns)),
                 SetTask(plan.task, state.start_ns),
                 RunWorld(running=True),
             )
@@ -174,7 +200,7 @@ def _frame_seen(state: TrialState, event: FrameSeen) -> Step:
     in_run = state.stage in {Stage.ARM, Stage.EXECUTE}
     if state.asked or not in_run or event.stamp_ns < state.start_ns:
         return state, []
-    questions: list[Command] = [AskVlm(source, event.stamp_ns) for source in (Source.RAW, Source.DISTORTED)]
+    questions: list[Command] = [AskVlm(source, event.stamp_ns) for source in _SOURCES]
     return replace(state, asked=True), questions
 
 
@@ -190,8 +216,10 @@ def _world_seen(state: TrialState, event: WorldSeen) -> Step:
         return _end_run(replace(state, emergency=True), event.contact_violation)
     if state.now_ns - state.start_ns > state.plan.run_limit_ns:
         return _end_run(state, "the run took too long")
+    if not state.plan.has_arm and state.decided and state.answered >= _QUESTIONS:
+        return _end_run(state, "answered and decided")
     if state.now_ns - state.moved_ns > state.plan.no_motion_limit_ns:
-        return _end_run(state, "the arm did not move")
+        return _end_run(state, "the arm did not move" if state.plan.has_arm else "no answer or no decision")
     return state, []
 
 
@@ -207,7 +235,8 @@ def _arm_seen(state: TrialState, event: ArmSeen) -> Step:
 
 def _end_run(state: TrialState, reason: str) -> Step:
     state = replace(state, ending=reason, settle_until_ns=0)
-    return _enter(state, Stage.SETTLE, SetTask("", 0), StopArm(f"run {state.run_index} ends: {reason}"))
+    stop = StopArm(f"run {state.run_index} ends: {reason}")
+    return _enter(state, Stage.SETTLE, SetTask("", 0), *_if_arm(state.plan, stop))
 
 
 def _settle(state: TrialState) -> Step:
@@ -222,7 +251,11 @@ def _finish_run(state: TrialState) -> Step:
     world = state.world
     emergency = state.emergency or bool(world.contact_violation)
     success = world.task_success and not emergency
-    outcome = Outcome.EMERGENCY_STOP if emergency else Outcome.SUCCESS if success else Outcome.FAILURE
+    outcome: Outcome | None = Outcome.SUCCESS if success else Outcome.FAILURE
+    if emergency:
+        outcome = Outcome.EMERGENCY_STOP
+    elif not state.plan.has_arm:
+        outcome = None
     reason = world.contact_violation if emergency and not state.emergency else state.ending
     result = RunResult(state.run_index, state.start_ns, world.stamp_ns, outcome, reason, world.T_base_tool)
     state = replace(
@@ -230,6 +263,8 @@ def _finish_run(state: TrialState) -> Step:
         results=(*state.results, result),
         run_index=state.run_index + 1,
         asked=False,
+        answered=0,
+        decided=False,
         world=None,
         ending="",
         emergency=False,

@@ -11,6 +11,7 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.kinematics.geometry import TOOL_2F140_M
 from embodied_iqa.robot.limits import ArmLimits
 from embodied_iqa.robot.state import ControllerOptions
+from embodied_iqa.simulation.dimensions import HOME_Q_RAD
 
 __all__ = [
     "ArmParameters",
@@ -165,12 +166,16 @@ class VlaParameters:
         keep_frames: Frames of a view that are kept to pair raw and distorted.
         decide_again_s: Time between decisions while the arm has none to execute [s].
         max_chunks: Decisions of one run at most.
+        has_arm: The arm tells where the tool is. Follows from the robot.
+        assumed_q_rad: Joint angles that the subject is told where there is no arm [rad].
     """
 
     subject: str = "classical-vla"
     keep_frames: int = ranged(8, 2, 256)
     decide_again_s: float = ranged(0.5, 0.05, 60.0)
     max_chunks: int = ranged(12, 1, 1000)
+    has_arm: bool = True
+    assumed_q_rad: tuple[float, ...] = HOME_Q_RAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +245,9 @@ class TrialParameters:
     """The trial.
 
     Attributes:
-        simulated: The world can be reset and stopped (/sim services); else a person sets the scene.
+        simulated: The world can be reset and stopped (/sim services); else a person sets the scene. Follows
+            from the robot.
+        has_arm: Something moves. Follows from the robot.
         views: The cameras.
         managed_nodes: Lifecycle nodes that the trial configures and activates.
         start_deadline_s: How long all nodes have to come up [s, real time].
@@ -253,6 +260,7 @@ class TrialParameters:
     """
 
     simulated: bool = True
+    has_arm: bool = True
     views: tuple[View, ...] = DEFAULT_VIEWS
     managed_nodes: tuple[str, ...] = ("gate_node", "vlm_node", "vla_node", "arm_node")
     start_deadline_s: float = ranged(60.0, 1.0, 3600.0)

@@ -64,6 +64,8 @@ class TrialPlan:
         run_limit_ns: Longest run, ROS time.
         no_motion_limit_ns: Longest time without motion before a run is ended, ROS time.
         settle_ns: Time for things to come to rest at the end of a run, ROS time.
+        stops_time: Time stands still between a reset and the start of a run (simulation).
+        has_arm: Something moves; else a run ends once pictures were answered about and decided on.
     """
 
     task: str
@@ -72,6 +74,8 @@ class TrialPlan:
     run_limit_ns: int
     no_motion_limit_ns: int
     settle_ns: int
+    stops_time: bool = True
+    has_arm: bool = True
 
     @property
     def run_count(self) -> int:
@@ -91,7 +95,7 @@ class RunResult:
         run_index: 0 is the reference run.
         start_ns: First stamp of the run, ROS time.
         end_ns: Last stamp of the run, ROS time.
-        outcome: Success, failure or emergency stop.
+        outcome: Success, failure or emergency stop; None where there is no arm.
         reason: In words.
         T_base_tool: ``(4, 4)`` float64, where the tool was at the end (m).
     """
@@ -99,7 +103,7 @@ class RunResult:
     run_index: int
     start_ns: int
     end_ns: int
-    outcome: Outcome
+    outcome: Outcome | None
     reason: str
     T_base_tool: NDArray[np.float64]
 
@@ -189,7 +193,7 @@ class ResetWorld:
 
 @dataclass(frozen=True, slots=True)
 class SetDistortion:
-    """Distort pictures from a stamp on. Expects a reply."""
+    """Distort pictures from a stamp on (0: from the next one). Expects a reply with the first stamp."""
 
     spec: DistortionSpec | None
     from_ns: int

@@ -122,7 +122,7 @@ def _run(streams: _Streams, start: Any) -> RunRecord:
         distortion=_distortion(start.distortion),
         start_ns=start_ns,
         end_ns=end_ns,
-        outcome=None if end is None else _OUTCOMES[int(end.outcome)],
+        outcome=None if end is None else _OUTCOMES.get(int(end.outcome)),
         reason="" if end is None else str(end.reason),
         T_base_tool=np.eye(4) if end is None else matrix_from_pose(end.tool_pose),
         frames_published=max(counted, sum(start_ns <= stamp <= end_ns for stamp in streams.pictures)),
