@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -116,7 +117,7 @@ def _task_page(task: ReportedTask, count: int, folder: Path, most_bytes: int) ->
         anchor=f"task-{count}",
         title=task.record.task or "No instruction",
         detail=f"Scene seed {task.record.scene_seed}, recorded in {recording}",
-        recording=recording,
+        rescore_command=f"embodied-iqa rescore {shlex.quote(recording)}",
         runs=tuple(runs),
         remarks=tuple(remarks),
     )

@@ -236,7 +236,7 @@ class TaskPage:
         anchor: For links.
         title: The instruction.
         detail: Seed and recording.
-        recording: File name, for the rescore command.
+        rescore_command: To be typed in the folder of the page.
         runs: The reference run first.
         remarks: What is missing in the whole recording.
     """
@@ -244,7 +244,7 @@ class TaskPage:
     anchor: str
     title: str
     detail: str
-    recording: str
+    rescore_command: str
     runs: tuple[RunPage, ...]
     remarks: tuple[str, ...]
 
