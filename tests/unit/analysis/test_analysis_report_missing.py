@@ -27,6 +27,7 @@ from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import View
+from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import TrialRecord
 
@@ -110,6 +111,18 @@ def test_no_end_of_a_run(recording: Path, record: TrialRecord, tmp_path: Path) -
     page = _page(recording, with_run(record, 0, outcome=None), tmp_path)
     assert "Needs the end of this run and of the reference run." in words(article(page, 1))
     assert "No end recorded" in words(article(page, 0))
+
+
+def test_a_failure_beside_a_failed_reference_run_says_little(
+    recording: Path, record: TrialRecord, tmp_path: Path
+) -> None:
+    failed = with_run(record, 0, outcome=Outcome.FAILURE)
+    page = _page(recording, failed, tmp_path)
+    assert "The reference run itself failed" in words(article(page, 0))
+    assert "That run failed too: this number says little." in words(article(page, 1))
+    assert [words(cell) for cell in page.xpath("//td[@data-label='Execution']")] == ["\N{EM DASH}", "(94)"]
+    (tile,) = page.xpath("//ul[@class='tiles']/li[contains(., 'Execution')]")
+    assert "mean of 0 distorted runs" in words(tile)
 
 
 def test_no_reference_run(recording: Path, record: TrialRecord, tmp_path: Path) -> None:

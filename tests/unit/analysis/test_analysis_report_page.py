@@ -226,7 +226,7 @@ def test_headings_follow_each_other(page: lxml.html.HtmlElement) -> None:
 def test_twelve_noisy_runs_stay_small(tmp_path: Path) -> None:
     noisy = [RunPlan(DistortionSpec(number, 5)) for number in ("12", "13", "14")]
     views = (View.TOP, View.WRIST, View.SIDE)
-    path = write_trial(tmp_path / "trial.mcap", [REFERENCE, *noisy], width_px=640, views=views)
+    path = write_trial(tmp_path / "trial.mcap", [REFERENCE, *noisy], width_px=480, views=views)
     page = page_of([reported(path)] * 3, tmp_path)
     assert len(page.xpath("//img")) == 3 * (1 + 3 * 2) * 3
     assert (tmp_path / "report.html").stat().st_size < 6_000_000
