@@ -65,6 +65,14 @@ def _ros_session() -> Iterator[None]:
     _DOMAIN_LOCK.close()
 
 
+@pytest.fixture(scope="module")
+def ros_domain() -> Iterator[int]:
+    """A ROS domain of its own for the graph of one module: what others left behind is not heard."""
+    domain, lock = _reserve_domain()
+    yield domain
+    lock.close()
+
+
 @pytest.fixture
 def run_folder(tmp_path: Path) -> Path:
     """An empty folder laid out like runs/<id>/, for what one trial writes."""

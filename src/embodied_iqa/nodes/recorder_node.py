@@ -65,6 +65,12 @@ class RecorderNode(BaseNode[RecorderParameters]):
     def _open(self, request: RecordTrial.Request) -> None:
         if self._queue is not None:
             raise UserError(f"already recording to {self._path}")
+        if len(request.metadata_keys) != len(request.metadata_values):
+            raise UserError(
+                "metadata of a recording",
+                expected="a value for each key",
+                got=f"{len(request.metadata_keys)} keys, {len(request.metadata_values)} values",
+            )
         writer = TrialWriter(Path(request.path), options=self._options)
         queue = RecordingQueue(writer, capacity_bytes=self.config.queue_bytes)
         queue.add_metadata(

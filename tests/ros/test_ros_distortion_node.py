@@ -1,0 +1,142 @@
+"""distortion_node: pictures in, distorted pictures out, changed at run time to the very stamp."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from embodied_iqa_msgs.msg import DistortionSpec as SpecMessage
+from embodied_iqa_msgs.msg import DistortionState
+from embodied_iqa_msgs.srv import SetDistortion
+from sensor_msgs.msg import Image
+
+from embodied_iqa.distortions import DistortionSpec, FrameDistorter
+from embodied_iqa.images.frame import View
+from embodied_iqa.recording.image_cdr import image_from_cdr, image_to_cdr, stamp_from_cdr
+from embodied_iqa.ros.conversion import spec_to_msg, time_of
+from embodied_iqa.ros.qos import LATCHED, PICTURE
+from ros_graph import Inbox, RosGraph
+
+NOISE = DistortionSpec("12", 4, seed=3)
+
+
+class Camera:
+    """Shows the node pictures and takes in what comes out."""
+
+    def __init__(self, graph: RosGraph) -> None:
+        self.graph = graph
+        self.publisher = graph.publisher(Image, "/camera/top/image_raw", PICTURE)
+        self.out: Inbox = graph.subscribe_raw(Image, "/distorted/top/image_raw", PICTURE)
+        self.stamp_ns = 1_000_000_000
+        until_heard = iter(range(1000))
+        graph.wait(lambda: self._knock(next(until_heard)), "a first picture")
+
+    def _knock(self, _count: int) -> bool:
+        if not len(self.out):
+            self.publisher.publish(self.cdr(self.next_stamp_ns()))
+        return bool(len(self.out))
+
+    def next_stamp_ns(self) -> int:
+        self.stamp_ns += 66_666_667
+        return self.stamp_ns
+
+    @staticmethod
+    def rgb(stamp_ns: int) -> np.ndarray:
+        return np.random.default_rng(stamp_ns).integers(0, 256, (48, 64, 3), dtype=np.uint8)
+
+    def cdr(self, stamp_ns: int) -> bytes:
+        return image_to_cdr(self.rgb(stamp_ns), stamp_ns, "top_camera_optical_frame")
+
+    def show(self, stamp_ns: int) -> bytes:
+        """Publish a picture and return what comes out for its stamp."""
+        self.publisher.publish(self.cdr(stamp_ns))
+        return self.graph.wait(lambda: self.found(stamp_ns), f"the picture of {stamp_ns}")
+
+    def found(self, stamp_ns: int) -> bytes | None:
+        return next((cdr for cdr in self.out.messages if stamp_from_cdr(cdr) == stamp_ns), None)
+
+    def set(self, spec: DistortionSpec | None, from_ns: int = 0) -> SetDistortion.Response:
+        return self.graph.call(
+            SetDistortion, "/distortion/set", distortion=spec_to_msg(spec), from_stamp=time_of(from_ns)
+        )
+
+
+@pytest.fixture(scope="module")
+def graph(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RosGraph]:
+    with RosGraph(ros_domain, tmp_path_factory.mktemp("graph"), ["distortion_node"]) as graph:
+        yield graph
+
+
+@pytest.fixture(scope="module")
+def camera(graph: RosGraph) -> Camera:
+    return Camera(graph)
+
+
+@pytest.fixture(autouse=True)
+def _undistorted(camera: Camera) -> None:
+    assert camera.set(None).success
+
+
+def test_without_a_distortion_pictures_pass_byte_for_byte(camera: Camera) -> None:
+    stamp_ns = camera.next_stamp_ns()
+    assert camera.show(stamp_ns) == camera.cdr(stamp_ns)
+
+
+def test_a_distortion_acts_from_its_stamp_on_exactly(camera: Camera) -> None:
+    stamps = [camera.next_stamp_ns() for _ in range(4)]
+    answer = camera.set(NOISE, stamps[2])
+    assert answer.success, answer.message
+    assert (answer.state.id, answer.state.level, answer.state.header.stamp) == ("12", 4, time_of(stamps[2]))
+    out = [image_from_cdr(camera.show(stamp)) for stamp in stamps]
+    distorter = FrameDistorter(NOISE)
+    for stamp_ns, picture, spoilt in zip(stamps, out, [False, False, True, True], strict=True):
+        rgb = camera.rgb(stamp_ns)
+        assert np.array_equal(picture.rgb, distorter.apply(rgb, View.TOP, stamp_ns) if spoilt else rgb)
+        assert (picture.stamp_ns, picture.frame_id) == (stamp_ns, "top_camera_optical_frame")
+
+
+def test_pictures_that_arrive_late_are_distorted_by_their_own_stamp(camera: Camera) -> None:
+    early, late = camera.next_stamp_ns(), camera.next_stamp_ns()
+    assert camera.set(NOISE, late).success
+    camera.show(late)
+    assert camera.show(early) == camera.cdr(early)
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (SpecMessage(id="99", level=1), ["'99'", "available", "01"]),
+        (SpecMessage(id="12", level=9), ["9", "1"]),
+    ],
+)
+def test_what_does_not_exist_is_refused_with_what_there_is(
+    camera: Camera, graph: RosGraph, message: SpecMessage, words: list[str]
+) -> None:
+    answer = graph.call(SetDistortion, "/distortion/set", distortion=message)
+    assert not answer.success
+    assert all(word in answer.message for word in words), answer.message
+    stamp_ns = camera.next_stamp_ns()
+    assert camera.show(stamp_ns) == camera.cdr(stamp_ns), "nothing changed"
+
+
+def test_a_stamp_that_has_passed_is_refused(camera: Camera) -> None:
+    stamp_ns = camera.next_stamp_ns()
+    camera.show(stamp_ns)
+    answer = camera.set(NOISE, stamp_ns)
+    assert not answer.success
+    assert "passed already" in answer.message
+
+
+def test_a_broken_picture_is_left_out_and_the_next_one_comes(camera: Camera) -> None:
+    broken = camera.cdr(camera.next_stamp_ns())[:200]
+    assert camera.set(NOISE).success
+    camera.publisher.publish(broken)
+    camera.show(camera.next_stamp_ns())
+
+
+def test_who_comes_late_is_told_what_acts(camera: Camera, graph: RosGraph) -> None:
+    assert camera.set(NOISE, camera.next_stamp_ns()).success
+    state = graph.subscribe(DistortionState, "/distortion/state", LATCHED)
+    graph.wait(lambda: len(state), "the latched state")
+    assert (state.last.id, state.last.level, state.last.seed) == ("12", 4, 3)

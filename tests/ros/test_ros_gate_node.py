@@ -1,0 +1,130 @@
+"""gate_node: judges only while it is active; its mode decides what the arm is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from embodied_iqa_msgs.msg import GateLease, ImageQuality
+from lifecycle_msgs.msg import State, Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from sensor_msgs.msg import Image
+
+from embodied_iqa.gate.judge import GateConfig, GateFrame, GateState, step
+from embodied_iqa.gate.statistics import measure
+from embodied_iqa.gate.verdict import GateMode, Verdict
+from embodied_iqa.images.frame import View
+from embodied_iqa.recording.image_cdr import image_to_cdr
+from embodied_iqa.ros.conversion import ns_of
+from embodied_iqa.ros.qos import PICTURE, STATE
+from ros_graph import Inbox, RosGraph
+
+MODES = {
+    GateMode.ON: GateLease.MODE_ON,
+    GateMode.SHADOW: GateLease.MODE_SHADOW,
+    GateMode.OFF: GateLease.MODE_OFF,
+}
+
+
+class Gate:
+    """Shows the gate pictures and takes in its leases."""
+
+    def __init__(self, graph: RosGraph) -> None:
+        self.graph = graph
+        self.leases: Inbox = graph.subscribe(GateLease, "/gate/lease", STATE)
+        self.qualities: Inbox = graph.subscribe(ImageQuality, "/gate/quality", STATE)
+        self.publisher = graph.publisher(Image, "/distorted/top/image_raw", PICTURE)
+        self.stamp_ns = 5_000_000_000
+
+    @staticmethod
+    def noise(stamp_ns: int) -> np.ndarray:
+        return np.random.default_rng(stamp_ns).integers(0, 256, (480, 640, 3), dtype=np.uint8)
+
+    def show(self) -> int:
+        self.stamp_ns += 66_666_667
+        self.publisher.publish(image_to_cdr(self.noise(self.stamp_ns), self.stamp_ns, "top"))
+        return self.stamp_ns
+
+    def judged(self) -> tuple[GateLease, ImageQuality]:
+        """Show pictures until one is judged, then one more, and return what is said of that one."""
+        self.graph.wait(lambda: bool(self.leases) or (self.show() and None), "a first lease")
+        stamp_ns = self.show()
+        inboxes = (self.leases, self.qualities)
+        return self.graph.wait(lambda: _of(inboxes, stamp_ns), f"the lease of {stamp_ns}")
+
+    def change(self, transition: int) -> bool:
+        kind = Transition(id=transition)
+        return bool(self.graph.call(ChangeState, "/gate_node/change_state", transition=kind).success)
+
+    def state(self) -> int:
+        return int(self.graph.call(GetState, "/gate_node/get_state").current_state.id)
+
+
+def _of(inboxes: tuple[Inbox, ...], stamp_ns: int) -> tuple[Any, ...] | None:
+    found = [
+        message for inbox in inboxes for message in inbox.messages if ns_of(message.header.stamp) == stamp_ns
+    ]
+    return tuple(found) if len(found) == len(inboxes) else None
+
+
+@pytest.fixture(scope="module", params=list(GateMode))
+def gate(
+    request: pytest.FixtureRequest, ros_domain: int, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[GateMode, Gate]]:
+    overrides = {"gate_node.judge.mode": str(request.param)}
+    with RosGraph(ros_domain, tmp_path_factory.mktemp("graph"), ["gate_node"], overrides) as graph:
+        graph.activate("gate_node")
+        yield request.param, Gate(graph)
+
+
+def test_the_mode_decides_what_a_bad_picture_gets(gate: tuple[GateMode, Gate]) -> None:
+    mode, node = gate
+    lease, quality = node.judged()
+    judged = Verdict.PASS if mode is GateMode.OFF else Verdict.REJECT
+    obeyed = Verdict.REJECT if mode is GateMode.ON else Verdict.PASS
+    assert (lease.mode, lease.judged, lease.verdict) == (MODES[mode], judged, obeyed)
+    assert (quality.verdict, bool(quality.reason)) == (judged, judged is not Verdict.PASS)
+    assert lease.view == quality.view == "top"
+
+
+def test_a_lease_ends_soon_after_its_picture(gate: tuple[GateMode, Gate]) -> None:
+    lease, _ = gate[1].judged()
+    assert ns_of(lease.expires) - ns_of(lease.header.stamp) <= GateConfig().ttl_ms * 1e6
+
+
+def test_the_numbers_are_those_of_the_pure_step(gate: tuple[GateMode, Gate]) -> None:
+    mode, node = gate
+    _, quality = node.judged()
+    if mode is GateMode.OFF:
+        assert np.isnan(quality.sharpness)
+        return
+    stamp_ns = ns_of(quality.header.stamp)
+    statistics = measure(node.noise(stamp_ns))
+    frame = GateFrame(View.TOP, stamp_ns, stamp_ns, statistics)
+    _, expected, _ = step(GateState(), frame, None, GateConfig())
+    assert expected.statistics is not None
+    assert quality.sharpness == expected.statistics.sharpness
+    assert quality.noise == expected.statistics.noise
+
+
+def test_a_broken_picture_gets_no_lease_and_the_next_one_does(gate: tuple[GateMode, Gate]) -> None:
+    node = gate[1]
+    node.publisher.publish(image_to_cdr(node.noise(1), node.stamp_ns + 1, "top")[:300])
+    lease, _ = node.judged()
+    assert ns_of(lease.header.stamp) == node.stamp_ns
+
+
+def test_without_being_active_there_is_no_lease(gate: tuple[GateMode, Gate]) -> None:
+    node = gate[1]
+    assert node.change(Transition.TRANSITION_DEACTIVATE)
+    before = len(node.leases)
+    for _ in range(3):
+        node.show()
+    assert node.state() == State.PRIMARY_STATE_INACTIVE
+    assert node.change(Transition.TRANSITION_ACTIVATE)
+    stamp_ns = node.judged()[0].header.stamp
+    new = node.leases.messages[before:]
+    assert ns_of(new[-1].header.stamp) == ns_of(stamp_ns)
+    assert all(ns_of(lease.header.stamp) > ns_of(stamp_ns) - 4 * 66_666_667 for lease in new)

@@ -1,0 +1,28 @@
+"""A node that is given a name or value that does not exist ends at once, with exit code 2 and one line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("node", "argument", "words"),
+    [
+        ("sim_node", "camera_rate:=15.0", ["'camera_rate'", "available", "camera_rate_hz"]),
+        ("gate_node", "judge.mode:=maybe", ["judge.mode", "'maybe'", "available: on, shadow, off"]),
+        ("camera_node", "width_px:=5", ["width_px", "64 to 3840", "5"]),
+        ("arm_node", "limits.tool_speed:=9.0", ["'limits.tool_speed'", "available"]),
+    ],
+)
+def test_a_wrong_parameter_ends_the_node(ros_domain: int, node: str, argument: str, words: list[str]) -> None:
+    command = [sys.executable, "-m", f"embodied_iqa.nodes.{node}", "--ros-args", "-p", argument]
+    environment = os.environ | {"ROS_DOMAIN_ID": str(ros_domain)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+    assert done.returncode == 2, done.stderr
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    assert all(word in lines[0] for word in words), lines[0]

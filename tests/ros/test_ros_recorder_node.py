@@ -1,0 +1,139 @@
+"""recorder_node: what is published lies in the file byte for byte, whatever ends the node."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from embodied_iqa_msgs.msg import TrialEvent
+from embodied_iqa_msgs.srv import RecordTrial
+from rcl_interfaces.srv import ListParameters
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import Image
+
+from embodied_iqa.cli.main import main
+from embodied_iqa.recording.image_cdr import image_to_cdr
+from embodied_iqa.recording.reader import TrialReader
+from embodied_iqa.ros.conversion import time_of
+from embodied_iqa.ros.qos import EVENT, PICTURE
+from ros_graph import RosGraph
+
+PICTURES = "/camera/wrist/image_raw"
+EVENTS = "/trial/events"
+
+
+class Recorder:
+    """Opens and closes recordings, and publishes what goes into them."""
+
+    def __init__(self, graph: RosGraph) -> None:
+        self.graph = graph
+        self.pictures = graph.publisher(Image, PICTURES, PICTURE)
+        self.events = graph.publisher(TrialEvent, EVENTS, EVENT)
+        self.listing = graph.node.create_client(ListParameters, "/recorder_node/list_parameters")
+
+    def open(self, path: Path, **metadata: str) -> RecordTrial.Response:
+        keys, values = list(metadata), list(metadata.values())
+        return self.record(start=True, path=str(path), metadata_keys=keys, metadata_values=values)
+
+    def record(self, **request: object) -> RecordTrial.Response:
+        return self.graph.call(RecordTrial, "/recorder/record", **request)
+
+    def publish(self, count: int) -> dict[str, list[bytes]]:
+        sent: dict[str, list[bytes]] = {PICTURES: [], EVENTS: []}
+        for index in range(count):
+            rgb = np.random.default_rng(index).integers(0, 256, (48, 64, 3), dtype=np.uint8)
+            cdr = image_to_cdr(rgb, 1_000 + index, "x")
+            event = TrialEvent(task=f"task {index}", run_index=index)
+            event.header.stamp = time_of(1_000 + index)
+            self.pictures.publish(cdr)
+            self.events.publish(event)
+            sent[PICTURES].append(cdr)
+            sent[EVENTS].append(serialize_message(event))
+            self.round_trip()
+        for _ in range(10):
+            self.round_trip()
+        return sent
+
+    def round_trip(self) -> None:
+        """Let the recorder take in what it has got: it does so between two answers."""
+        self.graph.ask(self.listing, ListParameters.Request())
+
+    def wait_for(self, path: Path, size: int) -> None:
+        self.graph.wait(lambda: path.is_file() and path.stat().st_size >= size, f"{size} bytes in the file")
+
+
+def read(path: Path) -> dict[str, list[bytes]]:
+    with TrialReader(path) as reader:
+        found: dict[str, list[bytes]] = {PICTURES: [], EVENTS: []}
+        for message in reader.messages(list(found)):
+            found[message.topic].append(bytes(message.cdr))
+        return found
+
+
+@pytest.fixture
+def recorder(ros_domain: int, tmp_path: Path) -> Iterator[Recorder]:
+    with RosGraph(ros_domain, tmp_path / "graph", ["recorder_node"]) as graph:
+        yield Recorder(graph)
+
+
+def test_everything_comes_back_and_wrong_requests_are_told(recorder: Recorder, tmp_path: Path) -> None:
+    path = tmp_path / "trial.mcap"
+    assert recorder.open(path, task="pick the red cube").success
+    again = recorder.open(tmp_path / "other.mcap")
+    assert (again.success, "already recording" in again.message) == (False, True)
+    sent = recorder.publish(60)
+    recorder.wait_for(path, 200_000)
+    closed = recorder.record(start=False)
+    assert (closed.success, closed.dropped) == (True, 0), closed.message
+    assert read(path) == sent
+    with TrialReader(path) as reader:
+        assert reader.metadata()["embodied_iqa"] == {"task": "pick the red cube"}
+    for answer, words in [
+        (recorder.record(start=False), "no recording is open"),
+        (recorder.open(path), "exist"),
+        (recorder.open(Path("/proc/nobody/trial.mcap")), "/proc/nobody"),
+    ]:
+        assert not answer.success
+        assert words in answer.message
+    uneven = recorder.record(start=True, path=str(tmp_path / "b.mcap"), metadata_keys=["a"])
+    assert not uneven.success
+    assert not (tmp_path / "b.mcap").exists()
+    assert recorder.open(tmp_path / "second.mcap").success, "the recorder goes on"
+
+
+def test_ctrl_c_closes_the_file(recorder: Recorder, tmp_path: Path) -> None:
+    path = tmp_path / "trial.mcap"
+    assert recorder.open(path).success
+    sent = recorder.publish(60)
+    recorder.wait_for(path, 400_000)
+    recorder.graph.may_die("recorder_node")
+    os.kill(recorder.graph.processes.pid("recorder_node"), signal.SIGINT)
+    code = recorder.graph.wait(
+        lambda: {recorder.graph.processes.exit_code("recorder_node")} - {None}, "the node's end"
+    )
+    assert code == {0}
+    found = read(path)
+    assert all(found[topic] == sent[topic][: len(found[topic])] for topic in sent)
+    assert len(found[EVENTS]) >= 40
+
+
+def test_after_a_kill_the_recording_is_recovered(
+    recorder: Recorder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "trial.mcap"
+    assert recorder.open(path).success
+    sent = recorder.publish(60)
+    recorder.wait_for(path, 400_000)
+    recorder.graph.may_die("recorder_node")
+    os.kill(recorder.graph.processes.pid("recorder_node"), signal.SIGKILL)
+    recorder.graph.wait(lambda: recorder.graph.processes.exit_code("recorder_node"), "the node's end")
+    assert main(["rescore", str(path)]) == 1
+    assert "embodied-iqa recover" in capsys.readouterr().err
+    assert main(["recover", str(path), "--out", str(tmp_path / "whole.mcap")]) == 0
+    found = read(tmp_path / "whole.mcap")
+    assert len(found[EVENTS]) >= 40
+    assert all(found[topic] == sent[topic][: len(found[topic])] for topic in sent)

@@ -1,0 +1,167 @@
+"""Real nodes as processes over real Fast DDS, and a node of the test's own that talks to them."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import rclpy
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.context import Context
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from embodied_iqa.ros.lifecycle import LifecycleManager
+from embodied_iqa.trial.graph import GRAPH, command_of, resolve, write_parameters
+from embodied_iqa.trial.processes import ProcessGroup, ProcessSpec
+
+DEADLINE_S = 40.0
+"""Generous for slow machines; a wait ends as soon as what it waits for is there."""
+_POLL_S = 0.01
+Answer = TypeVar("Answer")
+
+
+@dataclass
+class Inbox:
+    """What came on one topic, oldest first; serialised bytes where it was subscribed raw."""
+
+    messages: list[Any] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+    @property
+    def last(self) -> Any:
+        return self.messages[-1] if self.messages else None
+
+
+class RosGraph:
+    """Starts nodes of the graph and ends them; every wait has a deadline and ends early when a node dies.
+
+    Args:
+        domain: ROS domain, for this graph alone.
+        folder: For parameters and logs.
+        names: The nodes.
+        overrides: ``node.parameter`` to value.
+        extra: Further processes.
+    """
+
+    def __init__(
+        self,
+        domain: int,
+        folder: Path,
+        names: Iterable[str],
+        overrides: Mapping[str, Any] | None = None,
+        extra: tuple[ProcessSpec, ...] = (),
+    ) -> None:
+        self._domain = domain
+        self._news = threading.Condition()
+        self._mortal: set[str] = set()
+        folder.mkdir(parents=True, exist_ok=True)
+        parameters = folder / "parameters.yaml"
+        write_parameters(resolve((), overrides), parameters)
+        entries = {entry.name: entry for entry in GRAPH}
+        specs = [ProcessSpec(name, tuple(command_of(entries[name], parameters))) for name in names]
+        environment = os.environ | {"ROS_DOMAIN_ID": str(domain), "ROS_LOG_DIR": str(folder)}
+        self.processes = ProcessGroup((*specs, *extra), folder, environment)
+
+    def __enter__(self) -> Self:
+        self.processes.__enter__()
+        self._context = Context()
+        rclpy.init(
+            context=self._context, domain_id=self._domain, signal_handler_options=SignalHandlerOptions.NO
+        )
+        self.node = Node("test_node", context=self._context)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self._thread = threading.Thread(target=self._spin, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._executor.shutdown(timeout_sec=2.0)
+        self._thread.join(5.0)
+        self.node.destroy_node()
+        self._context.try_shutdown()
+        self.processes.stop()
+
+    def _spin(self) -> None:
+        try:
+            self._executor.spin()
+        except ExternalShutdownException:
+            return
+
+    # --- topics and services --------------------------------------------------------------------------------
+
+    def subscribe(
+        self, kind: type, topic: str, qos: Any, react: Callable[[Any], None] = lambda _message: None
+    ) -> Inbox:
+        return self._subscribe(kind, topic, qos, react, raw=False)
+
+    def subscribe_raw(self, kind: type, topic: str, qos: Any) -> Inbox:
+        return self._subscribe(kind, topic, qos, lambda _message: None, raw=True)
+
+    def _subscribe(
+        self, kind: type, topic: str, qos: Any, react: Callable[[Any], None], *, raw: bool
+    ) -> Inbox:
+        inbox = Inbox()
+
+        def take(message: Any) -> None:
+            react(message)
+            with self._news:
+                inbox.messages.append(message)
+                self._news.notify_all()
+
+        self.node.create_subscription(kind, topic, take, qos, raw=raw)
+        return inbox
+
+    def publisher(self, kind: type, topic: str, qos: Any, *, listeners: int = 1) -> Any:
+        """Return a publisher once somebody listens."""
+        publisher = self.node.create_publisher(kind, topic, qos)
+        self.wait(
+            lambda: publisher.get_subscription_count() >= listeners, f"{listeners} who listen to {topic}"
+        )
+        return publisher
+
+    def call(self, kind: type, name: str, **request: Any) -> Any:
+        client = self.node.create_client(kind, name, callback_group=ReentrantCallbackGroup())
+        try:
+            return self.ask(client, kind.Request(**request))
+        finally:
+            self.node.destroy_client(client)
+
+    def ask(self, client: Any, request: Any) -> Any:
+        """Call a service; the end of the node that serves it is told at once."""
+        self.wait(client.service_is_ready, f"the service {client.srv_name}")
+        future = client.call_async(request)
+        self.wait(future.done, f"an answer of {client.srv_name}")
+        return future.result()
+
+    def activate(self, *names: str) -> None:
+        LifecycleManager(self.node, names, ReentrantCallbackGroup()).bring_up(DEADLINE_S)
+
+    # --- waiting --------------------------------------------------------------------------------------------
+
+    def may_die(self, name: str) -> None:
+        """From now on the end of this process is what the test is about."""
+        self._mortal.add(name)
+
+    def wait(self, answer: Callable[[], Answer], what: str, deadline_s: float = DEADLINE_S) -> Answer:
+        """Wait until ``answer`` is true, looking again after every message; return it."""
+        until = time.monotonic() + deadline_s
+        with self._news:
+            while not (found := answer()):
+                if not self._mortal:
+                    self.processes.check()
+                assert time.monotonic() < until, f"not within {deadline_s} s: {what}"
+                self._news.wait(_POLL_S)
+        return found
