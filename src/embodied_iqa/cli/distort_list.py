@@ -5,9 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 
-from rich.console import Console
-from rich.table import Table
-
 from embodied_iqa.distortions import Entry, catalogue, miqd_catalogue
 
 __all__ = ["run"]
@@ -40,11 +37,9 @@ def _record(line: Entry) -> dict[str, object]:
 
 
 def _print_table(entries: tuple[Entry, ...]) -> None:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("id", "name", "class", "parameter", "levels 1 to 5", "source"):
-        table.add_column(heading)
     for line in entries:
         levels = "  ".join("/".join(f"{value:g}" for value in row) for row in line.parameters)
         names = "/".join(line.parameter_names)
-        table.add_row(line.id, line.name, line.distortion_class, names, levels, line.source)
-    Console(width=None, soft_wrap=True).print(table)
+        print(
+            f"{line.id:20s} {line.name:21s} {line.distortion_class:12s} {line.source:16s} {names}: {levels}"
+        )

@@ -29,10 +29,10 @@ def run(arguments: argparse.Namespace) -> int:
 
         def tell(step: int, error: float) -> None:
             smooth[:] = [error if not smooth else smooth[0] + _SMOOTHING * (error - smooth[0])]
-            bar.update(task, completed=step, description=f"error {smooth[0]:.4f} of the noise")
+            bar.update(task, completed=step, description=f"mean squared error {smooth[0]:.5f}")
 
         network = train_denoiser([reference.image for reference in references], recipe, tell)
     save_denoiser(network, out)
     pictures = ", ".join(reference.name for reference in references)
-    print(f"{recipe.steps} steps on {pictures}: squared error {smooth[0]:.4f} of the noise's; wrote {out}")
+    print(f"{recipe.steps} steps on {pictures}: mean squared error {smooth[0]:.5f}; wrote {out}")
     return 0

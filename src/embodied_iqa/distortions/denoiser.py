@@ -69,6 +69,7 @@ def load_denoiser(path: Path) -> Denoiser:
         MissingDependencyError: safetensors is not installed.
     """
     try:
+        from safetensors import SafetensorError  # noqa: PLC0415 - distortion 17 alone needs it
         from safetensors.numpy import load_file  # noqa: PLC0415 - distortion 17 alone needs it
     except ImportError:
         raise MissingDependencyError(
@@ -80,7 +81,7 @@ def load_denoiser(path: Path) -> Denoiser:
             tuple(tensors[f"{name}_{layer}"].astype(np.float32) for layer in range(LAYERS))
             for name in ("kernel", "bias", "scale")
         )
-    except (OSError, KeyError, ValueError) as error:
+    except (OSError, KeyError, ValueError, SafetensorError) as error:
         raise InputError("no weights of the denoiser", expected=f"{LAYERS} layers", got=str(path)) from error
     return Denoiser(kernels, biases, scales)
 

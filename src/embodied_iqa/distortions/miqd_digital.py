@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from embodied_iqa.distortions.compression import jpeg
 from embodied_iqa.distortions.entry import DistortionClass, Entry, Source, single
-from embodied_iqa.distortions.image import Image, rounded
+from embodied_iqa.distortions.image import Image
 from embodied_iqa.distortions.noise import white_noise
 from embodied_iqa.distortions.spatial import pixelate
 
@@ -19,8 +19,8 @@ def contrast(image: Image, rng: Generator, factor: float) -> Image:
     """Multiply each channel's difference from its mean by ``factor``."""
     del rng
     means = np.array(cv2.mean(image)[:3])
-    tones = (np.arange(256)[:, None] - means[None, :]) * factor + means[None, :]
-    result: Image = cv2.LUT(image, rounded(tones)[None])
+    matrix = np.column_stack([np.eye(3) * factor, means * (1.0 - factor)])
+    result: Image = cv2.transform(image, matrix)
     return result
 
 

@@ -48,7 +48,7 @@ def test_lab_saturation_is_a_product_in_lab(level: int, photograph: Image):
     lab[..., 1:] *= factor
     expected = color.lab2rgb(lab)
     seen = np.all((expected > 0.02) & (expected < 0.98), axis=-1)
-    assert seen.sum() > 200
+    assert seen.sum() > 20
     assert np.abs(distort(photograph, "08", level, RNG)[seen] - 255 * expected[seen]).mean() < 1.0
 
 

@@ -1,0 +1,93 @@
+"""Many references x 30 types to disk with the command's own workers, beside the encoder alone.
+
+python benchmarks/bench_distortions_disk.py --references 1000 --workers 2
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from pathlib import Path
+
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+
+import cv2
+from rich.console import Console
+from rich.table import Table
+
+from embodied_iqa.distortions import DistortionSpec, catalogue
+from embodied_iqa.distortions.batch import Job, Setting, random_level, run_jobs
+from embodied_iqa.distortions.image import Image
+from embodied_iqa.distortions.references import scikit_photographs
+
+SIZE_PX = (640, 480)
+
+
+def references(count: int) -> list[Image]:
+    """Crops of the photographs, no two the same."""
+    pictures = [reference.image for reference in scikit_photographs()]
+    made = []
+    for number in range(count):
+        picture = pictures[number % len(pictures)]
+        cut = 4 + 4 * (number // len(pictures) % 20)
+        made.append(cv2.resize(picture[cut:-cut, cut:-cut], SIZE_PX, interpolation=cv2.INTER_AREA))
+    return made
+
+
+def pictures_per_second(folder: Path, pictures: list[Image], workers: int, picture_format: str) -> float:
+    """All 30 types of each reference at one random level, as in the database."""
+    jobs = []
+    for number, picture in enumerate(pictures):
+        name = f"{number:04d}"
+        specs = tuple(DistortionSpec(line.id, random_level(0, line.id, name)) for line in catalogue())
+        jobs.append(Job(name, name, 0, picture, specs))
+    before = time.perf_counter()
+    made = sum(len(records) for records in run_jobs(jobs, Setting(folder, picture_format), workers))
+    return made / (time.perf_counter() - before)
+
+
+def encoder_limit(folder: Path, workers: int, picture_format: str) -> float:
+    """The same files written again by one process, times the number of workers."""
+    suffix = ".png" if picture_format == "png" else ".webp"
+    files = sorted(folder.rglob(f"*{suffix}"))[::7][:200]
+    options = [cv2.IMWRITE_PNG_COMPRESSION, 1] if picture_format == "png" else [cv2.IMWRITE_WEBP_QUALITY, 101]
+    pictures = [cv2.imread(str(file)) for file in files]
+    before = time.perf_counter()
+    for number, picture in enumerate(pictures):
+        data = cv2.imencode(suffix, picture, options)[1]
+        (folder / f"again{number}{suffix}").write_bytes(data.tobytes())
+    return workers * len(pictures) / (time.perf_counter() - before)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--references", type=int, default=20)
+    parser.add_argument("--workers", type=int, default=2)
+    options = parser.parse_args()
+    cv2.setNumThreads(1)
+    pictures = references(options.references)
+    table = Table(
+        "format",
+        "pictures/s",
+        "encoder's own limit",
+        title=f"{options.references} references x 30 at 640x480, {options.workers} workers",
+    )
+    record = {"references": options.references, "workers": options.workers, "formats": {}}
+    for picture_format in ("png", "webp"):
+        with tempfile.TemporaryDirectory() as folder:
+            speed = pictures_per_second(Path(folder), pictures, options.workers, picture_format)
+            limit = encoder_limit(Path(folder), options.workers, picture_format)
+        table.add_row(picture_format, f"{speed:.1f}", f"{limit:.1f}")
+        record["formats"][picture_format] = {"pictures_per_s": speed, "encoder_limit_per_s": limit}
+    Console(width=100).print(table)
+    print("target: 60 pictures/s, or the encoder's own limit where that is lower")
+    if options.json:
+        options.json.write_text(json.dumps(record, indent=1))
+
+
+if __name__ == "__main__":
+    main()
