@@ -5,19 +5,16 @@ Names on the command line choose some of them: `make bench ARGS="gate kinematics
 
 from __future__ import annotations
 
-import importlib.metadata
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 from embodied_iqa.errors import UsageError, UserError
-from embodied_iqa.pins import read_pins
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "benchmarks"
 RESULTS = FOLDER / "results"
-PEERS = ROOT / "requirements" / "bench.txt"
 
 
 def chosen(names: list[str]) -> list[Path]:
@@ -31,21 +28,6 @@ def chosen(names: list[str]) -> list[Path]:
         if name not in known:
             raise UsageError("unknown benchmark", got=name, available=known)
     return [known[name] for name in names or known]
-
-
-def install_peers() -> None:
-    """Install what only benchmarks compare with, unless it is there as pinned."""
-    if not PEERS.is_file():
-        return
-    for pin in read_pins(PEERS):
-        try:
-            if importlib.metadata.version(pin.name) == pin.version:
-                continue
-        except importlib.metadata.PackageNotFoundError:
-            pass
-        print(f"installing the peers of {PEERS.relative_to(ROOT)}", flush=True)
-        subprocess.run([sys.executable, "-m", "pip", "install", "-q", "-r", str(PEERS)], check=True)
-        return
 
 
 def run(file: Path) -> int:
@@ -76,7 +58,6 @@ def main(names: list[str]) -> int:
     except UserError as error:
         print(f"bench: {error}", file=sys.stderr)
         return error.exit_code
-    install_peers()
     RESULTS.mkdir(exist_ok=True)
     failed = [file.stem for file in files if run(file) != 0]
     print(

@@ -19,8 +19,9 @@ works() { "$1" -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3
 
 if [[ -n "${PYTHON:-}" ]]; then
     if ! works "$PYTHON"; then
-        found=$("$PYTHON" --version 2>&1 | head -n 1) || found="${found:-no such command}"
-        echo "set-up: PYTHON must be Python 3.11 or 3.12; got $PYTHON (${found})" >&2
+        command -v "$PYTHON" >/dev/null || { echo "set-up: PYTHON=$PYTHON: no such command" >&2; exit 1; }
+        found=$("$PYTHON" --version 2>&1 | head -n 1) || true
+        echo "set-up: PYTHON must be Python 3.11 or 3.12; got $PYTHON ($found)" >&2
         exit 1
     fi
     exec "$PYTHON" -Es scripts/setup_workspace.py
