@@ -10,15 +10,28 @@ import shutil
 from pathlib import Path
 
 from workspace.layout import Layout
+from workspace.ros_source import RosSource
 
 __all__ = ["publish"]
+
+_ROS2 = """\
+#!/bin/sh
+# `ros2` of the sourced ROS, run by this environment's Python: the system's does not have the packages that
+# launch files import, and does not look for our nodes and interfaces here.
+prefix=$(cd "$(dirname "$0")/.." && pwd)
+AMENT_PREFIX_PATH=$prefix${AMENT_PREFIX_PATH:+:$AMENT_PREFIX_PATH}
+LD_LIBRARY_PATH=$prefix/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export AMENT_PREFIX_PATH LD_LIBRARY_PATH
+run='import sys; from ros2cli.cli import main; sys.argv[0] = "ros2"; sys.exit(main())'
+exec "$prefix/bin/python" -c "$run" "$@"
+"""
 
 _NAME = "embodied_iqa"
 _SHARED = ("package.xml", "launch", "config", "requirements")
 
 
-def publish(layout: Layout) -> None:
-    """Link the package's shared files and executables into the environment."""
+def publish(layout: Layout, source: RosSource) -> None:
+    """Link the shared files and executables into the environment; beside a sourced ROS, add `ros2`."""
     share = _fresh(layout.venv / "share" / _NAME)
     for name in _SHARED:
         if (layout.root / name).exists():
@@ -29,6 +42,10 @@ def publish(layout: Layout) -> None:
     index = layout.venv / "share" / "ament_index" / "resource_index" / "packages"
     index.mkdir(parents=True, exist_ok=True)
     (index / _NAME).touch()
+    if source is RosSource.SOURCED:
+        command = layout.venv / "bin" / "ros2"
+        command.write_text(_ROS2, encoding="ascii")
+        command.chmod(0o755)
     # colcon searches below the folder it is started in; what the wheels brought is not to be built.
     for folder in (layout.venv, layout.build):
         folder.mkdir(parents=True, exist_ok=True)

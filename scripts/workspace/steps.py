@@ -20,6 +20,7 @@ __all__ = ["Step", "steps_for"]
 
 _EVERYWHERE = ("core.txt", "build.txt", "dev.txt")
 _WHEELS = ("ros.txt", "ros-build.txt")
+_PACKAGE = ("setup.py", "setup.cfg", "package.xml", "resource", "scripts/workspace/prefix.py")
 _CONSTRAINTS = "constraints.txt"
 _SOURCED = "sourced-ros.txt"
 
@@ -99,14 +100,14 @@ def _install_requirements(work: _Work) -> None:
 def _install_package(work: _Work) -> None:
     root = str(work.layout.root)
     work.pip("installing the package", "--no-deps", "--no-build-isolation", "--editable", root)
-    publish(work.layout)
+    publish(work.layout, work.source)
 
 
 def steps_for(layout: Layout, source: RosSource) -> list[Step]:
     """The steps after the virtual environment is there, in order."""
     work = _Work(layout, source)
     root = layout.root
-    package = [root / name for name in ("setup.py", "setup.cfg", "package.xml", "resource")]
+    package = [root / name for name in _PACKAGE]
     wheels = [layout.requirements / name for name in _WHEELS] if source is RosSource.WHEELS else []
     return [
         work.step("requirements", "pinned packages", work.files(), lambda: _install_requirements(work)),

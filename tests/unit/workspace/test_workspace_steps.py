@@ -1,6 +1,7 @@
 """Steps run once, again after a failure, and again when their inputs change."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def test_failed_step_is_not_done(tmp_path: Path) -> None:
 
 
 def _copy(root: Path) -> Layout:
-    (root / "requirements").mkdir()
+    (root / "requirements").mkdir(parents=True)
     for file in (ROOT / "requirements").glob("*.txt"):
         (root / "requirements" / file.name).write_bytes(file.read_bytes())
     (root / "msg" / "msg").mkdir(parents=True)
@@ -115,9 +116,37 @@ def test_environment_becomes_an_ament_prefix(tmp_path: Path) -> None:
     executables.mkdir(parents=True)
     (executables / "gate_node").touch()
     for _ in range(2):
-        publish(layout)
+        publish(layout, RosSource.WHEELS)
     assert (layout.venv / "share" / "embodied_iqa" / "config" / "trial.yaml").read_text() == "a: 1"
     assert [path.name for path in (layout.venv / "lib" / "embodied_iqa").iterdir()] == ["gate_node"]
     assert (layout.venv / "share/ament_index/resource_index/packages/embodied_iqa").is_file()
     assert (layout.venv / "COLCON_IGNORE").is_file()
     assert (tmp_path / "config" / "trial.yaml").exists(), "links are replaced, their targets stay"
+
+
+def test_ros2_runs_in_the_environment_beside_a_sourced_ros(tmp_path: Path) -> None:
+    layout = _copy(tmp_path / "with space")
+    (layout.venv / "bin").mkdir(parents=True)
+    layout.python.symlink_to(sys.executable)
+    publish(layout, RosSource.WHEELS)
+    assert not (layout.venv / "bin" / "ros2").exists(), "the wheels have no ros2"
+    publish(layout, RosSource.SOURCED)
+    fake = tmp_path / "sourced" / "ros2cli"
+    fake.mkdir(parents=True)
+    (fake / "__init__.py").touch()
+    (fake / "cli.py").write_text(
+        "import os, sys\n"
+        "def main():\n"
+        "    print(sys.argv, os.environ['AMENT_PREFIX_PATH'], os.environ['LD_LIBRARY_PATH'], sep='|')\n"
+        "    return 5\n"
+    )
+    variables = {"PYTHONPATH": str(fake.parent), "AMENT_PREFIX_PATH": "/sourced", "PATH": os.environ["PATH"]}
+    done = subprocess.run(
+        [layout.venv / "bin" / "ros2", "launch", "a b"],
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 5, done.stderr
+    assert done.stdout.strip() == f"['ros2', 'launch', 'a b']|{layout.venv}:/sourced|{layout.venv}/lib"
