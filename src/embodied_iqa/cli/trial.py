@@ -38,7 +38,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--distortion", action="append", metavar="ID:LEVEL", help="such as 19:5; may be repeated")
     add("--no-distortion", action="store_true", help="the reference run only")
     add("--seed", type=int, default=0, metavar="N", help="seed of the distortions (default 0)")
-    add("--gate", choices=[str(mode) for mode in GateMode], help="on, shadow (never holds) or off")
+    add(
+        "--gate", choices=[str(mode) for mode in GateMode], help="default: shadow in simulation, on otherwise"
+    )
     add("--vlm", metavar="NAME", help="vision-language model")
     add("--vla", metavar="NAME", help="vision-language-action model")
     add("--camera", choices=[str(source) for source in CameraSource], help="where pictures come from")
@@ -134,7 +136,9 @@ def _run_with_progress(
         line = bar.add_task("starting the graph", total=runs * len(folders))
 
         def show(number: int, news: TrialProgress) -> None:
-            where = f"run {news.run_index + 1} of {news.run_count}, {stage_name(news.stage)}"
+            where = (
+                f"run {min(news.run_index + 1, news.run_count)} of {news.run_count}, {stage_name(news.stage)}"
+            )
             text = f"{folders[number].task}: {where}"
             bar.update(line, description=text, completed=number * runs + news.run_index)
 

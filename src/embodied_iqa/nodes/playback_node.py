@@ -38,6 +38,7 @@ _EVENTS = "/trial/events"
 _WARM_UP_NS = 50_000_000_000
 _WARM_UP_STEP_NS = 50_000_000
 _WARM_UP_WAIT_S = 0.2
+_NEVER_NS = 2**31 * 1_000_000_000 - 1
 _STAMP = struct.Struct("<iI")
 _STAMP_OFFSET = 4
 
@@ -149,14 +150,24 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
                 self._outputs[topic].publish(_with_stamp(cdr, stamp_ns))
             heard = all(self._heard(view, stamp_ns) for view in self.config.views)
             request = srv.AskVlm.Request(task=self._trial.task, stamp=time_of(stamp_ns))
-            if heard and call(self._calls["/vlm/ask"], request, self.config.reply_deadline_s).success:
+            answered = heard and call(self._calls["/vlm/ask"], request, self.config.reply_deadline_s).success
+            if answered and self._vla_sees():
                 return
             if time.monotonic() > until:
                 raise UserError("the first picture does not come out at gate and VLM")
 
+    def _vla_sees(self) -> bool:
+        """Give the VLA the task for frames that never come: it takes it once it has seen a whole frame."""
+        never = srv.SetTask.Request(task=self._trial.task, from_stamp=time_of(_NEVER_NS))
+        client, deadline_s = self._calls["/vla/set_task"], self.config.reply_deadline_s
+        seen = call(client, never, deadline_s).success
+        call(client, srv.SetTask.Request(task=""), deadline_s)
+        return bool(seen)
+
     def _first_messages(self, reader: TrialReader) -> Iterator[RecordedMessage]:
         """Yield the first message of each camera topic, the pictures last."""
-        names = [topic.name for topic in camera_topics(self.config.views)]
+        names = [topic.name for topic in (*camera_topics(self.config.views), *arm_topics())]
+        names = [name for name in names if name in reader.topics and name != "/arm/status"]
         for name in sorted(names, key=lambda name: name.endswith("image_raw")):
             yield from islice(reader.messages([name]), 1)
 

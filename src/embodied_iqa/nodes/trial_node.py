@@ -179,19 +179,22 @@ class TrialNode(BaseNode[TrialParameters]):
         )
 
     def _wait_for_graph(self) -> None:
-        """Bring the managed nodes up, then wait until pictures of every view come out of the gate."""
+        """Bring the managed nodes up, then wait until pictures reach gate and subjects."""
         deadline = time.monotonic() + self.config.start_deadline_s
         self._lifecycle.bring_up(self.config.start_deadline_s)
         self._views_seen.clear()
         self._commands.carry_out(RunWorld(running=True))
-        missing = set(map(str, self.config.views))
-        while missing := missing - self._views_seen:
+        while problem := self._graph_problem():
             if time.monotonic() > deadline or not self.context.ok():
-                raise UserError(
-                    f"no judged picture within {self.config.start_deadline_s} s",
-                    expected=f"pictures of {', '.join(sorted(missing))} on /gate/lease",
-                )
+                raise UserError(f"not ready within {self.config.start_deadline_s} s: {problem}")
             time.sleep(_POLL_S)
+
+    def _graph_problem(self) -> str:
+        """Say what is missing before a trial can begin; empty: nothing."""
+        missing = set(map(str, self.config.views)) - self._views_seen
+        if missing:
+            return f"no judged picture of {', '.join(sorted(missing))} on /gate/lease"
+        return self._commands.subjects_problem(self._goal.task)
 
     def _drive(self, handle, plan: TrialPlan) -> machine.TrialState:  # noqa: ANN001 - see _execute
         while not self._events.empty():

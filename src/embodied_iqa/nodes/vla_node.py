@@ -96,6 +96,9 @@ class VlaNode(ManagedNode[VlaParameters]):
         if not self.active:
             response.message = "vla_node is not active"
             return response
+        if request.task and not self._whole_stamps():
+            response.message = "no whole frame of every view has arrived yet"
+            return response
         self._state = self._decider.set_task(self._state, request.task, ns_of(request.from_stamp))
         response.success = True
         self._consider()
@@ -106,14 +109,7 @@ class VlaNode(ManagedNode[VlaParameters]):
         if not self.active or self._subject is None or self._input is None or self._pose is None:
             return
         info, frames = self._subject.info, self._input.frames
-        stamps = [
-            stamp_ns
-            for stamp_ns in frames.stamps_ns(info.views[0])
-            if all(
-                frames.frame(view, source, stamp_ns) is not None for view in info.views for source in _BOTH
-            )
-        ]
-        stamp_ns = self._decider.choose(self._state, stamps)
+        stamp_ns = self._decider.choose(self._state, self._whole_stamps())
         if stamp_ns is None:
             return
         self._state = self._decider.decided(self._state, stamp_ns)
@@ -122,6 +118,17 @@ class VlaNode(ManagedNode[VlaParameters]):
             chunk = self._decide(self._subject, self._pose, seen)
             self._label(chunk, info.views[0], source, stamp_ns)
             self._outputs[source].publish(chunk)
+
+    def _whole_stamps(self) -> list[int]:
+        """Return the stamps, oldest first, of which every view's raw and distorted frame is there."""
+        if self._subject is None or self._input is None or self._pose is None:
+            return []
+        views, frames = self._subject.info.views, self._input.frames
+        return [
+            stamp_ns
+            for stamp_ns in frames.stamps_ns(views[0])
+            if all(frames.frame(view, source, stamp_ns) is not None for view in views for source in _BOTH)
+        ]
 
     def _decide(self, subject: Vla, pose: PoseStamped, seen: dict[View, Frame | None]) -> ActionChunk:
         info = subject.info

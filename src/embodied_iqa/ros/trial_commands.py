@@ -14,6 +14,7 @@ from std_srvs.srv import SetBool
 
 from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import EmbodiedIqaError
+from embodied_iqa.images.assembler import Source
 from embodied_iqa.ros.calls import call
 from embodied_iqa.ros.conversion import ns_of, spec_to_msg, time_of
 from embodied_iqa.trial.parameters import TrialParameters
@@ -35,6 +36,7 @@ from embodied_iqa.trial.protocol import (
 
 __all__ = ["TrialCommands"]
 
+_NEVER_NS = 2**31 * 1_000_000_000 - 1
 _AGAIN_S = 0.02
 _HURRY_S = 2.0
 
@@ -104,7 +106,8 @@ class TrialCommands:
             case SetDistortion(spec, from_ns):
                 return self._set_distortion(command, spec, from_ns)
             case Rearm(from_ns):
-                return self._arm(command, from_ns)
+                request = srv.RearmArm.Request(reason="a run begins", from_stamp=time_of(from_ns))
+                return self._insist(command, self._rearm, request)
             case StopArm(reason):
                 return self._reply(command, self._stop, srv.StopArm.Request(reason=reason))
             case SetTask(task, from_ns):
@@ -113,12 +116,25 @@ class TrialCommands:
             case _:
                 return Reply(command, ok=False, message=f"{type(command).__name__} needs no service")
 
-    def _arm(self, command: Command, from_ns: int) -> Reply:
-        """Ask again until the arm has seen itself at the start of the run."""
+    def subjects_problem(self, task: str) -> str:
+        """Say what the subjects lack to work on the pictures that come now; empty: nothing.
+
+        The VLM is asked about the newest frames; the VLA is given the task for frames that never come.
+        """
+        for source in Source:
+            answer = call(self._ask, srv.AskVlm.Request(task=task, source=int(source)), self._deadline_s)
+            if not answer.success:
+                return f"VLM: {answer.message}"
+        request = srv.SetTask.Request(task=task, from_stamp=time_of(_NEVER_NS))
+        given = call(self._set_task, request, self._deadline_s)
+        call(self._set_task, srv.SetTask.Request(task=""), self._deadline_s)
+        return "" if given.success else f"VLA: {given.message}"
+
+    def _insist(self, command: Command, client: Any, request: Any) -> Reply:
+        """Ask again until the deadline: the other side may not have seen yet what it needs to say yes."""
         until = time.monotonic() + self._deadline_s
-        request = srv.RearmArm.Request(reason="a run begins", from_stamp=time_of(from_ns))
         while True:
-            reply = self._reply(command, self._rearm, request)
+            reply = self._reply(command, client, request)
             if reply.ok or time.monotonic() > until:
                 return reply
             time.sleep(_AGAIN_S)

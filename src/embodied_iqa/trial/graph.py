@@ -16,6 +16,7 @@ import yaml
 
 from embodied_iqa.config import Scalar, build, flatten, load_yaml, parameters_of, values_of
 from embodied_iqa.errors import UsageError
+from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.resources import shared_file
 from embodied_iqa.trial.parameters import (
     ArmParameters,
@@ -46,6 +47,7 @@ __all__ = [
 
 DEFAULT_CONFIG = "config/trial.yaml"
 _ROS_KEY = "ros__parameters"
+_MODE = "judge.mode"
 _ALL_NODES = "/**"
 
 
@@ -114,6 +116,9 @@ class GraphConfig:
 def resolve(files: tuple[Path, ...] = (), overrides: Mapping[str, Scalar] | None = None) -> GraphConfig:
     """Resolve the parameters: class defaults, the installed config, the user's files, then overrides.
 
+    Where nobody sets the gate's mode, it is ``on`` for a real arm, which must not move on bad pictures, and
+    ``shadow`` in simulation, where the question is what bad pictures do.
+
     Args:
         files: YAML in the form of ROS parameter files; later ones win.
         overrides: ``node.parameter`` to value; a node that the graph lacks or an unknown name is an error.
@@ -131,6 +136,9 @@ def resolve(files: tuple[Path, ...] = (), overrides: Mapping[str, Scalar] | None
         if node not in _ENTRIES or not dot:
             raise UsageError("unknown node in an override", got=name, available=_ENTRIES)
         merged[node][parameter] = value
+    if _MODE not in merged["gate_node"]:
+        simulated = merged["arm_node"].get("robot", RobotKind.SIM) == RobotKind.SIM
+        merged["gate_node"][_MODE] = str(GateMode.SHADOW if simulated else GateMode.ON)
     configs: dict[str, Any] = {
         name: build(entry.parameters, merged[name], f"the configuration of {name}")
         for name, entry in _ENTRIES.items()

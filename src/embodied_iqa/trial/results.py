@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +40,7 @@ class SessionInfo:
             "run": {
                 "id": self.run_folder.name,
                 "started": self.started,
-                "command": " ".join(self.command),
+                "command": shlex.join(self.command),
                 "git_hash": git_hash(),
             },
             "tasks": list(settings.tasks),

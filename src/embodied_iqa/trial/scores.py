@@ -211,6 +211,10 @@ def _execution(run: RunRecord, reference: RunRecord | None) -> Execution:
     if run is reference and run.outcome is Outcome.FAILURE:
         # its distance to itself would score 100: a failed reference run has no score
         return Execution(run.outcome, None, 0.0, run.reason)
+    if run.outcome is Outcome.FAILURE and reference.outcome is Outcome.FAILURE:
+        # near to where a failed run ended is no merit
+        reason = f"{run.reason} (no score: the reference run failed)"
+        return Execution(run.outcome, None, 100.0 * distance_m, reason)
     score = score_execution(run.outcome, distance_m)
     return Execution(run.outcome, score.score, 100.0 * distance_m, run.reason)
 
