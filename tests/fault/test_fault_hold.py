@@ -1,0 +1,94 @@
+"""What freezes, lies or is too old makes the arm hold in time; it goes on by itself only on a fresh PASS."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from embodied_iqa_msgs.msg import ArmStatus, GateLease
+from fault_cell import FRAME_NS, MS_NS, SECOND_NS, VIEW, Cell, to_and_fro
+
+from embodied_iqa.ros.conversion import ns_of
+
+
+@pytest.fixture(scope="module")
+def running(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
+    with Cell(ros_domain, tmp_path_factory.mktemp("cell")) as cell:
+        yield cell
+
+
+@pytest.fixture
+def cell(running: Cell) -> Cell:
+    running.start()
+    running.move()
+    return running
+
+
+@pytest.mark.parametrize("victim", ["gate_node", "camera_node"])
+def test_what_is_frozen_stops_the_arm_and_what_thaws_lets_it_go_on(cell: Cell, victim: str) -> None:
+    pid = cell.graph.processes.pid(victim)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        frozen_ns = cell.now_ns
+        cell.wait_until(frozen_ns + SECOND_NS)
+        missing_ns = cell.last_lease_ns() + FRAME_NS
+        cell.assert_stands(missing_ns)
+        cell.assert_told(missing_ns, ArmStatus.STATE_HOLDING, "lease of the top view ran out")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    resumed = cell.graph.wait(
+        lambda: cell.first_status(missing_ns + SECOND_NS, ArmStatus.STATE_EXECUTING), "the arm goes on"
+    )
+    resumed_ns = ns_of(resumed.header.stamp)
+    assert any(
+        missing_ns < ns_of(lease.header.stamp) <= resumed_ns <= ns_of(lease.expires)
+        for lease in cell.leases.messages
+        if (lease.view, lease.verdict) == (VIEW, GateLease.VERDICT_PASS)
+    ), "it goes on without a fresh PASS"
+    cell.graph.wait(cell.is_moving, "motion")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "word"),
+    [("NaN", np.nan, "finite"), ("infinite", np.inf, "finite"), ("10 m", 10.0, "10")],
+)
+def test_a_hostile_action_is_an_emergency_stop(cell: Cell, name: str, value: float, word: str) -> None:
+    increments = np.zeros((1, 7))
+    increments[0, 0] = value
+    sent_ns = cell.send(increments)
+    cell.graph.wait(lambda: cell.status.last.state == ArmStatus.STATE_STOPPED, f"a stop after {name}")
+    told = cell.assert_told(sent_ns + FRAME_NS, ArmStatus.STATE_STOPPED, word)
+    assert told.emergency_stop
+    cell.assert_stands(sent_ns)
+    asked_ns = cell.send(to_and_fro())
+    cell.wait_until(asked_ns + SECOND_NS)
+    assert cell.status.last.state == ArmStatus.STATE_STOPPED, "it moves without having been armed again"
+    assert len(cell.commanded(asked_ns)) == 0
+    cell.rearm()
+    cell.move()
+
+
+def test_an_action_on_a_stale_frame_is_refused(running: Cell) -> None:
+    running.start()
+    lease = running.pass_after(0)
+    assert lease is not None
+    old_ns = ns_of(lease.header.stamp)
+    running.wait_until(old_ns + 2 * SECOND_NS)
+    asked_ns = running.send(to_and_fro(), old_ns)
+    running.graph.wait(lambda: running.status.last.state == ArmStatus.STATE_HOLDING, "a refusal")
+    assert "old" in running.status.last.reason
+    running.wait_until(asked_ns + SECOND_NS)
+    assert np.ptp(running.commanded(asked_ns), axis=0).max() == 0.0
+    running.move()
+
+
+def test_an_action_on_a_frame_that_was_never_judged_is_refused(running: Cell) -> None:
+    running.start()
+    asked_ns = running.send(to_and_fro(), running.now_ns - 5 * MS_NS)
+    running.graph.wait(lambda: running.status.last.state == ArmStatus.STATE_HOLDING, "a refusal")
+    assert "not leased" in running.status.last.reason
+    assert np.ptp(running.commanded(asked_ns), axis=0).max() == 0.0
+    running.move()

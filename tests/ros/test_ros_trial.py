@@ -1,0 +1,170 @@
+"""A whole trial through the command line: what it leaves behind, and what ends it early."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from embodied_iqa.cli.main import main
+from embodied_iqa.recording.reader import TrialReader
+from embodied_iqa.trial.graph import GRAPH
+
+TASK = "pick the red cube"
+DEADLINE_S = 110.0
+STOP_S = 30.0
+COMMAND = (sys.executable, "-m", "embodied_iqa.cli.main", "trial", "--task", TASK, "--scene-seed", "7")
+
+
+@dataclass
+class Trial:
+    """The command line at work."""
+
+    process: subprocess.Popen[str]
+    folder: Path
+
+    def wait_until(self, true: Callable[[], bool], what: str) -> None:
+        until = time.monotonic() + DEADLINE_S
+        while not true():
+            assert time.monotonic() < until, what
+            assert self.process.poll() is None, self.process.communicate()[1]
+            time.sleep(0.02)
+
+    def is_recording(self) -> bool:
+        recording = self.folder / "trial.mcap"
+        return recording.is_file() and recording.stat().st_size > 5_000_000
+
+    def end(self) -> tuple[int, str, float]:
+        """Return exit code, what was said and how long it took."""
+        began = time.monotonic()
+        _, said = self.process.communicate(timeout=STOP_S)
+        return self.process.returncode, said, time.monotonic() - began
+
+    def nodes(self) -> dict[str, int]:
+        """Names and ids of the processes that run with this trial's parameters."""
+        mark, found = str(self.folder.resolve() / "log" / "parameters.yaml"), {}
+        for folder in Path("/proc").iterdir():
+            if not folder.name.isdigit():
+                continue
+            try:
+                words = (folder / "cmdline").read_text().split("\0")
+            except OSError:
+                continue
+            if mark in words:
+                found[next(word for word in words if "nodes." in word).rpartition(".")[2]] = int(folder.name)
+        return found
+
+
+def begin(domain: int, folder: Path, *more: str) -> Trial:
+    environment = os.environ | {"ROS_DOMAIN_ID": str(domain)}
+    process = subprocess.Popen(
+        [*COMMAND, "--run-dir", str(folder), *more],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
+    return Trial(process, folder)
+
+
+@pytest.fixture(scope="module")
+def done(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
+    """One task: the reference run and one in the dark."""
+    folder = tmp_path_factory.mktemp("runs") / "one"
+    trial = begin(ros_domain, folder, "--distortion", "19:5", "--gate", "shadow", "--json")
+    said, problems = trial.process.communicate(timeout=DEADLINE_S)
+    assert trial.process.returncode == 0, problems
+    assert trial.nodes() == {}
+    return json.loads(said), folder
+
+
+def test_what_is_printed_is_what_is_written(done: tuple[dict[str, Any], Path]) -> None:
+    scores, folder = done
+    assert json.loads((folder / "scores.json").read_text(encoding="utf-8")) == scores
+
+
+def test_a_run_for_the_reference_and_for_each_distortion(done: tuple[dict[str, Any], Path]) -> None:
+    reference, dark = done[0]["runs"]
+    assert reference["distortion"] is None
+    assert {"id": "19", "level": 5, "seed": 0}.items() <= dark["distortion"].items()
+    for run in (reference, dark):
+        assert (run["task"], run["scene_seed"], run["gate"]["mode"]) == (TASK, 7, "shadow")
+        assert {"bleu", "rouge", "cider", "score", "answer", "reference_answer"} <= set(run["cognition"])
+        assert {"position", "rotation", "state", "score", "position_error_mm"} <= set(run["decision"])
+        assert {"outcome", "score", "distance_cm"} <= set(run["execution"])
+        frames = run["frames"]
+        assert frames["lost"] == 0
+        assert frames["published"] == frames["received"] > 50
+        assert sum(run["gate"][verdict] for verdict in ("pass", "hold", "reject")) == frames["received"]
+        assert set(run["latency_ms"]) == {"gate", "vlm", "vla"}
+
+
+def test_the_reference_scores_in_full_and_the_dark_does_not(done: tuple[dict[str, Any], Path]) -> None:
+    reference, dark = done[0]["runs"]
+    assert (reference["cognition"]["score"], reference["decision"]["score"]) == (1.0, 1.0)
+    assert (reference["execution"]["outcome"], reference["execution"]["score"]) == ("success", 100.0)
+    assert dark["cognition"]["reference_answer"] == reference["cognition"]["answer"], "the same scene"
+    assert dark["cognition"]["score"] < 0.9
+    assert dark["decision"]["score"] < 0.9
+    assert dark["execution"]["outcome"] != "success"
+    assert dark["gate"]["pass"] == 0
+
+
+def test_the_folder_holds_what_users_rely_on(done: tuple[dict[str, Any], Path]) -> None:
+    _, folder = done
+    assert {"trial.mcap", "scores.json", "report.html", "config.yaml", "log"} <= {
+        path.name for path in folder.iterdir()
+    }
+    config = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
+    assert config["parameters"]["gate_node"]["judge.mode"] == "shadow"
+    assert config["distortions"] == [{"id": "19", "level": 5, "seed": 0, "frozen": False}]
+    for entry in GRAPH:
+        log = folder / "log" / f"{entry.name}.log"
+        assert not log.is_file() or "Traceback" not in log.read_text(), entry.name
+
+
+def test_rescoring_gives_the_same_numbers(done: tuple[dict[str, Any], Path], tmp_path: Path) -> None:
+    scores, folder = done
+    assert main(["rescore", str(folder / "trial.mcap"), "--out", str(tmp_path / "again")]) == 0
+    again = json.loads((tmp_path / "again" / "scores.json").read_text(encoding="utf-8"))
+    assert again["runs"] == scores["runs"]
+
+
+def test_ctrl_c_ends_everything_and_closes_the_file(ros_domain: int, tmp_path: Path) -> None:
+    trial = begin(ros_domain, tmp_path / "run", "--no-distortion")
+    trial.wait_until(trial.is_recording, "a recording")
+    assert len(trial.nodes()) >= 9
+    os.kill(trial.process.pid, signal.SIGINT)
+    code, said, took_s = trial.end()
+    assert code == 130, said
+    assert "Traceback" not in said
+    assert said.strip().endswith("embodied-iqa: interrupted")
+    assert took_s < STOP_S / 2
+    assert trial.nodes() == {}
+    with TrialReader(trial.folder / "trial.mcap") as reader:
+        assert "/camera/top/image_raw" in reader.topics
+    assert not (trial.folder / "scores.json").exists(), "nothing half-written"
+
+
+def test_a_node_that_dies_is_named_and_ends_the_trial(ros_domain: int, tmp_path: Path) -> None:
+    trial = begin(ros_domain, tmp_path / "run", "--no-distortion")
+    trial.wait_until(trial.is_recording, "a recording")
+    os.kill(trial.nodes()["vla_node"], signal.SIGKILL)
+    code, said, _ = trial.end()
+    assert code == 1, said
+    assert "Traceback" not in said
+    assert "vla_node ended (signal SIGKILL); its log ends:" in said
+    assert trial.nodes() == {}
+    with TrialReader(trial.folder / "trial.mcap") as reader:
+        assert "/trial/events" in reader.topics
