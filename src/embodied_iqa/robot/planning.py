@@ -17,6 +17,10 @@ __all__ = ["Planner", "Stage", "plan_goal"]
 Array = NDArray[np.float64]
 
 
+_SHARP_COSINE = -0.5
+"""Corners of more than 120 degrees are not rounded."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """A motion from rest to rest, and what the gripper does after it.
@@ -75,7 +79,8 @@ def plan_goal(
     waypoints = np.concatenate([T_0[None], poses])
     stages: list[Stage] = []
     q = q_start_rad
-    for first, last, gripper in _groups(increments[:, 6], gripper_now, planner.gripper_change):
+    sharp = _sharp_corners(waypoints[:, :3, 3])
+    for first, last, gripper in _groups(increments[:, 6], gripper_now, planner.gripper_change, sharp):
         motion = _plan_motion(planner, waypoints[first : last + 1], q)
         if isinstance(motion, Violation):
             return motion
@@ -85,14 +90,34 @@ def plan_goal(
     return tuple(stages)
 
 
-def _groups(grip: Array, gripper_now: float, change: float) -> list[tuple[int, int, float | None]]:
-    """Split increments where the gripper changes: ``(first, last, gripper after)``, last excluded."""
+def _sharp_corners(p: Array) -> frozenset[int]:
+    """Return the increments after which the tool turns back or nearly so.
+
+    Such a waypoint is what the motion is for (a button at the bottom of a press): the arm stops there
+    instead of rounding the corner.
+    """
+    ways = np.diff(p, axis=0)
+    lengths = np.linalg.norm(ways, axis=1)
+    along = np.einsum("ni,ni->n", ways[1:], ways[:-1])
+    return frozenset(np.flatnonzero(along < _SHARP_COSINE * lengths[1:] * lengths[:-1]).tolist())
+
+
+def _groups(
+    grip: Array, gripper_now: float, change: float, sharp: frozenset[int]
+) -> list[tuple[int, int, float | None]]:
+    """Split increments where the gripper changes or the way turns back: ``(first, last, gripper after)``.
+
+    The last increment is excluded; the gripper is None where it stays.
+    """
     groups: list[tuple[int, int, float | None]] = []
     first = 0
     for index, wanted in enumerate(grip):
         if abs(wanted - gripper_now) > change:
             gripper_now = float(wanted)
             groups.append((first, index + 1, gripper_now))
+            first = index + 1
+        elif index in sharp:
+            groups.append((first, index + 1, None))
             first = index + 1
     if first < len(grip):
         groups.append((first, len(grip), None))

@@ -1,0 +1,54 @@
+"""Where the way turns back, the arm really goes to the waypoint: a press is not cut short."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from embodied_iqa.gate.verdict import GateLease, Verdict
+from embodied_iqa.images.frame import View
+from embodied_iqa.robot.controller import make_controller
+from embodied_iqa.robot.limits import ArmLimits
+from embodied_iqa.robot.messages import ArmGoal, ArmInputs, GoalOutcome
+from embodied_iqa.robot.protocols import ArmState, GripperState
+from embodied_iqa.robot.state import ControllerState
+from embodied_iqa.simulation.dimensions import HOME_Q_RAD
+
+TICK_NS = 8_000_000
+
+
+def tool_positions_m(increments: np.ndarray) -> np.ndarray:
+    """Return where a perfect arm's tool goes, ``(N, 3)``, tick by tick, until the goal is done."""
+    controller = make_controller(ArmLimits(increment_m=0.35))
+    state, q, now_ns = ControllerState(), np.array(HOME_Q_RAD), 10**9
+    path = []
+    for tick in range(2000):
+        now_ns += TICK_NS
+        lease = GateLease(View.TOP, now_ns, Verdict.PASS, Verdict.PASS, now_ns + 120_000_000)
+        goal = ArmGoal(increments, View.TOP, now_ns, 1) if tick == 2 else None
+        measured = ArmState(now_ns, q, np.zeros(6), GripperState(0.0))
+        inputs = ArmInputs(measured=measured, goal=goal, leases=(lease,), arm=tick == 1)
+        state, output = controller.step(state, inputs, now_ns)
+        if output.q_target_rad is not None:
+            q = output.q_target_rad
+        path.append(controller.planner.kinematics.forward(q)[:3, 3])
+        if any(report.outcome is GoalOutcome.COMPLETED for report in output.reports):
+            return np.array(path)
+    pytest.fail(f"the goal was not completed: {state.reason}")
+
+
+@pytest.mark.parametrize("depth_m", [0.01, 0.05, 0.2])
+def test_a_press_reaches_its_depth(depth_m: float):
+    down = [0.0, 0.0, depth_m, 0.0, 0.0, 0.0, 0.0]
+    up = [0.0, 0.0, -depth_m, 0.0, 0.0, 0.0, 0.0]
+    path = tool_positions_m(np.array([down, up]))
+    assert path[0, 2] - path[:, 2].min() == pytest.approx(depth_m, abs=1e-4)
+    assert path[-1] == pytest.approx(path[0], abs=1e-4)
+
+
+def test_a_right_angle_is_rounded_but_little():
+    way = [[0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 0.0], [0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
+    path = tool_positions_m(np.array(way))
+    corner = path[0] - [0.0, 0.0, 0.1]
+    distance_m = np.linalg.norm(path - corner, axis=1).min()
+    assert 0.0 < distance_m < 0.005
