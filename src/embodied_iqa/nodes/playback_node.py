@@ -26,7 +26,7 @@ from embodied_iqa.recording.recorded import RecordedMessage
 from embodied_iqa.ros.calls import call
 from embodied_iqa.ros.conversion import ns_of, spec_to_msg, time_of
 from embodied_iqa.ros.lifecycle import LifecycleManager
-from embodied_iqa.ros.node import BaseNode, Health, main_of
+from embodied_iqa.ros.node import BaseNode, Health, Spin, main_of
 from embodied_iqa.ros.qos import CLOCK, STATE
 from embodied_iqa.ros.recorded_topics import RecordedTopic, arm_topics, camera_topics, recorded_topics
 from embodied_iqa.trial.parameters import PlaybackParameters
@@ -230,8 +230,8 @@ def _with_stamp(cdr: bytes, stamp_ns: int) -> bytes:
     return cdr[:_STAMP_OFFSET] + stamp + cdr[_STAMP_OFFSET + _STAMP.size :]
 
 
-def _spin(node: PlaybackNode, executor: Any) -> None:
-    executor.spin_once(timeout_sec=_POLL_S)
+def _spin(node: PlaybackNode, spin: Spin) -> None:
+    spin(_POLL_S)
     if node.done:
         if node.problem is not None:
             raise UserError(node.problem)

@@ -234,10 +234,7 @@ class SimNode(BaseNode[SimParameters]):
 
 def main() -> int:
     """Run the node; the world's loop drives the executor, not the other way round."""
-    return main_of(
-        SimNode,
-        work=lambda node, executor: node.tick(lambda seconds: executor.spin_once(timeout_sec=seconds)),
-    )
+    return main_of(SimNode, work=SimNode.tick)
 
 
 if __name__ == "__main__":

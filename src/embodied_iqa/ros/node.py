@@ -21,10 +21,12 @@ from embodied_iqa.config import Parameter, build, parameters_of, values_of
 from embodied_iqa.errors import EmbodiedIqaError, UserError
 from embodied_iqa.ros.environment import prepare_environment
 
-__all__ = ["BaseNode", "Health", "ManagedNode", "StopRequest", "main_of"]
+__all__ = ["BaseNode", "Health", "ManagedNode", "Spin", "StopRequest", "main_of"]
 
 ConfigT = TypeVar("ConfigT")
 NodeT = TypeVar("NodeT", bound=Node)
+Spin = Callable[[float], None]
+"""Handles one event, waiting at most so many seconds for it."""
 
 _POLL_S = 0.2
 
@@ -132,6 +134,10 @@ class ManagedNode(_Shared[ConfigT], LifecycleNode):
         return super().on_shutdown(state)
 
 
+class _StoppedError(Exception):
+    """The node was told to stop."""
+
+
 class StopRequest:
     """SIGINT and SIGTERM ask to stop between two callbacks, so that nothing is torn in the middle of one."""
 
@@ -148,14 +154,14 @@ def main_of(
     make_node: Callable[[], NodeT],
     *,
     executor: Callable[[], Any] = SingleThreadedExecutor,
-    work: Callable[[NodeT, Any], None] | None = None,
+    work: Callable[[NodeT, Spin], None] = lambda _node, spin: spin(_POLL_S),
 ) -> int:
     """Run one node until it is told to stop; return the exit code.
 
     Args:
         make_node: Makes the node.
         executor: Makes the executor.
-        work: Does one piece of work with the node and its executor; by default, handles one event.
+        work: Does one piece of work with the node and what handles an event; by default, handles one event.
     """
     prepare_environment()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
@@ -165,11 +171,11 @@ def main_of(
         node = make_node()
         runner = executor()
         runner.add_node(node)
-        while not stop.made:
-            if work is None:
-                runner.spin_once(timeout_sec=_POLL_S)
-            else:
-                work(node, runner)
+        spin = _spinning(runner, stop)
+        while True:
+            work(node, spin)
+    except _StoppedError:
+        return 0
     except EmbodiedIqaError as error:
         name = getattr(make_node, "__name__", "node")
         print(f"{name}: {error}", file=sys.stderr, flush=True)  # noqa: T201 - the log
@@ -180,7 +186,17 @@ def main_of(
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()
-    return 0
+
+
+def _spinning(runner: Any, stop: StopRequest) -> Spin:
+    def spin(seconds: float) -> None:
+        """Handle one event, waiting so long for it at most; a request to stop ends the node."""
+        if not stop.made:
+            runner.spin_once(timeout_sec=min(seconds, _POLL_S))
+        if stop.made:
+            raise _StoppedError
+
+    return spin
 
 
 def _declare(node: Any, config_class: type[ConfigT]) -> ConfigT:

@@ -1,0 +1,180 @@
+"""sim_node, cameras, distortion and gate: one chain, in step, with the stamps of the world."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from embodied_iqa_msgs.msg import GateLease, ImageQuality, SimState
+from embodied_iqa_msgs.srv import ResetWorld
+from sensor_msgs.msg import CameraInfo, Image, JointState
+from std_srvs.srv import SetBool
+
+from embodied_iqa.recording.image_cdr import image_from_cdr, stamp_from_cdr
+from embodied_iqa.ros.conversion import ns_of
+from embodied_iqa.ros.qos import PICTURE, STATE
+from embodied_iqa.trial.graph import GRAPH, command_of
+from embodied_iqa.trial.processes import ProcessSpec
+from ros_graph import Inbox, RosGraph
+
+TASK = "push the blue ball"
+TICK_NS = 8_000_000
+EPOCH_NS = 100_000_000_000
+VIEWS = ("top", "wrist")
+
+
+class Chain:
+    """The world and what comes out of it; the test plays the arm's part in the lockstep."""
+
+    def __init__(self, graph: RosGraph) -> None:
+        self.graph = graph
+        self.answering = True
+        self.ahead_ns: list[int] = []
+        self.answered_ns = 0
+        self.targets = graph.publisher(JointState, "/sim/joint_targets", STATE)
+        self.raw = {v: graph.subscribe_raw(Image, f"/camera/{v}/image_raw", PICTURE) for v in VIEWS}
+        self.infos = {v: graph.subscribe(CameraInfo, f"/camera/{v}/camera_info", PICTURE) for v in VIEWS}
+        self.out = {v: graph.subscribe_raw(Image, f"/distorted/{v}/image_raw", PICTURE) for v in VIEWS}
+        self.leases = graph.subscribe(GateLease, "/gate/lease", STATE)
+        self.qualities = graph.subscribe(ImageQuality, "/gate/quality", STATE)
+        self.snapshots = graph.subscribe(SimState, "/sim/snapshot", STATE)
+        self.joints = graph.subscribe(JointState, "/sim/joint_states", STATE, self._answer)
+
+    def _answer(self, joints: JointState) -> None:
+        stamp_ns = ns_of(joints.header.stamp)
+        self.ahead_ns.append(stamp_ns - self.answered_ns)
+        if self.answering:
+            self.answered_ns = stamp_ns
+            self.targets.publish(JointState(header=joints.header))
+
+    def reset(self, seed: int, task: str = TASK) -> ResetWorld.Response:
+        return self.graph.call(ResetWorld, "/sim/reset", scene_seed=seed, instruction=task)
+
+    def run(self, *, running: bool) -> None:
+        assert self.graph.call(SetBool, "/sim/run", data=running).success
+
+    def play(self, seed: int, pictures: int) -> int:
+        """Let a fresh world run until so many of its pictures are judged; return its first stamp."""
+        start_ns = ns_of(self.reset(seed).stamp)
+        self.run(running=True)
+        self.graph.wait(
+            lambda: len(_stamps(self.leases, start_ns)) >= pictures * len(VIEWS), f"{pictures} leases"
+        )
+        self.run(running=False)
+        return start_ns
+
+
+def _stamps(inbox: Inbox, start_ns: int) -> list[int]:
+    stamps = [ns_of(message.header.stamp) for message in list(inbox.messages)]
+    return [stamp for stamp in stamps if start_ns <= stamp < start_ns + EPOCH_NS]
+
+
+def _pictures(inbox: Inbox, start_ns: int) -> dict[int, list[bytes]]:
+    found = defaultdict(list)
+    for cdr in list(inbox.messages):
+        if start_ns <= stamp_from_cdr(cdr) < start_ns + EPOCH_NS:
+            found[stamp_from_cdr(cdr)].append(cdr)
+    return found
+
+
+@pytest.fixture(scope="module")
+def chain(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chain]:
+    folder = tmp_path_factory.mktemp("graph")
+    camera = next(entry for entry in GRAPH if entry.name == "camera_node")
+    second = ("-r", "__node:=second_camera_node")
+    extra = ProcessSpec("second_camera_node", (*command_of(camera, folder / "parameters.yaml"), *second))
+    overrides = {"sim_node.lockstep_timeout_s": 60.0, "sim_node.real_time_factor": 0.0}
+    nodes = ["sim_node", "camera_node", "distortion_node", "gate_node"]
+    with RosGraph(ros_domain, folder, nodes, overrides, (extra,)) as graph:
+        graph.activate("gate_node")
+        chain = Chain(graph)
+        for view in VIEWS:
+            topic = f"/camera/{view}/image_raw"
+            graph.wait(lambda t=topic: graph.node.count_publishers(t) == 2, f"two cameras on {topic}")
+        chain.play(1, 2)
+        yield chain
+
+
+def test_two_camera_processes_draw_the_same_picture_bit_for_bit(chain: Chain) -> None:
+    start_ns = chain.play(7, 3)
+
+    def pairs() -> dict[str, dict[int, list[bytes]]] | None:
+        found = {view: _pictures(chain.raw[view], start_ns) for view in VIEWS}
+        whole = all(len([p for p in found[view].values() if len(p) == 2]) >= 3 for view in VIEWS)
+        return found if whole else None
+
+    for pictures in chain.graph.wait(pairs, "pictures of both cameras").values():
+        for one, other in (pair for pair in pictures.values() if len(pair) == 2):
+            assert one == other
+
+
+def test_the_same_seed_gives_the_same_pictures_again_and_another_one_does_not(chain: Chain) -> None:
+    starts = [chain.play(seed, 2) for seed in (7, 7, 8)]
+    first = []
+    for start_ns in starts:
+        cdr = chain.graph.wait(lambda s=start_ns: _pictures(chain.raw["top"], s).get(s), "the first picture")
+        first.append(image_from_cdr(cdr[0]).rgb)
+    assert np.array_equal(first[0], first[1])
+    assert not np.array_equal(first[0], first[2])
+
+
+def test_a_reset_starts_at_the_next_epoch_and_time_stands_still(chain: Chain) -> None:
+    before_ns = ns_of(chain.joints.last.header.stamp)
+    stamp_ns = ns_of(chain.reset(7).stamp)
+    assert stamp_ns == (before_ns // EPOCH_NS + 1) * EPOCH_NS
+    seen = len(chain.joints)
+    chain.graph.wait(lambda: len(chain.joints) >= seen + 3, "news of a world that stands still")
+    assert {ns_of(joints.header.stamp) for joints in chain.joints.messages[seen + 1 :]} == {stamp_ns}
+
+
+def test_an_unknown_task_is_refused_and_nothing_changes(chain: Chain) -> None:
+    before = ns_of(chain.reset(7).stamp)
+    answer = chain.reset(7, "fling the red cube")
+    assert not answer.success
+    assert "fling" in answer.message
+    assert ns_of(chain.reset(7).stamp) == before + EPOCH_NS
+
+
+def test_every_picture_keeps_its_stamp_through_the_chain_and_none_is_lost(chain: Chain) -> None:
+    start_ns = chain.play(9, 12)
+    judged = sorted(set(_stamps(chain.leases, start_ns)))
+    assert len(judged) >= 6
+    assert all(stamp % TICK_NS == 0 for stamp in judged)
+    for view in VIEWS:
+        parts = {
+            "raw": lambda v=view: set(_pictures(chain.raw[v], start_ns)),
+            "info": lambda v=view: set(_stamps(chain.infos[v], start_ns)),
+            "distorted": lambda v=view: set(_pictures(chain.out[v], start_ns)),
+            "quality": lambda v=view: {
+                ns_of(q.header.stamp) for q in list(chain.qualities.messages) if q.view == v
+            },
+        }
+        for name, stamps in parts.items():
+            chain.graph.wait(lambda s=stamps: s() >= set(judged), f"{name} of {view} for every lease")
+    shown = sorted(set(_stamps(chain.snapshots, start_ns)))
+    assert judged == shown[: len(judged)], "no picture of the world is left out"
+
+
+def test_the_world_never_runs_ahead_of_the_arm(chain: Chain) -> None:
+    chain.play(7, 2)
+    chain.reset(7)
+    chain.run(running=True)
+    chain.ahead_ns.clear()
+    chain.graph.wait(lambda: len(chain.ahead_ns) > 50, "fifty steps")
+    assert max(chain.ahead_ns[1:]) == TICK_NS
+    chain.answering = False
+    try:
+        stopped = chain.graph.wait(
+            lambda: chain.joints.last if chain.ahead_ns[-1] == TICK_NS else None, "an unanswered state"
+        )
+        for _ in range(20):
+            chain.run(running=True)
+        assert ns_of(chain.joints.last.header.stamp) <= ns_of(stopped.header.stamp) + TICK_NS
+        assert ns_of(chain.joints.last.header.stamp) - chain.answered_ns <= TICK_NS
+    finally:
+        chain.answering = True
+        chain.targets.publish(JointState(header=chain.joints.last.header))
+    resumed_ns = chain.answered_ns + 10 * TICK_NS
+    chain.graph.wait(lambda: chain.answered_ns > resumed_ns, "the world goes on")
