@@ -75,7 +75,7 @@ class SimParameters:
     clock_rate_hz: float = ranged(62.5, 10.0, 500.0)
     real_time_factor: float = ranged(1.0, 0.0, 100.0)
     lockstep: bool = True
-    lockstep_timeout_s: float = ranged(1.0, 0.01, 60.0)
+    lockstep_timeout_s: float = ranged(10.0, 0.01, 60.0)
     lease_window_s: float = ranged(0.016, 0.0, 1.0)
     epoch_s: float = ranged(100.0, 1.0, 3600.0)
     running: bool = False
