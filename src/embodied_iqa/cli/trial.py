@@ -26,6 +26,7 @@ from embodied_iqa.trial.settings import (
     SessionSettings,
     TaskFolder,
     check_distortions,
+    check_subjects,
     check_tasks,
 )
 
@@ -61,18 +62,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the session; return the exit code."""
+    from embodied_iqa.analysis.stored_run import report_of_folder  # noqa: PLC0415 - start-up stays short
+    from embodied_iqa.ros.environment import prepare_environment, require_ros  # noqa: PLC0415 - needs ROS
+
     settings = _settings(arguments)
+    prepare_environment()
+    require_ros()
     started = datetime.now(UTC).astimezone()
     launched = frozenset({"log"}) if arguments.attach else frozenset()
     run_folder = make_run_folder(arguments.run_dir or Path("runs") / new_run_id(started), may_hold=launched)
     info = SessionInfo(run_folder, started.isoformat(timespec="seconds"), tuple(sys.argv))
     info.write_config(settings)
-
-    from embodied_iqa.analysis.stored_run import report_of_folder  # noqa: PLC0415 - start-up stays short
-    from embodied_iqa.ros.environment import prepare_environment, require_ros  # noqa: PLC0415 - needs ROS
-
-    prepare_environment()
-    require_ros()
     folders = settings.folders(run_folder)
     remarks = _run_with_progress(settings, folders, run_folder)
     scores = finish_session(info, folders, remarks)
@@ -95,7 +95,7 @@ def _settings(arguments: argparse.Namespace) -> SessionSettings:
         tasks=check_tasks(tuple(arguments.task or DEFAULT_TASKS)),
         scene_seed=arguments.scene_seed,
         distortions=check_distortions(words, arguments.seed),
-        graph=resolve(tuple(arguments.config), _overrides(arguments)),
+        graph=check_subjects(resolve(tuple(arguments.config), _overrides(arguments))),
         attach=arguments.attach,
     )
 
@@ -117,7 +117,10 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
         name, equals, value = word.partition("=")
         if not equals:
             raise UsageError("--set takes a parameter and a value", expected="node.parameter=value", got=word)
-        overrides[name] = yaml.safe_load(value)
+        try:
+            overrides[name] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise UsageError(f"the value of {name} is not YAML", got=value) from None
     return overrides
 
 

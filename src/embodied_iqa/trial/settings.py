@@ -8,7 +8,9 @@ from pathlib import Path
 from embodied_iqa.distortions import DistortionSpec, parse_distortion
 from embodied_iqa.errors import UsageError
 from embodied_iqa.subjects.instruction import parse_instruction
+from embodied_iqa.subjects.registry import VLAS, VLMS
 from embodied_iqa.trial.graph import GraphConfig
+from embodied_iqa.trial.parameters import VlaParameters, VlmParameters
 from embodied_iqa.trial.run_folder import slug
 
 __all__ = [
@@ -17,6 +19,7 @@ __all__ = [
     "SessionSettings",
     "TaskFolder",
     "check_distortions",
+    "check_subjects",
     "check_tasks",
 ]
 
@@ -91,3 +94,17 @@ def check_distortions(words: tuple[str, ...], seed: int) -> tuple[DistortionSpec
         UsageError: There is no such distortion or level.
     """
     return tuple(parse_distortion(word, seed=seed) for word in words)
+
+
+def check_subjects(graph: GraphConfig) -> GraphConfig:
+    """Return the graph, whose subjects all exist.
+
+    Raises:
+        UsageError: There is no such VLM or VLA.
+    """
+    for config in graph.nodes.values():
+        if isinstance(config, VlmParameters) and config.subject not in VLMS:
+            raise UsageError("unknown VLM", got=config.subject, available=VLMS)
+        if isinstance(config, VlaParameters) and config.subject not in VLAS:
+            raise UsageError("unknown VLA", got=config.subject, available=VLAS)
+    return graph

@@ -52,7 +52,7 @@ def test_nested_names_and_dotted_names_are_the_same(tmp_path: Path) -> None:
 
 
 def test_parameters_survive_their_file(tmp_path: Path) -> None:
-    graph = resolve((), {"gate_node.judge.mode": "off", "camera_node.views": ["side"]})
+    graph = resolve((), {"gate_node.judge.mode": "off", "camera_node.loop": True})
     path = tmp_path / "parameters.yaml"
     write_parameters(graph, path)
     tree = yaml.safe_load(path.read_text())
@@ -63,7 +63,7 @@ def test_parameters_survive_their_file(tmp_path: Path) -> None:
 
 
 def test_without_the_simulator_time_is_real(tmp_path: Path) -> None:
-    graph = resolve((), {"arm_node.robot": "none"})
+    graph = resolve((), {"arm_node.robot": "none", "camera_node.source": "files"})
     assert "sim_node" not in {entry.name for entry in nodes_of(graph)}
     write_parameters(graph, tmp_path / "p.yaml")
     tree = yaml.safe_load((tmp_path / "p.yaml").read_text())

@@ -14,6 +14,7 @@ from embodied_iqa.trial.settings import (
     DEFAULT_TASKS,
     SessionSettings,
     check_distortions,
+    check_subjects,
     check_tasks,
 )
 
@@ -58,3 +59,10 @@ def test_one_task_lies_in_the_runs_folder_several_in_one_each() -> None:
     several = SessionSettings(DEFAULT_TASKS, 1, (), graph).folders(root)
     assert len({folder.recording for folder in several}) == 3
     assert all(folder.folder.parent == root for folder in several)
+
+
+@pytest.mark.parametrize(("name", "what"), [("vlm_node", "VLM"), ("vla_node", "VLA")])
+def test_a_subject_that_does_not_exist_is_refused(name: str, what: str) -> None:
+    assert check_subjects(resolve()).nodes == resolve().nodes
+    with pytest.raises(UsageError, match=rf"unknown {what}.*'gpt'.*available: classical"):
+        check_subjects(resolve((), {f"{name}.subject": "gpt"}))

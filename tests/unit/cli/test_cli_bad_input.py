@@ -1,0 +1,170 @@
+"""Bad input: one clear line on stderr, exit code 2 (usage) or 1, and nothing half-written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embodied_iqa.cli.main import main
+from embodied_iqa.recording.image_cdr import IMAGE_TYPE, image_to_cdr
+from embodied_iqa.recording.writer import TrialWriter
+
+USAGE, FAILED = 2, 1
+TRIAL = ["trial", "--run-dir", "{tmp}/run"]
+
+
+def _tree(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def refused(
+    arguments: list[str], code: int, words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = _tree(tmp_path)
+    filled = [argument.replace("{tmp}", str(tmp_path)) for argument in arguments]
+    assert main(filled) == code
+    printed = capsys.readouterr()
+    lines = printed.err.strip().splitlines()
+    assert len(lines) == 1, printed.err
+    assert lines[0].startswith("embodied-iqa: ")
+    for word in words:
+        assert word in lines[0]
+    assert printed.out == ""
+    assert _tree(tmp_path) == before, "something was written"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--task", "fling the red cube"], ["'fling'", "available", "pick"]),
+        (["--task", "pick the mauve cube"], ["'mauve'", "available", "red"]),
+        (["--task", "pick the red teapot"], ["'teapot'", "available", "cube"]),
+        (["--task", "pick red"], ["expected", "pick the red cube"]),
+        (["--task", "pick red cube", "--task", "pick the red cube"], ["twice"]),
+        (["--distortion", "99:1"], ["'99'", "available"]),
+        (["--distortion", "19:7"], ["7", "available", "1"]),
+        (["--distortion", "19"], ["expected such as 02:3", "'19'"]),
+        (["--no-distortion", "--distortion", "19:5"], ["--no-distortion"]),
+        (["--vlm", "gpt"], ["'gpt'", "available", "classical-vlm"]),
+        (["--vla", "pi0"], ["'pi0'", "available", "classical-vla"]),
+        (["--gate", "maybe"], ["maybe", "shadow"]),
+        (["--camera", "webcam"], ["webcam", "simulated"]),
+        (["--robot", "kuka"], ["kuka", "sim"]),
+        (["--scene-seed", "seven"], ["seven", "int"]),
+        (["--set", "camera_node.width_px"], ["node.parameter=value"]),
+        (["--set", "camera_node.wide=5"], ["'wide'", "available", "width_px"]),
+        (["--set", "nobody.width_px=5"], ["'nobody.width_px'", "available", "camera_node"]),
+        (["--set", "camera_node.width_px=5"], ["64 to 3840", "got 5"]),
+        (["--set", "camera_node.views=[front]"], ["'front'", "available", "wrist, top, side"]),
+        (["--set", "camera_node.views=["], ["camera_node.views"]),
+        (["--frobnicate"], ["--frobnicate"]),
+    ],
+)
+def test_a_trial_that_cannot_be_is_told_before_anything_starts(
+    arguments: list[str], words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused([*TRIAL, *arguments], USAGE, words, tmp_path, capsys)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        ("camera_node: {ros__parameters: {wide: 5}}", USAGE, ["'wide'", "available", "width_px"]),
+        ("nobody: {ros__parameters: {}}", USAGE, ["'nobody'", "available", "camera_node"]),
+        ("camera_node: {width_px: 640}", USAGE, ["ros__parameters"]),
+        ("camera_node: [", FAILED, ["not YAML"]),
+        ("- 1", FAILED, ["mapping"]),
+    ],
+)
+def test_a_configuration_that_cannot_be_used_is_told(
+    text: str, code: int, words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "p.yaml").write_text(text)
+    refused([*TRIAL, "--config", "{tmp}/p.yaml"], code, words, tmp_path, capsys)
+
+
+def test_a_missing_configuration_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refused([*TRIAL, "--config", "{tmp}/nothing.yaml"], FAILED, ["nothing.yaml"], tmp_path, capsys)
+
+
+def test_a_run_folder_that_is_used_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "scores.json").write_text("mine")
+    refused(TRIAL, FAILED, ["not empty", "a new or empty folder"], tmp_path, capsys)
+
+
+@pytest.mark.parametrize("folder", ["/proc/embodied-iqa", "{tmp}/file/run", "{tmp}/file"])
+def test_a_run_folder_that_cannot_be_made_is_told(
+    folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    refused(["trial", "--run-dir", folder], FAILED, ["cannot write to the run folder"], tmp_path, capsys)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_place_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tmp_path.chmod(0o500)
+    refused(TRIAL, FAILED, ["cannot write to the run folder"], tmp_path, capsys)
+
+
+# --- recordings ---------------------------------------------------------------------------------------------
+
+
+def _whole(path: Path) -> bytes:
+    with TrialWriter(path) as writer:
+        writer.add_channel("/camera/top/image_raw", IMAGE_TYPE)
+        for stamp in range(1, 30):
+            rgb = np.random.default_rng(stamp).integers(0, 256, (48, 64, 3), dtype=np.uint8)
+            writer.write("/camera/top/image_raw", image_to_cdr(rgb, stamp), stamp)
+    return path.read_bytes()
+
+
+def _without_topics(path: Path) -> None:
+    TrialWriter(path).close()
+
+
+BAGS: dict[str, tuple[Callable[[Path], object], list[str]]] = {
+    "missing": (lambda path: None, ["bag.mcap"]),
+    "empty": (lambda path: path.write_bytes(b""), ["bag.mcap"]),
+    "cut": (lambda path: path.write_bytes(_whole(path)[:-2000]), ["bag.mcap", "recover"]),
+    "a start": (lambda path: path.write_bytes(_whole(path)[:40]), ["bag.mcap"]),
+    "text": (lambda path: path.write_text("hello, this is no recording at all\n"), ["bag.mcap"]),
+    "sqlite": (lambda path: path.write_bytes(b"SQLite format 3\0" + bytes(4096)), ["bag.mcap"]),
+    "no trial": (_whole, ["bag.mcap", "no run of a trial"]),
+    "no topics": (_without_topics, ["bag.mcap", "no run of a trial"]),
+    "a folder": (lambda path: path.mkdir(), ["bag.mcap"]),
+}
+
+
+@pytest.mark.parametrize("name", BAGS)
+def test_a_recording_that_cannot_be_scored_is_told(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make, words = BAGS[name]
+    make(tmp_path / "bag.mcap")
+    refused(["rescore", "{tmp}/bag.mcap", "--out", "{tmp}/out"], FAILED, words, tmp_path, capsys)
+    assert not (tmp_path / "out").exists()
+
+
+def test_damage_in_the_middle_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "bag.mcap"
+    data = bytearray(_whole(path))
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+    code = main(["rescore", str(path), "--out", str(tmp_path / "out")])
+    said = capsys.readouterr().err
+    assert code == FAILED
+    assert len(said.strip().splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("arguments", [["fly"], ["rescore"], ["recover"], ["trial", "extra"]])
+def test_a_wrong_command_line_is_told(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused(arguments, USAGE, [arguments[0]], tmp_path, capsys)
