@@ -27,7 +27,7 @@ exec "$prefix/bin/python" -c "$run" "$@"
 """
 
 _NAME = "embodied_iqa"
-_SHARED = ("package.xml", "launch", "config", "requirements")
+_SHARED = ("package.xml", "config", "requirements")
 
 
 def publish(layout: Layout, source: RosSource) -> None:
@@ -35,10 +35,13 @@ def publish(layout: Layout, source: RosSource) -> None:
     share = _fresh(layout.venv / "share" / _NAME)
     for name in _SHARED:
         if (layout.root / name).exists():
-            (share / name).symlink_to(layout.root / name)
+            _link(share / name, layout.root / name)
+    # Real folders with links to files: `ros2 launch` does not look into linked folders.
+    for file in sorted((layout.root / "launch").glob("*.py")):
+        _link(share / "launch" / file.name, file)
     executables = _fresh(layout.venv / "lib" / _NAME)
     for node in sorted((layout.root / "resource" / "executables").glob("*_node")):
-        (executables / node.name).symlink_to(node)
+        _link(executables / node.name, node)
     index = layout.venv / "share" / "ament_index" / "resource_index" / "packages"
     index.mkdir(parents=True, exist_ok=True)
     (index / _NAME).touch()
@@ -50,6 +53,11 @@ def publish(layout: Layout, source: RosSource) -> None:
     for folder in (layout.venv, layout.build):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "COLCON_IGNORE").touch()
+
+
+def _link(place: Path, target: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(target)
 
 
 def _fresh(folder: Path) -> Path:

@@ -20,7 +20,7 @@ __all__ = ["Step", "steps_for"]
 
 _EVERYWHERE = ("core.txt", "build.txt", "dev.txt")
 _WHEELS = ("ros.txt", "ros-build.txt")
-_PACKAGE = ("setup.py", "setup.cfg", "package.xml", "resource", "scripts/workspace/prefix.py")
+_PACKAGE = ("setup.py", "setup.cfg", "package.xml", "resource", "launch", "scripts/workspace/prefix.py")
 _CONSTRAINTS = "constraints.txt"
 _SOURCED = "sourced-ros.txt"
 

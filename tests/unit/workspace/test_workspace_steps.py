@@ -112,12 +112,16 @@ def test_environment_becomes_an_ament_prefix(tmp_path: Path) -> None:
     layout = _copy(tmp_path)
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "trial.yaml").write_text("a: 1")
+    (tmp_path / "launch").mkdir()
+    (tmp_path / "launch" / "trial.launch.py").touch()
     executables = tmp_path / "resource" / "executables"
     executables.mkdir(parents=True)
     (executables / "gate_node").touch()
     for _ in range(2):
         publish(layout, RosSource.WHEELS)
     assert (layout.venv / "share" / "embodied_iqa" / "config" / "trial.yaml").read_text() == "a: 1"
+    walked = [name for _, _, names in os.walk(layout.venv / "share" / "embodied_iqa") for name in names]
+    assert "trial.launch.py" in walked, "ros2 launch walks the share folder without following links"
     assert [path.name for path in (layout.venv / "lib" / "embodied_iqa").iterdir()] == ["gate_node"]
     assert (layout.venv / "share/ament_index/resource_index/packages/embodied_iqa").is_file()
     assert (layout.venv / "COLCON_IGNORE").is_file()
