@@ -8,10 +8,11 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from embodied_iqa_msgs.msg import ArmStatus, GateLease
+from embodied_iqa_msgs.msg import ActionChunk, ActionIncrement, ArmStatus, GateLease
 from fault_cell import FRAME_NS, MS_NS, SECOND_NS, VIEW, Cell, to_and_fro
 
-from embodied_iqa.ros.conversion import ns_of
+from embodied_iqa.ros.conversion import ns_of, time_of
+from embodied_iqa.ros.qos import STATE
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +93,21 @@ def test_an_action_on_a_frame_that_was_never_judged_is_refused(running: Cell) ->
     assert "not leased" in running.status.last.reason
     assert np.ptp(running.commanded(asked_ns), axis=0).max() == 0.0
     running.move()
+
+
+def test_messages_that_make_no_sense_move_nothing_and_end_nothing(cell: Cell) -> None:
+    lease = GateLease(view="sideways", verdict=GateLease.VERDICT_PASS)
+    severe = GateLease(view=VIEW, verdict=9)
+    publisher = cell.graph.publisher(GateLease, "/gate/lease", STATE)
+    for message in (lease, severe):
+        message.header.stamp = message.expires = time_of(cell.now_ns)
+        publisher.publish(message)
+    refused = cell.status.last.refused
+    cell.sequence += 1
+    chunk = ActionChunk(
+        view="sideways", source=1, sequence=cell.sequence, increments=[ActionIncrement(x=0.1)]
+    )
+    chunk.header.stamp = time_of(cell.now_ns)
+    cell.actions.publish(chunk)
+    cell.graph.wait(lambda: cell.status.last.refused > refused, "a refusal")
+    assert cell.status.last.goal_sequence != cell.sequence

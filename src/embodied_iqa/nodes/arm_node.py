@@ -14,7 +14,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from sensor_msgs.msg import JointState
 
 from embodied_iqa.errors import UsageError
-from embodied_iqa.images.frame import View
+from embodied_iqa.images.frame import View, parse_view
 from embodied_iqa.robot.controller import make_controller
 from embodied_iqa.robot.messages import (
     ArmGoal,
@@ -179,7 +179,11 @@ class ArmNode(ManagedNode[ArmParameters]):
         return message
 
     def _take_lease(self, message: GateLease) -> None:
-        lease = lease_of(message)
+        try:
+            lease = lease_of(message)
+        except ValueError as error:  # a lease that cannot be understood allows nothing
+            self.get_logger().error(f"lease left out: {error}", throttle_duration_sec=1.0)
+            return
         self._judged.append((lease.view, lease.frame_stamp_ns))
         self._inputs = replace(self._inputs, leases=(*self._inputs.leases, lease)[-_LEASES_KEPT:])
 
@@ -187,10 +191,15 @@ class ArmNode(ManagedNode[ArmParameters]):
         """Keep the newest goal; one that was never looked at is counted."""
         if message.status != ActionChunk.STATUS_ACT:
             return
+        try:
+            view = parse_view(message.view)
+        except UsageError as error:
+            self._refused += 1
+            self.get_logger().error(f"goal {message.sequence} refused: {error}", throttle_duration_sec=1.0)
+            return
         self._goals_lost += self._goal is not None
-        self._goal = ArmGoal(
-            increments_of(message), View(message.view), ns_of(message.header.stamp), message.sequence
-        )
+        stamp_ns = ns_of(message.header.stamp)
+        self._goal = ArmGoal(increments_of(message), view, stamp_ns, message.sequence)
 
     def _rearm(self, request: RearmArm.Request, response: RearmArm.Response) -> RearmArm.Response:
         measured = self._arm.read()

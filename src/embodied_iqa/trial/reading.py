@@ -67,7 +67,10 @@ def read_trial(path: Path) -> TrialRecord:
         topics = [topic for topic in _TOPICS if topic in reader.topics]
         streams = _Streams()
         for message in reader.messages(topics):
-            _sort_in(streams, message.topic, reader.decode(message))
+            try:
+                _sort_in(streams, message.topic, reader.decode(message))
+            except (ValueError, KeyError) as error:
+                raise InputError(f"{path}: a message on {message.topic} makes no sense: {error}") from None
         metadata = reader.metadata().get(METADATA, {})
     if not streams.starts:
         raise InputError(f"{path} holds no run of a trial", expected="a run's start on /trial/events")

@@ -153,3 +153,11 @@ def test_a_recording_without_a_run_is_told(tmp_path: Path) -> None:
     recorder.frame(0, 0, None, decides=False)
     with pytest.raises(InputError, match="holds no run of a trial"):
         read_trial(recorder.close())
+
+
+def test_a_message_that_makes_no_sense_is_told(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "trial.mcap")
+    recorder.event(1, 0, start_ns(0), None)
+    recorder.send("/gate/quality", "embodied_iqa_msgs/msg/ImageQuality", start_ns(0), view="sideways")
+    with pytest.raises(InputError, match=r"/gate/quality makes no sense.*sideways"):
+        read_trial(recorder.close())
