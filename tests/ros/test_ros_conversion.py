@@ -1,0 +1,104 @@
+"""Our types survive their way through ROS messages."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from embodied_iqa_msgs.msg import DistortionSpec as SpecMessage
+from hypothesis import given
+from hypothesis import strategies as st
+from rclpy.serialization import deserialize_message, serialize_message
+from scipy.spatial.transform import Rotation
+
+from embodied_iqa.distortions import DistortionSpec
+from embodied_iqa.errors import UsageError
+from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
+from embodied_iqa.images.frame import Intrinsics, View
+from embodied_iqa.images.poses import matrix_from_pose
+from embodied_iqa.ros.conversion import (
+    camera_info_of,
+    chunk_to_msg,
+    increments_of,
+    intrinsics_of,
+    lease_of,
+    lease_to_msg,
+    ns_of,
+    pose_of,
+    spec_of,
+    spec_to_msg,
+    time_of,
+)
+from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus
+
+STAMPS = st.integers(0, 2**31 * 1_000_000_000 - 1)
+NUMBERS = st.floats(-10, 10)
+
+
+def wire(message: object) -> object:
+    """The message after its way over the wire."""
+    return deserialize_message(serialize_message(message), type(message))
+
+
+@given(STAMPS)
+def test_times_keep_every_nanosecond(stamp_ns: int) -> None:
+    assert ns_of(time_of(stamp_ns)) == stamp_ns
+
+
+@given(
+    st.builds(
+        GateLease,
+        st.sampled_from(View),
+        STAMPS,
+        st.sampled_from(Verdict),
+        st.sampled_from(Verdict),
+        STAMPS,
+        st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20),
+    ),
+    st.sampled_from(GateMode),
+)
+def test_leases_come_back_as_they_were(lease: GateLease, mode: GateMode) -> None:
+    assert lease_of(wire(lease_to_msg(lease, mode))) == lease
+
+
+@given(st.tuples(NUMBERS, NUMBERS, NUMBERS), st.tuples(NUMBERS, NUMBERS, NUMBERS))
+def test_poses_come_back_to_rounding(p: tuple[float, ...], turn: tuple[float, ...]) -> None:
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = Rotation.from_rotvec(turn).as_matrix(), p
+    back = matrix_from_pose(wire(pose_of(T)))
+    assert np.allclose(back, T, atol=1e-12)
+    assert np.array_equal(back[:3, 3], T[:3, 3])
+
+
+def test_intrinsics_come_back_as_they_were() -> None:
+    k = Intrinsics(1280, 720, 910.25, 911.5, 639.5, 359.25)
+    info = wire(camera_info_of(k))
+    assert intrinsics_of(info) == k
+    point = np.array([0.3, -0.2, 1.7, 1.0])
+    u, v, w = np.array(info.p).reshape(3, 4) @ point
+    assert (u / w, v / w) == pytest.approx((k.fx_px * 0.3 / 1.7 + 639.5, k.fy_px * -0.2 / 1.7 + 359.25))
+
+
+@pytest.mark.parametrize("spec", [None, DistortionSpec("19", 5, 2**62, frozen=True), DistortionSpec("02", 1)])
+def test_distortions_come_back_as_they_were(spec: DistortionSpec | None) -> None:
+    assert spec_of(wire(spec_to_msg(spec))) == spec
+
+
+def test_a_level_that_does_not_exist_is_told() -> None:
+    with pytest.raises(UsageError):
+        spec_of(SpecMessage(id="19", level=9))
+
+
+@pytest.mark.parametrize("status", list(ChunkStatus))
+def test_increments_come_back_bit_for_bit(status: ChunkStatus) -> None:
+    increments = np.random.default_rng(1).normal(size=(5, 7))
+    message = wire(chunk_to_msg(ActionChunk(status, increments, "why", (3.5, 4.0))))
+    assert increments_of(message).tobytes() == increments.tobytes()
+    assert (message.target_u, message.target_v, message.reason) == (3.5, 4.0, "why")
+
+
+def test_nothing_to_do_and_nothing_aimed_at_are_kept() -> None:
+    message = wire(chunk_to_msg(ActionChunk(ChunkStatus.NO_TARGET, np.empty((0, 7)), "")))
+    assert increments_of(message).shape == (0, 7)
+    assert math.isnan(message.target_u)
