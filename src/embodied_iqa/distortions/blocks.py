@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,8 @@ from embodied_iqa.distortions.image import Image
 
 __all__ = ["NEIGHBOURS", "BlockGrid", "block_grid", "choose_blocks", "neighbour_planes", "rearrange"]
 
+_KADID_AREA_PX = 512 * 384
+_SMALLEST_SIDE_PX = 4
 NEIGHBOURS = ((0, -1), (-1, 0), (0, 1), (1, 0))
 """Row and column steps to the left, upper, right and lower block."""
 
@@ -43,15 +46,23 @@ class BlockGrid:
 
 
 def block_grid(shape: tuple[int, ...], side_px: int) -> BlockGrid:
-    """Divide a picture into blocks of ``side_px``, or smaller ones where it has under four across."""
-    side = max(4, min(side_px, min(shape[:2]) // 4))
+    """Divide a picture into blocks of ``side_px``.
+
+    A picture smaller than KADID-10k's 512 x 384 gets smaller blocks instead of fewer, so that a share of the
+    blocks means the same; no block is smaller than 4 px.
+    """
+    scale = min(1.0, math.sqrt(shape[0] * shape[1] / _KADID_AREA_PX))
+    side = max(_SMALLEST_SIDE_PX, round(side_px * scale))
     return BlockGrid(side, shape[0] // side, shape[1] // side)
 
 
 def choose_blocks(grid: BlockGrid, fraction: float, rng: Generator) -> NDArray[np.intp]:
-    """Choose a share of the blocks at random, at least one, without repetition, as sorted flat indices."""
+    """Choose a share of the blocks at random, at least one, without repetition, as flat indices.
+
+    With the same generator a larger share holds every block of a smaller one, in the same order.
+    """
     number = min(grid.count, max(1, round(fraction * grid.count)))
-    return np.sort(rng.choice(grid.count, size=number, replace=False))
+    return rng.permutation(grid.count)[:number]
 
 
 def neighbour_planes(known: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -27,7 +27,7 @@ _EXCHANGED_SIDE_PX = 16
 def block_exchange(image: Image, rng: Generator, fraction: float) -> Image:
     """Swap a share of the 16 x 16 blocks with one of their four neighbours each, one after the other."""
     grid = block_grid(image.shape, _EXCHANGED_SIDE_PX)
-    chosen = rng.permutation(choose_blocks(grid, fraction, rng))
+    chosen = choose_blocks(grid, fraction, rng)
     directions = rng.integers(0, len(NEIGHBOURS), size=len(chosen))
     source = list(range(grid.count))
     for block, direction in zip(chosen.tolist(), directions.tolist(), strict=True):

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image as Pillow
 
 from embodied_iqa.distortions import distort, entry
-from embodied_iqa.distortions.blocks import block_grid, neighbour_planes
+from embodied_iqa.distortions.blocks import BlockGrid, block_grid, choose_blocks, neighbour_planes
 from embodied_iqa.distortions.concealment import interpolate_blocks
 from embodied_iqa.distortions.image import Image
 
@@ -24,13 +24,13 @@ def blocks_of(picture: Image, side_px: int) -> list[bytes]:
 
 @pytest.mark.parametrize("level", range(1, 6))
 def test_exchange_is_a_permutation_of_blocks_that_stay_near(level: int):
-    picture = np.random.default_rng(1).integers(0, 256, (160, 240, 3), dtype=np.uint8)
+    picture = np.random.default_rng(1).integers(0, 256, (384, 512, 3), dtype=np.uint8)
     out = distort(picture, "23", level, np.random.default_rng(2))
     before, after = blocks_of(picture, 16), blocks_of(out, 16)
     assert Counter(before) == Counter(after)
     where = {block: index for index, block in enumerate(before)}
     distances = [
-        abs(where[block] // 15 - index // 15) + abs(where[block] % 15 - index % 15)
+        abs(where[block] // 32 - index // 32) + abs(where[block] % 32 - index % 32)
         for index, block in enumerate(after)
     ]
     assert 0 < np.mean(distances) < 3
@@ -38,22 +38,22 @@ def test_exchange_is_a_permutation_of_blocks_that_stay_near(level: int):
 
 @pytest.mark.parametrize("level", range(1, 6))
 def test_lost_blocks_are_flat_and_as_many_as_they_should_be(level: int):
-    picture = np.random.default_rng(1).integers(0, 256, (320, 416, 3), dtype=np.uint8)
+    picture = np.random.default_rng(1).integers(0, 256, (384, 512, 3), dtype=np.uint8)
     (fraction,) = entry("24").parameters[level - 1]
     out = distort(picture, "24", level, np.random.default_rng(2))
     changed = [new for old, new in zip(blocks_of(picture, 32), blocks_of(out, 32), strict=True) if old != new]
-    assert len(changed) == max(1, round(fraction * 130))
+    assert len(changed) == max(1, round(fraction * 192))
     assert all(len(set(zip(block[::3], block[1::3], block[2::3], strict=True))) == 1 for block in changed)
 
 
 @pytest.mark.parametrize("level", range(1, 6))
 def test_repeated_blocks_repeat_a_block_of_the_picture(level: int):
-    picture = np.random.default_rng(1).integers(0, 256, (320, 416, 3), dtype=np.uint8)
+    picture = np.random.default_rng(1).integers(0, 256, (384, 512, 3), dtype=np.uint8)
     (fraction,) = entry("26").parameters[level - 1]
     out = distort(picture, "26", level, np.random.default_rng(2))
     before, after = blocks_of(picture, 32), blocks_of(out, 32)
     assert set(after) <= set(before)
-    assert sum(old != new for old, new in zip(before, after, strict=True)) == max(1, round(fraction * 130))
+    assert sum(old != new for old, new in zip(before, after, strict=True)) == max(1, round(fraction * 192))
 
 
 def test_interpolation_restores_what_is_linear_along_rows_and_columns():
@@ -61,7 +61,7 @@ def test_interpolation_restores_what_is_linear_along_rows_and_columns():
     picture = np.broadcast_to(x, (128, 128, 3)).astype(np.uint8)
     picture = np.maximum(picture, picture.transpose(1, 0, 2))
     ramp = np.ascontiguousarray(np.broadcast_to(np.rint(x), (128, 128, 3)).astype(np.uint8))
-    grid = block_grid(ramp.shape, 32)
+    grid = BlockGrid(32, 4, 4)
     hidden = ramp.copy()
     hidden[32:64, 64:96] = 0
     filled = interpolate_blocks(hidden, grid, np.array([1 * 4 + 2]))
@@ -70,13 +70,23 @@ def test_interpolation_restores_what_is_linear_along_rows_and_columns():
 
 def test_interpolation_uses_received_pixels_only():
     picture = np.full((128, 128, 3), 90, np.uint8)
-    grid = block_grid(picture.shape, 32)
+    grid = BlockGrid(32, 4, 4)
     hole = picture.copy()
     hole[32:96, 32:96] = 255
     lost = np.array([5, 6, 9, 10])
     assert np.array_equal(interpolate_blocks(hole, grid, lost), picture)
     everything = interpolate_blocks(hole, grid, np.arange(16))
     assert np.ptp(everything) == 0
+
+
+@pytest.mark.parametrize("shape", [(16, 16), (240, 320), (384, 512), (720, 1280)])
+def test_a_larger_share_holds_the_blocks_of_a_smaller_one(shape: tuple[int, int]):
+    grid = block_grid(shape, 32)
+    assert grid.count >= 16
+    assert grid.rows * grid.side_px <= shape[0]
+    few, many = (choose_blocks(grid, share, np.random.default_rng(1)).tolist() for share in (0.2, 0.7))
+    assert many[: len(few)] == few
+    assert len(set(many)) == len(many) == round(0.7 * grid.count)
 
 
 def test_neighbours_stop_at_the_border():
