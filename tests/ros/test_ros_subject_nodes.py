@@ -154,7 +154,13 @@ def test_the_vla_decides_on_the_first_whole_frame_of_the_run(shown: Feed) -> Non
     T[:3, :3] = np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, -1]])
     T[:3, 3] = -0.4, -0.1, 0.35
     start_ns = FIRST_NS + 10 * PERIOD_NS
-    assert shown.graph.call(SetTask, "/vla/set_task", task=TASK, from_stamp=time_of(start_ns)).success
+
+    def is_set() -> bool:
+        shown.show(FIRST_NS)
+        request = {"task": TASK, "from_stamp": time_of(start_ns)}
+        return bool(shown.graph.call(SetTask, "/vla/set_task", **request).success)
+
+    shown.graph.wait(is_set, "frames that the VLA can decide on")
     stamps = [start_ns - 1, start_ns + 1, start_ns + PERIOD_NS]
     shown.show(stamps[0])
     shown.show(stamps[1], Source.RAW)

@@ -22,7 +22,7 @@ from embodied_iqa.trial.graph import GRAPH
 
 TASK = "pick the red cube"
 DEADLINE_S = 110.0
-STOP_S = 30.0
+STOP_S = 60.0
 COMMAND = (sys.executable, "-m", "embodied_iqa.cli.main", "trial", "--task", TASK, "--scene-seed", "7")
 
 
