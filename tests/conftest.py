@@ -5,38 +5,20 @@ The environment is set while this file is imported: before any test module impor
 
 from __future__ import annotations
 
-import fcntl
 import os
-import random
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import IO
 
 import pytest
 
-_DOMAINS = range(1, 101)
+from embodied_iqa.ros.domain import own_domain
 
 
-def _reserve_domain() -> tuple[int, IO[bytes]]:
-    """Pick a free ROS domain at random and hold its lock until the session ends."""
-    folder = Path(tempfile.gettempdir()) / f"embodied-iqa-ros-domains-{os.getuid()}"
-    folder.mkdir(exist_ok=True)
-    candidates = list(_DOMAINS)
-    random.SystemRandom().shuffle(candidates)
-    for domain in candidates:
-        lock = (folder / f"{domain}.lock").open("wb")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.close()
-            continue
-        return domain, lock
-    raise RuntimeError(f"all ROS domains of {_DOMAINS} are taken by other test sessions")
-
-
-def _prepare() -> IO[bytes]:
-    domain, lock = _reserve_domain()
+def _prepare() -> ExitStack:
+    held = ExitStack()
+    domain = held.enter_context(own_domain())
     os.environ.update(
         ROS_DOMAIN_ID=str(domain),
         ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST",
@@ -45,7 +27,7 @@ def _prepare() -> IO[bytes]:
     )
     for library in ("OMP", "OPENBLAS", "MKL"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
-    return lock
+    return held
 
 
 _DOMAIN_LOCK = _prepare()
@@ -68,9 +50,8 @@ def _ros_session() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def ros_domain() -> Iterator[int]:
     """A ROS domain of its own for the graph of one module: what others left behind is not heard."""
-    domain, lock = _reserve_domain()
-    yield domain
-    lock.close()
+    with own_domain() as domain:
+        yield domain
 
 
 @pytest.fixture

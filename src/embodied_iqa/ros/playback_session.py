@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import replace
 from pathlib import Path
 
 from embodied_iqa.errors import EmbodiedIqaError
-from embodied_iqa.ros.environment import process_environment
-from embodied_iqa.trial.graph import GraphConfig, Purpose, command_of, nodes_of, write_parameters
+from embodied_iqa.ros.graph_processes import running_nodes
+from embodied_iqa.trial.graph import GraphConfig, Purpose, nodes_of
 from embodied_iqa.trial.parameters import PlaybackParameters
-from embodied_iqa.trial.processes import ProcessesFailedError, ProcessGroup, ProcessSpec
+from embodied_iqa.trial.processes import ProcessesFailedError
 
 __all__ = ["play_back", "with_playback"]
 
@@ -41,18 +40,11 @@ def play_back(graph: GraphConfig, recording: Path, run_folder: Path, *, attach: 
     """
     out = run_folder / "trial.mcap"
     graph = with_playback(graph, recording, out)
-    log_folder = run_folder / "log"
-    log_folder.mkdir(parents=True, exist_ok=True)
-    environment = dict(os.environ)
-    process_environment(environment)
-    environment["ROS_LOG_DIR"] = str(log_folder)
-    parameters = log_folder / "playback.yaml"
-    write_parameters(graph, parameters)
     entries = nodes_of(graph, Purpose.RESCORE)
     if attach:
         entries = tuple(entry for entry in entries if entry.name == "playback_node")
-    specs = tuple(ProcessSpec(entry.name, tuple(command_of(entry, parameters))) for entry in entries)
-    with ProcessGroup(specs, log_folder, environment) as group:
+    log_folder = run_folder / "log"
+    with running_nodes(graph, entries, log_folder, "playback.yaml", isolated=not attach) as group:
         while group.exit_code("playback_node") is None:
             group.check()
             time.sleep(_POLL_S)

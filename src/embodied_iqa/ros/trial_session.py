@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -10,10 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from embodied_iqa.config import values_of
-from embodied_iqa.ros.environment import process_environment
+from embodied_iqa.ros.graph_processes import running_nodes
 from embodied_iqa.ros.trial_client import TrialClient, TrialGoal, TrialProgress
-from embodied_iqa.trial.graph import command_of, nodes_of, write_parameters
-from embodied_iqa.trial.processes import ProcessGroup, ProcessSpec
+from embodied_iqa.trial.graph import nodes_of
 from embodied_iqa.trial.run_folder import git_hash, versions
 from embodied_iqa.trial.settings import SessionSettings, TaskFolder
 
@@ -75,17 +73,8 @@ def _graph(settings: SessionSettings, run_folder: Path) -> Iterator[Callable[[],
     if settings.attach:
         yield lambda: None
         return
-    environment = dict(os.environ)
-    process_environment(environment)
-    log_folder = run_folder / "log"
-    log_folder.mkdir(parents=True, exist_ok=True)
-    environment["ROS_LOG_DIR"] = str(log_folder)
-    parameters = log_folder / "parameters.yaml"
-    write_parameters(settings.graph, parameters)
-    specs = tuple(
-        ProcessSpec(entry.name, tuple(command_of(entry, parameters))) for entry in nodes_of(settings.graph)
-    )
-    with ProcessGroup(specs, log_folder, environment) as group:
+    entries = nodes_of(settings.graph)
+    with running_nodes(settings.graph, entries, run_folder / "log", "parameters.yaml") as group:
         yield group.check
 
 

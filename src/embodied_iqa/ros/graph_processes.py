@@ -1,0 +1,58 @@
+"""The nodes as processes of this machine, in a ROS domain of their own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+from embodied_iqa.ros.domain import own_domain
+from embodied_iqa.ros.environment import process_environment
+from embodied_iqa.trial.graph import GraphConfig, NodeEntry, command_of, write_parameters
+from embodied_iqa.trial.processes import ProcessGroup, ProcessSpec
+
+__all__ = ["running_nodes"]
+
+_DOMAIN = "ROS_DOMAIN_ID"
+
+
+@contextmanager
+def running_nodes(
+    graph: GraphConfig,
+    entries: tuple[NodeEntry, ...],
+    log_folder: Path,
+    parameters_name: str,
+    *,
+    isolated: bool = True,
+) -> Iterator[ProcessGroup]:
+    """Start nodes and end them again; this process is in their ROS domain meanwhile.
+
+    Args:
+        graph: Parameters of every node.
+        entries: The nodes to start.
+        log_folder: Where their output and parameters go.
+        parameters_name: Name of the file with the parameters.
+        isolated: Where the user has set no ROS domain, hold one that nobody else has; False: the nodes join
+            others that run already.
+    """
+    log_folder.mkdir(parents=True, exist_ok=True)
+    with _own_domain() if isolated and not os.environ.get(_DOMAIN) else nullcontext():
+        environment = dict(os.environ)
+        process_environment(environment)
+        environment["ROS_LOG_DIR"] = str(log_folder)
+        parameters = log_folder / parameters_name
+        write_parameters(graph, parameters)
+        specs = tuple(ProcessSpec(entry.name, tuple(command_of(entry, parameters))) for entry in entries)
+        with ProcessGroup(specs, log_folder, environment) as group:
+            yield group
+
+
+@contextmanager
+def _own_domain() -> Iterator[None]:
+    with own_domain() as domain:
+        os.environ[_DOMAIN] = str(domain)
+        try:
+            yield
+        finally:
+            del os.environ[_DOMAIN]
