@@ -52,3 +52,22 @@ def test_a_right_angle_is_rounded_but_little():
     corner = path[0] - [0.0, 0.0, 0.1]
     distance_m = np.linalg.norm(path - corner, axis=1).min()
     assert 0.0 < distance_m < 0.005
+
+
+def test_after_a_rearm_the_measured_gripper_counts():
+    controller = make_controller(ArmLimits(increment_m=0.35))
+    state, q = ControllerState(), np.array(HOME_Q_RAD)
+    closes = np.array([[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]])
+    sent = []
+    for tick in range(60):
+        now_ns = 10**9 + tick * TICK_NS
+        lease = GateLease(View.TOP, now_ns, Verdict.PASS, Verdict.PASS, now_ns + 120_000_000)
+        goal = ArmGoal(closes, View.TOP, now_ns, tick) if tick in {2, 42} else None
+        stop = "opened by hand" if tick == 40 else ""
+        measured = ArmState(now_ns, q, np.zeros(6), GripperState(1.0 if 5 < tick < 40 else 0.0))
+        inputs = ArmInputs(measured, goal, (lease,), stop, arm=tick in {1, 41})
+        state, output = controller.step(state, inputs, now_ns)
+        sent.append(output.gripper_target)
+    assert sent[10] == 1.0
+    assert sent[41] is None
+    assert sent[45] == 1.0
