@@ -36,6 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Draw the sheet, or one for each class."""
     entries = miqd_catalogue() if getattr(arguments, "all_miqd", False) else catalogue()
     out = getattr(arguments, "out", DEFAULT_OUT)
+    if out.suffix and out.suffix.lower() not in _ENCODINGS:
+        raise UsageError("a sheet is a picture, or a folder of them", got=str(out), available=_ENCODINGS)
     if hasattr(arguments, "reference"):
         references = [read_picture(arguments.reference)]
     else:
@@ -55,8 +57,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _save(path: Path, sheet: Image) -> None:
     suffix = path.suffix.lower()
-    if suffix not in _ENCODINGS:
-        raise UsageError("a sheet is a picture, or a folder of them", got=str(path), available=_ENCODINGS)
     _, data = cv2.imencode(suffix, cv2.cvtColor(sheet, cv2.COLOR_RGB2BGR), _ENCODINGS[suffix])
     partial = path.with_name(path.name + ".partial")
     try:
