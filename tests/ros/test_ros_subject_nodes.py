@@ -156,6 +156,7 @@ def test_the_vla_decides_on_the_first_whole_frame_of_the_run(shown: Feed) -> Non
     start_ns = FIRST_NS + 10 * PERIOD_NS
 
     def is_set() -> bool:
+        shown.tell_pose(T)
         shown.show(FIRST_NS)
         request = {"task": TASK, "from_stamp": time_of(start_ns)}
         return bool(shown.graph.call(SetTask, "/vla/set_task", **request).success)
