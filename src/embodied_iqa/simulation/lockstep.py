@@ -1,4 +1,4 @@
-"""Waiting for those who work with the world, so that a slow machine slows it down instead of losing pictures."""
+"""Waiting for those who work with the world: a slow machine slows it down instead of losing pictures."""
 
 from __future__ import annotations
 
