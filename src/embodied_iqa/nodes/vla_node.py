@@ -79,7 +79,8 @@ class VlaNode(ManagedNode[VlaParameters]):
         self._pose = message
 
     def _take_joints(self, message: JointState) -> None:
-        self._gripper = float(message.position[-1])
+        if message.position:
+            self._gripper = float(message.position[-1])
 
     def _take_status(self, message: ArmStatus) -> None:
         completed = message.completed_sequence if message.has_completed else None

@@ -118,6 +118,7 @@ class ArmController:
             q_command_rad=q,
             qd_command_radps=np.zeros(6),
             tool_m=self.planner.kinematics.forward(q)[:3, 3],
+            sequence=-1,  # whoever decides may have been started anew; old goals are known by their frames
             gripper_target=None,  # while disarmed anybody may have moved it: what it measures counts
             floor_ns=now_ns,
             floor_reason="the arm was armed",

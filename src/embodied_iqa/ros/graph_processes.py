@@ -9,6 +9,7 @@ from pathlib import Path
 
 from embodied_iqa.ros.domain import own_domain
 from embodied_iqa.ros.environment import process_environment
+from embodied_iqa.ros.node import SUPERVISOR
 from embodied_iqa.trial.graph import GraphConfig, NodeEntry, command_of, write_parameters
 from embodied_iqa.trial.processes import ProcessGroup, ProcessSpec
 
@@ -40,7 +41,7 @@ def running_nodes(
     with _own_domain() if isolated and not os.environ.get(_DOMAIN) else nullcontext():
         environment = dict(os.environ)
         process_environment(environment)
-        environment["ROS_LOG_DIR"] = str(log_folder)
+        environment |= {"ROS_LOG_DIR": str(log_folder), SUPERVISOR: str(os.getpid())}
         parameters = log_folder / parameters_name
         write_parameters(graph, parameters)
         specs = tuple(ProcessSpec(entry.name, tuple(command_of(entry, parameters))) for entry in entries)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from embodied_iqa.config import Parameter, build, parameters_of, values_of
 from embodied_iqa.errors import EmbodiedIqaError, UserError
 from embodied_iqa.ros.environment import prepare_environment
 
-__all__ = ["BaseNode", "Health", "ManagedNode", "Spin", "StopRequest", "main_of"]
+__all__ = ["SUPERVISOR", "BaseNode", "Health", "ManagedNode", "Spin", "StopRequest", "main_of"]
 
 ConfigT = TypeVar("ConfigT")
 NodeT = TypeVar("NodeT", bound=Node)
@@ -29,6 +30,9 @@ Spin = Callable[[float], None]
 """Handles one event, waiting at most so many seconds for it."""
 
 _POLL_S = 0.2
+
+SUPERVISOR = "EMBODIED_IQA_SUPERVISOR"
+"""Environment variable with the process that started a node and whose end is the node's."""
 
 _DIAGNOSTICS_PERIOD_S = 1.0
 _NOT_OURS = ("use_sim_time", "qos_overrides.", "start_type_description_service")
@@ -139,15 +143,24 @@ class _StoppedError(Exception):
 
 
 class StopRequest:
-    """SIGINT and SIGTERM ask to stop between two callbacks, so that nothing is torn in the middle of one."""
+    """SIGINT and SIGTERM ask to stop between two callbacks, so that nothing is torn in the middle of one.
+
+    The end of the process that started the node asks too, even where it could not say so.
+    """
 
     def __init__(self) -> None:
-        self.made = False
+        self._asked = False
+        self._supervisor = int(os.environ.get(SUPERVISOR, "0"))
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._make)
+            signal.signal(number, self._ask)
 
-    def _make(self, _number: int, _frame: object) -> None:
-        self.made = True
+    @property
+    def made(self) -> bool:
+        """Whether the node has to end."""
+        return self._asked or (self._supervisor != 0 and os.getppid() != self._supervisor)
+
+    def _ask(self, _number: int, _frame: object) -> None:
+        self._asked = True
 
 
 def main_of(
