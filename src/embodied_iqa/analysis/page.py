@@ -13,7 +13,7 @@ from embodied_iqa.analysis.headline import headline
 from embodied_iqa.analysis.page_model import Page, RunPage, TaskPage, Tile
 from embodied_iqa.analysis.page_pictures import moment_of
 from embodied_iqa.analysis.page_runs import run_page
-from embodied_iqa.analysis.page_scores import doubtful_execution, mean_share, recipes
+from embodied_iqa.analysis.page_scores import mean_share, recipes
 from embodied_iqa.analysis.picture_encoding import bytes_for_each
 from embodied_iqa.analysis.recorded_shots import Shot, Window, shots_at
 from embodied_iqa.analysis.report_input import ReportedTask, RunContext
@@ -73,16 +73,10 @@ def _subtitle(tasks: Sequence[ReportedTask]) -> str:
 def _tiles(tasks: Sequence[ReportedTask]) -> tuple[Tile, ...]:
     """Return the means over the distorted runs, and what the gate let through."""
     pairs = [pair for task in tasks for pair in task.pairs if pair[0].distortion is not None]
-    sure = [
-        scores.execution.score
-        for task in tasks
-        for run, scores in task.pairs
-        if run.distortion is not None and not doubtful_execution(run, task.reference)
-    ]
     means = (
         ("Cognition", [s.cognition.score if s.cognition else None for _, s in pairs], 1.0, 2, "of 1"),
         ("Decision", [s.decision.score if s.decision else None for _, s in pairs], 1.0, 2, "of 1"),
-        ("Execution", sure, 100.0, 0, "of 100"),
+        ("Execution", [s.execution.score for _, s in pairs], 100.0, 0, "of 100"),
     )
     tiles = []
     for title, values, whole, digits, scale in means:

@@ -64,7 +64,6 @@ class Score:
         share: Length of the bar in percent, or None for no bar.
         sentence: What this number is made from, with this run's numbers.
         anchor: Of its recipe.
-        doubtful: It says little; shown in brackets, with the reason in the sentence.
     """
 
     title: str
@@ -73,7 +72,6 @@ class Score:
     share: float | None
     sentence: str
     anchor: str
-    doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.trial.record import RunRecord
 from embodied_iqa.trial.scores import RECIPES, RunScores
 
-__all__ = ["badge_of", "doubtful_execution", "gate_count", "mean_share", "recipes", "scores_of"]
+__all__ = ["badge_of", "gate_count", "mean_share", "recipes", "scores_of"]
 
 _BADGES: Final = {
     Outcome.SUCCESS: Badge(Mark.GOOD, "Success"),
@@ -39,17 +39,7 @@ def recipes() -> tuple[Recipe, ...]:
 
 def scores_of(run: RunRecord, scores: RunScores, reference: RunRecord | None) -> tuple[Score, ...]:
     """Return cognition, decision and execution."""
-    doubtful = doubtful_execution(run, reference)
-    return _cognition(run, scores), _decision(run, scores), _execution(run, scores, doubtful=doubtful)
-
-
-def doubtful_execution(run: RunRecord, reference: RunRecord | None) -> bool:
-    """Say whether a failed run was measured against a reference run that failed itself.
-
-    Its score is then the distance of two failures, and may be 100.
-    """
-    both = (run, reference)
-    return run.distortion is not None and all(r is not None and r.outcome is Outcome.FAILURE for r in both)
+    return _cognition(run, scores), _decision(run, scores), _execution(run, scores, reference)
 
 
 def gate_count(scores: RunScores) -> GateCount:
@@ -101,7 +91,7 @@ def _decision(run: RunRecord, scores: RunScores) -> Score:
     return Score("Decision", number(part.score), "of 1", share(part.score, 1.0), sentence, "recipe-decision")
 
 
-def _execution(run: RunRecord, scores: RunScores, *, doubtful: bool) -> Score:
+def _execution(run: RunRecord, scores: RunScores, reference: RunRecord | None) -> Score:
     part = scores.execution
     bar = share(part.score, 100.0)
     scale = "" if part.score is None else "of 100"
@@ -110,16 +100,17 @@ def _execution(run: RunRecord, scores: RunScores, *, doubtful: bool) -> Score:
         number(part.score, 0),
         scale,
         bar,
-        _execution_sentence(run, scores, doubtful=doubtful),
+        _execution_sentence(run, scores, reference),
         "recipe-execution",
-        doubtful=doubtful,
     )
 
 
-def _execution_sentence(run: RunRecord, scores: RunScores, *, doubtful: bool) -> str:
+def _execution_sentence(run: RunRecord, scores: RunScores, reference: RunRecord | None) -> str:
     part = scores.execution
     if part.score is None and run.index == 0 and run.outcome is Outcome.FAILURE:
         return "The reference run itself failed: there is nothing to compare it with."
+    if part.score is None and reference is not None and reference.outcome is Outcome.FAILURE:
+        return "The reference run failed too: how near two failures ended is no merit."
     if part.score is None:
         return "Needs the end of this run and of the reference run."
     match run.outcome:
@@ -129,5 +120,4 @@ def _execution_sentence(run: RunRecord, scores: RunScores, *, doubtful: bool) ->
             return "An emergency stop scores nothing."
         case _:
             distance = number(part.distance_cm, 1, "cm")
-            doubt = " That run failed too: this number says little." if doubtful else ""
-            return f"100 less the distance in cm from where the reference run ended: {distance}.{doubt}"
+            return f"100 less the distance in cm from where the reference run ended: {distance}."

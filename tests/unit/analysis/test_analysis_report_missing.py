@@ -113,14 +113,14 @@ def test_no_end_of_a_run(recording: Path, record: TrialRecord, tmp_path: Path) -
     assert "No end recorded" in words(article(page, 0))
 
 
-def test_a_failure_beside_a_failed_reference_run_says_little(
+def test_a_failure_beside_a_failed_reference_run_has_no_score(
     recording: Path, record: TrialRecord, tmp_path: Path
 ) -> None:
     failed = with_run(record, 0, outcome=Outcome.FAILURE)
     page = _page(recording, failed, tmp_path)
     assert "The reference run itself failed" in words(article(page, 0))
-    assert "That run failed too: this number says little." in words(article(page, 1))
-    assert [words(cell) for cell in page.xpath("//td[@data-label='Execution']")] == ["\N{EM DASH}", "(94)"]
+    assert "how near two failures ended is no merit" in words(article(page, 1))
+    assert [words(cell) for cell in page.xpath("//td[@data-label='Execution']")] == ["\N{EM DASH}"] * 2
     (tile,) = page.xpath("//ul[@class='tiles']/li[contains(., 'Execution')]")
     assert "mean of 0 distorted runs" in words(tile)
 
