@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "trial": ("embodied_iqa.cli.trial", "run tasks through the ROS graph, record and score them"),
     "rescore": ("embodied_iqa.cli.rescore", "score a recorded trial again from its raw frames"),
     "report": ("embodied_iqa.cli.report", "write the page of a run again, from its folder"),
+    "emulator": ("embodied_iqa.cli.emulator", "a UR5 with a gripper for `ur_rtde`, without the robot"),
     "recover": ("embodied_iqa.cli.recover", "mend a recording that was cut short"),
     "distort": ("embodied_iqa.cli.distort", "distort pictures; list, calibrate and draw the distortions"),
     "gate": ("embodied_iqa.cli.gate", "calibrate the quality gate on clean frames"),
