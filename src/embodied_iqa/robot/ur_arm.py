@@ -34,11 +34,12 @@ from embodied_iqa.robot.ur_messages import (
     pack_idle,
     pack_stream,
 )
-from embodied_iqa.robot.ur_options import StampSource, UrOptions
+from embodied_iqa.robot.ur_options import UrOptions
 from embodied_iqa.robot.ur_process import UrProcess
 
-__all__ = ["UrArm"]
+__all__ = ["CB3_RATE_HZ", "UrArm"]
 
+CB3_RATE_HZ = 125.0
 _SECOND_NS = 1_000_000_000
 _NO_GRIPPER = GripperState(position=0.0)
 _HEARTBEAT_S = 0.02
@@ -51,6 +52,9 @@ class UrArm:
     Args:
         options: Address, rates, deadlines.
         T_flange_tool: ``(4, 4)``, the tool centre point in the flange's frame (m).
+        rate_hz: States and joint targets per second: 125 for a CB3, up to 500 for an e-Series.
+        simulated_time: The robot is emulated inside a simulated world: states bear that world's time, and
+            each is acknowledged.
         gripper: Whose state goes into the arm's states; it is closed with the arm.
         log: Takes what a person should know.
         start_worker: Makes the worker process.
@@ -61,13 +65,17 @@ class UrArm:
         options: UrOptions,
         T_flange_tool: NDArray[np.float64],
         *,
+        rate_hz: float = CB3_RATE_HZ,
+        simulated_time: bool = False,
         gripper: Gripper | None = None,
         log: Callable[[str], object] = lambda _: None,
         start_worker: Callable[[dict[str, Any]], UrProcess] = UrProcess,
     ) -> None:
         options.check()
         self._options = options
+        self._rate_hz, self._simulated_time = rate_hz, simulated_time
         self._settings = _worker_settings(options, T_flange_tool)
+        self._settings |= {"rate_hz": rate_hz, "lockstep": simulated_time}
         self._start_worker = start_worker
         self._gripper = gripper
         self._log = log
@@ -82,7 +90,7 @@ class UrArm:
     @property
     def rate_hz(self) -> float:
         """How often the arm wants a joint target."""
-        return self._options.rate_hz
+        return self._rate_hz
 
     @property
     def is_armed(self) -> bool:
@@ -172,7 +180,11 @@ class UrArm:
         self._hear()
         self._log(f"arming the arm: {reason}")
         self._ask(Request(self._next(), "rearm", (), {"unlock": self._options.unlock_on_rearm}))
-        self._hear()
+        deadline = time.monotonic() + self._options.reply_s
+        while UrFlags.ARMED not in self._heard().flags:
+            if time.monotonic() > deadline:
+                raise InputError("the arm was armed, but no state says so")
+            self._wait(_HEARTBEAT_S)
         self._armed = True
 
     def unlock(self) -> None:
@@ -232,9 +244,8 @@ class UrArm:
 
     def _arm_state(self, state: UrState) -> ArmState:
         gripper = _NO_GRIPPER if self._gripper is None else self._gripper.read()
-        world = self._options.stamps is StampSource.WORLD
         return ArmState(
-            stamp_ns=round(state.world_s * _SECOND_NS) if world else state.system_ns,
+            stamp_ns=round(state.world_s * _SECOND_NS) if self._simulated_time else state.system_ns,
             q_rad=np.array(state.q_rad),
             qd_radps=np.array(state.qd_radps),
             gripper=gripper,
@@ -265,6 +276,12 @@ class UrArm:
             state.protective_stop or state.emergency_stop or UrFlags.HALTED in state.flags
         ):
             self._armed = False
+        return state
+
+    def _heard(self) -> UrState:
+        state = self._hear()
+        if state is None:
+            raise InputError("the arm was never seen")
         return state
 
     def _check_age(self, worker: UrProcess) -> None:
@@ -336,7 +353,6 @@ class UrArm:
 def _worker_settings(options: UrOptions, T_flange_tool: NDArray[np.float64]) -> dict[str, Any]:
     return {
         "ip": options.ip,
-        "rate_hz": options.rate_hz,
         "lookahead_s": options.servo_lookahead_s,
         "gain": options.servo_gain,
         "watchdog_hz": options.watchdog_hz,
@@ -344,7 +360,6 @@ def _worker_settings(options: UrOptions, T_flange_tool: NDArray[np.float64]) -> 
         "stop_radps2": options.stop_radps2,
         "tool_pose": transform_to_pose(T_flange_tool).tolist(),
         "payload_kg": options.payload_kg,
-        "lockstep": options.stamps is StampSource.WORLD,
     }
 
 

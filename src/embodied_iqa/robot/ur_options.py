@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from embodied_iqa.config import ranged
 from embodied_iqa.errors import UsageError
 
-__all__ = ["CB3_RATE_HZ", "GripperOptions", "StampSource", "UrOptions"]
-
-CB3_RATE_HZ = 125.0
-E_SERIES_RATE_HZ = 500.0
-
-
-class StampSource(StrEnum):
-    """Whose time a state bears."""
-
-    SYSTEM = "system"
-    """This machine's clock when the state arrived."""
-    WORLD = "world"
-    """The simulated time that an emulator inside a simulated world writes into a register."""
+__all__ = ["GripperOptions", "UrOptions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +39,6 @@ class UrOptions:
 
     Attributes:
         ip: Address of the robot's controller.
-        rate_hz: States and joint targets per second [Hz]: 125 for a CB3, up to 500 for an e-Series.
-        stamps: Whose time the states bear.
         connect_s: Longest time to connect [s].
         reply_s: Longest time for any other request [s].
         state_timeout_s: The connection counts as lost where no state has come for longer [s].
@@ -68,8 +53,6 @@ class UrOptions:
     """
 
     ip: str = ""
-    rate_hz: float = ranged(CB3_RATE_HZ, 10.0, E_SERIES_RATE_HZ)
-    stamps: StampSource = StampSource.SYSTEM
     connect_s: float = ranged(10.0, 0.1, 60.0)
     reply_s: float = ranged(1.5, 0.05, 1.8)
     state_timeout_s: float = ranged(0.15, 0.01, 1.0)
@@ -89,4 +72,4 @@ class UrOptions:
             UsageError: There is no address.
         """
         if not self.ip:
-            raise UsageError("the arm's address is missing", expected="robot_ip, such as 192.168.1.10")
+            raise UsageError("the arm's address is missing", expected="ip, such as 192.168.1.10")

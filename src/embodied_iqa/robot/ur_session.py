@@ -190,7 +190,7 @@ class UrSession:
         return False
 
     def _rearm(self, request: Request) -> bool:
-        self.armed = self._servoing = False
+        self.stop()
         if request.words.get("unlock") and self._receive.isProtectiveStopped():
             self._unlock(request)
         self._refuse_where_stopped()

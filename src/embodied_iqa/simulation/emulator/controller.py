@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 from embodied_iqa.simulation.emulator.control_commands import COMMANDS
 from embodied_iqa.simulation.emulator.control_script import ControlScript, ScriptError
@@ -15,9 +16,14 @@ from embodied_iqa.simulation.emulator.registers import OutputRegisters, Register
 from embodied_iqa.simulation.emulator.safety import RobotMode, Safety
 from embodied_iqa.simulation.emulator.uploaded import CONTROL_SCRIPT, UploadedScript
 
-__all__ = ["Controller"]
+__all__ = ["ACKNOWLEDGE_REGISTER", "WORLD_TIME_REGISTER", "Controller"]
 
 _MESSAGES_KEPT = 50
+
+WORLD_TIME_REGISTER = 12
+"""Output double register with the time of the simulated world (s)."""
+ACKNOWLEDGE_REGISTER = 18
+"""Input double register in which a driver writes the time stamp of the state that it has answered (s)."""
 
 
 class Controller:
@@ -34,6 +40,8 @@ class Controller:
         digital_outputs: Bits: 8 standard, 8 configurable, 2 of the tool.
         refuse_scripts: Uploaded programs do not start.
         messages: The newest messages of the log.
+        world_clock_ns: Tells the time of the simulated world around the robot, or None where there is none;
+            clients read it in an output register.
     """
 
     def __init__(self, firmware: Firmware, plant: Plant, *, unlock_after_s: float = 5.0) -> None:
@@ -49,6 +57,7 @@ class Controller:
         self.refuse_scripts = False
         self.messages: deque[str] = deque(maxlen=_MESSAGES_KEPT)
         self.time_ns = 0
+        self.world_clock_ns: Callable[[], int] | None = None
         self._program: ControlScript | None = None
         self._kicked_ns = 0
         self._kick_register = ""
@@ -73,6 +82,8 @@ class Controller:
         elif self._program is not None:
             self._program.clear_motion()
             self.machine.reference.restart(self.machine.reference.q_rad)
+        if self.world_clock_ns is not None:
+            self.outputs.doubles[WORLD_TIME_REGISTER] = self.world_clock_ns() / 1e9
 
     def load(self, text: str) -> None:
         """Take an uploaded program and start it in place of the present one."""
@@ -144,6 +155,7 @@ class Controller:
         """Begin anew from where the plant is: nothing moves, no stop is in force, the program goes on."""
         self.safety.restore()
         self.machine.reference.restart(self.plant.q_rad)
+        self.gripper.restart()
         if self._program is not None:
             self._program.clear_motion()
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import ipaddress
+import time
 from collections.abc import Callable
 
 from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.simulation.emulator.controller import Controller
+from embodied_iqa.simulation.emulator.controller import ACKNOWLEDGE_REGISTER, Controller
 from embodied_iqa.simulation.emulator.dashboard import DASHBOARD_GREETING, Dashboard
 from embodied_iqa.simulation.emulator.faults import FaultSwitches
 from embodied_iqa.simulation.emulator.gripper_port import gripper_answers
@@ -82,6 +84,21 @@ class Emulator:
         self._tick += 1
         self.controller.step(passing=passing)
         self._hub.publish(self._tick)
+
+    @property
+    def is_acknowledged(self) -> bool:
+        """Whether a driver has written the newest state's time stamp into the register for that."""
+        answered_s = self.controller.inputs.get(f"input_double_register_{ACKNOWLEDGE_REGISTER}", -1.0)
+        return isinstance(answered_s, float) and answered_s >= self.controller.time_ns / 1e9
+
+    async def listen(self, seconds: float) -> None:
+        """Handle what clients send, at most so long, or until the newest state is acknowledged."""
+        deadline = time.monotonic() + seconds
+        await asyncio.sleep(0)
+        while not self.is_acknowledged and (left_s := deadline - time.monotonic()) > 0:
+            self._hub.written.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._hub.written.wait(), left_s)
 
     async def run(self) -> None:
         """Tick at the controller's rate until cancelled."""

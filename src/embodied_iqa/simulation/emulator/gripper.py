@@ -42,6 +42,11 @@ class RobotiqModel:
         """Report a fault, 0 for none."""
         self._values["FLT"] = number
 
+    def restart(self) -> None:
+        """Begin anew from where the fingers are; an activated gripper stays so."""
+        self._requested = self._started_at = self._position()
+        self._values |= {"PRE": self._requested, "GTO": 0, "OBJ": _ARRIVED if self.is_active else _MOVING}
+
     def read(self, name: str) -> int | None:
         """Return a variable, or None where there is none of that name."""
         return self._position() if name == "POS" else self._values.get(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
@@ -44,6 +45,10 @@ class RtdeHub:
     Args:
         controller: Whose variables they read and write.
         link: The network.
+
+    Attributes:
+        writers: Input to the client that writes it; another cannot.
+        written: Set whenever a client has written inputs.
     """
 
     def __init__(self, controller: Controller, link: Link) -> None:
@@ -51,6 +56,7 @@ class RtdeHub:
         self._link = link
         self._clients: set[_RtdeClient] = set()
         self.writers: dict[str, _RtdeClient] = {}
+        self.written = asyncio.Event()
 
     def new_peer(self) -> Peer:
         """Make the handler of a new client."""
@@ -172,6 +178,7 @@ class _RtdeClient(Peer):
         recipe = self._inputs[payload[0] - 1]
         values = recipe.packing.unpack(payload[1:])
         self._hub.controller.write(dict(zip(recipe.names, values, strict=True)))
+        self._hub.written.set()
 
 
 def _names(payload: bytes) -> tuple[str, ...]:
