@@ -42,6 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--vla", metavar="NAME", help="vision-language-action model")
     add("--camera", choices=[str(source) for source in CameraSource], help="where pictures come from")
     add("--robot", choices=[str(kind) for kind in RobotKind], help="which arm moves")
+    add("--robot-ip", metavar="ADDRESS", help="of the UR arm's controller (--robot ur5)")
     add("--run-dir", type=Path, metavar="DIR", help="new or empty folder (default runs/<date>)")
     add("--config", type=Path, action="append", default=[], metavar="FILE", help="ROS parameter file")
     add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="one parameter")
@@ -97,6 +98,7 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
         "vla_node.subject": arguments.vla,
         "camera_node.source": arguments.camera,
         "arm_node.robot": arguments.robot,
+        "arm_node.ur.ip": arguments.robot_ip,
     }
     overrides: dict[str, Scalar] = {name: value for name, value in named.items() if value is not None}
     for word in arguments.set:

@@ -21,7 +21,7 @@ _MOVING, _STOPPED_OPENING, _STOPPED_CLOSING = 0, 1, 2
 _FULL = 255
 _POLL_S = 0.02
 _RETRY_S = 1.0
-_FRESH_S = 1.5
+_FRESH_S = 1.0
 _MINOR_FAULTS = frozenset({0, 5, 7, 9})
 """Also what the gripper reports before and during its activation, and while it hears nothing for a moment."""
 
@@ -82,11 +82,11 @@ class RobotiqGripper:
         """Return the newest measured state.
 
         Raises:
-            InputError: The gripper has not answered for 1.5 s.
+            InputError: The gripper has not answered for a second beyond its deadline.
         """
         with self._lock:
             seen, target, problem = self._seen, self._target, self._problem
-        if seen is None or time.monotonic() - seen.at_s > _FRESH_S:
+        if seen is None or time.monotonic() - seen.at_s > _FRESH_S + self._options.reply_s:
             raise InputError(f"the gripper is lost: {problem or 'its thread hangs'}")
         if target is None:
             return seen.state

@@ -103,6 +103,11 @@ class UrArm:
         return self._state is not None and self._worker is not None and not self._worker.is_gone
 
     @property
+    def is_begun(self) -> bool:
+        """Whether `start` was called."""
+        return self._worker is not None
+
+    @property
     def state(self) -> UrState | None:
         """The newest state with everything that the controller tells."""
         return self._state
@@ -160,6 +165,16 @@ class UrArm:
         """Answer the newest state with nothing to do: keeps the robot's watchdog quiet."""
         if self._worker is not None and self._state is not None:
             self._say(pack_idle(self._answered_s()))
+
+    def move_gripper(self, position: float) -> None:
+        """Start moving the gripper to ``position`` in [0, 1] (0 open, 1 closed) and return at once.
+
+        Raises:
+            UsageError: There is no gripper.
+        """
+        if self._gripper is None:
+            raise UsageError("this arm has no gripper")
+        self._gripper.move(position)
 
     def stop(self, reason: str) -> None:
         """Stop the arm as fast as it can by itself and disarm it; returns at once."""

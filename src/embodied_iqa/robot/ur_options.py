@@ -29,7 +29,7 @@ class GripperOptions:
     force: int = ranged(100, 0, 255)
     open_count: int = ranged(0, 0, 255)
     closed_count: int = ranged(255, 0, 255)
-    reply_s: float = ranged(0.5, 0.01, 2.0)
+    reply_s: float = ranged(0.5, 0.01, 30.0)
     activation_s: float = ranged(10.0, 0.1, 60.0)
 
 
@@ -55,7 +55,7 @@ class UrOptions:
     ip: str = ""
     connect_s: float = ranged(10.0, 0.1, 60.0)
     reply_s: float = ranged(1.5, 0.05, 1.8)
-    state_timeout_s: float = ranged(0.15, 0.01, 1.0)
+    state_timeout_s: float = ranged(0.15, 0.01, 30.0)
     watchdog_hz: float = ranged(4.0, 1.0, 25.0)
     servo_lookahead_s: float = ranged(0.05, 0.03, 0.2)
     servo_gain: float = ranged(300.0, 100.0, 2000.0)

@@ -42,6 +42,10 @@ __all__ = [
 ]
 
 DEFAULT_CONFIG = "config/trial.yaml"
+EMULATOR_IP = "127.0.0.2"
+"""Where a simulated world emulates the real robot, unless the configuration says otherwise."""
+_WORLD_PAUSE_S = 10.0
+"""A simulated world pauses where it waits for others: no reason to give its arm up."""
 _ROS_KEY = "ros__parameters"
 _ALL_NODES = "/**"
 
@@ -122,6 +126,7 @@ def resolve(files: tuple[Path, ...] = (), overrides: Mapping[str, Scalar] | None
         if node not in _ENTRIES or not dot:
             raise UsageError("unknown node in an override", got=name, available=_ENTRIES)
         merged[node][parameter] = value
+    _link_robot(merged)
     configs: dict[str, object] = {
         name: build(entry.parameters, merged[name], f"the configuration of {name}")
         for name, entry in _ENTRIES.items()
@@ -132,7 +137,7 @@ def resolve(files: tuple[Path, ...] = (), overrides: Mapping[str, Scalar] | None
 def nodes_of(config: GraphConfig, purpose: Purpose = Purpose.TRIAL) -> tuple[NodeEntry, ...]:
     """Return the nodes that this configuration needs."""
     arm = config.nodes["arm_node"]
-    simulated = isinstance(arm, ArmParameters) and arm.robot is RobotKind.SIM
+    simulated = isinstance(arm, ArmParameters) and arm.robot.is_simulated
     return tuple(
         entry for entry in GRAPH if purpose in entry.purposes and (simulated or entry.name != "sim_node")
     )
@@ -149,6 +154,18 @@ def command_of(entry: NodeEntry, parameters: Path) -> list[str]:
     """Return the command line that starts a node without the launch package."""
     module = f"embodied_iqa.nodes.{entry.name}"
     return [sys.executable, "-m", module, "--ros-args", "--params-file", str(parameters)]
+
+
+def _link_robot(merged: dict[str, dict[str, object]]) -> None:
+    """Let world, arm and trial agree on the robot where only arm_node names it."""
+    arm, world, trial = merged["arm_node"], merged["sim_node"], merged["trial_node"]
+    if arm.get("robot") == RobotKind.EMULATOR:
+        address = str(arm.get("ur.ip") or world.get("emulator_ip") or EMULATOR_IP)
+        arm["ur.ip"] = world["emulator_ip"] = address
+        arm.setdefault("ur.state_timeout_s", _WORLD_PAUSE_S)
+        arm.setdefault("ur.gripper.reply_s", _WORLD_PAUSE_S)
+    elif arm.get("robot") == RobotKind.UR5:
+        trial["simulated"] = False
 
 
 def _uses_sim_time(config: GraphConfig) -> bool:

@@ -12,6 +12,7 @@ from embodied_iqa.images.hand_eye import IDENTITY
 from embodied_iqa.kinematics.geometry import TOOL_2F140_M
 from embodied_iqa.robot.limits import ArmLimits
 from embodied_iqa.robot.state import ControllerOptions
+from embodied_iqa.robot.ur_options import UrOptions
 
 __all__ = [
     "ArmParameters",
@@ -46,7 +47,17 @@ class RobotKind(StrEnum):
     """Which arm moves."""
 
     SIM = "sim"
+    """The simulated arm."""
+    EMULATOR = "emulator"
+    """The simulated arm through the real robot's driver and protocols."""
+    UR5 = "ur5"
+    """A UR arm with a Robotiq gripper."""
     NONE = "none"
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the arm lives in the simulated world."""
+        return self in {RobotKind.SIM, RobotKind.EMULATOR}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +79,8 @@ class SimParameters:
         epoch_s: A reset starts at the next multiple of this simulated time [s]: the stamps of a run, and so
             the noise that is drawn from them, are the same in every session.
         running: Let time run from the start; else it stands still until /sim/run.
+        emulator_ip: Loopback address on which the arm and its gripper speak the real robot's protocols; empty
+            where it is moved through topics.
     """
 
     scene_seed: int = 0
@@ -82,6 +95,7 @@ class SimParameters:
     lease_window_s: float = ranged(0.016, 0.0, 1.0)
     epoch_s: float = ranged(100.0, 1.0, 3600.0)
     running: bool = False
+    emulator_ip: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +251,7 @@ class ArmParameters:
         tool_length_m: From the flange to the tool centre point [m].
         limits: What the arm never exceeds.
         controller: Times and tolerances.
+        ur: The UR arm, or its emulator.
     """
 
     robot: RobotKind = RobotKind.SIM
@@ -245,6 +260,7 @@ class ArmParameters:
     tool_length_m: float = ranged(TOOL_2F140_M, 0.0, 1.0)
     limits: ArmLimits = field(default_factory=ArmLimits)
     controller: ControllerOptions = field(default_factory=ControllerOptions)
+    ur: UrOptions = field(default_factory=UrOptions)
 
 
 @dataclass(frozen=True, slots=True)
