@@ -54,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--workers", type=int, default=1, metavar="N", help="processes (default 1); in simulation only")
     add("--config", type=Path, action="append", default=[], metavar="FILE", help="ROS parameter file")
     add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="one parameter")
-    add("--ros", action="store_true", help="through the ROS graph in real time, recorded; for robots")
+    add("--ros", action="store_true", help="through the ROS graph in real time, recorded; simulated arm")
     add("--attach", action="store_true", help="with --ros: use a graph that runs already (ros2 launch)")
     add("--json", action="store_true", help="print the table as JSON")
 

@@ -7,16 +7,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from embodied_iqa.errors import InternalError
+from embodied_iqa.errors import InternalError, UsageError
 from embodied_iqa.ros.trial_session import run_session
 from embodied_iqa.trial.experiment_plan import ExperimentPlan, RunKey
 from embodied_iqa.trial.experiment_rows import RunRow, row_of
 from embodied_iqa.trial.graph import GraphConfig
-from embodied_iqa.trial.parameters import VlaParameters
+from embodied_iqa.trial.parameters import ArmParameters, VlaParameters
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.settings import SessionSettings
 
 __all__ = ["run_on_graph"]
+
+_SIMULATED = ("sim", "emulator")
 
 
 def run_on_graph(
@@ -32,8 +34,10 @@ def run_on_graph(
         attach: Use a graph that runs already; its vla_node must hold the subject.
 
     Raises:
+        UsageError: The arm is a real one.
         EmbodiedIqaError: A process ended or a task failed; what was done until then is kept.
     """
+    _check_arm(graph)
     lacking = set(missing)
     for group in plan.groups():
         if lacking.isdisjoint(group):
@@ -51,6 +55,17 @@ def run_on_graph(
             raise InternalError(f"{folders[0].recording} holds {len(record.runs)} runs, not {len(group)}")
         for key, run in zip(group, record.runs, strict=True):
             yield key, row_of(key, run)
+
+
+def _check_arm(graph: GraphConfig) -> None:
+    arm = graph.nodes["arm_node"]
+    if not isinstance(arm, ArmParameters) or str(arm.robot) not in _SIMULATED:
+        raise UsageError(
+            "experiments on a real arm are not there yet: they need a person between runs, to put the scene "
+            "back and to say whether the task was done; run single trials with `embodied-iqa trial`",
+            expected=f"arm_node.robot {' or '.join(_SIMULATED)}",
+            got=str(getattr(arm, "robot", "")),
+        )
 
 
 def _settings(
