@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from ur_emulator import EmulatorProcess, emulator
+from ur_emulator import EmulatorProcess, SharedEmulator
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.kinematics import tool_along_z
@@ -24,10 +24,16 @@ STATE_TIMEOUT_S = 0.4
 """Longer than the default: the tests share two cores with others."""
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[SharedEmulator]:
+    running = SharedEmulator("--series", "cb3", "--plant", "kinematic", "--unlock-after", "0.2")
+    yield running
+    running.close()
+
+
 @pytest.fixture
-def robot() -> Iterator[EmulatorProcess]:
-    with emulator("--series", "cb3", "--plant", "kinematic", "--unlock-after", "0.2") as running:
-        yield running
+def robot(shared: SharedEmulator) -> EmulatorProcess:
+    return shared.mended()
 
 
 @pytest.fixture

@@ -49,6 +49,28 @@ class EmulatorProcess:
             self.process.stdout.close()
 
 
+class SharedEmulator:
+    """One emulator for many tests: mended before each, started again where a test has killed it."""
+
+    def __init__(self, *words: str) -> None:
+        self._words = words
+        self._running: EmulatorProcess | None = None
+
+    def mended(self) -> EmulatorProcess:
+        if self._running is not None and self._running.process.poll() is not None:
+            self.close()
+        if self._running is None:
+            self._running = EmulatorProcess(*self._words)
+        self._running.throw("restore")
+        self._running.throw("drop")
+        return self._running
+
+    def close(self) -> None:
+        if self._running is not None:
+            self._running.close()
+            self._running = None
+
+
 @contextmanager
 def emulator(*words: str) -> Iterator[EmulatorProcess]:
     """An emulator for one `with` block."""

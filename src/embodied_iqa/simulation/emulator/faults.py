@@ -11,6 +11,7 @@
 ``stop-program``                     the program ends, as from the teach pendant
 ``object P|none``                    fingers that close meet an object at P in [0, 1] (kinematic plant)
 ``gripper-fault N``                  the gripper reports a fault
+``restore``                          everything as at the start; the program ends
 ``state``                            what the robot does, as JSON
 ===================================  =======================================================================
 """
@@ -57,6 +58,7 @@ class FaultSwitches:
             "stop-program": lambda _: controller.stop_program("stopped from the teach pendant"),
             "object": self._put_object,
             "gripper-fault": lambda words: controller.gripper.set_fault(int(words)),
+            "restore": lambda _: self._restore(),
         }
 
     def answer(self, line: str) -> bytes:
@@ -88,6 +90,18 @@ class FaultSwitches:
             "cut": self._cut,
             "messages": list(controller.messages),
         }
+
+    def _restore(self) -> None:
+        controller = self._controller
+        self._set(frozen=False, cut=False)
+        self._link.delay_s = 0.0
+        controller.refuse_scripts = False
+        controller.gripper.set_fault(0)
+        controller.plant.recover()
+        controller.stop_program("")
+        controller.restart()
+        if isinstance(controller.plant, KinematicPlant):
+            controller.plant.object_at = None
 
     def _set(self, *, frozen: bool | None = None, cut: bool | None = None) -> None:
         self.frozen = self.frozen if frozen is None else frozen
