@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from functools import cache
 from pathlib import Path
 
-from embodied_iqa.errors import InternalError
+from embodied_iqa.errors import InputError, InternalError
 from embodied_iqa.gate.calibration import GateCalibration
 from embodied_iqa.gate.calibration_file import load_calibrations
 from embodied_iqa.gate.verdict import GateMode
@@ -89,18 +91,22 @@ def run_all(
         for key in keys:
             yield key, runner.run(key)
         return
+    os.environ["LP_NUM_THREADS"] = "1"  # a core a worker; Mesa reads it when the worker starts
     context = multiprocessing.get_context("spawn")  # a graphics context does not survive a fork
-    with ProcessPoolExecutor(
-        min(workers, len(keys)), context, initializer=_begin, initargs=(settings, vlm)
-    ) as pool:
-        try:
-            waiting: dict[Future[RunRow], RunKey] = {pool.submit(_run, key): key for key in keys}
-            while waiting:
-                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield waiting.pop(future), future.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    pool = ProcessPoolExecutor(min(workers, len(keys)), context, _begin, (settings, vlm))
+    try:
+        waiting: dict[Future[RunRow], RunKey] = {pool.submit(_run, key): key for key in keys}
+        while waiting:
+            done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield waiting.pop(future), future.result()
+    except BrokenProcessPool as error:
+        raise InputError(
+            "a worker was ended from outside (out of memory?); what is done is kept",
+            expected="the same command again, perhaps with fewer workers",
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 _runner: HeadlessRunner | None = None
@@ -108,7 +114,7 @@ _runner: HeadlessRunner | None = None
 
 def _begin(settings: HeadlessSettings, vlm: str) -> None:
     global _runner  # noqa: PLW0603 - one a worker process, made once
-    os.environ.setdefault("LP_NUM_THREADS", "1")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers itself
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _runner = HeadlessRunner(settings, vlm)
 

@@ -76,3 +76,46 @@ def test_what_is_refused_leaves_nothing(
     assert main([*WORDS, str(out), *words]) == 2
     assert said in capsys.readouterr().err
     assert not out.exists()
+
+
+def _children(pid: int) -> list[int]:
+    """Ids of the processes that a process started."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                stat = (folder / "stat").read_text()
+            except OSError:
+                continue
+            if int(stat.rpartition(")")[2].split()[1]) == pid:
+                found.append(int(folder.name))
+    return found
+
+
+def test_workers_do_not_outlive_a_killed_parent(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "embodied_iqa.cli.main", *WORDS, str(out), "--workers", "2"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    until = time.monotonic() + DEADLINE_S
+    while not list((out / "shards").glob("*.parquet")):
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    workers = _children(process.pid)
+    assert len(workers) >= 2
+    process.send_signal(signal.SIGKILL)
+    process.wait(10.0)
+    while any(Path(f"/proc/{worker}").exists() and _is_alive(worker) for worker in workers):
+        assert time.monotonic() < until, "workers go on without a parent"
+        time.sleep(0.02)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
