@@ -104,7 +104,10 @@ class TrialNode(BaseNode[TrialParameters]):
 
     def _lease_seen(self, lease: ours.GateLease) -> None:
         self._views_seen.add(lease.view)
-        self._happened(FrameSeen(ns_of(lease.header.stamp)))
+        stamp_ns = ns_of(lease.header.stamp)
+        self._happened(FrameSeen(stamp_ns))
+        if not self.config.simulated:  # time goes on with the pictures; nobody tells of the world
+            self._happened(WorldSeen(stamp_ns, False, "", self._pose))
 
     def _world_seen(self, world: ours.SimState) -> None:
         stamp_ns = ns_of(world.header.stamp)
