@@ -18,7 +18,7 @@ from workspace.stamps import Stamp, hash_inputs
 
 __all__ = ["Step", "steps_for"]
 
-_EVERYWHERE = ("core.txt", "build.txt", "dev.txt")
+_EVERYWHERE = ("core.txt", "build.txt", "hardware.txt", "dev.txt")
 _WHEELS = ("ros.txt", "ros-build.txt")
 _CONSTRAINTS = "constraints.txt"
 _SOURCED = "sourced-ros.txt"

@@ -55,6 +55,7 @@ class RobotiqGripper:
         self._seen: _Seen | None = None
         self._problem = "it was not reached yet"
         self._news = threading.Event()
+        self._sent = threading.Event()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._work, name="gripper", daemon=True)
         self._thread.start()
@@ -102,7 +103,12 @@ class RobotiqGripper:
             raise UsageError("bad gripper target", expected="a number from 0 to 1", got=position)
         with self._lock:
             self._target = self._requested = float(position)
+        self._sent.clear()
         self._news.set()
+
+    def wait_sent(self, deadline_s: float) -> None:
+        """Wait until the gripper's server has taken the newest target, at most so long."""
+        self._sent.wait(deadline_s)
 
     def close(self) -> None:
         """End the thread and the connection; twice is fine."""
@@ -162,6 +168,8 @@ class RobotiqGripper:
         """Send the target in one command and wait until the gripper has taken it in."""
         count = self._count(target)
         connection.set(POS=count, SPE=self._options.speed, FOR=self._options.force, GTO=1)
+        if self._target == target:
+            self._sent.set()
         deadline = time.monotonic() + self._options.reply_s
         while connection.get("PRE") != count:
             if time.monotonic() > deadline:

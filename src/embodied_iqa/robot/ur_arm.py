@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.kinematics import pose_to_transform, transform_to_pose
 from embodied_iqa.robot.protocols import ArmState, Gripper, GripperState
+from embodied_iqa.robot.robotiq_gripper import RobotiqGripper
 from embodied_iqa.robot.ur_messages import (
     REPLY,
     STATE,
@@ -43,6 +44,7 @@ CB3_RATE_HZ = 125.0
 _SECOND_NS = 1_000_000_000
 _NO_GRIPPER = GripperState(position=0.0)
 _HEARTBEAT_S = 0.02
+_GRIPPER_S = 0.2
 _FAREWELL_S = 0.5
 
 
@@ -175,6 +177,10 @@ class UrArm:
         if self._gripper is None:
             raise UsageError("this arm has no gripper")
         self._gripper.move(position)
+        if self._simulated_time and isinstance(self._gripper, RobotiqGripper):
+            self._gripper.wait_sent(
+                _GRIPPER_S
+            )  # the world waits with its next step until this one is answered
 
     def stop(self, reason: str) -> None:
         """Stop the arm as fast as it can by itself and disarm it; returns at once."""

@@ -7,6 +7,7 @@ connects. Here that harms nobody: the driver has its own deadlines and ends this
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -153,22 +154,20 @@ def main(words: list[str] | None = None) -> int:
     worker = UrWorker(driver, session)
     threading.Thread(target=worker.watch_state, daemon=True).start()
     try:
-        worker.serve()
-    except OSError:
-        pass  # the driver is gone
+        with contextlib.suppress(OSError):  # the driver is gone
+            worker.serve()
     except (RuntimeError, ValueError) as error:
         _say_farewell(driver, f"the client library failed: {error}")
-    session.stop()
+    with contextlib.suppress(RuntimeError):  # nobody is left to tell
+        session.stop()
     sys.stdout.flush()
     os._exit(0)
 
 
 def _say_farewell(driver: socket.socket, reason: str) -> None:
-    try:
+    with contextlib.suppress(OSError):  # the driver is gone and does not want to know
         driver.settimeout(_SEND_S)
         driver.send(FAREWELL + reason.encode())
-    except OSError:
-        pass  # the driver is gone and does not want to know
 
 
 if __name__ == "__main__":

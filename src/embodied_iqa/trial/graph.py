@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,8 +43,6 @@ __all__ = [
 ]
 
 DEFAULT_CONFIG = "config/trial.yaml"
-EMULATOR_IP = "127.0.0.2"
-"""Where a simulated world emulates the real robot, unless the configuration says otherwise."""
 _WORLD_PAUSE_S = 10.0
 """A simulated world pauses where it waits for others: no reason to give its arm up."""
 _ROS_KEY = "ros__parameters"
@@ -160,12 +159,18 @@ def _link_robot(merged: dict[str, dict[str, object]]) -> None:
     """Let world, arm and trial agree on the robot where only arm_node names it."""
     arm, world, trial = merged["arm_node"], merged["sim_node"], merged["trial_node"]
     if arm.get("robot") == RobotKind.EMULATOR:
-        address = str(arm.get("ur.ip") or world.get("emulator_ip") or EMULATOR_IP)
+        address = str(arm.get("ur.ip") or world.get("emulator_ip") or _own_address())
         arm["ur.ip"] = world["emulator_ip"] = address
         arm.setdefault("ur.state_timeout_s", _WORLD_PAUSE_S)
         arm.setdefault("ur.gripper.reply_s", _WORLD_PAUSE_S)
     elif arm.get("robot") == RobotKind.UR5:
         trial["simulated"] = False
+
+
+def _own_address() -> str:
+    """Return a loopback address for this ROS domain: graphs in other domains emulate other robots."""
+    domain = os.environ.get("ROS_DOMAIN_ID", "0")
+    return f"127.0.1.{1 + int(domain) % 250}" if domain.isdecimal() else "127.0.1.1"
 
 
 def _uses_sim_time(config: GraphConfig) -> bool:

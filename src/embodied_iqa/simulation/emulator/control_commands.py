@@ -31,7 +31,7 @@ def _inverse(script: ControlScript, pose: Array, near: Array | None = None) -> A
 def _move(script: ControlScript, motion: Iterator[Array]) -> Ticks | None:
     """Run a move beside the program where the client asks for it, else within it."""
     script.stop_background()
-    ticks = script.follow(motion)
+    ticks = script.move(motion)
     if script.registers.integer(1) != 1:
         return ticks
     script.in_background(ticks)
@@ -72,7 +72,7 @@ def _move_path(script: ControlScript) -> Ticks | None:
 def _path(script: ControlScript) -> Ticks:
     for number, point in enumerate(script.path):
         script.tell_progress(number)
-        yield from script.follow(_waypoint_motion(script, point))
+        yield from script.move(_waypoint_motion(script, point))
 
 
 def _waypoint_motion(script: ControlScript, point: Waypoint) -> Iterator[Array]:

@@ -21,6 +21,7 @@ __all__ = ["CommandTable", "ControlScript", "ScriptError"]
 
 _READY, _DONE = 1, 2
 _STOP_SCRIPT = 255
+_SETTLE_S = 0.3
 _AT_ONCE = frozenset({6, 9, 10, 11, 24, 25, 26, 27, 38, 58, 66, 67, 68, 69, 70, 71})
 """Commands that are taken every tick without waiting for the register to be cleared in between."""
 
@@ -73,6 +74,14 @@ class ControlScript:
         """Let the arm follow targets, one a tick."""
         for q_rad in targets:
             self.machine.reference.follow(q_rad)
+            yield
+
+    def move(self, targets: Iterator[NDArray[np.float64]]) -> Ticks:
+        """Let the arm follow targets and wait until it stands at the last one."""
+        yield from self.follow(targets)
+        for _ in range(round(_SETTLE_S / self.machine.tick_s)):
+            if self.machine.has_arrived:
+                break
             yield
 
     def in_background(self, motion: Ticks) -> None:

@@ -18,6 +18,7 @@ Array = NDArray[np.float64]
 
 _STEADY_RADPS = 1e-3
 _LONGEST_STOP_S = 10.0
+_ARRIVED_RAD = 1e-4
 
 
 class Machine:
@@ -87,6 +88,12 @@ class Machine:
         """Whether target and arm stand still."""
         fastest = max(np.abs(self.reference.qd_radps).max(), np.abs(self.plant.qd_radps).max())
         return bool(fastest < _STEADY_RADPS)
+
+    @property
+    def has_arrived(self) -> bool:
+        """Whether the arm stands at its target."""
+        away = float(np.abs(self.plant.q_rad - self.reference.q_rad).max())
+        return self.is_steady and away < _ARRIVED_RAD
 
     def _motion_step_s(self) -> float:
         return self.tick_s * self.speed_fraction
