@@ -47,10 +47,20 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{self.prog}: {message} (see {self.prog} --help)")
 
 
+class _OverviewHelp(argparse.HelpFormatter):
+    """One line a command, whatever the length of its name."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog)
+        # argparse leaves the indent of sub-commands out when it measures names
+        self._action_max_length = max(map(len, COMMANDS)) + 2 * self._indent_increment
+
+
 def _overview() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="embodied-iqa",
         description="Image quality as a robot feels it: measure it, record it, gate a policy with it.",
+        formatter_class=_OverviewHelp,
     )
     parser.add_argument("--version", action="version", version=f"embodied-iqa {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", title="commands")
