@@ -18,7 +18,7 @@ from workspace.stamps import Stamp, hash_inputs
 
 __all__ = ["Step", "steps_for"]
 
-_EVERYWHERE = ("core.txt", "build.txt", "dev.txt")
+_EVERYWHERE = ("core.txt", "build.txt", "hardware.txt", "dev.txt")
 _WHEELS = ("ros.txt", "ros-build.txt")
 _PACKAGE = ("setup.py", "setup.cfg", "package.xml", "resource", "launch", "scripts/workspace/prefix.py")
 _CONSTRAINTS = "constraints.txt"

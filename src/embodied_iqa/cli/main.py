@@ -16,8 +16,10 @@ __all__ = ["COMMANDS", "Command", "main"]
 COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("embodied_iqa.cli.doctor", "say what works on this machine and what to install"),
     "trial": ("embodied_iqa.cli.trial", "run tasks through the ROS graph, record and score them"),
+    "experiment": ("embodied_iqa.cli.experiment", "execution scores of subjects on distorted pictures"),
     "rescore": ("embodied_iqa.cli.rescore", "score a recorded trial again from its raw frames"),
     "report": ("embodied_iqa.cli.report", "write the page of a run again, from its folder"),
+    "emulator": ("embodied_iqa.cli.emulator", "a UR5 with a gripper for `ur_rtde`, without the robot"),
     "recover": ("embodied_iqa.cli.recover", "mend a recording that was cut short"),
     "distort": ("embodied_iqa.cli.distort", "distort pictures; list, calibrate and draw the distortions"),
     "gate": ("embodied_iqa.cli.gate", "calibrate the quality gate on clean frames"),
@@ -45,10 +47,20 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{self.prog}: {message} (see {self.prog} --help)")
 
 
+class _OverviewHelp(argparse.HelpFormatter):
+    """One line a command, whatever the length of its name."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog)
+        # argparse leaves the indent of sub-commands out when it measures names
+        self._action_max_length = max(map(len, COMMANDS)) + 2 * self._indent_increment
+
+
 def _overview() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="embodied-iqa",
         description="Image quality as a robot feels it: measure it, record it, gate a policy with it.",
+        formatter_class=_OverviewHelp,
     )
     parser.add_argument("--version", action="version", version=f"embodied-iqa {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", title="commands")

@@ -53,6 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--view", action="append", metavar="NAME", help="camera: wrist, top or side; may be repeated")
     add("--robot", choices=[str(kind) for kind in RobotKind], help="which arm moves")
+    add("--robot-ip", metavar="ADDRESS", help="of the UR arm's controller (--robot ur5)")
     add("--run-dir", type=Path, metavar="DIR", help="new or empty folder (default runs/<date>)")
     add("--config", type=Path, action="append", default=[], metavar="FILE", help="ROS parameter file")
     add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="one parameter")
@@ -108,6 +109,7 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
         "camera_node.source": arguments.camera,
         "arm_node.robot": arguments.robot,
         "camera_node.path": None if arguments.camera_path is None else str(arguments.camera_path.resolve()),
+        "arm_node.ur.ip": arguments.robot_ip,
     }
     overrides: dict[str, Scalar] = {name: value for name, value in named.items() if value is not None}
     if arguments.view:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-__all__ = ["matrix_from_pose"]
+__all__ = ["as_sent", "matrix_from_pose"]
 
 
 def matrix_from_pose(pose: Any) -> NDArray[np.float64]:
@@ -23,3 +23,14 @@ def matrix_from_pose(pose: Any) -> NDArray[np.float64]:
     T[:3, :3] = Rotation.from_quat([q.x, q.y, q.z, q.w]).as_matrix()
     T[:3, 3] = p.x, p.y, p.z
     return T
+
+
+def as_sent(T: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a ``(4, 4)`` transform as it arrives in a message: the rotation rounded through a quaternion.
+
+    What runs without messages gets the same numbers bit for bit this way.
+    """
+    sent = np.eye(4)
+    sent[:3, :3] = Rotation.from_quat(Rotation.from_matrix(T[:3, :3]).as_quat()).as_matrix()
+    sent[:3, 3] = T[:3, 3]
+    return sent

@@ -13,8 +13,9 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from sensor_msgs.msg import JointState
 
-from embodied_iqa.errors import UsageError
+from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import View, parse_view
+from embodied_iqa.kinematics import tool_along_z
 from embodied_iqa.robot.controller import make_controller
 from embodied_iqa.robot.messages import (
     ArmGoal,
@@ -26,11 +27,14 @@ from embodied_iqa.robot.messages import (
     StopCause,
 )
 from embodied_iqa.robot.protocols import ArmState
+from embodied_iqa.robot.robotiq_gripper import RobotiqGripper
 from embodied_iqa.robot.state import ControllerState
+from embodied_iqa.robot.ur_arm import UrArm
 from embodied_iqa.ros.conversion import increments_of, lease_of, ns_of, pose_of, time_of
 from embodied_iqa.ros.node import Health, ManagedNode, main_of
 from embodied_iqa.ros.qos import EVENT, STATE
 from embodied_iqa.ros.sim_arm import SimArm
+from embodied_iqa.ros.ur_robot import UrRobot
 from embodied_iqa.trial.parameters import ArmParameters, RobotKind
 
 _SECOND_NS = 1_000_000_000
@@ -50,8 +54,6 @@ class ArmNode(ManagedNode[ArmParameters]):
 
     def __init__(self) -> None:
         super().__init__("arm_node", ArmParameters)
-        if self.config.robot is not RobotKind.SIM:
-            raise UsageError("this arm_node drives the simulated arm only", got=self.config.robot)
         self._controller = make_controller(
             self.config.limits, self.config.controller, self.config.tool_length_m
         )
@@ -70,11 +72,35 @@ class ArmNode(ManagedNode[ArmParameters]):
         self._joint_publisher = self.create_publisher(JointState, "/arm/joint_states", STATE)
         self._pose_publisher = self.create_publisher(PoseStamped, "/arm/tool_pose", STATE)
         group = MutuallyExclusiveCallbackGroup()
-        self._arm = SimArm(self, 1.0 / self.config.controller.dt_s, self._tick)
+        self._arm = self._make_arm()
         self.create_subscription(GateLease, "/gate/lease", self._take_lease, STATE, callback_group=group)
         self.create_subscription(ActionChunk, "/vla/actions", self._take_chunk, EVENT, callback_group=group)
         self.create_service(RearmArm, "/arm/rearm", self._rearm, callback_group=group)
         self.create_service(StopArm, "/arm/stop", self._stop, callback_group=group)
+
+    def _make_arm(self) -> SimArm | UrRobot:
+        config, rate_hz = self.config, 1.0 / self.config.controller.dt_s
+        if config.robot is RobotKind.SIM:
+            return SimArm(self, rate_hz, self._tick)
+        if config.robot is RobotKind.NONE:
+            raise UsageError("arm_node needs an arm", got="none", available=("sim", "emulator", "ur5"))
+        config.ur.check()
+        log = self.get_logger().info
+        gripper = RobotiqGripper(config.ur.ip, config.ur.gripper, log) if config.ur.gripper.port else None
+        arm = UrArm(
+            config.ur,
+            tool_along_z(config.tool_length_m),
+            rate_hz=rate_hz,
+            simulated_time=config.robot is RobotKind.EMULATOR,
+            gripper=gripper,
+            log=log,
+        )
+        return UrRobot(self, arm, self._tick, self._watch)
+
+    def destroy_node(self) -> None:
+        """Give the arm back before the node goes."""
+        self._arm.close()
+        super().destroy_node()
 
     def load(self) -> None:
         """Compile the kinematics now rather than at the first goal."""
@@ -96,6 +122,20 @@ class ArmNode(ManagedNode[ArmParameters]):
         if self.active and (not stands or self._inputs.arm or self._inputs.stop):
             self._step(measured)
         self._arm.answer()
+
+    def _watch(self) -> None:
+        """No state comes: an armed arm is stopped after a while."""
+        measured = self._state.measured
+        if not self.active or measured is None or not self._state.is_armed:
+            return
+        now_ns = self.get_clock().now().nanoseconds
+        if now_ns - self._state.seen_ns <= self.config.controller.state_timeout_ns:
+            return
+        self._state, output = self._controller.step(self._state, ArmInputs(), now_ns)
+        self._note(output)
+        if output.stop is not None:
+            self._arm.stop(output.stop.reason)
+        self._publish(measured, output)
 
     def _step(self, measured: ArmState) -> None:
         goal = self._goal_at(measured.stamp_ns)
@@ -213,6 +253,12 @@ class ArmNode(ManagedNode[ArmParameters]):
             )
             return response
         self.get_logger().info(f"arming: {request.reason}")
+        try:
+            self._arm.rearm(request.reason)
+        except InputError as error:
+            response.message = str(error)
+            return response
+        measured = self._arm.read() or measured
         self._goal, self._inputs = None, ArmInputs(arm=True)  # goals and leases from before count no more
         self._step(measured)
         response.success = self._state.is_armed

@@ -1,4 +1,4 @@
-"""The cameras: simulated, from picture files or from a recording."""
+"""The cameras: simulated, RealSense, from picture files or from a recording."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ import sys
 from time import perf_counter
 
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
 from embodied_iqa_msgs.msg import SimState
 from geometry_msgs.msg import PoseStamped
 from rclpy.publisher import Publisher
-from sensor_msgs.msg import CameraInfo
+from sensor_msgs.msg import CameraInfo, Image
 
 from embodied_iqa.images.files import EndOfFramesError
 from embodied_iqa.images.frame import Camera, Frame, View
+from embodied_iqa.images.hand_eye import PoseHistory
+from embodied_iqa.images.poses import matrix_from_pose
+from embodied_iqa.images.realsense import RgbdFrame
 from embodied_iqa.recording.image_cdr import image_to_cdr
-from embodied_iqa.ros.camera_sources import open_cameras
-from embodied_iqa.ros.conversion import camera_info_of, ns_of, optical_frame, pose_of, time_of
+from embodied_iqa.ros.camera_sources import open_cameras, open_realsense
+from embodied_iqa.ros.conversion import camera_info_of, depth_to_msg, ns_of, optical_frame, pose_of, time_of
+from embodied_iqa.ros.live_cameras import LiveCameras
 from embodied_iqa.ros.node import BaseNode, Health, main_of
 from embodied_iqa.ros.pictures import publish_picture_topic
 from embodied_iqa.ros.qos import LATCHED, PICTURE, STATE
@@ -43,17 +48,61 @@ class CameraNode(BaseNode[CameraParameters]):
         self._renderer = None
         self._scene_key: tuple[int, str] | None = None
         self._cameras: list[Camera] = []
-        if self.config.source is CameraSource.SIMULATED:
-            self.create_subscription(SimState, "/sim/snapshot", self._draw, STATE)
-            self.create_subscription(SimState, "/sim/status", self._renderer_of, LATCHED)
-        else:
-            self._cameras = open_cameras(self.config, lambda: self.get_clock().now().nanoseconds)
-            self.create_timer(1.0 / self.config.rate_hz, self._read)
+        self._live: LiveCameras | None = None
+        self._open()
 
     def health(self) -> Health:
         """Say how many pictures were published."""
         values: dict[str, object] = {f"{view} pictures": count for view, count in self._counts.items()}
-        return Health(values=values | {"latency_ms": round(self._latency_ms, 2)})
+        if self._live is None:
+            return Health(values=values | {"latency_ms": round(self._latency_ms, 2)})
+        values |= self._live.health()
+        if not self._live.failed:
+            return Health(values=values)
+        return Health(DiagnosticStatus.ERROR, "; ".join(self._live.failed.values()), values)
+
+    def destroy_node(self) -> None:
+        """Let the cameras go."""
+        if self._live is not None:
+            self._live.close()
+        super().destroy_node()
+
+    def _open(self) -> None:
+        if self.config.source is CameraSource.SIMULATED:
+            self.create_subscription(SimState, "/sim/snapshot", self._draw, STATE)
+            self.create_subscription(SimState, "/sim/status", self._renderer_of, LATCHED)
+        elif self.config.source is CameraSource.REALSENSE:
+            self._open_realsense()
+        else:
+            self._cameras = open_cameras(self.config, self._now_ns)
+            self.create_timer(1.0 / self.config.rate_hz, self._read)
+
+    def _open_realsense(self) -> None:
+        history = PoseHistory(round(self.config.hand_eye.longest_gap_s * 1e9))
+        cameras = open_realsense(self.config, self._now_ns, history)
+        if View.WRIST in self.config.views:
+            self.create_subscription(
+                PoseStamped,
+                "/arm/tool_pose",
+                lambda pose: history.add(ns_of(pose.header.stamp), matrix_from_pose(pose.pose)),
+                STATE,
+            )
+        self._depths: dict[View, Publisher] = {}
+        if self.config.realsense.depth:
+            self._depths = {
+                view: self.create_publisher(Image, f"/camera/{view}/depth/image_raw", PICTURE)
+                for view in self.config.views
+            }
+        self._live = LiveCameras(cameras, self._publish_rgbd, self.get_logger().info)
+
+    def _now_ns(self) -> int:
+        return int(self.get_clock().now().nanoseconds)
+
+    def _publish_rgbd(self, both: RgbdFrame) -> None:
+        """Publish a frame of a live camera; called from its thread."""
+        self._publish(both.frame)
+        if both.depth is not None and both.frame.view in self._depths:
+            self._depths[both.frame.view].publish(depth_to_msg(both))
 
     def _draw(self, state: SimState) -> None:
         """Draw the world as the snapshot says."""

@@ -16,6 +16,7 @@ from std_srvs.srv import SetBool
 
 from embodied_iqa.errors import UserError
 from embodied_iqa.ros.conversion import ns_of, time_of
+from embodied_iqa.ros.emulated_robot import EmulatedRobot
 from embodied_iqa.ros.node import BaseNode, Health, main_of
 from embodied_iqa.ros.qos import CLOCK, LATCHED, STATE
 from embodied_iqa.simulation.lockstep import Lockstep
@@ -30,6 +31,7 @@ _JOINTS = ["joint_1", "joint_2", "joint_3", "joint_4", "joint_5", "joint_6", "gr
 _SECOND_NS = 1_000_000_000
 _STEP_NS = 2_000_000
 _POLL_S = 0.05
+_SLICE_S = 0.004
 
 
 class SimNode(BaseNode[SimParameters]):
@@ -52,6 +54,9 @@ class SimNode(BaseNode[SimParameters]):
         self._command: JointState | None = None
         self._speed = 0.0
         self._told_violation = ""
+        self._robot: EmulatedRobot | None = None
+        if config.emulator_ip:
+            self._robot = EmulatedRobot(self._world, config.emulator_ip, self._tick_ns, lambda: self.now_ns)
         self._restart_schedule()
         self._snapshot_publisher = self.create_publisher(SimState, "/sim/snapshot", STATE)
         self._status_publisher = self.create_publisher(SimState, "/sim/status", LATCHED)
@@ -66,6 +71,12 @@ class SimNode(BaseNode[SimParameters]):
     def now_ns(self) -> int:
         """Simulated ROS time."""
         return self._offset_ns + self._world.time_ns
+
+    def destroy_node(self) -> None:
+        """Close the emulated robot's ports before the node goes."""
+        if self._robot is not None:
+            self._robot.close()
+        super().destroy_node()
 
     def health(self) -> Health:
         """Say how fast time goes and who was not waited for."""
@@ -85,20 +96,31 @@ class SimNode(BaseNode[SimParameters]):
         began = time.monotonic()
         now_ns = self.now_ns
         self._publish(now_ns)
-        self._await([_ARM], now_ns, spin)
+        if self._robot is None:
+            self._await([_ARM], now_ns, spin)
+        else:
+            self._await_driver(self._robot, now_ns, spin)
         while self._unjudged_ns and now_ns - self._unjudged_ns[0] >= self.config.lease_window_s * _SECOND_NS:
             self._await([*self.config.views], self._unjudged_ns[0], spin)
             del self._unjudged_ns[:1]
         if self._running and self.now_ns == now_ns:
-            self._apply_command()
-            self._world.advance(self._tick_ns)
+            self._advance()
             self._pace(began, spin)
+
+    def _advance(self) -> None:
+        if self._robot is not None:
+            self._robot.step(passing=True)
+            return
+        self._apply_command()
+        self._world.advance(self._tick_ns)
 
     def _stand_still(self, spin: Callable[[float], None]) -> None:
         """Listen; say now and then where the arm is, so that it can be armed while time stands still."""
         until = time.monotonic() + _POLL_S
         while not self._running and (left_s := until - time.monotonic()) > 0:
-            spin(left_s)
+            if self._robot is not None:
+                self._robot.step(passing=False)  # its program can be started while time stands still
+            self._listen(left_s, spin)
         if not self._running:
             self._publish_clock()
             self._publish_joints()
@@ -168,14 +190,40 @@ class SimNode(BaseNode[SimParameters]):
                 self.get_logger().warning(f"not waiting any longer for {', '.join(late)}")
                 self._lockstep.give_up(late)
                 return
-            spin(left_s)
+            self._listen(left_s, spin)
+
+    def _listen(self, seconds: float, spin: Callable[[float], None]) -> None:
+        """Handle what arrives, from nodes and from the arm's driver, at most so long."""
+        if self._robot is None:
+            spin(seconds)
+            return
+        spin(min(seconds, _SLICE_S))
+        self._robot.listen(0.0)
+
+    def _await_driver(self, robot: EmulatedRobot, now_ns: int, spin: Callable[[float], None]) -> None:
+        """Listen until the arm's driver has answered the newest state, at most until the deadline."""
+        robot.listen(0.0)
+        spin(0.0)
+        deadline = time.monotonic() + self.config.lockstep_timeout_s
+        while self._running:
+            if robot.is_answered:
+                self._lockstep.heard(_ARM, now_ns)
+            late = self._lockstep.late([_ARM], now_ns)
+            if not late or not self.config.lockstep:
+                return
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                self.get_logger().warning("not waiting any longer for the arm's driver")
+                self._lockstep.give_up(late)
+                return
+            robot.listen(min(left_s, _POLL_S))
 
     def _pace(self, began: float, spin: Callable[[float], None]) -> None:
         tick_s = self._tick_ns / _SECOND_NS
         if self.config.real_time_factor > 0:
             until = began + tick_s / self.config.real_time_factor
             while (left_s := until - time.monotonic()) > 0:
-                spin(left_s)
+                self._listen(left_s, spin)
         took_s = max(time.monotonic() - began, 1e-9)
         self._speed += 0.02 * (tick_s / took_s - self._speed)
 
@@ -213,6 +261,8 @@ class SimNode(BaseNode[SimParameters]):
             return response
         now_ns = self.now_ns
         self._world.reset(scene)
+        if self._robot is not None:
+            self._robot.restart()
         self._start = self._world.snapshot()
         self._instruction, self._scene_seed = instruction, request.scene_seed
         self._offset_ns = (now_ns // self._epoch_ns + 1) * self._epoch_ns

@@ -107,7 +107,7 @@ class TrialNode(BaseNode[TrialParameters]):
         self._views_seen.add(lease.view)
         stamp_ns = ns_of(lease.header.stamp)
         self._happened(FrameSeen(stamp_ns))
-        if not self.config.has_arm:  # time goes on with the pictures; nothing else can be seen
+        if not self.config.simulated:  # time goes on with the pictures; nobody tells of the world
             self._happened(WorldSeen(stamp_ns, False, "", self._pose))
 
     def _world_seen(self, world: ours.SimState) -> None:

@@ -1,18 +1,30 @@
-"""Cameras that are not simulated: picture files and recordings."""
+"""Cameras that are not simulated: picture files, recordings, RealSense."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.codecs import picture_files, read_picture
 from embodied_iqa.images.files import FileCamera, intrinsics_of_fov
 from embodied_iqa.images.frame import Camera, View
+from embodied_iqa.images.hand_eye import PoseHistory, checked_pose, fixed_pose, wrist_pose
+from embodied_iqa.images.realsense import (
+    RECORDING_SUFFIXES,
+    PoseAt,
+    RealSenseCamera,
+    RealSenseSettings,
+    RecordedRealSense,
+)
+from embodied_iqa.kinematics import tool_along_z
 from embodied_iqa.recording.bag_camera import BagCamera, BagCameraOptions
 from embodied_iqa.trial.parameters import CameraParameters, CameraSource
 
-__all__ = ["open_cameras"]
+__all__ = ["RealSense", "open_cameras", "open_realsense", "pose_functions", "realsense_settings"]
+
+RealSense = RealSenseCamera | RecordedRealSense
 
 
 def open_cameras(config: CameraParameters, clock_ns: Callable[[], int]) -> list[Camera]:
@@ -41,3 +53,103 @@ def _file_camera(path: Path, view: View, config: CameraParameters, clock_ns: Cal
     height_px, width_px, _ = read_picture(files[0]).shape
     intrinsics = intrinsics_of_fov(width_px, height_px, config.horizontal_fov_rad)
     return FileCamera(files, view, intrinsics, clock_ns=clock_ns, loop=config.loop)
+
+
+def open_realsense(
+    config: CameraParameters, clock_ns: Callable[[], int], tool_poses: PoseHistory
+) -> list[RealSense]:
+    """Open one RealSense, or one recording of a RealSense, for each view.
+
+    Args:
+        config: Views, serial numbers, camera poses; or the path of recordings.
+        clock_ns: ROS time.
+        tool_poses: `T_base_tool` by ROS time, for the wrist camera.
+
+    Raises:
+        UsageError: A camera's pose or mode is wrong: nothing has been opened then.
+        InputError: A camera is not connected, or a recording cannot be played.
+        MissingDependencyError: librealsense is not installed.
+    """
+    settings, poses = realsense_settings(config), pose_functions(config, tool_poses)
+    opened: list[RealSense] = []
+    with ExitStack() as undo:  # what is open is closed again where the next cannot be opened
+        for view in config.views:
+            camera = _realsense(config, view, settings, poses[view], clock_ns)
+            undo.callback(camera.close)
+            opened.append(camera)
+        undo.pop_all()
+    return opened
+
+
+def realsense_settings(config: CameraParameters) -> RealSenseSettings:
+    """Return what is asked of every RealSense.
+
+    Raises:
+        UsageError: A rate that is no whole number.
+    """
+    if not config.rate_hz.is_integer():
+        raise UsageError("a RealSense streams at whole rates", expected="such as 30.0", got=config.rate_hz)
+    wanted = config.realsense
+    return RealSenseSettings(
+        width_px=config.width_px,
+        height_px=config.height_px,
+        rate_hz=int(config.rate_hz),
+        depth=wanted.depth,
+        allow_host_stamps=wanted.allow_host_stamps,
+        silence_s=wanted.silence_s,
+        give_up_s=wanted.give_up_s,
+    )
+
+
+def pose_functions(config: CameraParameters, tool_poses: PoseHistory) -> dict[View, PoseAt]:
+    """Return where each camera is, as a function of time, from the checked configuration.
+
+    Raises:
+        UsageError: A pose that is none, or implausible.
+    """
+    hand_eye = config.hand_eye
+    numbers = {
+        View.TOP: hand_eye.T_base_camera_top,
+        View.SIDE: hand_eye.T_base_camera_side,
+        View.WRIST: hand_eye.T_flange_camera_wrist,
+    }
+    functions: dict[View, PoseAt] = {}
+    for view in config.views:
+        pose = checked_pose(numbers[view], view)
+        T_flange_tool = tool_along_z(hand_eye.tool_length_m)
+        functions[view] = (
+            wrist_pose(pose, T_flange_tool, tool_poses) if view is View.WRIST else fixed_pose(pose)
+        )
+    return functions
+
+
+def _realsense(
+    config: CameraParameters,
+    view: View,
+    settings: RealSenseSettings,
+    pose_at: PoseAt,
+    clock_ns: Callable[[], int],
+) -> RealSense:
+    if not config.path:
+        serial = getattr(config.realsense, f"serial_{view}")
+        return RealSenseCamera(view, serial, settings, pose_at, clock_ns)
+    return RecordedRealSense(
+        _recording_of(Path(config.path), view),
+        view,
+        pose_at,
+        clock_ns=clock_ns,
+        loop=config.loop,
+        allow_host_stamps=settings.allow_host_stamps,
+    )
+
+
+def _recording_of(path: Path, view: View) -> Path:
+    if not path.is_dir():
+        return path
+    names = [path / f"{view}{suffix}" for suffix in RECORDING_SUFFIXES]
+    found = [name for name in names if name.is_file()]
+    if not found:
+        raise UsageError(
+            f"{path} has no recording of the {view} camera", expected=" or ".join(map(str, names))
+        )
+    return found[0]

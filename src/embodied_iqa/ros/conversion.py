@@ -10,15 +10,17 @@ from embodied_iqa_msgs import msg as ours
 from geometry_msgs.msg import Pose
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
-from sensor_msgs.msg import CameraInfo
+from sensor_msgs.msg import CameraInfo, Image
 
 from embodied_iqa.distortions.spec import DistortionSpec
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.frame import Intrinsics, View
+from embodied_iqa.images.realsense import RgbdFrame
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus
 
 __all__ = [
     "camera_info_of",
+    "depth_to_msg",
     "increments_of",
     "intrinsics_of",
     "lease_of",
@@ -127,6 +129,17 @@ def lease_of(message: ours.GateLease) -> GateLease:
 def optical_frame(view: View) -> str:
     """Return the name of a camera's optical frame."""
     return f"{view}_camera_optical_frame"
+
+
+def depth_to_msg(both: RgbdFrame) -> Image:
+    """Return depth aligned to colour as a picture in mm (16UC1, REP-118); 0 where nothing was measured."""
+    depth = both.depth if both.depth is not None else np.zeros((0, 0), np.uint16)
+    millimetres = np.round(depth * (both.depth_unit_m * 1e3)).clip(0, 65535).astype("<u2")
+    message = Image(height=depth.shape[0], width=depth.shape[1], encoding="16UC1", step=2 * depth.shape[1])
+    message.header.stamp = time_of(both.frame.stamp_ns)
+    message.header.frame_id = optical_frame(both.frame.view)
+    message.data.frombytes(millimetres.tobytes())
+    return message
 
 
 def increments_of(chunk: ours.ActionChunk) -> NDArray[np.float64]:

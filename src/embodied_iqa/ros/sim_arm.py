@@ -64,6 +64,9 @@ class SimArm:
         """Stay where the arm is."""
         self._q_target = None if self._state is None else self._state.q_rad
 
+    def rearm(self, reason: str) -> None:
+        """The simulated arm is always ready."""
+
     def answer(self) -> None:
         """Send what is to be done in answer to the newest state."""
         if self._state is None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -46,6 +47,8 @@ __all__ = [
 ]
 
 DEFAULT_CONFIG = "config/trial.yaml"
+_WORLD_PAUSE_S = 10.0
+"""A simulated world pauses where it waits for others: no reason to give its arm up."""
 _ROS_KEY = "ros__parameters"
 _MODE = "judge.mode"
 _ALL_NODES = "/**"
@@ -136,8 +139,10 @@ def resolve(files: tuple[Path, ...] = (), overrides: Mapping[str, Scalar] | None
         if node not in _ENTRIES or not dot:
             raise UsageError("unknown node in an override", got=name, available=_ENTRIES)
         merged[node][parameter] = value
+    _link_robot(merged)
     if _MODE not in merged["gate_node"]:
-        simulated = merged["arm_node"].get("robot", RobotKind.SIM) == RobotKind.SIM
+        word = merged["arm_node"].get("robot", RobotKind.SIM)
+        simulated = any(word == kind and kind.is_simulated for kind in RobotKind)
         merged["gate_node"][_MODE] = str(GateMode.SHADOW if simulated else GateMode.ON)
     configs: dict[str, Any] = {
         name: build(entry.parameters, merged[name], f"the configuration of {name}")
@@ -148,10 +153,9 @@ def resolve(files: tuple[Path, ...] = (), overrides: Mapping[str, Scalar] | None
 
 def nodes_of(config: GraphConfig, purpose: Purpose = Purpose.TRIAL) -> tuple[NodeEntry, ...]:
     """Return the nodes that this configuration needs."""
-    missing = {
-        RobotKind.SIM: frozenset[str](),
-        RobotKind.NONE: frozenset({"sim_node", "arm_node"}),
-    }[config.robot]
+    missing = set() if config.robot.is_simulated else {"sim_node"}
+    if config.robot is RobotKind.NONE:
+        missing.add("arm_node")
     return tuple(entry for entry in GRAPH if purpose in entry.purposes and entry.name not in missing)
 
 
@@ -189,19 +193,38 @@ def _consistent(configs: dict[str, Any]) -> GraphConfig:
         expected = f"the views of camera_node, {', '.join(views['camera_node'])}"
         raise UsageError(f"{different[0]} has other views", expected=expected, got=list(views[different[0]]))
     robot, source = configs["arm_node"].robot, configs["camera_node"].source
-    if (source is CameraSource.SIMULATED) != (robot is RobotKind.SIM):
+    if (source is CameraSource.SIMULATED) != robot.is_simulated:
         raise UsageError(
             f"camera {source} does not go with robot {robot}",
-            available=["camera simulated with robot sim", "camera files or bag with robot none"],
+            available=[
+                "camera simulated with robot sim or emulator",
+                "camera realsense with robot ur5 or none",
+                "camera files or bag with robot none",
+            ],
         )
     has_arm = robot is not RobotKind.NONE
     trial, vla = configs["trial_node"], configs["vla_node"]
     managed = tuple(name for name in trial.managed_nodes if has_arm or name != "arm_node")
     configs["trial_node"] = replace(
-        trial, simulated=robot is RobotKind.SIM, has_arm=has_arm, managed_nodes=managed
+        trial, simulated=robot.is_simulated, has_arm=has_arm, managed_nodes=managed
     )
     configs["vla_node"] = replace(vla, has_arm=has_arm)
     return GraphConfig(configs)
+
+
+def _link_robot(merged: dict[str, dict[str, object]]) -> None:
+    """Let world and arm agree on the robot where only arm_node names it."""
+    arm, world = merged["arm_node"], merged["sim_node"]
+    if arm.get("robot") == RobotKind.EMULATOR:
+        address = str(arm.get("ur.ip") or world.get("emulator_ip") or _own_address())
+        arm["ur.ip"] = world["emulator_ip"] = address
+        arm.setdefault("ur.state_timeout_s", _WORLD_PAUSE_S)
+        arm.setdefault("ur.gripper.reply_s", _WORLD_PAUSE_S)
+
+
+def _own_address() -> str:
+    """Return a loopback address for this session: others on this machine emulate other robots."""
+    return f"127.0.{1 + os.getpid() // 250 % 250}.{1 + os.getpid() % 250}"
 
 
 def _uses_sim_time(config: GraphConfig) -> bool:

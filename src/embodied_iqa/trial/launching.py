@@ -49,7 +49,8 @@ _SHARED = (
 )
 TRIAL_ARGUMENTS = (
     LaunchArgument("camera", "", "simulated, files or bag", "camera_node.source"),
-    LaunchArgument("robot", "", "which arm moves: sim or none", "arm_node.robot"),
+    LaunchArgument("robot", "", "which arm moves: sim, emulator or ur5", "arm_node.robot"),
+    LaunchArgument("robot_ip", "", "address of the UR arm's controller", "arm_node.ur.ip"),
     *_SHARED,
     LaunchArgument("task", "", "tasks such as 'pick the red cube', separated by commas; empty: one a verb"),
     LaunchArgument("distortion", "", "distortions such as 19:5, separated by commas; none: reference only"),

@@ -88,9 +88,14 @@ class TrialState:
     remarks: tuple[str, ...] = ()
 
 
-def start(plan: TrialPlan) -> Step:
-    """Return the first state and command."""
-    return _enter(TrialState(plan), Stage.OPEN, OpenRecording())
+def start(plan: TrialPlan, first_run: int = 0) -> Step:
+    """Return the first state and command.
+
+    Args:
+        plan: What is to be done.
+        first_run: Runs before this one are left out: their results are known already.
+    """
+    return _enter(TrialState(plan, run_index=first_run), Stage.OPEN, OpenRecording())
 
 
 def cancel(state: TrialState, reason: str) -> Step:

@@ -8,9 +8,11 @@ from enum import StrEnum
 from embodied_iqa.config import ranged
 from embodied_iqa.gate.judge import GateConfig
 from embodied_iqa.images.frame import View
+from embodied_iqa.images.hand_eye import IDENTITY
 from embodied_iqa.kinematics.geometry import TOOL_2F140_M
 from embodied_iqa.robot.limits import ArmLimits
 from embodied_iqa.robot.state import ControllerOptions
+from embodied_iqa.robot.ur_options import UrOptions
 from embodied_iqa.simulation.dimensions import HOME_Q_RAD
 
 __all__ = [
@@ -19,7 +21,9 @@ __all__ = [
     "CameraSource",
     "DistortionParameters",
     "GateParameters",
+    "HandEyeParameters",
     "PlaybackParameters",
+    "RealSenseParameters",
     "RecorderParameters",
     "RobotKind",
     "SimParameters",
@@ -37,13 +41,24 @@ class CameraSource(StrEnum):
     SIMULATED = "simulated"
     FILES = "files"
     BAG = "bag"
+    REALSENSE = "realsense"
 
 
 class RobotKind(StrEnum):
     """Which arm moves."""
 
     SIM = "sim"
+    """The simulated arm."""
+    EMULATOR = "emulator"
+    """The simulated arm through the real robot's driver and protocols."""
+    UR5 = "ur5"
+    """A UR arm with a Robotiq gripper."""
     NONE = "none"
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the arm lives in the simulated world."""
+        return self in {RobotKind.SIM, RobotKind.EMULATOR}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +80,8 @@ class SimParameters:
         epoch_s: A reset starts at the next multiple of this simulated time [s]: the stamps of a run, and so
             the noise that is drawn from them, are the same in every session.
         running: Let time run from the start; else it stands still until /sim/run.
+        emulator_ip: Loopback address on which the arm and its gripper speak the real robot's protocols; empty
+            where it is moved through topics.
     """
 
     scene_seed: int = 0
@@ -79,6 +96,50 @@ class SimParameters:
     lease_window_s: float = ranged(0.016, 0.0, 1.0)
     epoch_s: float = ranged(100.0, 1.0, 3600.0)
     running: bool = False
+    emulator_ip: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RealSenseParameters:
+    """RealSense cameras.
+
+    Attributes:
+        serial_top: Serial number of the top camera; may be empty where only one camera is connected.
+        serial_side: Serial number of the side camera.
+        serial_wrist: Serial number of the wrist camera.
+        depth: Publish depth aligned to colour too, as /camera/<view>/depth/image_raw in mm.
+        allow_host_stamps: Accept stamps of the computer where the camera gives none; pictures then look
+            younger than they are.
+        silence_s: Without a picture for so long a camera is started again [s].
+        give_up_s: A camera that is away for longer is given up [s].
+    """
+
+    serial_top: str = ""
+    serial_side: str = ""
+    serial_wrist: str = ""
+    depth: bool = False
+    allow_host_stamps: bool = False
+    silence_s: float = ranged(2.0, 0.1, 60.0)
+    give_up_s: float = ranged(30.0, 0.1, 3600.0)
+
+
+@dataclass(frozen=True, slots=True)
+class HandEyeParameters:
+    """Where real cameras are: 4x4 matrices row by row, optical frame x right, y down, z forward [m].
+
+    Attributes:
+        T_base_camera_top: The top camera in the robot's base frame.
+        T_base_camera_side: The side camera in the robot's base frame.
+        T_flange_camera_wrist: The wrist camera in the flange's frame.
+        tool_length_m: From the flange to the tool centre point, as in arm_node [m].
+        longest_gap_s: A picture of the wrist camera needs a tool pose so near in time [s].
+    """
+
+    T_base_camera_top: tuple[float, ...] = IDENTITY
+    T_base_camera_side: tuple[float, ...] = IDENTITY
+    T_flange_camera_wrist: tuple[float, ...] = IDENTITY
+    tool_length_m: float = ranged(TOOL_2F140_M, 0.0, 1.0)
+    longest_gap_s: float = ranged(0.06, 0.001, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +149,15 @@ class CameraParameters:
     Attributes:
         source: Where pictures come from.
         views: The cameras.
-        width_px: Picture width [px]; of the simulated cameras.
-        height_px: Picture height [px]; of the simulated cameras.
-        rate_hz: Pictures per second of each camera [Hz]; of files and bags.
-        path: Folder with pictures or one folder a view, or a recording (.mcap); for files and bags.
-        loop: Start again at the end of files or bag.
+        width_px: Picture width [px]; of the simulated and of RealSense cameras.
+        height_px: Picture height [px]; of the simulated and of RealSense cameras.
+        rate_hz: Pictures per second of each camera [Hz]; of files, bags and RealSense.
+        path: Folder with pictures or one folder a view, or a recording (.mcap); for files and bags. For
+            realsense a recording (.bag, .db3) or a folder with one a view, instead of connected cameras.
+        loop: Start again at the end of files, bag or recording.
         horizontal_fov_rad: Horizontal field of view of pictures from files [rad].
+        realsense: RealSense cameras.
+        hand_eye: Where real cameras are.
     """
 
     source: CameraSource = CameraSource.SIMULATED
@@ -104,6 +168,8 @@ class CameraParameters:
     path: str = ""
     loop: bool = False
     horizontal_fov_rad: float = ranged(1.5, 0.1, 3.0)
+    realsense: RealSenseParameters = field(default_factory=RealSenseParameters)
+    hand_eye: HandEyeParameters = field(default_factory=HandEyeParameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +256,7 @@ class ArmParameters:
         tool_length_m: From the flange to the tool centre point [m].
         limits: What the arm never exceeds.
         controller: Times and tolerances.
+        ur: The UR arm, or its emulator.
     """
 
     robot: RobotKind = RobotKind.SIM
@@ -198,6 +265,7 @@ class ArmParameters:
     tool_length_m: float = ranged(TOOL_2F140_M, 0.0, 1.0)
     limits: ArmLimits = field(default_factory=ArmLimits)
     controller: ControllerOptions = field(default_factory=ControllerOptions)
+    ur: UrOptions = field(default_factory=UrOptions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,9 @@ __all__ = ["models", "realsense", "universal_robots"]
 
 _REALSENSE = """
 import pyrealsense2 as rs
-names = [d.get_info(rs.camera_info.name) for d in rs.context().query_devices()]
+info = rs.camera_info
+names = [f"{d.get_info(info.name)} (serial {d.get_info(info.serial_number)})"
+         for d in rs.context().query_devices()]
 print(f"{len(names)} connected: {', '.join(names)}" if names else "no camera connected")
 """
 _PIP = "optional: .venv/bin/pip install"

@@ -1,0 +1,218 @@
+"""The UR emulator with the real client library, and how soon the driver notices faults.
+
+Needs requirements/hardware.txt. Periods depend on how busy the machine is; a bare timer with the same period
+is measured in the same run beside them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+import rtde_control
+import rtde_receive
+from rich.console import Console
+from rich.table import Table
+
+from embodied_iqa.errors import InputError
+from embodied_iqa.kinematics import tool_along_z
+from embodied_iqa.robot.ur_arm import UrArm
+from embodied_iqa.robot.ur_options import UrOptions
+
+HOST = "127.0.7.2"
+FAULT_PORT = 29990
+RATE_HZ = 500.0
+AMPLITUDE_RAD, WAVE_S = 0.1, 4.0
+
+
+@contextlib.contextmanager
+def emulator(plant: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "embodied_iqa.cli.main", "emulator", "--host", HOST]
+    command += ["--series", "e", "--plant", plant, "--unlock-after", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        if process.stdout is None or "ready" not in process.stdout.readline():
+            raise SystemExit("the emulator did not start")
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def throw(switch: str) -> None:
+    with socket.create_connection((HOST, FAULT_PORT), timeout=2.0) as port:
+        port.sendall(f"{switch}\n".encode())
+        port.recv(100)
+
+
+def wave(q_rad: np.ndarray, time_s: float) -> np.ndarray:
+    return q_rad + AMPLITUDE_RAD * np.sin(2.0 * np.pi * time_s / WAVE_S)
+
+
+def periods_ms(name: str, stamps_s: list[float]) -> dict[str, float]:
+    steps = np.diff(stamps_s) * 1e3
+    p50, p99 = np.percentile(steps, [50, 99])
+    return {
+        f"{name}: period p50 [ms]": p50,
+        f"{name}: period p99 [ms]": p99,
+        f"{name}: longest [ms]": steps.max(),
+    }
+
+
+def timer(seconds: float) -> dict[str, float]:
+    """What the machine itself allows: the client library's own waiting, without a robot."""
+    stamps, due = [], time.perf_counter()
+    while len(stamps) < seconds * RATE_HZ:
+        due += 1.0 / RATE_HZ
+        time.sleep(max(due - time.perf_counter(), 0.0))
+        stamps.append(time.perf_counter())
+    return periods_ms("bare timer", stamps)
+
+
+def client(seconds: float) -> dict[str, float]:
+    """Stream with the unmodified library."""
+    control, receive = rtde_control.RTDEControlInterface(HOST), rtde_receive.RTDEReceiveInterface(HOST)
+    q_rad, stamps, refused = np.array(receive.getActualQ()), [], 0
+    while not stamps or stamps[-1] - stamps[0] < seconds:
+        start = control.initPeriod()
+        refused += not control.servoJ(
+            wave(q_rad, len(stamps) / RATE_HZ).tolist(), 0.5, 0.5, 1 / RATE_HZ, 0.03, 2000
+        )
+        stamps.append(time.perf_counter())
+        control.waitPeriod(start)
+    result = periods_ms("ur_rtde", stamps) | {"ur_rtde: refused or disconnected": float(refused)}
+    control.servoStop()
+    control.disconnect()
+    receive.disconnect()
+    return result
+
+
+def new_arm() -> UrArm:
+    arm = UrArm(UrOptions(ip=HOST), tool_along_z(0.2), rate_hz=RATE_HZ)
+    arm.connect()
+    arm.rearm("benchmark")
+    return arm
+
+
+def driver(seconds: float) -> dict[str, float]:
+    """Stream with the driver, one target a state; compare each state with the targets."""
+    arm = new_arm()
+    q_rad, stamps, errors, lags = np.array(arm.state.q_rad), [], [], []
+    seen_s, sent = -1.0, [np.array(arm.state.q_rad)]
+    while not stamps or stamps[-1] - stamps[0] < seconds:
+        arm._wait(0.05)  # noqa: SLF001 - what a node's thread does with the descriptor
+        state = arm.read()
+        if arm.state.controller_s == seen_s:
+            continue
+        seen_s = arm.state.controller_s
+        errors.append(float(np.abs(state.q_rad - np.array(arm.state.q_target_rad)).max()))
+        lags.append(float(np.abs(state.q_rad - sent[-1]).max()))
+        sent.append(wave(q_rad, len(stamps) / RATE_HZ))
+        arm.stream(sent[-1])
+        stamps.append(time.perf_counter())
+    result = periods_ms("driver", stamps)
+    result["driver: actual from controller's target, largest [mrad]"] = 1e3 * max(errors)
+    result["driver: actual from newest command, p99 [mrad]"] = 1e3 * float(np.percentile(lags, 99))
+    arm.close()
+    return result
+
+
+def lines(count: int) -> dict[str, float]:
+    """Where moves along lines end."""
+    arm, rng, ends = new_arm(), np.random.default_rng(0), []
+    T_0 = arm.T_base_tool
+    for _ in range(count):
+        T = T_0.copy()
+        T[:3, 3] += rng.uniform(-0.06, 0.06, 3)
+        arm.move_line(T, speed=0.5, acceleration=2.0, deadline_s=10.0)
+        ends.append(float(np.linalg.norm(arm.T_base_tool[:3, 3] - T[:3, 3])))
+    arm.close()
+    return {"moveL: end from target, largest [mm]": 1e3 * max(ends)}
+
+
+def noticed_ms(arm: UrArm, inject: Callable[[], object]) -> float:
+    q_rad = np.array(arm.state.q_rad)
+    for _ in range(20):
+        arm._wait(0.05)  # noqa: SLF001
+        arm.read()
+        arm.stream(q_rad)
+    start = time.perf_counter()
+    inject()
+    with contextlib.suppress(InputError):
+        while arm.is_armed:
+            arm._wait(0.005)  # noqa: SLF001
+            arm.read()
+            if arm.is_armed:
+                arm.stream(q_rad)
+    return (time.perf_counter() - start) * 1e3
+
+
+def faults(count: int) -> dict[str, float]:
+    """From a fault to a disarmed driver."""
+    result = {}
+    for switch, mend in (
+        ("drop", "restore"),
+        ("cut", "mend"),
+        ("freeze", "resume"),
+        ("protective-stop", "restore"),
+    ):
+        times = []
+        with emulator("kinematic"):
+            for _ in range(count):
+                arm = new_arm()
+                times.append(noticed_ms(arm, lambda switch=switch: throw(switch)))
+                throw(mend)
+                arm.close()
+        result |= _spread(switch, times)
+    times = []
+    for _ in range(count):
+        with emulator("kinematic") as process:
+            arm = new_arm()
+            times.append(noticed_ms(arm, lambda process=process: os.kill(process.pid, signal.SIGKILL)))
+            arm.close()
+    return result | _spread("killed", times)
+
+
+def _spread(name: str, times_ms: list[float]) -> dict[str, float]:
+    p50, p99 = np.percentile(times_ms, [50, 99])
+    return {
+        f"fault {name}: p50 [ms]": p50,
+        f"fault {name}: p99 [ms]": p99,
+        f"fault {name}: longest [ms]": max(times_ms),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=30.0, help="of streaming")
+    parser.add_argument("--injections", type=int, default=20, help="of each fault")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    arguments = parser.parse_args()
+    result = timer(min(arguments.seconds, 5.0))
+    with emulator("mujoco"):
+        result |= client(arguments.seconds)
+        result |= driver(arguments.seconds)
+        result |= lines(20)
+    result |= faults(arguments.injections)
+    table = Table("quantity", "value", title="UR emulator, 5.15 at 500 Hz")
+    for name, value in result.items():
+        table.add_row(name, f"{value:.3f}")
+    Console().print(table)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""How much faster than real time runs go without ROS, on one core; beside the world's physics alone.
+
+python benchmarks/bench_experiment.py --json build/bench_experiment.json
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ["LP_NUM_THREADS"] = "1"  # one core: Mesa's rasteriser would take more
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import argparse
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+
+from embodied_iqa.distortions import DistortionSpec
+from embodied_iqa.images.frame import Frame, View
+from embodied_iqa.simulation.renderer import SceneRenderer
+from embodied_iqa.simulation.scene import make_scene
+from embodied_iqa.simulation.snapshot import WorldSnapshot
+from embodied_iqa.simulation.world import World
+from embodied_iqa.trial.experiment_headless import HeadlessRunner
+from embodied_iqa.trial.experiment_plan import RunKey, parse_tasks
+from embodied_iqa.trial.graph import resolve
+from embodied_iqa.trial.headless_settings import settings_of
+
+SIZE = {"camera_node.width_px": 320, "camera_node.height_px": 240}
+SPECS = (None, DistortionSpec("02", 5), DistortionSpec("19", 5))
+
+
+@dataclass
+class Clock:
+    """Time spent drawing."""
+
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    pictures: int = 0
+
+
+def watch_renderer(clock: Clock) -> None:
+    """Add up what drawing takes."""
+    draw = SceneRenderer.frame
+
+    def timed(self: SceneRenderer, view: View, snapshot: WorldSnapshot) -> Frame:
+        wall_s, cpu_s = time.perf_counter(), time.process_time()
+        frame = draw(self, view, snapshot)
+        clock.wall_s += time.perf_counter() - wall_s
+        clock.cpu_s += time.process_time() - cpu_s
+        clock.pictures += 1
+        return frame
+
+    SceneRenderer.frame = timed
+
+
+def speed(gate: str, runs: int, clock: Clock) -> dict[str, float]:
+    """Carry out runs; return how many times real time they went, with and without drawing."""
+    runner = HeadlessRunner(settings_of(resolve((), {"gate_node.judge.mode": gate, **SIZE})))
+    keys = [RunKey("classical-vla", task, spec) for task in parse_tasks(runs, (), 7) for spec in SPECS]
+    runner.run(keys[0])  # loads and compiles
+    clock.wall_s = clock.cpu_s = clock.pictures = 0
+    simulated_s = 0.0
+    wall_s, cpu_s = time.perf_counter(), time.process_time()
+    for key in keys:
+        simulated_s += runner.run(key).duration_s
+    wall_s, cpu_s = time.perf_counter() - wall_s, time.process_time() - cpu_s
+    return {
+        "runs": len(keys),
+        "simulated [s]": simulated_s,
+        "pictures": clock.pictures,
+        "times real time, by the clock on the wall": simulated_s / wall_s,
+        "times real time, by processor time": simulated_s / cpu_s,
+        "without drawing, by the clock on the wall": simulated_s / (wall_s - clock.wall_s),
+        "without drawing, by processor time": simulated_s / (cpu_s - clock.cpu_s),
+        "milliseconds a picture": 1e3 * clock.cpu_s / max(1, clock.pictures),
+    }
+
+
+def physics() -> float:
+    world = World(make_scene(7))
+    cpu_s = time.process_time()
+    world.advance(10_000_000_000)
+    return 10.0 / (time.process_time() - cpu_s)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tasks", type=int, default=4)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    cv2.setNumThreads(1)
+    clock = Clock()
+    watch_renderer(clock)
+    numbers: dict[str, object] = {"physics alone, times real time": physics()}
+    print(f"physics alone: {numbers['physics alone, times real time']:.1f} times real time")
+    names = {
+        "off": "pictures drawn for decisions only",
+        "shadow": "two 320x240 cameras, every picture judged",
+    }
+    for gate, name in names.items():
+        numbers[name] = rows = speed(gate, arguments.tasks, clock)
+        print(name)
+        for row, value in rows.items():
+            print(f"  {row:<45}{value:10.2f}")
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""`embodied-iqa emulator`: a UR5 with a gripper that speaks the real robot's protocols, without the robot."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import signal
+from typing import TYPE_CHECKING
+
+from embodied_iqa.errors import UsageError
+
+if TYPE_CHECKING:
+    from embodied_iqa.simulation.emulator import Emulator, Plant
+
+_PLANTS = ("mujoco", "kinematic")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("--host", default="127.0.0.2", metavar="ADDRESS", help="loopback address (default 127.0.0.2)")
+    add("--series", choices=("cb3", "e"), default="cb3", help="3.15 at 125 Hz, or 5.15 at 500 Hz")
+    add("--plant", choices=_PLANTS, default="mujoco", help="the simulated cell, or an arm alone")
+    add("--scene-seed", type=int, default=0, metavar="N", help="what stands on the table (mujoco)")
+    add(
+        "--unlock-after", type=float, default=5.0, metavar="S", help="earliest unlocking of a protective stop"
+    )
+    parser.epilog = "Faults for tests: lines on port 29990 of the same address, such as `freeze`; or `state`."
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until interrupted; return the exit code."""
+    from embodied_iqa.simulation.emulator import FIRMWARE, Controller, Emulator, Series  # noqa: PLC0415 - heavy
+
+    if arguments.unlock_after < 0.0:
+        raise UsageError("--unlock-after", expected="seconds >= 0", got=arguments.unlock_after)
+    controller = Controller(
+        FIRMWARE[Series(arguments.series)],
+        _plant(arguments.plant, arguments.scene_seed),
+        unlock_after_s=arguments.unlock_after,
+    )
+    emulator = Emulator(controller, arguments.host)
+    with contextlib.suppress(asyncio.CancelledError):
+        asyncio.run(_serve(emulator))
+    return 0
+
+
+async def _serve(emulator: Emulator) -> None:
+    task = asyncio.current_task()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, lambda: task.cancel() if task else None)
+    await emulator.start()
+    firmware = emulator.controller.firmware
+    print(
+        f"emulator ready: UR5, software {firmware.version_text}, {firmware.rate_hz} Hz, on {emulator.host}",
+        flush=True,
+    )
+    try:
+        await emulator.run()
+    finally:
+        await emulator.stop()
+
+
+def _plant(name: str, scene_seed: int) -> Plant:
+    from embodied_iqa.simulation.emulator import KinematicPlant  # noqa: PLC0415 - heavy
+
+    if name == "kinematic":
+        return KinematicPlant()
+    from embodied_iqa.simulation.emulator import WorldPlant  # noqa: PLC0415 - heavy
+    from embodied_iqa.simulation.scene import make_scene  # noqa: PLC0415
+    from embodied_iqa.simulation.world import World  # noqa: PLC0415
+
+    return WorldPlant(World(make_scene(scene_seed)))

@@ -1,0 +1,168 @@
+"""`embodied-iqa experiment`: execution scores of subjects on distorted pictures, resumable."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+from embodied_iqa import __version__
+from embodied_iqa.cli.experiment_output import as_tree, print_table, write_csv
+from embodied_iqa.config import Scalar
+from embodied_iqa.errors import UsageError
+from embodied_iqa.gate.verdict import GateMode
+from embodied_iqa.trial.experiment_plan import (
+    EMBEDDED,
+    ExperimentPlan,
+    RunKey,
+    parse_distortions,
+    parse_levels,
+    parse_subjects,
+    parse_tasks,
+)
+from embodied_iqa.trial.graph import GraphConfig, resolve
+
+if TYPE_CHECKING:
+    from embodied_iqa.trial.experiment_folder import ExperimentFolder
+    from embodied_iqa.trial.experiment_rows import RunRow
+
+__all__ = ["configure", "run"]
+
+_RESULT_FREE = ("recorder_node", "playback_node")
+"""Nodes whose parameters change no result."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("--subjects", default=EMBEDDED, metavar="NAMES", help=f"VLAs by commas, or {EMBEDDED} (default)")
+    add("--tasks", type=int, metavar="N", help="the first N of the ten tasks (default: all)")
+    add("--task", action="append", default=[], metavar="TEXT", help="a task in words; may be repeated")
+    add("--scene-seed", type=int, default=7, metavar="N", help="scene of the first task (default 7)")
+    add("--distortions", default="all", metavar="IDS", help="such as 02,12,19, or all (default)")
+    add("--levels", default="5", metavar="LEVELS", help="such as 5 (default), 1,3,5 or 1-5")
+    add("--seed", type=int, default=0, metavar="N", help="seed of the distortions (default 0)")
+    add(
+        "--gate", choices=[str(mode) for mode in GateMode], default="off", help="default off, as in the paper"
+    )
+    add("--vlm", default="", metavar="NAME", help="let this VLM answer too: cognition beside execution")
+    add("--out", type=Path, required=True, metavar="DIR", help="new folder, or one that was broken off")
+    add("--workers", type=int, default=1, metavar="N", help="processes (default 1); in simulation only")
+    add("--config", type=Path, action="append", default=[], metavar="FILE", help="ROS parameter file")
+    add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="one parameter")
+    add("--ros", action="store_true", help="through the ROS graph in real time, recorded; simulated arm")
+    add("--attach", action="store_true", help="with --ros: use a graph that runs already (ros2 launch)")
+    add("--json", action="store_true", help="print the table as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Carry out what is missing; return the exit code."""
+    if arguments.workers < 1 or (arguments.workers > 1 and arguments.ros):
+        raise UsageError("wrong --workers", expected="1 or more; 1 with --ros", got=arguments.workers)
+    if arguments.attach and not arguments.ros:
+        raise UsageError("--attach goes with --ros")
+    plan = _plan(arguments)
+    graph = resolve(tuple(arguments.config), _overrides(arguments))
+    from embodied_iqa.trial.experiment_folder import ExperimentFolder  # noqa: PLC0415 - start-up
+    from embodied_iqa.trial.experiment_scores import mean_rows, score_rows  # noqa: PLC0415
+
+    folder = ExperimentFolder(arguments.out, _parameters(arguments, graph))
+    missing = folder.missing(plan)
+    _with_progress(_runs(arguments, graph, plan, missing), folder, plan, len(missing))
+    scored = score_rows(folder.rows(plan))
+    results, means = folder.write_results(scored), mean_rows(scored)
+    write_csv(means, arguments.out / "scores.csv")
+    if arguments.json:
+        print(json.dumps(as_tree(means), indent=2))
+        return 0
+    print_table(means)
+    print(f"runs: {results}")
+    return 0
+
+
+def _plan(arguments: argparse.Namespace) -> ExperimentPlan:
+    return ExperimentPlan(
+        subjects=parse_subjects(arguments.subjects),
+        tasks=parse_tasks(arguments.tasks, arguments.task, arguments.scene_seed),
+        distortions=parse_distortions(arguments.distortions, parse_levels(arguments.levels), arguments.seed),
+    )
+
+
+def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
+    overrides: dict[str, Scalar] = {"gate_node.judge.mode": arguments.gate}
+    if arguments.vlm:
+        overrides["vlm_node.subject"] = arguments.vlm
+    for word in arguments.set:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise UsageError("--set takes a parameter and a value", expected="node.parameter=value", got=word)
+        overrides[name] = yaml.safe_load(value)
+    return overrides
+
+
+def _parameters(arguments: argparse.Namespace, graph: GraphConfig) -> dict[str, Scalar]:
+    """Return what the results depend on; the subject is part of each run's key."""
+    parameters: dict[str, Scalar] = {
+        f"{node}.{name}": value
+        for node, values in graph.values().items()
+        if node not in _RESULT_FREE
+        for name, value in values.items()
+        if (node, name) != ("vla_node", "subject")
+    }
+    engine = "ros" if arguments.ros else "headless"
+    return parameters | {"engine": engine, "vlm": arguments.vlm, "embodied_iqa": __version__}
+
+
+def _runs(
+    arguments: argparse.Namespace, graph: GraphConfig, plan: ExperimentPlan, missing: list[RunKey]
+) -> Iterable[tuple[RunKey, RunRow]]:
+    if not missing:
+        return ()
+    if arguments.ros:
+        from embodied_iqa.ros.environment import prepare_environment, require_ros  # noqa: PLC0415 - needs ROS
+        from embodied_iqa.ros.experiment_session import run_on_graph  # noqa: PLC0415 - needs ROS
+
+        prepare_environment()
+        require_ros()
+        rows: Iterable[tuple[RunKey, RunRow]] = run_on_graph(
+            plan, missing, graph, arguments.out, attach=arguments.attach
+        )
+        return rows
+    from embodied_iqa.trial.experiment_headless import run_all  # noqa: PLC0415 - start-up stays short
+    from embodied_iqa.trial.headless_settings import settings_of  # noqa: PLC0415
+
+    return run_all(missing, settings_of(graph), vlm=arguments.vlm, workers=arguments.workers)
+
+
+def _with_progress(
+    runs: Iterable[tuple[RunKey, RunRow]], folder: ExperimentFolder, plan: ExperimentPlan, missing: int
+) -> None:
+    from rich.console import Console  # noqa: PLC0415 - start-up stays short
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    total = len(plan.runs())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        line = bar.add_task("runs", total=total, completed=total - missing, rate="")
+        for key, row in runs:
+            folder.add(key, row)
+            done = bar.tasks[0]
+            made = done.completed + 1 - (total - missing)
+            rate = 60 * made / max(done.elapsed or 0.0, 1e-3)
+            bar.update(line, advance=1, description=f"{key.task.task}", rate=f"{rate:.1f} runs/min")

@@ -1,0 +1,141 @@
+"""Where the cameras are: fixed ones in the robot's base frame, the wrist's on the flange."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.images.frame import View
+
+__all__ = ["IDENTITY", "PoseHistory", "checked_pose", "fixed_pose", "wrist_pose"]
+
+Array = NDArray[np.float64]
+
+IDENTITY: Final = tuple(float(value) for value in np.eye(4).ravel())
+"""Row by row; as a camera's pose it means "not calibrated" and is refused."""
+
+_ORTHONORMAL: Final = 1e-3
+_FIXED_M: Final = (0.05, 3.0)
+_WRIST_M: Final = (0.01, 0.5)
+
+
+def checked_pose(numbers: tuple[float, ...], view: View) -> Array:
+    """Check the calibrated pose of a camera's optical frame (x right, y down, z forward).
+
+    Args:
+        numbers: 16, row by row: the pose in the base frame, for the wrist camera in the flange's frame (m).
+        view: The camera.
+
+    Returns:
+        ``(4, 4)`` float64, its rotation made orthonormal to rounding.
+
+    Raises:
+        UsageError: Not 16 finite numbers, no rotation, a mirror, or implausibly near or far: one line that
+            says which.
+    """
+    name = _name(view)
+    if len(numbers) != 16 or not np.isfinite(numbers).all():
+        raise UsageError(
+            f"{name} is no pose", expected="16 finite numbers, a 4x4 matrix row by row", got=numbers
+        )
+    pose = np.array(numbers, dtype=np.float64).reshape(4, 4)
+    if not np.array_equal(pose[3], [0.0, 0.0, 0.0, 1.0]):
+        raise UsageError(f"{name} is no pose", expected="0 0 0 1 in the last row", got=pose[3].tolist())
+    rotation = pose[:3, :3]
+    error = float(np.abs(rotation.T @ rotation - np.eye(3)).max())
+    if error > _ORTHONORMAL:
+        raise UsageError(
+            f"{name} has no rotation",
+            expected=f"R^T R = 1 within {_ORTHONORMAL:g}",
+            got=f"off by {error:.3g}",
+        )
+    if np.linalg.det(rotation) < 0:
+        raise UsageError(f"{name} is a mirror, not a rotation", expected="determinant 1", got="-1")
+    _check_distance(float(np.linalg.norm(pose[:3, 3])), view)
+    left, _, right = np.linalg.svd(rotation)
+    pose[:3, :3] = left @ right
+    return pose
+
+
+def _check_distance(distance_m: float, view: View) -> None:
+    low, high = _WRIST_M if view is View.WRIST else _FIXED_M
+    if not low <= distance_m <= high:
+        origin = "flange" if view is View.WRIST else "base"
+        raise UsageError(
+            f"{_name(view)} is implausible: has the camera been calibrated, in metres?",
+            expected=f"{low} to {high} m from the {origin}",
+            got=f"{distance_m:.3f} m",
+        )
+
+
+def _name(view: View) -> str:
+    return f"T_{'flange' if view is View.WRIST else 'base'}_camera of the {view} camera"
+
+
+class PoseHistory:
+    """The newest poses of something that moves, by time. Safe to use from several threads.
+
+    Args:
+        longest_gap_ns: A pose that is further from the asked time is not used.
+        capacity: Poses that are kept.
+    """
+
+    def __init__(self, longest_gap_ns: int, capacity: int = 256) -> None:
+        self._longest_gap_ns = longest_gap_ns
+        self._stamps: deque[int] = deque(maxlen=capacity)
+        self._poses: deque[Array] = deque(maxlen=capacity)
+        self._lock = threading.Lock()
+
+    def add(self, stamp_ns: int, pose: Array) -> None:
+        """Add a pose; one that is not newer than the last begins a new history (time was set back)."""
+        with self._lock:
+            if self._stamps and stamp_ns < self._stamps[-1]:
+                self._stamps.clear()
+                self._poses.clear()
+            self._stamps.append(stamp_ns)
+            self._poses.append(pose)
+
+    def nearest(self, stamp_ns: int) -> Array | None:
+        """Return the pose nearest in time, or None where none is near enough."""
+        with self._lock:
+            stamps = list(self._stamps)
+            if not stamps:
+                return None
+            after = bisect_left(stamps, stamp_ns)
+            around = [index for index in (after - 1, after) if 0 <= index < len(stamps)]
+            best = min(around, key=lambda index: abs(stamps[index] - stamp_ns))
+            near = abs(stamps[best] - stamp_ns) <= self._longest_gap_ns
+            return self._poses[best] if near else None
+
+
+def fixed_pose(T_base_camera: Array) -> Callable[[int], Array | None]:
+    """Return the pose of a camera that stands still, as a function of time."""
+    return lambda _stamp_ns: T_base_camera
+
+
+def wrist_pose(
+    T_flange_camera: Array, T_flange_tool: Array, tool_poses: PoseHistory
+) -> Callable[[int], Array | None]:
+    """Return the pose of a camera on the flange, from the tool's poses.
+
+    ``T_base_camera = T_base_tool inv(T_flange_tool) T_flange_camera``
+
+    Args:
+        T_flange_camera: ``(4, 4)``, the result of the hand-eye calibration.
+        T_flange_tool: ``(4, 4)``, the tool centre point in the flange's frame.
+        tool_poses: ``T_base_tool`` by ROS time.
+    """
+    T_tool_camera = np.linalg.inv(T_flange_tool) @ T_flange_camera
+
+    def at(stamp_ns: int) -> Array | None:
+        T_base_tool = tool_poses.nearest(stamp_ns)
+        return None if T_base_tool is None else T_base_tool @ T_tool_camera
+
+    return at

@@ -1,0 +1,61 @@
+"""Which sets of colour and depth are new, and which pictures were lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["Pairing", "SetStamp"]
+
+_TOLERANCE_PERIODS: Final = 0.6
+"""Half a period is the most by which two free-running sensors of one rate differ; the rest is jitter."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetStamp:
+    """What tells one set of pictures from another.
+
+    Attributes:
+        colour_number: The camera's count of colour pictures.
+        colour_ms: The colour picture's stamp by the camera's clock.
+        depth_ms: The depth picture's, or None without depth.
+    """
+
+    colour_number: int
+    colour_ms: float
+    depth_ms: float | None
+
+
+class Pairing:
+    """Takes each colour picture once, with the depth picture of its time.
+
+    librealsense hands out a set whenever any of its streams has something new, so the same colour picture
+    can come twice, first with an old depth picture and then with its own.
+
+    Args:
+        period_ms: Time between two pictures.
+        with_depth: Whether a set needs depth.
+    """
+
+    def __init__(self, period_ms: float, *, with_depth: bool) -> None:
+        self._tolerance_ms = _TOLERANCE_PERIODS * period_ms
+        self._with_depth = with_depth
+        self._last: int | None = None
+        self.lost = 0
+
+    def takes(self, stamp: SetStamp) -> bool:
+        """Say whether a set is to be used; colour pictures that were passed over are counted as lost."""
+        if self._last is not None and stamp.colour_number == self._last:
+            return False
+        if self._with_depth and (
+            stamp.depth_ms is None or abs(stamp.depth_ms - stamp.colour_ms) > self._tolerance_ms
+        ):
+            return False
+        if self._last is not None and stamp.colour_number > self._last:
+            self.lost += stamp.colour_number - self._last - 1
+        self._last = stamp.colour_number
+        return True
+
+    def restart(self) -> None:
+        """Forget the last picture: the camera's count starts again."""
+        self._last = None

@@ -1,0 +1,140 @@
+"""Recordings of librealsense (`.bag`, `.db3`) as a camera."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.errors import InputError
+from embodied_iqa.images.files import EndOfFramesError
+from embodied_iqa.images.frame import Frame, View
+from embodied_iqa.images.realsense.camera import PoseAt
+from embodied_iqa.images.realsense.capture import Capture, play_file
+from embodied_iqa.images.realsense.library import load_library
+from embodied_iqa.images.realsense.pictures import Lens, RgbdFrame
+from embodied_iqa.images.realsense.settings import RealSenseSettings
+from embodied_iqa.images.realsense.stamps import StampMapper
+
+__all__ = ["RECORDING_SUFFIXES", "RecordedRealSense"]
+
+RECORDING_SUFFIXES: Final = (".bag", ".db3")
+_SLICE_S: Final = 0.1
+
+
+class RecordedRealSense:
+    """Implements `images.Camera` with a file that librealsense recorded.
+
+    Args:
+        path: The file.
+        view: The camera's view.
+        pose_at: Where the camera was; see :class:`RealSenseCamera`.
+        clock_ns: ROS time that stamps are mapped to, with playback at the recorded speed; None keeps the
+            stamps of the camera's clock and plays as fast as pictures are read, so that none is lost.
+        loop: Start again at the end.
+        allow_host_stamps: Accept recordings without stamps of the camera.
+
+    Raises:
+        InputError: No such file, or no recording.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        view: View,
+        pose_at: PoseAt,
+        *,
+        clock_ns: Callable[[], int] | None = None,
+        loop: bool = False,
+        allow_host_stamps: bool = False,
+    ) -> None:
+        if path.suffix not in RECORDING_SUFFIXES or not path.is_file():
+            raise InputError(
+                "no recording of a RealSense",
+                expected=f"a file *{' or *'.join(RECORDING_SUFFIXES)}",
+                got=str(path),
+            )
+        self._path = path
+        self._view = view
+        self._pose_at = pose_at
+        self._clock_ns = clock_ns
+        self._loop = loop
+        self._settings = RealSenseSettings(allow_host_stamps=allow_host_stamps, queue_frames=256)
+        self._mapper = StampMapper()
+        self._capture: Capture | None = self._start()
+        self._lens = self._capture.lens
+        self.without_pose = 0
+
+    @property
+    def view(self) -> View:
+        """The camera's view."""
+        return self._view
+
+    @property
+    def lens(self) -> Lens:
+        """What the recording says of the colour lens."""
+        return self._lens
+
+    def read(self, deadline_s: float) -> Frame | None:
+        """Return the next colour frame, or None where none came within ``deadline_s`` seconds.
+
+        Raises:
+            EndOfFramesError: All were shown.
+            InputError: Stamps or format cannot be used.
+        """
+        both = self.read_rgbd(deadline_s)
+        return None if both is None else both.frame
+
+    def read_rgbd(self, deadline_s: float) -> RgbdFrame | None:
+        """Return the next colour frame with its depth, aligned to colour where the file has both.
+
+        Raises:
+            EndOfFramesError: All were shown.
+            InputError: Stamps or format cannot be used.
+        """
+        until = time.monotonic() + deadline_s
+        while self._capture is not None:
+            left_s = until - time.monotonic()
+            ended = self._ended(self._capture)  # asked before the wait: what came until then is still read
+            frame = self._next(self._capture, min(max(left_s, 0.0), _SLICE_S))
+            if frame is not None:
+                return frame
+            if ended:
+                self._end()
+            if left_s <= 0:
+                return None
+        raise EndOfFramesError(f"all pictures of {self._path} were shown")
+
+    def close(self) -> None:
+        """Let the file go; calling it twice is fine."""
+        capture, self._capture = self._capture, None
+        if capture is not None:
+            capture.stop()
+
+    def _start(self) -> Capture:
+        return play_file(self._path, self._settings, real_time=self._clock_ns is not None)
+
+    def _ended(self, capture: Capture) -> bool:
+        stopped = load_library().playback_status.stopped
+        return bool(capture.device.as_playback().current_status() == stopped)
+
+    def _end(self) -> None:
+        self.close()
+        if self._loop:
+            self._mapper.restart()
+            self._capture = self._start()
+
+    def _next(self, capture: Capture, timeout_s: float) -> RgbdFrame | None:
+        pictures = capture.next(timeout_s)
+        if pictures is None:
+            return None
+        stamp_ns = pictures.device_ns
+        if self._clock_ns is not None:
+            stamp_ns = self._mapper.to_ros_ns(stamp_ns, self._clock_ns())
+        T_base_camera = self._pose_at(stamp_ns)
+        if T_base_camera is None:
+            self.without_pose += 1
+            return None
+        frame = Frame(self._view, stamp_ns, pictures.rgb, capture.lens.intrinsics, T_base_camera)
+        return RgbdFrame(frame, pictures.depth, pictures.sensor_depth, pictures.depth_unit_m)

@@ -1,0 +1,110 @@
+"""Starting, hearing and ending the worker process of a UR arm; nothing here ever waits without a deadline."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+
+from embodied_iqa.errors import InputError
+from embodied_iqa.robot.ur_messages import FAREWELL, LONGEST_MESSAGE
+
+__all__ = ["UrProcess"]
+
+_BUFFER_BYTES = 1 << 18
+
+
+class UrProcess:
+    """The worker, seen from the driver.
+
+    Args:
+        settings: Arguments of `UrSession`, by name.
+
+    Raises:
+        InputError: The process cannot be started.
+    """
+
+    def __init__(self, settings: Mapping[str, object]) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket = ours
+        ours.setblocking(False)
+        for end in (ours, theirs):
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
+        command = [sys.executable, "-m", "embodied_iqa.robot.ur_worker", "--fd", str(theirs.fileno())]
+        command += ["--options", json.dumps(dict(settings))]
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - our own module
+                command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=sys.stderr
+            )
+        except OSError as error:
+            ours.close()
+            raise InputError(f"cannot start the arm's driver process: {error}") from error
+        finally:
+            theirs.close()
+        self.reason = ""
+
+    @property
+    def pid(self) -> int:
+        """The worker's process id."""
+        return self._process.pid
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the worker has ended or said farewell; `reason` says why."""
+        return bool(self.reason)
+
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable when the worker says something; -1 once it is gone."""
+        return self._socket.fileno()
+
+    def send(self, message: bytes) -> None:
+        """Send without waiting; a worker that takes nothing more is gone."""
+        if self.is_gone:
+            return
+        try:
+            self._socket.send(message)
+        except BlockingIOError:
+            self.end("the arm's driver process takes no more messages")
+        except OSError as error:
+            self.end(f"the arm's driver process ended: {error.strerror}")
+
+    def receive(self) -> list[bytes]:
+        """Return everything that the worker has said, without waiting."""
+        messages: list[bytes] = []
+        while not self.is_gone:
+            try:
+                message = self._socket.recv(LONGEST_MESSAGE)
+            except BlockingIOError:
+                break
+            except OSError as error:
+                self.end(f"the arm's driver process ended: {error.strerror}")
+                break
+            if not message:
+                self.end(f"the arm's driver process ended with code {self._process.poll()}")
+            elif message[:1] == FAREWELL:
+                self.end(message[1:].decode("utf-8", "replace"))
+            else:
+                messages.append(message)
+        return messages
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the worker says something, at most so long."""
+        if not self.is_gone:
+            select.select([self._socket], [], [], max(seconds, 0.0))
+
+    def end(self, reason: str, grace_s: float = 0.0) -> None:
+        """End the worker: it may finish by itself for ``grace_s``, then it is killed."""
+        self.reason = self.reason or reason
+        self._socket.close()
+        deadline = time.monotonic() + grace_s
+        while self._process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.005)
+        if self._process.poll() is None:
+            self._process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=0.5)

@@ -1,0 +1,84 @@
+"""Carries out runs of an experiment through the ROS graph, in real time, each task recorded."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from embodied_iqa.errors import InternalError, UsageError
+from embodied_iqa.ros.trial_session import run_session
+from embodied_iqa.trial.experiment_plan import ExperimentPlan, RunKey
+from embodied_iqa.trial.experiment_rows import RunRow, row_of
+from embodied_iqa.trial.graph import GraphConfig
+from embodied_iqa.trial.parameters import ArmParameters, VlaParameters
+from embodied_iqa.trial.reading import read_trial
+from embodied_iqa.trial.settings import SessionSettings
+
+__all__ = ["run_on_graph"]
+
+_SIMULATED = ("sim", "emulator")
+
+
+def run_on_graph(
+    plan: ExperimentPlan, missing: Sequence[RunKey], graph: GraphConfig, out: Path, *, attach: bool
+) -> Iterator[tuple[RunKey, RunRow]]:
+    """Carry out every task that lacks a run, whole: a distorted run belongs to the reference run before it.
+
+    Args:
+        plan: The experiment.
+        missing: Runs that are still to be made.
+        graph: Parameters of the nodes.
+        out: The experiment's folder; recordings go to `recordings/<task>/trial.mcap`.
+        attach: Use a graph that runs already; its vla_node must hold the subject.
+
+    Raises:
+        UsageError: The arm is a real one.
+        EmbodiedIqaError: A process ended or a task failed; what was done until then is kept.
+    """
+    _check_arm(graph)
+    lacking = set(missing)
+    for group in plan.groups():
+        if lacking.isdisjoint(group):
+            continue
+        reference = group[0]
+        folder = out / "recordings" / reference.name.removesuffix(".reference")
+        if folder.exists():  # of a session that was broken off
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)
+        settings = _settings(reference, plan, graph, attach=attach)
+        folders = settings.folders(folder)
+        run_session(settings, folders, folder, lambda _number, _news: None)
+        record = read_trial(folders[0].recording)
+        if len(record.runs) != len(group):
+            raise InternalError(f"{folders[0].recording} holds {len(record.runs)} runs, not {len(group)}")
+        for key, run in zip(group, record.runs, strict=True):
+            yield key, row_of(key, run)
+
+
+def _check_arm(graph: GraphConfig) -> None:
+    arm = graph.nodes["arm_node"]
+    if not isinstance(arm, ArmParameters) or str(arm.robot) not in _SIMULATED:
+        raise UsageError(
+            "experiments on a real arm are not there yet: they need a person between runs, to put the scene "
+            "back and to say whether the task was done; run single trials with `embodied-iqa trial`",
+            expected=f"arm_node.robot {' or '.join(_SIMULATED)}",
+            got=str(getattr(arm, "robot", "")),
+        )
+
+
+def _settings(
+    reference: RunKey, plan: ExperimentPlan, graph: GraphConfig, *, attach: bool
+) -> SessionSettings:
+    vla = graph.nodes["vla_node"]
+    if not isinstance(vla, VlaParameters):
+        raise InternalError("the configuration has no vla_node")
+    nodes = dict(graph.nodes) | {"vla_node": replace(vla, subject=reference.subject)}
+    return SessionSettings(
+        tasks=(reference.task.task,),
+        scene_seed=reference.task.scene_seed,
+        distortions=plan.distortions,
+        graph=GraphConfig(nodes),
+        attach=attach,
+    )

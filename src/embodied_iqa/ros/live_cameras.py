@@ -1,0 +1,76 @@
+"""Cameras that set the pace themselves: a thread for each hands on every picture as it comes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from embodied_iqa.errors import UserError
+from embodied_iqa.images.files import EndOfFramesError
+from embodied_iqa.images.realsense import RgbdFrame
+from embodied_iqa.ros.camera_sources import RealSense
+
+__all__ = ["LiveCameras"]
+
+_DEADLINE_S = 0.5
+_JOIN_S = 5.0
+
+
+class LiveCameras:
+    """Reads cameras in threads until it is closed.
+
+    Args:
+        cameras: Each is used by its own thread only.
+        publish: Takes every frame; called from the threads.
+        warn: Takes what people should know.
+    """
+
+    def __init__(
+        self, cameras: Sequence[RealSense], publish: Callable[[RgbdFrame], None], warn: Callable[[str], None]
+    ) -> None:
+        self._cameras = cameras
+        self._publish = publish
+        self._warn = warn
+        self._stop = threading.Event()
+        self.failed: dict[str, str] = {}
+        self._threads = [
+            threading.Thread(target=self._work, args=(camera,), name=f"{camera.view} camera", daemon=True)
+            for camera in cameras
+        ]
+        for camera in cameras:
+            lens = camera.lens
+            warn(
+                f"{camera.view}: {lens.intrinsics.width_px}x{lens.intrinsics.height_px}, "
+                f"the lens bends corners by {lens.distortion_px:.1f} px, which the pinhole model leaves out"
+            )
+        for thread in self._threads:
+            thread.start()
+
+    def health(self) -> dict[str, object]:
+        """Return what was lost, left out and started again, by camera."""
+        values: dict[str, object] = {}
+        for camera in self._cameras:
+            for name in ("lost", "without_pose", "reconnects"):
+                if hasattr(camera, name):
+                    values[f"{camera.view} {name}"] = getattr(camera, name)
+        return values
+
+    def close(self) -> None:
+        """End the threads and close the cameras."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(_JOIN_S)
+
+    def _work(self, camera: RealSense) -> None:
+        try:
+            while not self._stop.is_set():
+                both = camera.read_rgbd(_DEADLINE_S)
+                if both is not None:
+                    self._publish(both)
+        except EndOfFramesError as end:
+            self._warn(f"{camera.view}: {end}")
+        except UserError as error:
+            self.failed[str(camera.view)] = str(error)
+            self._warn(f"{camera.view}: {error}")
+        finally:
+            camera.close()

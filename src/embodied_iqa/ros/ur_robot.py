@@ -1,0 +1,155 @@
+"""A UR arm and its gripper in a node: the driver's news come in the node's own callbacks."""
+
+from __future__ import annotations
+
+import select
+import threading
+import time
+from collections.abc import Callable
+
+from numpy.typing import NDArray
+from rclpy.node import Node
+
+from embodied_iqa.errors import InputError
+from embodied_iqa.robot.protocols import ArmState
+from embodied_iqa.robot.ur_arm import UrArm
+
+__all__ = ["UrRobot"]
+
+_SILENCE_S = 0.02
+_RETRY_S = 1.0
+
+
+class UrRobot:
+    """Drives a UR arm from a node with one thread.
+
+    A thread of its own only waits for news and wakes the node; everything else happens in the node's
+    callbacks. A lost connection is made again every second; the arm stays disarmed until it is armed again.
+
+    Args:
+        node: Whose callbacks they are.
+        arm: The driver.
+        on_state: Called with each new state.
+        on_silence: Called at least every 20 ms while no state comes, so that a lost arm is noticed.
+    """
+
+    def __init__(
+        self, node: Node, arm: UrArm, on_state: Callable[[ArmState], None], on_silence: Callable[[], None]
+    ) -> None:
+        self._node = node
+        self._arm = arm
+        self._on_state = on_state
+        self._on_silence = on_silence
+        self._state: ArmState | None = None
+        self._seen_s = -1.0
+        self._q_target: NDArray | None = None
+        self._gripper_target: float | None = None
+        self._problem = ""
+        self._retry_at_s = 0.0
+        self._handled = threading.Event()
+        self._ending = threading.Event()
+        self._news = node.create_guard_condition(self._hear)
+        self._thread = threading.Thread(target=self._watch, name="ur arm", daemon=True)
+        self._thread.start()
+
+    @property
+    def problem(self) -> str:
+        """Why there is no arm at present; empty where there is one."""
+        return self._problem
+
+    def read(self) -> ArmState | None:
+        """Return the newest state, or None where there is no arm."""
+        return None if self._problem else self._state
+
+    def stream(self, q_rad: NDArray) -> None:
+        """Set the joint target of this period."""
+        self._q_target = q_rad
+
+    def move(self, position: float) -> None:
+        """Set the gripper's target."""
+        self._gripper_target = position
+
+    def stop(self, reason: str) -> None:
+        """Stop the arm; it takes nothing before it is armed again."""
+        self._q_target = None
+        self._try(lambda: self._arm.stop(reason))
+
+    def rearm(self, reason: str) -> None:
+        """Make the arm take joint targets.
+
+        Raises:
+            InputError: It does not.
+        """
+        self._arm.rearm(reason)
+        self._state = self._arm.read()
+
+    def answer(self) -> None:
+        """Send what is to be done in answer to the newest state."""
+        target, self._q_target = self._q_target, None
+        position, self._gripper_target = self._gripper_target, None
+        if position is not None:
+            self._try(lambda: self._arm.move_gripper(position))
+        if target is not None and self._arm.is_armed:
+            self._try(lambda: self._arm.stream(target))
+        else:
+            self._try(self._arm.idle)
+
+    def close(self) -> None:
+        """Stop and give the arm back."""
+        self._ending.set()
+        self._handled.set()
+        self._thread.join(timeout=2 * _RETRY_S)
+        self._arm.close()
+
+    def _watch(self) -> None:
+        """Wake the node when the driver has news, or after a while without any."""
+        while not self._ending.is_set():
+            self._handled.clear()
+            descriptor = self._arm.fileno()
+            try:
+                if descriptor >= 0:
+                    select.select([descriptor], [], [], _SILENCE_S)
+                else:
+                    self._ending.wait(_SILENCE_S)
+            except (OSError, ValueError):
+                self._ending.wait(_SILENCE_S)  # the connection was closed meanwhile
+            self._news.trigger()
+            self._handled.wait(_RETRY_S)
+
+    def _hear(self) -> None:
+        try:
+            self._take()
+        except InputError as error:
+            self._note_problem(str(error))
+            self._on_silence()
+        finally:
+            self._handled.set()
+
+    def _take(self) -> None:
+        if not self._arm.is_begun:
+            self._arm.start()
+        state = self._arm.read()
+        if self._problem and state is not None:
+            self._node.get_logger().info("the arm is back")
+            self._problem = ""
+        seen_s = -1.0 if self._arm.state is None else self._arm.state.controller_s
+        if state is None or seen_s == self._seen_s:
+            self._on_silence()
+            return
+        self._state, self._seen_s = state, seen_s
+        self._on_state(state)
+
+    def _note_problem(self, problem: str) -> None:
+        if problem != self._problem:
+            self._node.get_logger().error(problem)
+        self._problem = problem
+        now_s = time.monotonic()
+        if not self._arm.is_connected and now_s >= self._retry_at_s:
+            self._retry_at_s = now_s + _RETRY_S
+            self._arm.start()
+
+    def _try(self, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except InputError as error:
+            self._note_problem(str(error))

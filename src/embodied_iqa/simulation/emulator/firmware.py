@@ -1,0 +1,45 @@
+"""Which controller is emulated: its versions and its rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["FIRMWARE", "Firmware", "Series"]
+
+
+class Series(StrEnum):
+    """A generation of UR controllers."""
+
+    CB3 = "cb3"
+    E = "e"
+
+
+@dataclass(frozen=True, slots=True)
+class Firmware:
+    """What a controller says of itself.
+
+    Attributes:
+        version: Major, minor, bug fix and build of its software.
+        rate_hz: Of its control loop and its RTDE output.
+    """
+
+    version: tuple[int, int, int, int]
+    rate_hz: int
+
+    @property
+    def tick_ns(self) -> int:
+        """Period of the control loop."""
+        return 1_000_000_000 // self.rate_hz
+
+    @property
+    def version_text(self) -> str:
+        """The version with dots."""
+        return ".".join(str(number) for number in self.version)
+
+
+FIRMWARE = {
+    Series.CB3: Firmware((3, 15, 8, 106339), 125),
+    Series.E: Firmware((5, 15, 0, 126346), 500),
+}
+"""The emulated software of each series."""

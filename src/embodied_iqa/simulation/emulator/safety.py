@@ -1,0 +1,88 @@
+"""What keeps the emulated robot from moving: protective stop, emergency stop, no power."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+__all__ = ["RobotMode", "Safety"]
+
+
+class RobotMode(IntEnum):
+    """The robot's power, numbered as RTDE numbers it."""
+
+    POWER_OFF = 3
+    IDLE = 5
+    RUNNING = 7
+
+
+_NORMAL, _PROTECTIVE, _ROBOT_EMERGENCY, _EMERGENCY, _STOPPED = (1 << bit for bit in (0, 2, 6, 7, 10))
+
+
+@dataclass(slots=True)
+class Safety:
+    """The safety system.
+
+    Attributes:
+        unlock_after_s: A protective stop can be unlocked only so long after it happened.
+        mode: The robot's power.
+        protective_since_ns: Controller time of the protective stop; None where there is none.
+        emergency: The emergency stop is pressed.
+        reason: Why the robot stopped last.
+    """
+
+    unlock_after_s: float = 5.0
+    mode: RobotMode = RobotMode.RUNNING
+    protective_since_ns: int | None = None
+    emergency: bool = False
+    reason: str = ""
+
+    @property
+    def may_move(self) -> bool:
+        """Whether programs may run."""
+        return self.protective_since_ns is None and not self.emergency and self.mode is RobotMode.RUNNING
+
+    @property
+    def status_bits(self) -> int:
+        """RTDE's safety_status_bits."""
+        if self.emergency:
+            return _ROBOT_EMERGENCY | _EMERGENCY | _STOPPED
+        return _PROTECTIVE | _STOPPED if self.protective_since_ns is not None else _NORMAL
+
+    @property
+    def safety_mode(self) -> int:
+        """RTDE's safety_mode."""
+        if self.emergency:
+            return 7
+        return 3 if self.protective_since_ns is not None else 1
+
+    @property
+    def name(self) -> str:
+        """As the dashboard says it."""
+        return {7: "ROBOT_EMERGENCY_STOP", 3: "PROTECTIVE_STOP", 1: "NORMAL"}[self.safety_mode]
+
+    def stop_protectively(self, reason: str, now_ns: int) -> None:
+        """Make a protective stop; one that lasts keeps its time and reason."""
+        if self.protective_since_ns is None:
+            self.protective_since_ns, self.reason = now_ns, reason
+
+    def press_emergency(self) -> None:
+        """Press the emergency stop: the power goes off."""
+        self.emergency, self.mode, self.reason = True, RobotMode.POWER_OFF, "emergency stop"
+
+    def release_emergency(self) -> None:
+        """Pull the emergency stop out; the power stays off until it is asked for."""
+        self.emergency = False
+
+    def unlock(self, now_ns: int) -> bool:
+        """Unlock a protective stop; return whether it is unlocked."""
+        since_ns = self.protective_since_ns
+        if since_ns is not None and now_ns - since_ns < self.unlock_after_s * 1e9:
+            return False
+        self.protective_since_ns = None
+        return True
+
+    def restore(self) -> None:
+        """Everything as after a clean start."""
+        self.protective_since_ns, self.emergency, self.mode = None, False, RobotMode.RUNNING
+        self.reason = ""

@@ -1,0 +1,82 @@
+"""What matters in a script that a client uploads: its name, its register offset, its path of moves."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["CONTROL_SCRIPT", "UploadedScript", "Waypoint", "split_scripts"]
+
+CONTROL_SCRIPT = "rtde_control"
+"""Name of the script that the client library `ur_rtde` uploads."""
+
+_NAME = re.compile(r"^\s*(?:def|sec)\s+(\w+)\s*\(", re.MULTILINE)
+_END = re.compile(r"^end[ \t]*\r?\n", re.MULTILINE)
+_OFFSET = re.compile(r"reg_offset_int = # int register offset\s*\n\s*(\d+)")
+_PATH = re.compile(r"def exec_move_path\(\):(.*?)\n    end", re.DOTALL)
+_MOVE = re.compile(r"(movej|movel|movep)\((p?)\[([^\]]+)\],a=([^,]+),v=([^,]+),r=([^)]+)\)")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Waypoint:
+    """One move of a path.
+
+    Attributes:
+        kind: In joint space, or along a line.
+        is_pose: The target is a pose (m, rad), else joint angles (rad).
+        target: ``(6,)``.
+        speed: rad/s or m/s.
+        acceleration: rad/s2 or m/s2.
+    """
+
+    kind: Literal["movej", "movel"]
+    is_pose: bool
+    target: NDArray[np.float64]
+    speed: float
+    acceleration: float
+
+
+@dataclass(frozen=True, slots=True)
+class UploadedScript:
+    """A script, as far as it is understood.
+
+    Attributes:
+        name: Of its outermost function; empty where there is none.
+        register_offset: Where its registers begin: 0 or 24.
+        path: The moves that the client put into it.
+    """
+
+    name: str
+    register_offset: int
+    path: tuple[Waypoint, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> UploadedScript:
+        """Read a whole script."""
+        name, offset, path = _NAME.search(text), _OFFSET.search(text), _PATH.search(text)
+        return cls(
+            name[1] if name else "",
+            int(offset[1]) if offset else 0,
+            tuple(_waypoint(match) for match in _MOVE.finditer(path[1])) if path else (),
+        )
+
+
+def split_scripts(text: str) -> tuple[list[str], str]:
+    """Cut received text into whole scripts (up to an unindented ``end``) and the rest."""
+    scripts, start = [], 0
+    for match in _END.finditer(text):
+        scripts.append(text[start : match.end()])
+        start = match.end()
+    return scripts, text[start:]
+
+
+def _waypoint(match: re.Match[str]) -> Waypoint:
+    kind, pose, values, acceleration, speed, _ = match.groups()
+    target = np.array([float(value) for value in values.split(",")])
+    return Waypoint(
+        "movej" if kind == "movej" else "movel", bool(pose), target, float(speed), float(acceleration)
+    )

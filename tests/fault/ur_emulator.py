@@ -1,0 +1,81 @@
+"""The emulator as a process of its own, on a loopback address that no other test session takes."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+_FAULT_PORT = 29990
+_HOSTS = (f"127.{64 + os.getpid() % 128}.{os.getpid() // 128 % 250}.{n}" for n in itertools.count(2))
+
+
+class EmulatorProcess:
+    """`embodied-iqa emulator`, with its fault switches."""
+
+    def __init__(self, *words: str) -> None:
+        self.host = next(_HOSTS)
+        command = [sys.executable, "-m", "embodied_iqa.cli.main", "emulator", "--host", self.host, *words]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line.startswith("emulator ready"), line
+        self._switches = socket.create_connection((self.host, _FAULT_PORT), timeout=5.0)
+
+    def throw(self, line: str) -> str:
+        """Throw a switch; return once the emulator has done so."""
+        self._switches.sendall(line.encode() + b"\n")
+        reply = b""
+        while not reply.endswith(b"\n"):
+            reply += self._switches.recv(65536)
+        assert not reply.startswith(b"error"), reply
+        return reply.decode().strip()
+
+    def state(self) -> dict[str, Any]:
+        state: dict[str, Any] = json.loads(self.throw("state"))
+        return state
+
+    def close(self) -> None:
+        self._switches.close()
+        self.process.kill()
+        self.process.wait(timeout=5.0)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+
+class SharedEmulator:
+    """One emulator for many tests: mended before each, started again where a test has killed it."""
+
+    def __init__(self, *words: str) -> None:
+        self._words = words
+        self._running: EmulatorProcess | None = None
+
+    def mended(self) -> EmulatorProcess:
+        if self._running is not None and self._running.process.poll() is not None:
+            self.close()
+        if self._running is None:
+            self._running = EmulatorProcess(*self._words)
+        self._running.throw("restore")
+        self._running.throw("drop")
+        return self._running
+
+    def close(self) -> None:
+        if self._running is not None:
+            self._running.close()
+            self._running = None
+
+
+@contextmanager
+def emulator(*words: str) -> Iterator[EmulatorProcess]:
+    """An emulator for one `with` block."""
+    running = EmulatorProcess(*words)
+    try:
+        yield running
+    finally:
+        running.close()

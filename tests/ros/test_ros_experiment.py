@@ -1,0 +1,84 @@
+"""An experiment through the real graph: the same table as without ROS, and the same decisions bit for bit."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embodied_iqa.distortions import DistortionSpec
+from embodied_iqa.errors import UsageError
+from embodied_iqa.images.assembler import Source
+from embodied_iqa.trial.experiment_headless import HeadlessRunner
+from embodied_iqa.trial.experiment_plan import ExperimentPlan, ExperimentTask, RunKey
+from embodied_iqa.trial.graph import resolve
+from embodied_iqa.trial.headless_settings import settings_of
+from embodied_iqa.trial.reading import read_trial
+from embodied_iqa.trial.record import RunRecord
+
+TASK = ExperimentTask("pick the red cube", 7)
+DEADLINE_S = 110.0
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, object], tuple[RunRecord, ...]]:
+    """The table and the records of one task, clean and in the dark."""
+    out = tmp_path_factory.mktemp("experiment") / "out"
+    words = ["--task", TASK.task, "--distortions", "19", "--out", str(out), "--ros", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "embodied_iqa.cli.main", "experiment", *words],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+        env=os.environ | {"ROS_DOMAIN_ID": str(100 + os.getpid() % 100)},
+    )
+    assert done.returncode == 0, done.stderr
+    (recording,) = (out / "recordings").glob("*/trial.mcap")
+    return json.loads(done.stdout), read_trial(recording).runs
+
+
+@pytest.fixture(scope="module")
+def headless() -> tuple[RunRecord, ...]:
+    runner = HeadlessRunner(settings_of(resolve((), {"gate_node.judge.mode": "off"})))
+    specs = (None, DistortionSpec("19", 5))
+    return tuple(runner.record(RunKey("classical-vla", TASK, spec)) for spec in specs)
+
+
+def test_the_first_decision_is_the_same_bit_for_bit(
+    live: tuple[dict[str, object], tuple[RunRecord, ...]], headless: tuple[RunRecord, ...]
+) -> None:
+    for ours, theirs in zip(headless, live[1], strict=True):
+        assert ours.start_ns == theirs.start_ns
+        for source in Source:
+            mine = next(chunk for chunk in ours.chunks if chunk.source is source)
+            other = next(chunk for chunk in theirs.chunks if chunk.source is source)
+            assert np.array_equal(mine.increments, other.increments)
+            assert np.array_equal(mine.T_base_tool, other.T_base_tool)
+            for name in ("stamp_ns", "view", "status", "reason", "target_px", "gripper", "step"):
+                assert getattr(mine, name) == getattr(other, name), name
+
+
+def test_outcomes_places_and_scores_are_the_same(
+    live: tuple[dict[str, object], tuple[RunRecord, ...]], headless: tuple[RunRecord, ...]
+) -> None:
+    for ours, theirs in zip(headless, live[1], strict=True):
+        assert ours.outcome is theirs.outcome
+        assert ours.reason == theirs.reason
+        assert np.allclose(ours.T_base_tool, theirs.T_base_tool, atol=0.002)
+    apart_cm = 100 * np.linalg.norm(headless[0].T_base_tool[:3, 3] - headless[1].T_base_tool[:3, 3])
+    assert live[0]["all"]["score"] == pytest.approx(100 - apart_cm, abs=0.3)
+
+
+def test_a_real_arm_is_refused(tmp_path: Path) -> None:
+    from embodied_iqa.ros.experiment_session import run_on_graph
+
+    plan = ExperimentPlan(("classical-vla",), (TASK,), ())
+    graph = resolve((), {"arm_node.robot": "none", "camera_node.source": "files"})
+    with pytest.raises(UsageError, match=r"real arm are not there yet.*sim or emulator"):
+        next(run_on_graph(plan, plan.runs(), graph, tmp_path, attach=False))

@@ -1,0 +1,56 @@
+"""What driver and worker say to each other comes back as it went."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.kinematics import tool_along_z
+from embodied_iqa.robot.ur_arm import UrArm
+from embodied_iqa.robot.ur_messages import (
+    Reply,
+    Request,
+    UrFlags,
+    UrState,
+    pack_idle,
+    pack_stream,
+    unpack_idle,
+    unpack_stream,
+)
+from embodied_iqa.robot.ur_options import UrOptions
+
+Six = tuple[float, float, float, float, float, float]
+
+number = st.floats(allow_nan=False, allow_infinity=False)
+six = st.tuples(number, number, number, number, number, number)
+
+
+@given(sixes=st.tuples(six, six, six, six), stamp=number, bits=st.integers(0, 2**32 - 1))
+def test_state(sixes: tuple[Six, Six, Six, Six], stamp: float, bits: int) -> None:
+    state = UrState(1, 2, stamp, -1.5, *sixes, 2, bits, 7, 0.5, UrFlags.ARMED | UrFlags.HALTED)
+    assert UrState.unpack(state.pack()) == state
+    assert state.protective_stop == bool(bits & 4)
+    assert state.emergency_stop == bool(bits & 0b11100000)
+
+
+@given(q=six, stamp=number)
+def test_joint_target(q: Six, stamp: float) -> None:
+    assert unpack_stream(pack_stream(stamp, q)) == (stamp, q)
+    assert unpack_idle(pack_idle(stamp)) == stamp
+    assert math.isnan(unpack_idle(pack_idle()))
+
+
+@given(values=st.lists(number, max_size=8), text=st.text(max_size=200))
+def test_request_and_reply(values: list[float], text: str) -> None:
+    request = Request(3, "move", tuple(values), {"unlock": True})
+    assert Request.unpack(request.pack()) == request
+    assert Reply.unpack(Reply(3, text).pack()) == Reply(3, text)
+
+
+def test_driver_needs_an_address() -> None:
+    with pytest.raises(UsageError, match="address is missing"):
+        UrArm(UrOptions(), tool_along_z(0.2))
