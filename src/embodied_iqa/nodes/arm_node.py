@@ -110,6 +110,8 @@ class ArmNode(ManagedNode[ArmParameters]):
         """Say what the arm does and why."""
         mode = self._state.mode
         values: dict[str, object] = {"holds": self._holds, "refused": self._refused}
+        if self._arm.problem:
+            return Health(level=DiagnosticStatus.ERROR, message=self._arm.problem, values=values)
         return Health(
             level=DiagnosticStatus.WARN if mode is ArmMode.STOPPED else DiagnosticStatus.OK,
             message=f"{mode}: {self._state.reason}" if self._state.reason else str(mode),
