@@ -223,6 +223,23 @@ def test_killed_driver_leaves_the_robot_stopped(robot: EmulatorProcess, arm: UrA
         assert time.monotonic() < end_s
 
 
+def test_worker_ends_with_its_driver_even_where_the_controller_says_nothing(
+    robot: EmulatorProcess, arm: UrArm
+) -> None:
+    q_rad = np.array(arm.state.q_rad)
+    arm.stream(q_rad)
+    _stream_until(arm, lambda: arm.state.controller_s > robot.state()["time_s"] - 0.02)
+    robot.throw("freeze")
+    worker = arm._worker
+    assert worker is not None
+    worker._socket.close()  # as where the driver's process is gone
+    end_s = time.monotonic() + 3.0
+    while worker._process.poll() is None:
+        assert time.monotonic() < end_s, "it waits for the controller"
+        time.sleep(0.01)
+    worker.reason = "ended"
+
+
 def test_slow_link_delays_states_but_does_not_break_the_connection(
     robot: EmulatorProcess, arm: UrArm
 ) -> None:

@@ -110,6 +110,8 @@ class ArmNode(ManagedNode[ArmParameters]):
         """Say what the arm does and why."""
         mode = self._state.mode
         values: dict[str, object] = {"holds": self._holds, "refused": self._refused}
+        if self._arm.problem:
+            return Health(level=DiagnosticStatus.ERROR, message=self._arm.problem, values=values)
         return Health(
             level=DiagnosticStatus.WARN if mode is ArmMode.STOPPED else DiagnosticStatus.OK,
             message=f"{mode}: {self._state.reason}" if self._state.reason else str(mode),
@@ -123,15 +125,15 @@ class ArmNode(ManagedNode[ArmParameters]):
             self._step(measured)
         self._arm.answer()
 
-    def _watch(self) -> None:
-        """No state comes: an armed arm is stopped after a while."""
+    def _watch(self, lost: str) -> None:
+        """No state comes: an armed arm is stopped after a while, one that is known to be lost at once."""
         measured = self._state.measured
         if not self.active or measured is None or not self._state.is_armed:
             return
         now_ns = self.get_clock().now().nanoseconds
-        if now_ns - self._state.seen_ns <= self.config.controller.state_timeout_ns:
+        if not lost and now_ns - self._state.seen_ns <= self.config.controller.state_timeout_ns:
             return
-        self._state, output = self._controller.step(self._state, ArmInputs(), now_ns)
+        self._state, output = self._controller.step(self._state, ArmInputs(lost=lost), now_ns)
         self._note(output)
         if output.stop is not None:
             self._arm.stop(output.stop.reason)

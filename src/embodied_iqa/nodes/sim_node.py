@@ -16,9 +16,9 @@ from std_srvs.srv import SetBool
 
 from embodied_iqa.errors import UserError
 from embodied_iqa.ros.conversion import ns_of, time_of
-from embodied_iqa.ros.emulated_robot import EmulatedRobot
 from embodied_iqa.ros.node import BaseNode, Health, main_of
 from embodied_iqa.ros.qos import CLOCK, LATCHED, STATE
+from embodied_iqa.simulation.emulator.embedded import EmulatedRobot
 from embodied_iqa.simulation.lockstep import Lockstep
 from embodied_iqa.simulation.scene import make_scene
 from embodied_iqa.simulation.tasks import task_success

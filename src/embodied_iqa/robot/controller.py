@@ -90,6 +90,9 @@ class ArmController:
             fault = fault_of(state, self.planner.limits, self.options, now_ns)
             if fault is not None:
                 return _stopped(state, StopEvent(*fault, now_ns, stop_driver=True))
+            if inputs.lost:
+                event = StopEvent(StopCause.STATE_LOST, inputs.lost, now_ns, stop_driver=True)
+                return _stopped(state, event)
         if inputs.stop:
             return _stopped(state, StopEvent(StopCause.REQUESTED, inputs.stop, now_ns, stop_driver=False))
         if inputs.arm and not state.is_armed:

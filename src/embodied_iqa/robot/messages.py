@@ -89,6 +89,7 @@ class ArmInputs:
         leases: Leases that arrived, in order of arrival.
         stop: Why to stop; empty for no stop.
         arm: Whether somebody arms, or arms again.
+        lost: Why the driver knows that the arm is lost; empty where it does not.
     """
 
     measured: ArmState | None = None
@@ -96,6 +97,7 @@ class ArmInputs:
     leases: tuple[GateLease, ...] = ()
     stop: str = ""
     arm: bool = False
+    lost: str = ""
 
 
 @dataclass(frozen=True, slots=True)

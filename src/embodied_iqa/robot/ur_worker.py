@@ -158,10 +158,18 @@ def main(words: list[str] | None = None) -> int:
             worker.serve()
     except (RuntimeError, ValueError) as error:
         _say_farewell(driver, f"the client library failed: {error}")
+    _leave_after(_SEND_S)
     with contextlib.suppress(RuntimeError):  # nobody is left to tell
         session.stop()
     sys.stdout.flush()
     os._exit(0)
+
+
+def _leave_after(seconds: float) -> None:
+    """End the process even if the library then waits for a controller that is gone."""
+    timer = threading.Timer(seconds, os._exit, (1,))
+    timer.daemon = True
+    timer.start()
 
 
 def _say_farewell(driver: socket.socket, reason: str) -> None:

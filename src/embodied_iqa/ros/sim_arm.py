@@ -48,6 +48,11 @@ class SimArm:
         """How often the arm wants a joint target."""
         return self._rate_hz
 
+    @property
+    def problem(self) -> str:
+        """The simulated arm is never lost by itself: no state comes then."""
+        return ""
+
     def read(self) -> ArmState | None:
         """Return the newest state."""
         return self._state

@@ -30,11 +30,12 @@ class UrRobot:
         node: Whose callbacks they are.
         arm: The driver.
         on_state: Called with each new state.
-        on_silence: Called at least every 20 ms while no state comes, so that a lost arm is noticed.
+        on_silence: Called at least every 20 ms while no state comes, so that a lost arm is noticed; with the
+            reason where the arm is known to be lost.
     """
 
     def __init__(
-        self, node: Node, arm: UrArm, on_state: Callable[[ArmState], None], on_silence: Callable[[], None]
+        self, node: Node, arm: UrArm, on_state: Callable[[ArmState], None], on_silence: Callable[[str], None]
     ) -> None:
         self._node = node
         self._arm = arm
@@ -121,7 +122,7 @@ class UrRobot:
             self._take()
         except InputError as error:
             self._note_problem(str(error))
-            self._on_silence()
+            self._on_silence(str(error))
         finally:
             self._handled.set()
 
@@ -134,7 +135,7 @@ class UrRobot:
             self._problem = ""
         seen_s = -1.0 if self._arm.state is None else self._arm.state.controller_s
         if state is None or seen_s == self._seen_s:
-            self._on_silence()
+            self._on_silence("")
             return
         self._state, self._seen_s = state, seen_s
         self._on_state(state)

@@ -6,7 +6,10 @@ import asyncio
 from collections.abc import Callable
 
 from embodied_iqa.errors import UsageError
-from embodied_iqa.simulation.emulator import FIRMWARE, Controller, Emulator, WorldPlant
+from embodied_iqa.simulation.emulator.controller import Controller
+from embodied_iqa.simulation.emulator.emulator import Emulator
+from embodied_iqa.simulation.emulator.firmware import FIRMWARE
+from embodied_iqa.simulation.emulator.world_plant import WorldPlant
 from embodied_iqa.simulation.world import World
 
 __all__ = ["EmulatedRobot"]

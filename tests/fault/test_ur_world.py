@@ -1,0 +1,122 @@
+"""The driver on a simulated world: the world waits for it, states bear the world's time."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.kinematics import tool_along_z
+from embodied_iqa.robot.ur_arm import UrArm
+from embodied_iqa.robot.ur_options import UrOptions
+from embodied_iqa.simulation.emulator.embedded import EmulatedRobot
+from embodied_iqa.simulation.scene import make_scene
+from embodied_iqa.simulation.world import World
+
+pytest.importorskip("rtde_control", reason="requirements/hardware.txt is not installed")
+
+IP = f"127.{64 + os.getpid() % 128}.251.2"
+TICK_NS = 8_000_000
+EPOCH_NS = 100_000_000_000
+_PATIENCE_S = 1.0
+
+
+class LiveWorld(threading.Thread):
+    """A world that stands still, or steps and waits after each step for the driver's answer."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.world = World(make_scene(0))
+        self.robot = EmulatedRobot(self.world, IP, TICK_NS, lambda: EPOCH_NS + self.world.time_ns)
+        self.passing = threading.Event()
+        self.unanswered = 0
+        self._ending = threading.Event()
+
+    def run(self) -> None:
+        while not self._ending.is_set():
+            passing = self.passing.is_set()
+            self.robot.step(passing=passing)
+            self.robot.listen(_PATIENCE_S if passing else 0.004)
+            self.unanswered += passing and not self.robot.is_answered
+        self.robot.close()
+
+    def end(self) -> None:
+        self._ending.set()
+        self.join(timeout=5.0)
+
+
+@pytest.fixture
+def world() -> Iterator[LiveWorld]:
+    running = LiveWorld()
+    running.start()
+    yield running
+    running.end()
+
+
+@pytest.fixture
+def arm(world: LiveWorld) -> Iterator[UrArm]:
+    made = UrArm(UrOptions(ip=IP, state_timeout_s=5.0), tool_along_z(0.2), simulated_time=True)
+    made.connect()
+    yield made
+    world.passing.clear()
+    made.close()
+
+
+def _each_state(arm: UrArm, count: int, answer: Callable[[int], None]) -> list[int]:
+    """Answer ``count`` states; return their stamps."""
+    stamps, seen_s, end_s = [], -1.0, time.monotonic() + 60.0
+    while len(stamps) < count:
+        assert time.monotonic() < end_s
+        arm._wait(0.05)
+        state = arm.read()
+        if state is not None and arm.state.controller_s != seen_s:
+            seen_s = arm.state.controller_s
+            stamps.append(state.stamp_ns)
+            answer(len(stamps))
+    return stamps
+
+
+def test_arm_is_armed_while_time_stands_still(world: LiveWorld, arm: UrArm) -> None:
+    before = arm.read().stamp_ns
+    arm.rearm("test")
+    assert arm.is_armed
+    assert arm.read().stamp_ns == before == EPOCH_NS
+
+
+def test_world_waits_for_every_answer_and_every_state_is_seen(world: LiveWorld, arm: UrArm) -> None:
+    arm.rearm("test")
+    q_rad = np.array(arm.state.q_rad)
+    world.passing.set()
+    targets = [q_rad]
+
+    def answer(number: int) -> None:
+        if number % 40 == 0:
+            time.sleep(0.1)  # a slow partner slows the world, nothing is lost
+        targets.append(q_rad + 0.002 * number)
+        arm.stream(targets[-1])
+
+    _each_state(arm, 5, answer)
+    late = world.unanswered
+    stamps = _each_state(arm, 150, answer)
+    assert set(np.diff(stamps)) == {TICK_NS}
+    assert world.unanswered == late
+    apart = np.abs(np.array(arm.state.q_rad) - targets[-3]).max()
+    assert apart < 0.005
+
+
+def test_idle_driver_keeps_the_world_going(world: LiveWorld, arm: UrArm) -> None:
+    world.passing.set()
+    _each_state(arm, 5, lambda _: arm.idle())
+    late = world.unanswered
+    assert set(np.diff(_each_state(arm, 50, lambda _: arm.idle()))) == {TICK_NS}
+    assert world.unanswered == late
+
+
+def test_rate_that_no_controller_has_is_told() -> None:
+    with pytest.raises(UsageError, match="state_rate_hz"):
+        EmulatedRobot(World(make_scene(0)), IP, 4_000_000, lambda: 0)
