@@ -48,8 +48,9 @@ _SHARED = (
     LaunchArgument("run_dir", "", "new or empty folder for what is recorded and scored"),
 )
 TRIAL_ARGUMENTS = (
-    LaunchArgument("camera", "", "simulated, files or bag", "camera_node.source"),
-    LaunchArgument("robot", "", "which arm moves: sim, emulator or ur5", "arm_node.robot"),
+    LaunchArgument("camera", "", "simulated, realsense, files or bag", "camera_node.source"),
+    LaunchArgument("camera_path", "", "folder of pictures or recording", "camera_node.path"),
+    LaunchArgument("robot", "", "which arm moves: sim, emulator, ur5 or none", "arm_node.robot"),
     LaunchArgument("robot_ip", "", "address of the UR arm's controller", "arm_node.ur.ip"),
     *_SHARED,
     LaunchArgument("task", "", "tasks such as 'pick the red cube', separated by commas; empty: one a verb"),
