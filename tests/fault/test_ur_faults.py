@@ -223,6 +223,26 @@ def test_killed_driver_leaves_the_robot_stopped(robot: EmulatorProcess, arm: UrA
         assert time.monotonic() < end_s
 
 
+def test_program_of_a_driver_that_was_killed_does_not_pull_the_arm_back(
+    robot: EmulatorProcess, arm: UrArm
+) -> None:
+    q_rad = np.array(arm.state.q_rad)
+    arm.stream(q_rad)
+    _stream_until(arm, lambda: arm.state.controller_s > robot.state()["time_s"] - 0.02)
+    assert arm._worker is not None
+    os.kill(arm._worker.pid, signal.SIGKILL)
+    second = _arm(robot)
+    second.connect()
+    second.rearm("taking over")
+    second.move_joints(q_rad + 0.1, deadline_s=10.0)
+    later_s = robot.state()["time_s"] + 0.2
+    while robot.state()["time_s"] < later_s:
+        second.read()
+        second.idle()
+    assert np.abs(np.array(robot.state()["q_rad"]) - q_rad - 0.1).max() < 1e-6
+    second.close()
+
+
 def test_worker_ends_with_its_driver_even_where_the_controller_says_nothing(
     robot: EmulatorProcess, arm: UrArm
 ) -> None:
