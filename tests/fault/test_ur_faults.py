@@ -223,6 +223,26 @@ def test_killed_driver_leaves_the_robot_stopped(robot: EmulatorProcess, arm: UrA
         assert time.monotonic() < end_s
 
 
+def test_program_that_another_client_left_does_not_pull_the_arm_back(robot: EmulatorProcess) -> None:
+    import rtde_control
+
+    other = rtde_control.RTDEControlInterface(robot.host)
+    q_rad = np.array(robot.state()["q_rad"])
+    assert other.servoJ(q_rad.tolist(), 0.5, 0.5, 0.008, 0.1, 300)
+    other.disconnect()
+    assert robot.state()["playing"], "it follows its last target on"
+    arm = _arm(robot)
+    arm.connect()
+    arm.rearm("taking over")
+    arm.move_joints(q_rad + 0.1, deadline_s=10.0)
+    later_s = robot.state()["time_s"] + 0.2
+    while robot.state()["time_s"] < later_s:
+        arm.read()
+        arm.idle()
+    assert np.abs(np.array(robot.state()["q_rad"]) - q_rad - 0.1).max() < 1e-6
+    arm.close()
+
+
 def test_worker_ends_with_its_driver_even_where_the_controller_says_nothing(
     robot: EmulatorProcess, arm: UrArm
 ) -> None:

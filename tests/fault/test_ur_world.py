@@ -12,8 +12,9 @@ import pytest
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.kinematics import tool_along_z
+from embodied_iqa.robot.robotiq_gripper import RobotiqGripper
 from embodied_iqa.robot.ur_arm import UrArm
-from embodied_iqa.robot.ur_options import UrOptions
+from embodied_iqa.robot.ur_options import GripperOptions, UrOptions
 from embodied_iqa.simulation.emulator.embedded import EmulatedRobot
 from embodied_iqa.simulation.scene import make_scene
 from embodied_iqa.simulation.world import World
@@ -86,6 +87,13 @@ def test_arm_is_armed_while_time_stands_still(world: LiveWorld, arm: UrArm) -> N
     arm.rearm("test")
     assert arm.is_armed
     assert arm.read().stamp_ns == before == EPOCH_NS
+
+
+def test_gripper_is_activated_while_time_stands_still(world: LiveWorld) -> None:
+    gripper = RobotiqGripper(IP, GripperOptions(reply_s=5.0))
+    gripper.wait_ready(20.0)
+    assert world.world.time_ns == 0
+    gripper.close()
 
 
 def test_world_waits_for_every_answer_and_every_state_is_seen(world: LiveWorld, arm: UrArm) -> None:

@@ -77,7 +77,7 @@ class UrSession:
         self._io: Any = rtde_io.RTDEIOInterface(ip)
         self.version = self._ask_version()
         self.armed = self.halted = False
-        self._servoing = False
+        self._servoing = self._started = False
         self._kicked_s = 0.0
         self._do: dict[str, Callable[[Request], bool]] = {
             "rearm": self._rearm,
@@ -194,7 +194,7 @@ class UrSession:
         if request.words.get("unlock") and self._receive.isProtectiveStopped():
             self._unlock(request)
         self._refuse_where_stopped()
-        if not self._playing:
+        if not (self._playing and self._started):  # another client's program may still follow its targets
             self._start_program()
         self._require(self._control.setTcp(self._tool_pose), "the tool centre point")
         if self._payload_kg > 0.0:
@@ -219,6 +219,7 @@ class UrSession:
             if time.monotonic() > deadline:
                 raise RuntimeError("the controller did not start the program (remote control? local mode?)")
             time.sleep(0.002)
+        self._started = True
 
     def _require(self, done: bool, what: str) -> None:  # noqa: FBT001 - what the library returned
         if not done:

@@ -100,6 +100,16 @@ def test_speed_is_approached_with_the_acceleration_and_stopped(bench: Bench) -> 
     assert not bench.plant.qd_radps.any()
 
 
+def test_move_beside_a_stream_ends_the_program_as_on_the_robot(bench: Bench) -> None:
+    bench.write(SERVO_J, bench.plant.q_rad)
+    bench.ticks(3)
+    bench.write(0)
+    bench.ticks(2)
+    bench.do(MOVE_J, [*(bench.plant.q_rad + 0.3), 1.0, 2.0])
+    assert not bench.controller.is_playing
+    assert "another thread" in bench.controller.messages[-1]
+
+
 def test_speed_slider_slows_moves(bench: Bench) -> None:
     start = bench.plant.q_rad
     full = bench.do(MOVE_J, [*(start + 0.3), 1.0, 2.0])

@@ -28,8 +28,14 @@ def _inverse(script: ControlScript, pose: Array, near: Array | None = None) -> A
     return q_rad
 
 
+def _refuse_beside_stream(script: ControlScript) -> None:
+    if script.stream is not None:
+        raise ScriptError("another thread is already controlling the robot")
+
+
 def _move(script: ControlScript, motion: Iterator[Array]) -> Ticks | None:
     """Run a move beside the program where the client asks for it, else within it."""
+    _refuse_beside_stream(script)
     script.stop_background()
     ticks = script.move(motion)
     if script.registers.integer(1) != 1:
@@ -62,6 +68,7 @@ def _move_line_to_joints(script: ControlScript) -> Ticks | None:
 
 
 def _move_path(script: ControlScript) -> Ticks | None:
+    _refuse_beside_stream(script)
     script.stop_background()
     if script.registers.integer(1) != 1:
         return _path(script)

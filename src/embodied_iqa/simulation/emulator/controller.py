@@ -82,6 +82,7 @@ class Controller:
         elif self._program is not None:
             self._program.clear_motion()
             self.machine.reference.restart(self.machine.reference.q_rad)
+        self.gripper.tick(self.machine.tick_s)
         if self.world_clock_ns is not None:
             self.outputs.doubles[WORLD_TIME_REGISTER] = self.world_clock_ns() / 1e9
 
@@ -176,7 +177,6 @@ class Controller:
         self.plant.command(reference.q_rad, qd)
         self.plant.advance(self.firmware.tick_ns)
         reference.end_tick()
-        self.gripper.tick(self.machine.tick_s)
         if self.plant.contact:
             self.stop_protectively(self.plant.contact)
 

@@ -1,0 +1,57 @@
+"""What the choice of the robot means for the graph: who runs, and that they agree on the address."""
+
+from __future__ import annotations
+
+import pytest
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.trial.graph import nodes_of, resolve
+
+
+def _names(overrides: dict[str, str]) -> set[str]:
+    return {entry.name for entry in nodes_of(resolve(overrides=overrides))}
+
+
+@pytest.mark.parametrize("robot", ["sim", "emulator"])
+def test_simulated_arms_live_in_the_world(robot: str) -> None:
+    assert "sim_node" in _names({"arm_node.robot": robot})
+    assert resolve(overrides={"arm_node.robot": robot}).nodes["trial_node"].simulated
+
+
+def test_real_arm_needs_no_world_and_a_person_sets_the_scene() -> None:
+    overrides = {"arm_node.robot": "ur5", "arm_node.ur.ip": "192.168.1.10"}
+    assert "sim_node" not in _names(overrides)
+    graph = resolve(overrides=overrides)
+    assert not graph.nodes["trial_node"].simulated
+    assert graph.nodes["sim_node"].emulator_ip == ""
+
+
+def test_emulator_and_arm_agree_on_an_address_of_the_domain(monkeypatch: pytest.MonkeyPatch) -> None:
+    addresses = set()
+    for domain in ("0", "7", "232"):
+        monkeypatch.setenv("ROS_DOMAIN_ID", domain)
+        graph = resolve(overrides={"arm_node.robot": "emulator"})
+        assert graph.nodes["sim_node"].emulator_ip == graph.nodes["arm_node"].ur.ip
+        addresses.add(graph.nodes["arm_node"].ur.ip)
+    assert len(addresses) == 3
+    assert all(address.startswith("127.") for address in addresses)
+
+
+def test_named_address_and_deadlines_are_kept() -> None:
+    overrides = {
+        "arm_node.robot": "emulator",
+        "arm_node.ur.ip": "127.0.0.9",
+        "arm_node.ur.state_timeout_s": 3.0,
+    }
+    graph = resolve(overrides=overrides)
+    assert graph.nodes["sim_node"].emulator_ip == "127.0.0.9"
+    assert graph.nodes["arm_node"].ur.state_timeout_s == 3.0
+
+
+def test_simulated_arm_opens_no_ports() -> None:
+    assert resolve().nodes["sim_node"].emulator_ip == ""
+
+
+def test_unknown_robot_lists_the_known() -> None:
+    with pytest.raises(UsageError, match="sim, emulator, ur5"):
+        resolve(overrides={"arm_node.robot": "kuka"})
