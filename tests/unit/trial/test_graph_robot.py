@@ -19,17 +19,26 @@ def test_simulated_arms_live_in_the_world(robot: str) -> None:
 
 
 def test_real_arm_needs_no_world_and_a_person_sets_the_scene() -> None:
-    overrides = {"arm_node.robot": "ur5", "arm_node.ur.ip": "192.168.1.10"}
+    overrides = {
+        "arm_node.robot": "ur5",
+        "arm_node.ur.ip": "192.168.1.10",
+        "camera_node.source": "realsense",
+    }
     assert "sim_node" not in _names(overrides)
     graph = resolve(overrides=overrides)
     assert not graph.nodes["trial_node"].simulated
     assert graph.nodes["sim_node"].emulator_ip == ""
 
 
-def test_emulator_and_arm_agree_on_an_address_of_the_domain(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_real_arm_does_not_look_at_simulated_pictures() -> None:
+    with pytest.raises(UsageError, match="camera simulated does not go with robot ur5"):
+        resolve(overrides={"arm_node.robot": "ur5", "arm_node.ur.ip": "192.168.1.10"})
+
+
+def test_emulator_and_arm_agree_on_an_address_of_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
     addresses = set()
-    for domain in ("0", "7", "232"):
-        monkeypatch.setenv("ROS_DOMAIN_ID", domain)
+    for process in (2, 1007, 60_000):
+        monkeypatch.setattr("os.getpid", lambda number=process: number)
         graph = resolve(overrides={"arm_node.robot": "emulator"})
         assert graph.nodes["sim_node"].emulator_ip == graph.nodes["arm_node"].ur.ip
         addresses.add(graph.nodes["arm_node"].ur.ip)
