@@ -25,6 +25,7 @@ from embodied_iqa.trial.processes import ProcessGroup, ProcessSpec
 DEADLINE_S = 40.0
 """Generous for slow machines; a wait ends as soon as what it waits for is there."""
 _POLL_S = 0.01
+_DISCOVERY_S = 0.5
 Answer = TypeVar("Answer")
 
 
@@ -64,6 +65,7 @@ class RosGraph:
         self._domain = domain
         self._news = threading.Condition()
         self._mortal: set[str] = set()
+        self._clients: dict[str, Any] = {}
         folder.mkdir(parents=True, exist_ok=True)
         parameters = folder / "parameters.yaml"
         write_parameters(resolve((), overrides), parameters)
@@ -133,11 +135,20 @@ class RosGraph:
         return publisher
 
     def call(self, kind: type, name: str, **request: Any) -> Any:
-        client = self.node.create_client(kind, name, callback_group=ReentrantCallbackGroup())
-        try:
-            return self.ask(client, kind.Request(**request))
-        finally:
-            self.node.destroy_client(client)
+        return self.ask(self._client(kind, name), kind.Request(**request))
+
+    def _client(self, kind: type, name: str) -> Any:
+        """Return a client that the server knows too.
+
+        A client is told of a server when it has found it, not when it has been found: for an answer to a
+        client that it does not know yet a server waits 100 ms and then drops it.
+        """
+        if name not in self._clients:
+            client = self.node.create_client(kind, name, callback_group=ReentrantCallbackGroup())
+            self.wait(client.service_is_ready, f"the service {name}")
+            time.sleep(_DISCOVERY_S)
+            self._clients[name] = client
+        return self._clients[name]
 
     def ask(self, client: Any, request: Any) -> Any:
         """Call a service; the end of the node that serves it is told at once."""

@@ -15,6 +15,7 @@ from embodied_iqa.ros.calls import call
 
 __all__ = ["LifecycleManager"]
 
+_AGAIN_S = 2.0
 _NEXT = {
     State.PRIMARY_STATE_UNCONFIGURED: (Transition.TRANSITION_CONFIGURE, "configure"),
     State.PRIMARY_STATE_INACTIVE: (Transition.TRANSITION_ACTIVATE, "activate"),
@@ -52,7 +53,8 @@ class LifecycleManager:
     def _activate(self, name: str, until: float) -> None:
         get_state, change_state = self._clients[name]
         while True:
-            state = call(get_state, GetState.Request(), until - time.monotonic()).current_state
+            left_s = until - time.monotonic()
+            state = call(get_state, GetState.Request(), left_s, again_s=_AGAIN_S).current_state
             if state.id == State.PRIMARY_STATE_ACTIVE:
                 return
             if state.id not in _NEXT:

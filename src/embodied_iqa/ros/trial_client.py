@@ -24,6 +24,8 @@ __all__ = ["TrialClient", "TrialFailedError", "TrialGoal", "TrialProgress"]
 
 _POLL_S = 0.1
 _CANCEL_S = 10.0
+_DISCOVERY_S = 0.5
+"""A server answers only clients that it knows; it may be found by them a little before."""
 
 
 class TrialFailedError(EmbodiedIqaError):
@@ -106,6 +108,7 @@ class TrialClient:
         until = time.monotonic() + deadline_s
         while not self._client.wait_for_server(timeout_sec=_POLL_S):
             self._look(check, until, "no trial_node")
+        time.sleep(_DISCOVERY_S)
         handle = self._wait(
             self._client.send_goal_async(_message(goal), lambda news: progress(_progress(news.feedback))),
             check,

@@ -38,6 +38,7 @@ __all__ = ["TrialCommands"]
 
 _NEVER_NS = 2**31 * 1_000_000_000 - 1
 _AGAIN_S = 0.02
+_FIRST_CONTACT_S = 6.0  # longer than a VLM waits for a frame
 _HURRY_S = 2.0
 
 
@@ -122,11 +123,12 @@ class TrialCommands:
         The VLM is asked about the newest frames; the VLA is given the task for frames that never come.
         """
         for source in Source:
-            answer = call(self._ask, srv.AskVlm.Request(task=task, source=int(source)), self._deadline_s)
+            question = srv.AskVlm.Request(task=task, source=int(source))
+            answer = call(self._ask, question, self._deadline_s, again_s=_FIRST_CONTACT_S)
             if not answer.success:
                 return f"VLM: {answer.message}"
         request = srv.SetTask.Request(task=task, from_stamp=time_of(_NEVER_NS))
-        given = call(self._set_task, request, self._deadline_s)
+        given = call(self._set_task, request, self._deadline_s, again_s=_FIRST_CONTACT_S)
         call(self._set_task, srv.SetTask.Request(task=""), self._deadline_s)
         return "" if given.success else f"VLA: {given.message}"
 
