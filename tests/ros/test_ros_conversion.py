@@ -15,13 +15,13 @@ from scipy.spatial.transform import Rotation
 from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
+from embodied_iqa.images.camera_info import intrinsics_from_info
 from embodied_iqa.images.frame import Intrinsics, View
 from embodied_iqa.images.poses import matrix_from_pose
 from embodied_iqa.ros.conversion import (
     camera_info_of,
     chunk_to_msg,
     increments_of,
-    intrinsics_of,
     lease_of,
     lease_to_msg,
     ns_of,
@@ -74,7 +74,7 @@ def test_poses_come_back_to_rounding(p: tuple[float, ...], turn: tuple[float, ..
 def test_intrinsics_come_back_as_they_were() -> None:
     k = Intrinsics(1280, 720, 910.25, 911.5, 639.5, 359.25)
     info = wire(camera_info_of(k))
-    assert intrinsics_of(info) == k
+    assert intrinsics_from_info(info) == k
     point = np.array([0.3, -0.2, 1.7, 1.0])
     u, v, w = np.array(info.p).reshape(3, 4) @ point
     assert (u / w, v / w) == pytest.approx((k.fx_px * 0.3 / 1.7 + 639.5, k.fy_px * -0.2 / 1.7 + 359.25))

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.images.camera_info import intrinsics_from_info
 from embodied_iqa.images.frame import Intrinsics, View
 from embodied_iqa.images.poses import matrix_from_pose
 from embodied_iqa.recording.image_cdr import IMAGE_TYPE
@@ -96,7 +97,7 @@ def shots_at(reader: TrialReader, window: Window) -> dict[View, Shot]:
             view,
             taken_ns,
             rgb,
-            None if info is None else _intrinsics(info),
+            None if info is None else intrinsics_from_info(info),
             None if pose is None else _place(pose),
         )
     return shots
@@ -141,11 +142,6 @@ def _nearest(found: Iterator[tuple[int, _ItemT]], window: Window) -> tuple[int, 
         if best_ns == 0:
             break
     return best
-
-
-def _intrinsics(info: Any) -> Intrinsics:
-    k = info.k
-    return Intrinsics(int(info.width), int(info.height), float(k[0]), float(k[4]), float(k[2]), float(k[5]))
 
 
 def _place(pose: Any) -> NDArray[np.float64] | None:

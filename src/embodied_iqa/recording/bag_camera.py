@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from embodied_iqa.images.camera_info import intrinsics_from_info
 from embodied_iqa.images.files import EndOfFramesError
 from embodied_iqa.images.frame import Frame, Intrinsics, View
 from embodied_iqa.images.poses import matrix_from_pose
@@ -148,8 +149,7 @@ class BagCamera:
                 expected=f"sensor_msgs/msg/CameraInfo on {topic}",
                 available=sorted(self._reader.topics),
             )
-        k = [float(value) for value in info.k]
-        return Intrinsics(int(info.width), int(info.height), k[0], k[4], k[2], k[5])
+        return intrinsics_from_info(info)
 
     def _recorded_poses(self) -> dict[int, NDArray[np.float64]]:
         """Return the camera's poses by stamp: they are small beside the pictures."""

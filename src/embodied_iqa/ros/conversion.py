@@ -22,7 +22,6 @@ __all__ = [
     "camera_info_of",
     "depth_to_msg",
     "increments_of",
-    "intrinsics_of",
     "lease_of",
     "lease_to_msg",
     "ns_of",
@@ -73,12 +72,6 @@ def camera_info_of(intrinsics: Intrinsics) -> CameraInfo:
     info.r = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
     info.p = [k.fx_px, 0.0, k.cx_px, 0.0, 0.0, k.fy_px, k.cy_px, 0.0, 0.0, 0.0, 1.0, 0.0]
     return info
-
-
-def intrinsics_of(info: CameraInfo) -> Intrinsics:
-    """Return a camera info's pinhole part."""
-    k = info.k
-    return Intrinsics(info.width, info.height, float(k[0]), float(k[4]), float(k[2]), float(k[5]))
 
 
 def spec_to_msg(spec: DistortionSpec | None) -> ours.DistortionSpec:

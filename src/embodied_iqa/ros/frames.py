@@ -11,10 +11,11 @@ from sensor_msgs.msg import CameraInfo
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.assembler import FrameAssembler, Source
+from embodied_iqa.images.camera_info import intrinsics_from_info
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.poses import matrix_from_pose
 from embodied_iqa.recording.image_cdr import image_from_cdr
-from embodied_iqa.ros.conversion import intrinsics_of, ns_of
+from embodied_iqa.ros.conversion import ns_of
 from embodied_iqa.ros.pictures import subscribe_pictures
 from embodied_iqa.ros.qos import PICTURE
 
@@ -69,7 +70,7 @@ class FrameInput:
             )
 
     def _take_info(self, view: View, info: CameraInfo) -> None:
-        self.frames.add_intrinsics(view, intrinsics_of(info))
+        self.frames.add_intrinsics(view, intrinsics_from_info(info))
         self._on_change(view)
 
     def _take_pose(self, view: View, pose: PoseStamped) -> None:

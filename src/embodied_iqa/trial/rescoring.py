@@ -22,7 +22,8 @@ from embodied_iqa.gate.judge import GateConfig, GateFrame, GateState, step
 from embodied_iqa.gate.statistics import measure
 from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.images.assembler import FrameAssembler, Source
-from embodied_iqa.images.frame import Frame, Intrinsics, View
+from embodied_iqa.images.camera_info import intrinsics_from_info
+from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.images.poses import matrix_from_pose
 from embodied_iqa.recording.image_cdr import ImagePicture, image_from_cdr
 from embodied_iqa.recording.reader import TrialReader
@@ -132,7 +133,7 @@ class Rescorer:
             pose = matrix_from_pose(message.pose)  # type: ignore[attr-defined]
             self._frames.add_pose(view, stamp_ns(message), pose)
         else:
-            self._frames.add_intrinsics(view, _intrinsics(message))
+            self._frames.add_intrinsics(view, intrinsics_from_info(message))
 
     def _complete(self, view: View, waiting: dict[int, ImagePicture]) -> Iterator[tuple[View, ImagePicture]]:
         """Hand out the pictures whose pose has arrived, oldest first."""
@@ -221,12 +222,6 @@ class Rescorer:
 
 
 _PARTS = ("camera_info", "pose", "image_raw")
-
-
-def _intrinsics(info: object) -> Intrinsics:
-    k = info.k  # type: ignore[attr-defined]
-    width, height = int(info.width), int(info.height)  # type: ignore[attr-defined]
-    return Intrinsics(width, height, float(k[0]), float(k[4]), float(k[2]), float(k[5]))
 
 
 def _redo(chunk: ChunkRecord, vla: Vla, observation: VlaObservation) -> ChunkRecord:
