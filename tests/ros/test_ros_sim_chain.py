@@ -60,7 +60,11 @@ class Chain:
         start_ns = ns_of(self.reset(seed).stamp)
         self.run(running=True)
         self.graph.wait(
-            lambda: len(_stamps(self.leases, start_ns)) >= pictures * len(VIEWS), f"{pictures} leases"
+            lambda: (
+                len(_stamps(self.leases, start_ns)) >= pictures * len(VIEWS)
+                and len(set(_stamps(self.leases, start_ns))) >= pictures
+            ),  # two cameras show each stamp twice
+            f"{pictures} leases",
         )
         self.run(running=False)
         return start_ns
