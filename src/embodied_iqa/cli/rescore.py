@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from embodied_iqa.cli.output import results_table
@@ -14,13 +14,13 @@ from embodied_iqa.gate.judge import GateConfig
 from embodied_iqa.resources import shared_file
 from embodied_iqa.trial.graph import GraphConfig, resolve
 from embodied_iqa.trial.launching import recorded_overrides
-from embodied_iqa.trial.parameters import GateParameters
+from embodied_iqa.trial.parameters import GateParameters, VlaParameters, VlmParameters
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import TrialRecord
 from embodied_iqa.trial.rescoring import Rescorer, Subjects
 from embodied_iqa.trial.results import scores_tree
 from embodied_iqa.trial.run_folder import make_run_folder, write_json
-from embodied_iqa.trial.scores import as_json, score_trial
+from embodied_iqa.trial.scores import as_json, score_trial, unscored_subjects
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -49,8 +49,14 @@ def run(arguments: argparse.Namespace) -> int:
     if not isinstance(gate, GateParameters):
         raise InputError("the configuration has no gate_node")
     rules, calibration = _gate(arguments, gate)
+    vlm, vla = graph.nodes["vlm_node"], graph.nodes["vla_node"]
+    if not isinstance(vlm, VlmParameters) or not isinstance(vla, VlaParameters):
+        raise InputError("the configuration has no vlm_node or no vla_node")
     subjects = Subjects(
-        vlm=cache(make_vlm), vla=cache(make_vla), calibrations=load_calibrations(calibration), gate=rules
+        vlm=cache(partial(make_vlm, options=vlm.options)),
+        vla=cache(partial(make_vla, options=vla.options)),
+        calibrations=load_calibrations(calibration),
+        gate=rules,
     )
     rescorer = Rescorer(arguments.recording, subjects)
     record = _with_progress(rescorer)
@@ -79,12 +85,18 @@ def _tell(arguments: argparse.Namespace, record: TrialRecord) -> int:
     from embodied_iqa.subjects.registry import constants_of  # noqa: PLC0415 - start-up stays short
 
     runs = [as_json(scores) for scores in score_trial(record, constants_of)]
-    tree = scores_tree(record.metadata.get("run", arguments.recording.parent.name), runs, [])
+    tree = scores_tree(
+        record.metadata.get("run", arguments.recording.parent.name),
+        runs,
+        unscored_subjects(record, constants_of),
+    )
     if arguments.out is not None:
         write_json(arguments.out / "scores.json", tree)
     if arguments.json:
         print(json.dumps(tree, indent=2))
     else:
+        for remark in tree["remarks"]:
+            print(f"note: {remark}")
         results_table(tree)
     return 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from embodied_iqa.scoring.constants import SubjectConstants
     from embodied_iqa.simulation.scene import Scene
+    from embodied_iqa.subjects.catalogue import SubjectEntry
 
 __all__ = ["configure", "run"]
 
@@ -29,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--out",
         type=Path,
         metavar="FILE",
-        help="JSON to write (default: the one that ships with the package)",
+        help="JSON to write (default: the one that ships with the package, or the user's own)",
     )
     for action in (listing, calibrate):
         action.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -41,54 +43,49 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    records = [_record(name) for name in _names()]
+    from embodied_iqa.subjects.catalogue import entries  # noqa: PLC0415 - keeps --help fast
+
     if arguments.json:
-        print(json.dumps(records, indent=2))
+        print(json.dumps([_record(item) for item in entries()], indent=2))
         return 0
     from rich.console import Console  # noqa: PLC0415 - keeps --help fast
     from rich.table import Table  # noqa: PLC0415
 
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("name", "role", "version", "views", "calibrated", "what it is"):
+    for heading in ("name", "role", "back end", "weights", "memory", "picture", "licence"):
         table.add_column(heading)
-    for record in records:
-        table.add_row(*(_cell(value) for value in record.values()))
+    for item in entries():
+        table.add_row(*_cells(item))
     Console().print(table)
     return 0
 
 
-def _cell(value: object) -> str:
-    return ", ".join(value) if isinstance(value, list) else str(value)
+def _cells(item: SubjectEntry) -> tuple[str, ...]:
+    return (
+        item.name,
+        item.role.upper(),
+        item.backend,
+        f"{item.weights_gb:g} GB" if item.weights_gb else "-",
+        f"{item.needed_gb:g} GB" if item.needed_gb else "-",
+        f"{item.picture_px} px" if item.picture_px else "any",
+        item.licence,
+    )
 
 
-def _names() -> tuple[str, ...]:
-    from embodied_iqa.subjects.registry import subject_names  # noqa: PLC0415 - as above
-
-    return subject_names()
-
-
-def _record(name: str) -> dict[str, object]:
-    from embodied_iqa.subjects.registry import info_of, role_of  # noqa: PLC0415 - as above
-
-    info = info_of(name)
-    return {
-        "name": name,
-        "role": str(role_of(name)),
-        "version": info.version,
-        "views": [str(view) for view in info.views],
-        "calibrated": _scale(name),
-        "description": info.description,
-    }
+def _record(item: SubjectEntry) -> dict[str, object]:
+    tree = dataclasses.asdict(item)
+    tree |= {"weights_gb": item.weights_gb, "needed_gb": item.needed_gb, "needs": item.needs}
+    return tree | {"calibrated": _scale(item.name)}
 
 
 def _scale(name: str) -> str:
     """Say what a subject's scores are scaled by, in a few words."""
-    from embodied_iqa.errors import InputError  # noqa: PLC0415 - as above
+    from embodied_iqa.scoring.constants import UncalibratedError  # noqa: PLC0415 - as above
     from embodied_iqa.subjects.registry import constants_of  # noqa: PLC0415
 
     try:
         return _in_words(constants_of(name))
-    except InputError:
+    except UncalibratedError:
         return "no"
 
 
@@ -112,7 +109,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     )
     measure = _measure_vlm if role is Role.VLM else _measure_vla
     constants = measure(arguments.name, scenes, recipe, arguments.seed)
-    path = arguments.out or _shipped(arguments.name)
+    path = arguments.out or _file_of(arguments.name)
     save_constants(constants, path)
     if arguments.json:
         print(json.dumps({"subject": constants.subject, "file": str(path), "d_max_m": constants.d_max_m}))
@@ -146,11 +143,16 @@ def _measure_vlm(name: str, scenes: tuple[Scene, ...], recipe: str, seed: int) -
     return SubjectConstants(name, vlm.info.version, recipe, len(answers), frequencies=frequencies)
 
 
-def _shipped(name: str) -> Path:
-    """Return the file that ships with the package."""
-    from embodied_iqa import subjects  # noqa: PLC0415 - as above
+def _file_of(name: str) -> Path:
+    """Return the file that ships with the package, for an embedded subject; else the user's own."""
+    from embodied_iqa.subjects.catalogue import find_entry  # noqa: PLC0415 - as above
+    from embodied_iqa.subjects.constants_files import (  # noqa: PLC0415
+        own_constants_file,
+        shipped_constants_file,
+    )
 
-    return Path(str(subjects.__file__)).parent / "constants" / f"{name}.json"
+    entry = find_entry(name)
+    return shipped_constants_file(name) if entry is not None and entry.factory else own_constants_file(name)
 
 
 def _with_bar(scenes: Iterable[Scene], name: str) -> Iterator[Scene]:

@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(scores, indent=2))
         return 0
-    for remark in remarks:
+    for remark in scores["remarks"]:
         print(f"note: {remark}")
     results_table(scores)
     print(f"report: {os.path.relpath(page)}")

@@ -53,7 +53,7 @@ class VlaNode(ManagedNode[VlaParameters]):
 
     def load(self) -> None:
         """Load the subject and start to keep frames of its views."""
-        self._subject = make_vla(self.config.subject)
+        self._subject = make_vla(self.config.subject, self.config.options, self.get_logger().info)
         self._input = FrameInput(
             self, self._subject.info.views, self.config.keep_frames, lambda _view: self._consider()
         )

@@ -41,7 +41,7 @@ class VlmNode(ManagedNode[VlmParameters]):
 
     def load(self) -> None:
         """Load the subject and start to keep frames of its views."""
-        self._subject = make_vlm(self.config.subject)
+        self._subject = make_vlm(self.config.subject, self.config.options, self.get_logger().info)
         self._input = FrameInput(self, self._subject.info.views, self.config.keep_frames, self._frame_arrived)
 
     def unload(self) -> None:

@@ -12,7 +12,7 @@ from typing import Final, cast
 from embodied_iqa.errors import InputError
 from embodied_iqa.scoring.frequencies import DocumentFrequencies
 
-__all__ = ["FORMAT", "SubjectConstants", "load_constants", "save_constants"]
+__all__ = ["FORMAT", "SubjectConstants", "UncalibratedError", "load_constants", "save_constants"]
 
 FORMAT: Final = 1
 """Version of the file format."""
@@ -20,6 +20,10 @@ FORMAT: Final = 1
 _KEYS: Final = frozenset(
     {"format", "subject", "version", "recipe", "n_references", "d_max_m", "document_frequencies"}
 )
+
+
+class UncalibratedError(InputError):
+    """A subject has no constants of its version: nothing of it can be scored yet."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,31 @@
-"""Every subject by name. A subject is imported only when it is asked for."""
+"""From a reference to a subject. A back end is imported only when it is asked for."""
 
 from __future__ import annotations
 
 import importlib
-from enum import StrEnum
-from importlib.resources import as_file, files
 from typing import Any, Final, cast
 
-from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.scoring.constants import SubjectConstants, load_constants
+from embodied_iqa.errors import UsageError
+from embodied_iqa.subjects.catalogue import Backend, Role, entries, names_of
+from embodied_iqa.subjects.constants_files import constants_of
+from embodied_iqa.subjects.options import (
+    Progress,
+    VlaOptions,
+    VlaRequest,
+    VlmOptions,
+    VlmRequest,
+    silent,
+)
 from embodied_iqa.subjects.protocols import SubjectInfo, Vla, Vlm
+from embodied_iqa.subjects.reference import SubjectReference, parse_reference, role_of
 
 __all__ = [
     "VLAS",
+    "VLA_BACKENDS",
     "VLMS",
+    "VLM_BACKENDS",
     "Role",
+    "check_subject",
     "constants_of",
     "info_of",
     "make_vla",
@@ -23,94 +34,95 @@ __all__ = [
     "subject_names",
 ]
 
-VLMS: Final[dict[str, str]] = {
-    "classical-vlm": "embodied_iqa.subjects.classical_vlm:ClassicalVlm",
-}
-"""Name to ``module:class`` of the vision-language models."""
+VLM_BACKENDS: Final[dict[Backend, str]] = {}
+"""Back end to ``module:factory``; the factory makes a `Vlm` of a `VlmRequest`, loaded and ready."""
 
-VLAS: Final[dict[str, str]] = {
-    "classical-vla": "embodied_iqa.subjects.classical_vla:ClassicalVla",
-}
-"""Name to ``module:class`` of the vision-language-action models."""
+VLA_BACKENDS: Final[dict[Backend, str]] = {}
+"""Back end to ``module:factory``; the factory makes a `Vla` of a `VlaRequest`, loaded and ready."""
 
+VLMS: Final = names_of(Role.VLM, Backend.EMBEDDED)
+"""Vision-language models that are part of this package."""
 
-class Role(StrEnum):
-    """What a subject is scored for."""
-
-    VLM = "vlm"
-    """Answers in words: cognition."""
-    VLA = "vla"
-    """Answers with actions: decision."""
+VLAS: Final = names_of(Role.VLA, Backend.EMBEDDED)
+"""Vision-language-action models that are part of this package."""
 
 
 def subject_names() -> tuple[str, ...]:
-    """List all names, VLMs first."""
-    return (*VLMS, *VLAS)
+    """List the names of the catalogue."""
+    return tuple(item.name for item in entries())
 
 
-def role_of(name: str) -> Role:
-    """Say what a subject is.
+def make_vlm(text: str, options: VlmOptions | None = None, progress: Progress = silent) -> Vlm:
+    """Make a vision-language model, loaded and ready.
 
-    Raises:
-        UsageError: No subject has this name.
-    """
-    if name in VLMS:
-        return Role.VLM
-    if name in VLAS:
-        return Role.VLA
-    raise UsageError("unknown subject", got=name, available=subject_names())
-
-
-def make_vlm(name: str) -> Vlm:
-    """Make a vision-language model.
+    Args:
+        text: A reference, see `subjects.reference`.
+        options: How it is loaded, reached and asked.
+        progress: Takes lines that say how far loading is.
 
     Raises:
-        UsageError: No VLM has this name.
+        UsageError: The reference is wrong.
+        UserError: It cannot be loaded or reached.
     """
-    return cast("Vlm", _make("VLM", name, VLMS))
+    reference = parse_reference(text, Role.VLM)
+    request = VlmRequest(reference, options or VlmOptions(), progress)
+    return cast("Vlm", _make(reference, VLM_BACKENDS, request))
 
 
-def make_vla(name: str) -> Vla:
-    """Make a vision-language-action model.
+def make_vla(text: str, options: VlaOptions | None = None, progress: Progress = silent) -> Vla:
+    """Make a vision-language-action model, loaded and ready.
+
+    Args:
+        text: A reference, see `subjects.reference`.
+        options: How it is loaded and reached.
+        progress: Takes lines that say how far loading is.
 
     Raises:
-        UsageError: No VLA has this name.
+        UsageError: The reference is wrong.
+        UserError: It cannot be loaded or reached.
     """
-    return cast("Vla", _make("VLA", name, VLAS))
+    reference = parse_reference(text, Role.VLA)
+    request = VlaRequest(reference, options or VlaOptions(), progress)
+    return cast("Vla", _make(reference, VLA_BACKENDS, request))
 
 
-def info_of(name: str) -> SubjectInfo:
-    """Say who a subject is.
+def check_subject(text: str, role: Role) -> str:
+    """Return a reference that can be resolved; nothing is loaded.
 
     Raises:
-        UsageError: No subject has this name.
+        UsageError: It cannot.
     """
-    return make_vlm(name).info if role_of(name) is Role.VLM else make_vla(name).info
+    reference = parse_reference(text, role)
+    if reference.backend is not Backend.EMBEDDED:
+        _factory(reference, VLM_BACKENDS if role is Role.VLM else VLA_BACKENDS)
+    return text
 
 
-def constants_of(name: str) -> SubjectConstants:
-    """Return what the scores of a subject are scaled by, as it ships with the package.
+def info_of(text: str) -> SubjectInfo:
+    """Say who a subject is; it is loaded for that.
 
     Raises:
-        UsageError: No subject has this name.
-        InputError: It was not calibrated, or in another version.
+        UsageError: It is none.
     """
-    version = info_of(name).version
-    with as_file(files("embodied_iqa.subjects") / "constants" / f"{name}.json") as path:
-        if not path.is_file():
-            raise InputError(f"{name} has no constants: run `embodied-iqa subjects calibrate {name}`")
-        constants = load_constants(path)
-    if constants.version != version:
-        raise InputError(
-            f"the constants of {name} are stale: run `embodied-iqa subjects calibrate {name}`",
-            expected=f"version {version}",
-            got=constants.version,
+    return make_vlm(text).info if role_of(text) is Role.VLM else make_vla(text).info
+
+
+def _make(reference: SubjectReference, backends: dict[Backend, str], request: object) -> Any:
+    if reference.entry is not None and reference.backend is Backend.EMBEDDED:
+        return _named(reference.entry.factory)()
+    return _named(_factory(reference, backends))(request)
+
+
+def _factory(reference: SubjectReference, backends: dict[Backend, str]) -> str:
+    if reference.backend not in backends:
+        raise UsageError(
+            f"no {reference.role.upper()} runs on {reference.backend}",
+            got=reference.text,
+            available=(Backend.EMBEDDED, *backends),
         )
-    return constants
+    return backends[reference.backend]
 
 
-def _make(what: str, name: str, known: dict[str, str]) -> Any:
-    if name not in known:
-        raise UsageError(f"unknown {what}", got=name, available=known)
-    module, _, factory = known[name].partition(":")
-    return getattr(importlib.import_module(module), factory)()
+def _named(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from embodied_iqa.errors import InputError, InternalError
@@ -46,8 +46,8 @@ class HeadlessRunner:
         arm = settings.arm
         self._controller = make_controller(arm.limits, arm.controller, arm.tool_length_m)
         self._calibrations = _calibrations(settings)
-        self._vla = cache(make_vla)
-        self._vlm = make_vlm(vlm) if vlm else None
+        self._vla = cache(partial(make_vla, options=settings.vla.options))
+        self._vlm = make_vlm(vlm, settings.vlm.options) if vlm else None
         self._task: ExperimentTask | None = None
         self._scene: tuple[World, SceneRenderer] | None = None
 

@@ -10,7 +10,7 @@ from embodied_iqa.distortions import DistortionSpec, catalogue, entry
 from embodied_iqa.distortions.spec import LEVELS
 from embodied_iqa.errors import UsageError
 from embodied_iqa.subjects.instruction import parse_instruction
-from embodied_iqa.subjects.registry import VLAS
+from embodied_iqa.subjects.registry import VLAS, Role, check_subject
 from embodied_iqa.trial.run_folder import slug
 
 __all__ = [
@@ -115,16 +115,14 @@ class ExperimentPlan:
 
 
 def parse_subjects(text: str) -> tuple[str, ...]:
-    """Understand `embedded` or names of VLAs, separated by commas.
+    """Understand `embedded` or references of VLAs, separated by commas.
 
     Raises:
         UsageError: A name is unknown.
     """
     names: list[str] = []
     for word in _words(text):
-        if word != EMBEDDED and word not in VLAS:
-            raise UsageError("unknown VLA", got=word, available=(EMBEDDED, *VLAS))
-        names += VLAS if word == EMBEDDED else [word]
+        names += VLAS if word == EMBEDDED else [check_subject(word, Role.VLA)]
     return _once(names, "a subject")
 
 

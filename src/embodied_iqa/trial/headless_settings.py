@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from embodied_iqa.distortions.spec import DistortionSpec
@@ -17,6 +17,7 @@ from embodied_iqa.trial.parameters import (
     SimParameters,
     TrialParameters,
     VlaParameters,
+    VlmParameters,
 )
 from embodied_iqa.trial.protocol import TrialPlan
 
@@ -34,11 +35,12 @@ class HeadlessSettings:
         sim: Rates of the world.
         camera: Size of the pictures.
         gate: The gate.
-        vla: When the VLA decides again.
+        vla: When the VLA decides again, and how it is loaded or reached.
         arm: The arm.
         trial: Limits of a run.
         gate_latency_s: From a picture's stamp until its verdict is at the arm (s).
         decision_latency_s: From a decision's begin until it is at the arm (s).
+        vlm: How the VLM is loaded or reached.
     """
 
     sim: SimParameters
@@ -49,6 +51,7 @@ class HeadlessSettings:
     trial: TrialParameters
     gate_latency_s: float = 0.016
     decision_latency_s: float = 0.048
+    vlm: VlmParameters = field(default_factory=VlmParameters)
 
     def __post_init__(self) -> None:
         if abs(self.tick_ns / _SECOND_NS - self.arm.controller.dt_s) > 1e-9:
@@ -110,6 +113,7 @@ def settings_of(graph: GraphConfig) -> HeadlessSettings:
         vla=_part(graph, "vla_node", VlaParameters),
         arm=_part(graph, "arm_node", ArmParameters),
         trial=_part(graph, "trial_node", TrialParameters),
+        vlm=_part(graph, "vlm_node", VlmParameters),
     )
 
 

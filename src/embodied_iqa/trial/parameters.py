@@ -14,6 +14,14 @@ from embodied_iqa.robot.limits import ArmLimits
 from embodied_iqa.robot.state import ControllerOptions
 from embodied_iqa.robot.ur_options import UrOptions
 from embodied_iqa.simulation.dimensions import HOME_Q_RAD
+from embodied_iqa.subjects.options import (
+    CacheOptions,
+    DecodingOptions,
+    LoadingOptions,
+    ServerOptions,
+    VlaOptions,
+    VlmOptions,
+)
 
 __all__ = [
     "ArmParameters",
@@ -213,14 +221,29 @@ class VlmParameters:
     """The vision-language model.
 
     Attributes:
-        subject: Name in the registry of subjects.
+        subject: Which model: a name of the catalogue, or where it is; see docs/subjects.md.
         keep_frames: Frames of a view that can still be asked about.
         frame_deadline_s: How long a question waits for the frame it names [s].
+        answer_deadline_s: How long an answer may take, with the wait for other questions [s].
+        loading: How a checkpoint is loaded.
+        server: How a server is reached.
+        decoding: How words are chosen.
+        cache: Answers that are kept.
     """
 
     subject: str = "classical-vlm"
     keep_frames: int = ranged(16, 2, 256)
     frame_deadline_s: float = ranged(5.0, 0.1, 60.0)
+    answer_deadline_s: float = ranged(60.0, 0.1, 3600.0)
+    loading: LoadingOptions = field(default_factory=LoadingOptions)
+    server: ServerOptions = field(default_factory=ServerOptions)
+    decoding: DecodingOptions = field(default_factory=DecodingOptions)
+    cache: CacheOptions = field(default_factory=CacheOptions)
+
+    @property
+    def options(self) -> VlmOptions:
+        """What the subject is made with."""
+        return VlmOptions(self.loading, self.server, self.decoding, self.cache)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,12 +251,14 @@ class VlaParameters:
     """The vision-language-action model.
 
     Attributes:
-        subject: Name in the registry of subjects.
+        subject: Which model: a name of the catalogue, or where it is; see docs/subjects.md.
         keep_frames: Frames of a view that are kept to pair raw and distorted.
         decide_again_s: Time between decisions while the arm has none to execute [s].
         max_chunks: Decisions of one run at most.
         has_arm: The arm tells where the tool is. Follows from the robot.
         assumed_q_rad: Joint angles that the subject is told where there is no arm [rad].
+        loading: How a checkpoint is loaded.
+        server: How a server is reached.
     """
 
     subject: str = "classical-vla"
@@ -242,6 +267,13 @@ class VlaParameters:
     max_chunks: int = ranged(12, 1, 1000)
     has_arm: bool = True
     assumed_q_rad: tuple[float, ...] = HOME_Q_RAD
+    loading: LoadingOptions = field(default_factory=LoadingOptions)
+    server: ServerOptions = field(default_factory=ServerOptions)
+
+    @property
+    def options(self) -> VlaOptions:
+        """What the subject is made with."""
+        return VlaOptions(self.loading, self.server)
 
 
 @dataclass(frozen=True, slots=True)

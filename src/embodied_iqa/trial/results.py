@@ -11,7 +11,7 @@ from typing import Any
 from embodied_iqa.subjects.registry import constants_of
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.run_folder import git_hash, versions, write_json, write_yaml
-from embodied_iqa.trial.scores import RECIPES, as_json, score_trial
+from embodied_iqa.trial.scores import RECIPES, as_json, score_trial, unscored_subjects
 from embodied_iqa.trial.settings import SessionSettings, TaskFolder
 
 __all__ = ["SCHEMA", "SessionInfo", "finish_session", "scores_tree"]
@@ -79,10 +79,14 @@ def finish_session(
         InputError: A recording cannot be read.
     """
     every: list[dict[str, Any]] = []
+    remarked = list(remarks)
     for folder in folders:
-        runs = [as_json(scores) for scores in score_trial(read_trial(folder.recording), constants_of)]
-        write_json(folder.folder / "scores.json", scores_tree(info.run_folder.name, runs, remarks))
+        record = read_trial(folder.recording)
+        runs = [as_json(scores) for scores in score_trial(record, constants_of)]
+        own = [*remarks, *unscored_subjects(record, constants_of)]
+        write_json(folder.folder / "scores.json", scores_tree(info.run_folder.name, runs, own))
+        remarked += [remark for remark in own if remark not in remarked]
         every += runs
-    tree = scores_tree(info.run_folder.name, every, remarks)
+    tree = scores_tree(info.run_folder.name, every, remarked)
     write_json(info.run_folder / "scores.json", tree)
     return tree

@@ -16,17 +16,18 @@ from embodied_iqa.distortions import DistortionSpec, entry
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.scoring.cognition import COGNITION_RECIPE, score_cognition
-from embodied_iqa.scoring.constants import SubjectConstants
+from embodied_iqa.scoring.constants import SubjectConstants, UncalibratedError
 from embodied_iqa.scoring.decision import DECISION_RECIPE, score_decision
 from embodied_iqa.scoring.execution import EXECUTION_RECIPE, Outcome, score_execution
 from embodied_iqa.trial.record import ChunkRecord, RunRecord, TrialRecord
 
-__all__ = ["RECIPES", "RunScores", "as_json", "score_trial"]
+__all__ = ["RECIPES", "RunScores", "as_json", "score_trial", "unscored_subjects"]
 
 RECIPES = {"cognition": COGNITION_RECIPE, "decision": DECISION_RECIPE, "execution": EXECUTION_RECIPE}
 """How the scores are made; stated in every result file."""
 
-Constants = Callable[[str], SubjectConstants]
+Constants = Callable[[str, str], SubjectConstants]
+"""Name and version of a subject to what its scores are scaled by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +119,11 @@ class RunScores:
 
 
 def score_trial(record: TrialRecord, constants: Constants) -> tuple[RunScores, ...]:
-    """Score every run of a trial.
+    """Score every run of a trial; what an uncalibrated subject says has no score.
 
     Args:
         record: Of the live run, or made again from its raw frames.
-        constants: Subject name to what its scores are scaled by.
-
-    Raises:
-        InputError: A subject's constants are missing.
+        constants: Name and version of a subject to what its scores are scaled by.
     """
     reference = next((run for run in record.runs if run.index == 0), None)
     return tuple(
@@ -142,6 +140,19 @@ def score_trial(record: TrialRecord, constants: Constants) -> tuple[RunScores, .
         )
         for run in record.runs
     )
+
+
+def unscored_subjects(record: TrialRecord, constants: Constants) -> tuple[str, ...]:
+    """Say of each subject whose words or actions cannot be scored why, once."""
+    said = [(item.subject, item.subject_version) for run in record.runs for item in run.answers]
+    did = [(item.subject, item.subject_version) for run in record.runs for item in run.chunks]
+    reasons = []
+    for subject, version in dict.fromkeys(said + did):
+        try:
+            constants(subject, version)
+        except UncalibratedError as error:
+            reasons.append(f"not scored: {error}")
+    return tuple(reasons)
 
 
 def as_json(scores: RunScores) -> dict[str, Any]:
@@ -164,7 +175,8 @@ def _cognition(run: RunRecord, constants: Constants) -> Cognition | None:
     distorted, raw = run.answer(Source.DISTORTED), run.answer(Source.RAW)
     if distorted is None or raw is None:
         return None
-    frequencies = constants(raw.subject).frequencies
+    scale = _scale(constants, raw.subject, raw.subject_version)
+    frequencies = None if scale is None else scale.frequencies
     if frequencies is None:
         return None
     score = score_cognition(distorted.answer, raw.answer, frequencies)
@@ -176,7 +188,8 @@ def _decision(run: RunRecord, constants: Constants) -> Decision | None:
     if not pairs or not pairs[0][0].is_decision:
         return None
     pairs = [(raw, distorted) for raw, distorted in pairs if raw.is_decision]
-    d_max_m = constants(pairs[0][0].subject).d_max_m
+    scale = _scale(constants, pairs[0][0].subject, pairs[0][0].subject_version)
+    d_max_m = None if scale is None else scale.d_max_m
     if d_max_m is None:
         return None
     scored = [
@@ -197,6 +210,13 @@ def _decision(run: RunRecord, constants: Constants) -> Decision | None:
             for score, (_, chunk) in zip(scored[1:], pairs[1:], strict=True)
         ),
     )
+
+
+def _scale(constants: Constants, subject: str, version: str) -> SubjectConstants | None:
+    try:
+        return constants(subject, version)
+    except UncalibratedError:
+        return None
 
 
 def _executable(chunk: ChunkRecord) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from embodied_iqa.distortions import DistortionSpec, parse_distortion
 from embodied_iqa.errors import UsageError
 from embodied_iqa.subjects.instruction import parse_instruction
-from embodied_iqa.subjects.registry import VLAS, VLMS
+from embodied_iqa.subjects.registry import Role, check_subject
 from embodied_iqa.trial.graph import GraphConfig
 from embodied_iqa.trial.parameters import VlaParameters, VlmParameters
 from embodied_iqa.trial.run_folder import slug
@@ -97,14 +97,14 @@ def check_distortions(words: tuple[str, ...], seed: int) -> tuple[DistortionSpec
 
 
 def check_subjects(graph: GraphConfig) -> GraphConfig:
-    """Return the graph, whose subjects all exist.
+    """Return the graph, whose subjects can all be resolved.
 
     Raises:
         UsageError: There is no such VLM or VLA.
     """
     for config in graph.nodes.values():
-        if isinstance(config, VlmParameters) and config.subject not in VLMS:
-            raise UsageError("unknown VLM", got=config.subject, available=VLMS)
-        if isinstance(config, VlaParameters) and config.subject not in VLAS:
-            raise UsageError("unknown VLA", got=config.subject, available=VLAS)
+        if isinstance(config, VlmParameters):
+            check_subject(config.subject, Role.VLM)
+        if isinstance(config, VlaParameters):
+            check_subject(config.subject, Role.VLA)
     return graph

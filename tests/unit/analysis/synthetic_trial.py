@@ -30,7 +30,7 @@ T_START = np.array([[0.0, 1, 0, -0.4], [1, 0, 0, 0], [0, 0, -1, 0.35], [0, 0, 0,
 """The tool looks down."""
 
 
-def constants(subject: str) -> SubjectConstants:
+def constants(subject: str, _version: str) -> SubjectConstants:
     """Constants of any subject."""
     frequencies = document_frequencies(["a red cube on the table", "a blue ball"])
     return SubjectConstants(subject, "1", "by hand", 2, d_max_m=0.4, frequencies=frequencies)

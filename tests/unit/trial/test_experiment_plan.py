@@ -52,7 +52,7 @@ def test_words() -> None:
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: parse_subjects("gpt"), "unknown VLA; got 'gpt'; available: embedded, classical-vla"),
+        (lambda: parse_subjects("gpt"), "unknown VLA; got 'gpt'; available: classical-vla"),
         (lambda: parse_subjects("classical-vla,embedded"), "a subject is given twice"),
         (lambda: parse_subjects(" , "), "nothing is named"),
         (lambda: parse_levels("0"), "unknown levels"),

@@ -25,7 +25,7 @@ D_MAX_M = 0.4
 DARK = DistortionSpec("19", 5)
 
 
-def constants(subject: str) -> SubjectConstants:
+def constants(subject: str, _version: str) -> SubjectConstants:
     words = document_frequencies(["a red cube on the table", "the blue ball"])
     return SubjectConstants(subject, "1", "by hand", 2, d_max_m=D_MAX_M, frequencies=words)
 

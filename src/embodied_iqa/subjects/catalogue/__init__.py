@@ -1,0 +1,6 @@
+"""The catalogue: every subject that the papers name, and those that ship with the package."""
+
+from embodied_iqa.subjects.catalogue.entry import Backend, Paper, Role, SubjectEntry
+from embodied_iqa.subjects.catalogue.tables import entries, entry, find_entry, names_of
+
+__all__ = ["Backend", "Paper", "Role", "SubjectEntry", "entries", "entry", "find_entry", "names_of"]
