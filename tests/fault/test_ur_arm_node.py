@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from ur_emulator import EmulatorProcess, emulator
 
-pytest.importorskip("rtde_control", reason="requirements/hardware.txt is not installed")
 rclpy = pytest.importorskip("rclpy", reason="ROS is not installed")
 messages = pytest.importorskip("embodied_iqa_msgs.msg", reason="the interface package is not built")
 services = pytest.importorskip("embodied_iqa_msgs.srv")

@@ -6,17 +6,16 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import dashboard_client
 import numpy as np
+import pyrobotiqur
 import pytest
+import rtde_control
+import rtde_io
+import rtde_receive
 from ur_emulator import EmulatorProcess, emulator
 
 from embodied_iqa.kinematics import Kinematics, pose_to_transform, tool_along_z, transform_to_pose
-
-rtde_control = pytest.importorskip("rtde_control", reason="requirements/hardware.txt is not installed")
-rtde_receive = pytest.importorskip("rtde_receive")
-rtde_io = pytest.importorskip("rtde_io")
-dashboard_client = pytest.importorskip("dashboard_client")
-pyrobotiqur = pytest.importorskip("pyrobotiqur")
 
 
 @pytest.fixture(scope="module", params=["cb3", "e"])

@@ -17,8 +17,6 @@ from embodied_iqa.kinematics import tool_along_z
 from embodied_iqa.robot.ur_arm import UrArm
 from embodied_iqa.robot.ur_options import UrOptions
 
-pytest.importorskip("rtde_control", reason="requirements/hardware.txt is not installed")
-
 LONGEST_CALL_S = 2.0
 STATE_TIMEOUT_S = 0.4
 """Longer than the default: the tests share two cores with others."""

@@ -19,8 +19,6 @@ from embodied_iqa.simulation.emulator.embedded import EmulatedRobot
 from embodied_iqa.simulation.scene import make_scene
 from embodied_iqa.simulation.world import World
 
-pytest.importorskip("rtde_control", reason="requirements/hardware.txt is not installed")
-
 IP = f"127.{64 + os.getpid() % 128}.251.2"
 TICK_NS = 8_000_000
 EPOCH_NS = 100_000_000_000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import select
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -12,12 +14,15 @@ from embodied_iqa_msgs.srv import ResetWorld
 from sensor_msgs.msg import CameraInfo, Image, JointState
 from std_srvs.srv import SetBool
 
+from embodied_iqa.kinematics import TOOL_2F140_M, tool_along_z
 from embodied_iqa.recording.image_cdr import image_from_cdr, stamp_from_cdr
+from embodied_iqa.robot.ur_arm import UrArm
+from embodied_iqa.robot.ur_options import UrOptions
 from embodied_iqa.ros.conversion import ns_of
 from embodied_iqa.ros.qos import PICTURE, STATE
-from embodied_iqa.trial.graph import GRAPH, command_of
+from embodied_iqa.trial.graph import GRAPH, command_of, resolve
 from embodied_iqa.trial.processes import ProcessSpec
-from ros_graph import Inbox, RosGraph
+from ros_graph import DEADLINE_S, Inbox, RosGraph
 
 TASK = "push the blue ball"
 TICK_NS = 8_000_000
@@ -26,28 +31,18 @@ VIEWS = ("top", "wrist")
 
 
 class Chain:
-    """The world and what comes out of it; the test plays the arm's part in the lockstep."""
+    """The world and what comes out of it; the driver of its arm answers where the test lets it."""
 
-    def __init__(self, graph: RosGraph) -> None:
+    def __init__(self, graph: RosGraph, robot_ip: str) -> None:
         self.graph = graph
-        self.answering = True
-        self.ahead_ns: list[int] = []
-        self.answered_ns = 0
-        self.targets = graph.publisher(JointState, "/sim/joint_targets", STATE)
+        self.robot_ip = robot_ip
         self.raw = {v: graph.subscribe_raw(Image, f"/camera/{v}/image_raw", PICTURE) for v in VIEWS}
         self.infos = {v: graph.subscribe(CameraInfo, f"/camera/{v}/camera_info", PICTURE) for v in VIEWS}
         self.out = {v: graph.subscribe_raw(Image, f"/distorted/{v}/image_raw", PICTURE) for v in VIEWS}
         self.leases = graph.subscribe(GateLease, "/gate/lease", STATE)
         self.qualities = graph.subscribe(ImageQuality, "/gate/quality", STATE)
         self.snapshots = graph.subscribe(SimState, "/sim/snapshot", STATE)
-        self.joints = graph.subscribe(JointState, "/sim/joint_states", STATE, self._answer)
-
-    def _answer(self, joints: JointState) -> None:
-        stamp_ns = ns_of(joints.header.stamp)
-        self.ahead_ns.append(stamp_ns - self.answered_ns)
-        if self.answering:
-            self.answered_ns = stamp_ns
-            self.targets.publish(JointState(header=joints.header))
+        self.joints = graph.subscribe(JointState, "/sim/joint_states", STATE)
 
     def reset(self, seed: int, task: str = TASK) -> ResetWorld.Response:
         return self.graph.call(ResetWorld, "/sim/reset", scene_seed=seed, instruction=task)
@@ -93,7 +88,7 @@ def chain(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     nodes = ["sim_node", "camera_node", "distortion_node", "gate_node"]
     with RosGraph(ros_domain, folder, nodes, overrides, (extra,)) as graph:
         graph.activate("gate_node")
-        chain = Chain(graph)
+        chain = Chain(graph, resolve((), overrides).nodes["sim_node"].emulator_ip)
         for view in VIEWS:
             topic = f"/camera/{view}/image_raw"
             graph.wait(lambda t=topic: graph.node.count_publishers(t) == 2, f"two cameras on {topic}")
@@ -162,23 +157,35 @@ def test_every_picture_keeps_its_stamp_through_the_chain_and_none_is_lost(chain:
 
 
 def test_the_world_never_runs_ahead_of_the_arm(chain: Chain) -> None:
-    chain.play(7, 2)
     chain.reset(7)
-    chain.run(running=True)
-    chain.ahead_ns.clear()
-    chain.graph.wait(lambda: len(chain.ahead_ns) > 50, "fifty steps")
-    assert max(chain.ahead_ns[1:]) == TICK_NS
-    chain.answering = False
+    arm = UrArm(
+        UrOptions(ip=chain.robot_ip, state_timeout_s=30.0), tool_along_z(TOOL_2F140_M), simulated_time=True
+    )
     try:
-        stopped = chain.graph.wait(
-            lambda: chain.joints.last if chain.ahead_ns[-1] == TICK_NS else None, "an unanswered state"
-        )
+        arm.connect()
+        arm.idle()  # from now on the world waits for this driver
+        chain.run(running=True)
+        answered_ns = 0
+        for _ in range(50):
+            stamp_ns = _next_stamp(arm, answered_ns)
+            assert stamp_ns <= (answered_ns or stamp_ns) + TICK_NS, "it did not wait for the answer"
+            answered_ns = stamp_ns
+            arm.idle()
+        stopped_ns = _next_stamp(arm, answered_ns)
         for _ in range(20):
             chain.run(running=True)
-        assert ns_of(chain.joints.last.header.stamp) <= ns_of(stopped.header.stamp) + TICK_NS
-        assert ns_of(chain.joints.last.header.stamp) - chain.answered_ns <= TICK_NS
+        assert arm.read().stamp_ns == stopped_ns, "it goes on without an answer"
+        assert ns_of(chain.joints.last.header.stamp) <= stopped_ns + TICK_NS
+        arm.idle()
+        assert _next_stamp(arm, stopped_ns) > stopped_ns
     finally:
-        chain.answering = True
-        chain.targets.publish(JointState(header=chain.joints.last.header))
-    resumed_ns = chain.answered_ns + 10 * TICK_NS
-    chain.graph.wait(lambda: chain.answered_ns > resumed_ns, "the world goes on")
+        arm.close()
+
+
+def _next_stamp(arm: UrArm, after_ns: int) -> int:
+    """Wait for a state of a later time, without answering."""
+    until = time.monotonic() + DEADLINE_S
+    while (state := arm.read()) is None or state.stamp_ns <= after_ns:
+        assert time.monotonic() < until, "no further state"
+        select.select([arm.fileno()], [], [], 0.05)
+    return state.stamp_ns

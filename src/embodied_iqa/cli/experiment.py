@@ -34,6 +34,8 @@ __all__ = ["configure", "run"]
 
 _RESULT_FREE = ("recorder_node", "playback_node")
 """Nodes whose parameters change no result."""
+_NO_RESULT = {("vla_node", "subject"), ("sim_node", "emulator_ip"), ("arm_node", "ur.ip")}
+"""Parameters that change no result, or, as the subject, are part of each run's key."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -105,13 +107,13 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
 
 
 def _parameters(arguments: argparse.Namespace, graph: GraphConfig) -> dict[str, Scalar]:
-    """Return what the results depend on; the subject is part of each run's key."""
+    """Return what the results depend on."""
     parameters: dict[str, Scalar] = {
         f"{node}.{name}": value
         for node, values in graph.values().items()
         if node not in _RESULT_FREE
         for name, value in values.items()
-        if (node, name) != ("vla_node", "subject")
+        if (node, name) not in _NO_RESULT
     }
     engine = "ros" if arguments.ros else "headless"
     return parameters | {"engine": engine, "vlm": arguments.vlm, "embodied_iqa": __version__}

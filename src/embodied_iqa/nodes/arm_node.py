@@ -33,7 +33,6 @@ from embodied_iqa.robot.ur_arm import UrArm
 from embodied_iqa.ros.conversion import increments_of, lease_of, ns_of, pose_of, time_of
 from embodied_iqa.ros.node import Health, ManagedNode, main_of
 from embodied_iqa.ros.qos import EVENT, STATE
-from embodied_iqa.ros.sim_arm import SimArm
 from embodied_iqa.ros.ur_robot import UrRobot
 from embodied_iqa.trial.parameters import ArmParameters, RobotKind
 
@@ -78,12 +77,10 @@ class ArmNode(ManagedNode[ArmParameters]):
         self.create_service(RearmArm, "/arm/rearm", self._rearm, callback_group=group)
         self.create_service(StopArm, "/arm/stop", self._stop, callback_group=group)
 
-    def _make_arm(self) -> SimArm | UrRobot:
+    def _make_arm(self) -> UrRobot:
         config, rate_hz = self.config, 1.0 / self.config.controller.dt_s
-        if config.robot is RobotKind.SIM:
-            return SimArm(self, rate_hz, self._tick)
         if config.robot is RobotKind.NONE:
-            raise UsageError("arm_node needs an arm", got="none", available=("sim", "emulator", "ur5"))
+            raise UsageError("arm_node needs an arm", got="none", available=("sim", "ur5"))
         config.ur.check()
         log = self.get_logger().info
         gripper = RobotiqGripper(config.ur.ip, config.ur.gripper, log) if config.ur.gripper.port else None
@@ -91,7 +88,7 @@ class ArmNode(ManagedNode[ArmParameters]):
             config.ur,
             tool_along_z(config.tool_length_m),
             rate_hz=rate_hz,
-            simulated_time=config.robot is RobotKind.EMULATOR,
+            simulated_time=config.robot.is_simulated,
             gripper=gripper,
             log=log,
         )
@@ -262,6 +259,7 @@ class ArmNode(ManagedNode[ArmParameters]):
             return response
         measured = self._arm.read() or measured
         self._goal, self._inputs = None, ArmInputs(arm=True)  # goals and leases from before count no more
+        self._next_report_ns = 0  # whoever decides next knows the arm and the gripper as they are now
         self._step(measured)
         response.success = self._state.is_armed
         response.message = self._state.reason

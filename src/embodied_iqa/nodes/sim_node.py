@@ -1,13 +1,11 @@
-"""The simulated world: takes joint targets, tells joint states and what the cameras need, keeps the clock."""
+"""The simulated world behind the real robot's protocols: tells what the cameras need, keeps the clock."""
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from collections.abc import Callable
 
-import numpy as np
 from embodied_iqa_msgs.msg import GateLease, SimState
 from embodied_iqa_msgs.srv import ResetWorld
 from rosgraph_msgs.msg import Clock
@@ -51,18 +49,15 @@ class SimNode(BaseNode[SimParameters]):
         self._running = config.running
         self._lockstep = Lockstep([_ARM, *config.views])
         self._unjudged_ns: list[int] = []
-        self._command: JointState | None = None
         self._speed = 0.0
         self._told_violation = ""
-        self._robot: EmulatedRobot | None = None
-        if config.emulator_ip:
-            self._robot = EmulatedRobot(self._world, config.emulator_ip, self._tick_ns, lambda: self.now_ns)
+        self._robot = EmulatedRobot(self._world, config.emulator_ip, self._tick_ns, lambda: self.now_ns)
         self._restart_schedule()
         self._snapshot_publisher = self.create_publisher(SimState, "/sim/snapshot", STATE)
         self._status_publisher = self.create_publisher(SimState, "/sim/status", LATCHED)
         self._joint_publisher = self.create_publisher(JointState, "/sim/joint_states", STATE)
+        self._target_publisher = self.create_publisher(JointState, "/sim/joint_targets", STATE)
         self._clock_publisher = self.create_publisher(Clock, "/clock", CLOCK)
-        self.create_subscription(JointState, "/sim/joint_targets", self._take_command, STATE)
         self.create_subscription(GateLease, "/gate/lease", self._take_lease, STATE)
         self.create_service(ResetWorld, "/sim/reset", self._reset)
         self.create_service(SetBool, "/sim/run", self._run)
@@ -74,8 +69,7 @@ class SimNode(BaseNode[SimParameters]):
 
     def destroy_node(self) -> None:
         """Close the emulated robot's ports before the node goes."""
-        if self._robot is not None:
-            self._robot.close()
+        self._robot.close()
         super().destroy_node()
 
     def health(self) -> Health:
@@ -96,10 +90,7 @@ class SimNode(BaseNode[SimParameters]):
         began = time.monotonic()
         now_ns = self.now_ns
         self._publish(now_ns)
-        if self._robot is None:
-            self._await([_ARM], now_ns, spin)
-        else:
-            self._await_driver(self._robot, now_ns, spin)
+        self._await_driver(now_ns, spin)
         while self._unjudged_ns and now_ns - self._unjudged_ns[0] >= self.config.lease_window_s * _SECOND_NS:
             self._await([*self.config.views], self._unjudged_ns[0], spin)
             del self._unjudged_ns[:1]
@@ -108,18 +99,18 @@ class SimNode(BaseNode[SimParameters]):
             self._pace(began, spin)
 
     def _advance(self) -> None:
-        if self._robot is not None:
-            self._robot.step(passing=True)
-            return
-        self._apply_command()
-        self._world.advance(self._tick_ns)
+        stamp = time_of(self.now_ns)
+        self._robot.step(passing=True)
+        if (q_rad := self._robot.take_servo_target()) is not None:
+            targets = JointState(name=_JOINTS[:6], position=q_rad.tolist())
+            targets.header.stamp, targets.header.frame_id = stamp, "base"
+            self._target_publisher.publish(targets)
 
     def _stand_still(self, spin: Callable[[float], None]) -> None:
         """Listen; say now and then where the arm is, so that it can be armed while time stands still."""
         until = time.monotonic() + _POLL_S
         while not self._running and (left_s := until - time.monotonic()) > 0:
-            if self._robot is not None:
-                self._robot.step(passing=False)  # its program can be started while time stands still
+            self._robot.step(passing=False)  # its program can be started while time stands still
             self._listen(left_s, spin)
         if not self._running:
             self._publish_clock()
@@ -128,7 +119,6 @@ class SimNode(BaseNode[SimParameters]):
     def _restart_schedule(self) -> None:
         self._next_picture_ns = self._next_clock_ns = self._next_status_ns = self.now_ns
         self._unjudged_ns.clear()
-        self._command = None
 
     def _publish(self, now_ns: int) -> None:
         """Say what is due: the cameras' snapshot first, since they take longest."""
@@ -194,18 +184,17 @@ class SimNode(BaseNode[SimParameters]):
 
     def _listen(self, seconds: float, spin: Callable[[float], None]) -> None:
         """Handle what arrives, from nodes and from the arm's driver, at most so long."""
-        if self._robot is None:
-            spin(seconds)
-            return
         spin(min(seconds, _SLICE_S))
         self._robot.listen(0.0)
 
-    def _await_driver(self, robot: EmulatedRobot, now_ns: int, spin: Callable[[float], None]) -> None:
+    def _await_driver(self, now_ns: int, spin: Callable[[float], None]) -> None:
         """Listen until the arm's driver has answered the newest state, at most until the deadline."""
+        robot = self._robot
         robot.listen(0.0)
         spin(0.0)
         deadline = time.monotonic() + self.config.lockstep_timeout_s
-        while self._running:
+        epoch = self._epoch
+        while self._running and epoch == self._epoch:
             if robot.is_answered:
                 self._lockstep.heard(_ARM, now_ns)
             late = self._lockstep.late([_ARM], now_ns)
@@ -217,6 +206,8 @@ class SimNode(BaseNode[SimParameters]):
                 self._lockstep.give_up(late)
                 return
             robot.listen(min(left_s, _POLL_S))
+            if not robot.is_answered:
+                spin(0.0)  # who asks for a stop or a reset meanwhile gets an answer
 
     def _pace(self, began: float, spin: Callable[[float], None]) -> None:
         tick_s = self._tick_ns / _SECOND_NS
@@ -227,28 +218,8 @@ class SimNode(BaseNode[SimParameters]):
         took_s = max(time.monotonic() - began, 1e-9)
         self._speed += 0.02 * (tick_s / took_s - self._speed)
 
-    def _take_command(self, message: JointState) -> None:
-        self._lockstep.heard(_ARM, ns_of(message.header.stamp))
-        if ns_of(message.header.stamp) >= self._offset_ns:
-            self._command = message
-
     def _take_lease(self, message: GateLease) -> None:
         self._lockstep.heard(message.view, ns_of(message.header.stamp))
-
-    def _apply_command(self) -> None:
-        """Take over what a command names: `joint_1` to `joint_6` together, `gripper`, or nothing."""
-        command, self._command = self._command, None
-        if command is None:
-            return
-        target = dict(zip(command.name, command.position, strict=False))
-        try:
-            if _JOINTS[0] in target:
-                q_rad = np.array([target.get(name, math.nan) for name in _JOINTS[:6]])
-                self._world.set_arm_target(q_rad)
-            if _JOINTS[6] in target:
-                self._world.set_gripper_target(target[_JOINTS[6]])
-        except UserError as error:
-            self.get_logger().error(str(error), throttle_duration_sec=1.0)
 
     def _reset(self, request: ResetWorld.Request, response: ResetWorld.Response) -> ResetWorld.Response:
         try:
@@ -261,8 +232,7 @@ class SimNode(BaseNode[SimParameters]):
             return response
         now_ns = self.now_ns
         self._world.reset(scene)
-        if self._robot is not None:
-            self._robot.restart()
+        self._robot.restart()
         self._start = self._world.snapshot()
         self._instruction, self._scene_seed = instruction, request.scene_seed
         self._offset_ns = (now_ns // self._epoch_ns + 1) * self._epoch_ns

@@ -30,6 +30,7 @@ _MINOR_FAULTS = frozenset({0, 5, 7, 9})
 class _Seen:
     state: GripperState
     at_s: float
+    """When it was asked for: it is not older than that."""
 
 
 class RobotiqGripper:
@@ -78,6 +79,22 @@ class RobotiqGripper:
                 with self._lock:
                     raise InputError(f"no gripper within {deadline_s:g} s: {self._problem}")
             self._ending.wait(_POLL_S)
+
+    def wait_fresh(self, deadline_s: float) -> None:
+        """Wait for a state that was measured after this call, at most so long.
+
+        Raises:
+            InputError: None came.
+        """
+        since_s, deadline = time.monotonic(), time.monotonic() + deadline_s
+        while True:
+            with self._lock:
+                seen, problem = self._seen, self._problem
+            if seen is not None and seen.at_s > since_s and not problem:
+                return
+            if time.monotonic() > deadline:
+                raise InputError(f"the gripper did not tell its state within {deadline_s:g} s: {problem}")
+            self._ending.wait(_POLL_S / 4)
 
     def read(self) -> GripperState:
         """Return the newest measured state.
@@ -182,6 +199,7 @@ class RobotiqGripper:
                 self._target = None
 
     def _note(self, connection: RobotiqConnection, problem: str) -> None:
+        asked_s = time.monotonic()
         objects, count, fault = connection.get("OBJ"), connection.get("POS"), connection.get("FLT")
         if fault not in _MINOR_FAULTS:
             raise InputError(f"the gripper reports fault {fault}")
@@ -189,7 +207,7 @@ class RobotiqGripper:
         moving = objects == _MOVING and self._requested is not None
         state = GripperState(self._position(count), moving, held)
         with self._lock:
-            self._seen, self._problem = _Seen(state, time.monotonic()), problem
+            self._seen, self._problem = _Seen(state, asked_s), problem
 
     def _count(self, position: float) -> int:
         low, high = self._options.open_count, self._options.closed_count

@@ -193,10 +193,11 @@ class UrArm:
     def rearm(self, reason: str) -> None:
         """Make the arm take joint targets: starts the robot's program where it does not run.
 
-        Takes at most ``options.reply_s``.
+        Takes at most ``options.reply_s``, and as long as the gripper takes to tell its state: what was true
+        before a scene was put back may not be true any more.
 
         Raises:
-            InputError: A stop is in force, or the controller refuses; says why.
+            InputError: A stop is in force, the controller refuses, or the gripper is silent; says why.
         """
         self._hear()
         self._log(f"arming the arm: {reason}")
@@ -206,6 +207,8 @@ class UrArm:
             if time.monotonic() > deadline:
                 raise InputError("the arm was armed, but no state says so")
             self._wait(_HEARTBEAT_S)
+        if isinstance(self._gripper, RobotiqGripper):
+            self._gripper.wait_fresh(self._options.gripper.reply_s + _GRIPPER_S)
         self._armed = True
 
     def unlock(self) -> None:

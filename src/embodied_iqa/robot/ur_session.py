@@ -61,7 +61,7 @@ class UrSession:
         payload_kg: float,
         lockstep: bool,
     ) -> None:
-        import rtde_control  # noqa: PLC0415 - optional, and only in this process
+        import rtde_control  # noqa: PLC0415 - only in this process
         import rtde_io  # noqa: PLC0415
         import rtde_receive  # noqa: PLC0415
 
@@ -252,7 +252,7 @@ class UrSession:
         return False
 
     def _unlock(self, _: Request) -> bool:
-        import dashboard_client  # noqa: PLC0415 - optional, and only in this process
+        import dashboard_client  # noqa: PLC0415 - only in this process
 
         dashboard = dashboard_client.DashboardClient(self._ip)
         dashboard.connect(1000)
@@ -267,7 +267,7 @@ class UrSession:
         return False
 
     def _ask_version(self) -> str:
-        import dashboard_client  # noqa: PLC0415 - optional, and only in this process
+        import dashboard_client  # noqa: PLC0415 - only in this process
 
         dashboard = dashboard_client.DashboardClient(self._ip)
         dashboard.connect(1000)

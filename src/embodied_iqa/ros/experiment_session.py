@@ -18,7 +18,7 @@ from embodied_iqa.trial.settings import SessionSettings
 
 __all__ = ["run_on_graph"]
 
-_SIMULATED = ("sim", "emulator")
+_SIMULATED = ("sim",)
 
 
 def run_on_graph(

@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 DEFAULT_CONFIG = "config/trial.yaml"
-_WORLD_PAUSE_S = 10.0
+_WORLD_PAUSE_S = 30.0
 """A simulated world pauses where it waits for others: no reason to give its arm up."""
 _ROS_KEY = "ros__parameters"
 _MODE = "judge.mode"
@@ -197,7 +197,7 @@ def _consistent(configs: dict[str, Any]) -> GraphConfig:
         raise UsageError(
             f"camera {source} does not go with robot {robot}",
             available=[
-                "camera simulated with robot sim or emulator",
+                "camera simulated with robot sim",
                 "camera realsense with robot ur5 or none",
                 "camera files or bag with robot none",
             ],
@@ -215,7 +215,7 @@ def _consistent(configs: dict[str, Any]) -> GraphConfig:
 def _link_robot(merged: dict[str, dict[str, object]]) -> None:
     """Let world and arm agree on the robot where only arm_node names it."""
     arm, world = merged["arm_node"], merged["sim_node"]
-    if arm.get("robot") == RobotKind.EMULATOR:
+    if arm.get("robot", RobotKind.SIM) == RobotKind.SIM:
         address = str(arm.get("ur.ip") or world.get("emulator_ip") or _own_address())
         arm["ur.ip"] = world["emulator_ip"] = address
         arm.setdefault("ur.state_timeout_s", _WORLD_PAUSE_S)

@@ -50,7 +50,7 @@ _SHARED = (
 TRIAL_ARGUMENTS = (
     LaunchArgument("camera", "", "simulated, realsense, files or bag", "camera_node.source"),
     LaunchArgument("camera_path", "", "folder of pictures or recording", "camera_node.path"),
-    LaunchArgument("robot", "", "which arm moves: sim, emulator, ur5 or none", "arm_node.robot"),
+    LaunchArgument("robot", "", "which arm moves: sim, ur5 or none", "arm_node.robot"),
     LaunchArgument("robot_ip", "", "address of the UR arm's controller", "arm_node.ur.ip"),
     *_SHARED,
     LaunchArgument("task", "", "tasks such as 'pick the red cube', separated by commas; empty: one a verb"),

@@ -56,9 +56,7 @@ class RobotKind(StrEnum):
     """Which arm moves."""
 
     SIM = "sim"
-    """The simulated arm."""
-    EMULATOR = "emulator"
-    """The simulated arm through the real robot's driver and protocols."""
+    """The simulated arm, through the real robot's driver and protocols."""
     UR5 = "ur5"
     """A UR arm with a Robotiq gripper."""
     NONE = "none"
@@ -66,7 +64,7 @@ class RobotKind(StrEnum):
     @property
     def is_simulated(self) -> bool:
         """Whether the arm lives in the simulated world."""
-        return self in {RobotKind.SIM, RobotKind.EMULATOR}
+        return self is RobotKind.SIM
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +86,7 @@ class SimParameters:
         epoch_s: A reset starts at the next multiple of this simulated time [s]: the stamps of a run, and so
             the noise that is drawn from them, are the same in every session.
         running: Let time run from the start; else it stands still until /sim/run.
-        emulator_ip: Loopback address on which the arm and its gripper speak the real robot's protocols; empty
-            where it is moved through topics.
+        emulator_ip: Loopback address on which the arm and its gripper speak the real robot's protocols.
     """
 
     scene_seed: int = 0
@@ -104,7 +101,7 @@ class SimParameters:
     lease_window_s: float = ranged(0.016, 0.0, 1.0)
     epoch_s: float = ranged(100.0, 1.0, 3600.0)
     running: bool = False
-    emulator_ip: str = ""
+    emulator_ip: str = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +285,7 @@ class ArmParameters:
         tool_length_m: From the flange to the tool centre point [m].
         limits: What the arm never exceeds.
         controller: Times and tolerances.
-        ur: The UR arm, or its emulator.
+        ur: The UR arm, or its emulator in the simulated world.
     """
 
     robot: RobotKind = RobotKind.SIM

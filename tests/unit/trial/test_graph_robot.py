@@ -12,10 +12,9 @@ def _names(overrides: dict[str, str]) -> set[str]:
     return {entry.name for entry in nodes_of(resolve(overrides=overrides))}
 
 
-@pytest.mark.parametrize("robot", ["sim", "emulator"])
-def test_simulated_arms_live_in_the_world(robot: str) -> None:
-    assert "sim_node" in _names({"arm_node.robot": robot})
-    assert resolve(overrides={"arm_node.robot": robot}).nodes["trial_node"].simulated
+def test_the_simulated_arm_lives_in_the_world() -> None:
+    assert "sim_node" in _names({"arm_node.robot": "sim"})
+    assert resolve(overrides={"arm_node.robot": "sim"}).nodes["trial_node"].simulated
 
 
 def test_real_arm_needs_no_world_and_a_person_sets_the_scene() -> None:
@@ -27,7 +26,8 @@ def test_real_arm_needs_no_world_and_a_person_sets_the_scene() -> None:
     assert "sim_node" not in _names(overrides)
     graph = resolve(overrides=overrides)
     assert not graph.nodes["trial_node"].simulated
-    assert graph.nodes["sim_node"].emulator_ip == ""
+    assert graph.nodes["arm_node"].ur.ip == "192.168.1.10"
+    assert graph.nodes["arm_node"].ur.state_timeout_s == 0.15
 
 
 def test_a_real_arm_does_not_look_at_simulated_pictures() -> None:
@@ -39,7 +39,7 @@ def test_emulator_and_arm_agree_on_an_address_of_the_session(monkeypatch: pytest
     addresses = set()
     for process in (2, 1007, 60_000):
         monkeypatch.setattr("os.getpid", lambda number=process: number)
-        graph = resolve(overrides={"arm_node.robot": "emulator"})
+        graph = resolve()
         assert graph.nodes["sim_node"].emulator_ip == graph.nodes["arm_node"].ur.ip
         addresses.add(graph.nodes["arm_node"].ur.ip)
     assert len(addresses) == 3
@@ -48,7 +48,6 @@ def test_emulator_and_arm_agree_on_an_address_of_the_session(monkeypatch: pytest
 
 def test_named_address_and_deadlines_are_kept() -> None:
     overrides = {
-        "arm_node.robot": "emulator",
         "arm_node.ur.ip": "127.0.0.9",
         "arm_node.ur.state_timeout_s": 3.0,
     }
@@ -57,10 +56,6 @@ def test_named_address_and_deadlines_are_kept() -> None:
     assert graph.nodes["arm_node"].ur.state_timeout_s == 3.0
 
 
-def test_simulated_arm_opens_no_ports() -> None:
-    assert resolve().nodes["sim_node"].emulator_ip == ""
-
-
 def test_unknown_robot_lists_the_known() -> None:
-    with pytest.raises(UsageError, match="sim, emulator, ur5"):
+    with pytest.raises(UsageError, match="sim, ur5"):
         resolve(overrides={"arm_node.robot": "kuka"})

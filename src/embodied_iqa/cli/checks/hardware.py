@@ -1,4 +1,4 @@
-"""Libraries for real cameras and arms, and for large models: never needed by the simulated trial."""
+"""Libraries for arms, real cameras and large models; the simulated trial needs the first only."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def realsense() -> list[Finding]:
 
 def universal_robots() -> list[Finding]:
     """Whether the client of the UR controller loads."""
-    return [_library("UR arm", "ur-rtde", _UR, f"{_PIP} ur-rtde==1.6.5")]
+    return [_library("UR arm", "ur-rtde", _UR, "make setup")]
 
 
 def models() -> list[Finding]:

@@ -93,7 +93,7 @@ def _waypoint_motion(script: ControlScript, point: Waypoint) -> Iterator[Array]:
 
 def _servo_to(script: ControlScript, q_rad: Array) -> None:
     if isinstance(script.stream, ServoStream):
-        script.stream.target_rad = q_rad
+        script.stream.set_target(q_rad)
     elif script.stream is None:
         script.stream = ServoStream(q_rad)
 

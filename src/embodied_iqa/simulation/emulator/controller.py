@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from embodied_iqa.simulation.emulator.control_commands import COMMANDS
 from embodied_iqa.simulation.emulator.control_script import ControlScript, ScriptError
 from embodied_iqa.simulation.emulator.firmware import Firmware
@@ -14,6 +17,7 @@ from embodied_iqa.simulation.emulator.motions import MotionImpossibleError
 from embodied_iqa.simulation.emulator.plant import Plant
 from embodied_iqa.simulation.emulator.registers import OutputRegisters, RegisterView
 from embodied_iqa.simulation.emulator.safety import RobotMode, Safety
+from embodied_iqa.simulation.emulator.streaming import ServoStream
 from embodied_iqa.simulation.emulator.uploaded import CONTROL_SCRIPT, UploadedScript
 
 __all__ = ["ACKNOWLEDGE_REGISTER", "WORLD_TIME_REGISTER", "Controller"]
@@ -66,6 +70,14 @@ class Controller:
     def is_playing(self) -> bool:
         """Whether a program runs."""
         return self._program is not None
+
+    def take_servo_target(self) -> NDArray[np.float64] | None:
+        """Return the joint target ``(6,)`` that a client has streamed since the last call, or None."""
+        stream = None if self._program is None else self._program.stream
+        if not isinstance(stream, ServoStream) or not stream.is_new:
+            return None
+        stream.is_new = False
+        return stream.target_rad
 
     def step(self, *, passing: bool = True) -> None:
         """Do one tick.

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from embodied_iqa.errors import UsageError
 from embodied_iqa.simulation.emulator.controller import Controller
 from embodied_iqa.simulation.emulator.emulator import Emulator
@@ -45,6 +48,10 @@ class EmulatedRobot:
     def is_answered(self) -> bool:
         """Whether a driver has answered the newest state."""
         return self._emulator.is_acknowledged
+
+    def take_servo_target(self) -> NDArray[np.float64] | None:
+        """Return the joint target ``(6,)`` that a driver has streamed since the last call, or None."""
+        return self._controller.take_servo_target()
 
     def listen(self, seconds: float) -> None:
         """Handle what clients send, at most so long, or until the newest state is answered."""

@@ -27,6 +27,7 @@ FAULT_PORT = 29990
 """Where the fault switches listen; no port of a real controller."""
 
 _FURTHEST_BEHIND_S = 0.1
+_HEARTBEAT_S = 0.2
 
 
 class Emulator:
@@ -46,6 +47,7 @@ class Emulator:
         self.host = check_host(host)
         self.late_ticks = 0
         self._tick = 0
+        self._told_s = 0.0
         self._link = Link()
         self._hub = RtdeHub(controller, self._link)
         self.faults = FaultSwitches(controller, self._link)
@@ -84,6 +86,7 @@ class Emulator:
         self._tick += 1
         self.controller.step(passing=passing)
         self._hub.publish(self._tick)
+        self._told_s = time.monotonic()
 
     @property
     def is_acknowledged(self) -> bool:
@@ -95,10 +98,18 @@ class Emulator:
         """Handle what clients send, at most so long, or until the newest state is acknowledged."""
         deadline = time.monotonic() + seconds
         await asyncio.sleep(0)
+        self._repeat_state()
         while not self.is_acknowledged and (left_s := deadline - time.monotonic()) > 0:
             self._hub.written.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._hub.written.wait(), left_s)
+                await asyncio.wait_for(self._hub.written.wait(), min(left_s, _HEARTBEAT_S))
+            self._repeat_state()
+
+    def _repeat_state(self) -> None:
+        """Tell the newest state again where a world waits: clients give a silent controller up."""
+        if time.monotonic() - self._told_s > _HEARTBEAT_S:
+            self._told_s = time.monotonic()
+            self._hub.publish(0)  # of every rate
 
     async def run(self) -> None:
         """Tick at the controller's rate until cancelled."""

@@ -33,10 +33,16 @@ class ServoStream:
 
     Attributes:
         target_rad: ``(6,)``, the newest target.
+        is_new: Nobody has asked for that target yet.
     """
 
     def __init__(self, target_rad: Array) -> None:
+        self.set_target(target_rad)
+
+    def set_target(self, target_rad: Array) -> None:
+        """Follow another target from now on."""
         self.target_rad = target_rad
+        self.is_new = True
 
     def tick(self, machine: Machine) -> Array:
         """Return the next joint target."""
