@@ -17,11 +17,16 @@ from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import Frame, View, parse_view
 from embodied_iqa.ros.conversion import ns_of, optical_frame, time_of
 from embodied_iqa.ros.frames import FrameInput
+from embodied_iqa.ros.inference import NodeInference
 from embodied_iqa.ros.node import Health, ManagedNode, main_of
 from embodied_iqa.ros.qos import EVENT
 from embodied_iqa.subjects.protocols import Vlm
 from embodied_iqa.subjects.registry import make_vlm
+from embodied_iqa.subjects.worker import OutcomeKind
 from embodied_iqa.trial.parameters import VlmParameters
+
+_QUESTIONS = 4
+"""Most questions that wait while one is answered."""
 
 
 class VlmNode(ManagedNode[VlmParameters]):
@@ -32,30 +37,27 @@ class VlmNode(ManagedNode[VlmParameters]):
         self._subject: Vlm | None = None
         self._input: FrameInput | None = None
         self._arrived = threading.Condition()
-        self._thinking = threading.Lock()
-        self._answers = 0
-        self._failures = 0
-        self._latency_ms = 0.0
+        self._inference = NodeInference(self, limit=_QUESTIONS)
         self._publisher = self.create_publisher(VlmAnswer, "/vlm/answer", EVENT)
         self.create_service(AskVlm, "/vlm/ask", self._ask, callback_group=ReentrantCallbackGroup())
 
     def load(self) -> None:
         """Load the subject and start to keep frames of its views."""
-        self._subject = make_vlm(self.config.subject, self.config.options, self.get_logger().info)
+        self._subject = make_vlm(self.config.subject, self.config.options, self.progress)
         self._input = FrameInput(self, self._subject.info.views, self.config.keep_frames, self._frame_arrived)
 
     def unload(self) -> None:
-        """Let the subject and its frames go."""
+        """Let the subject and its frames go; who waits for an answer is told."""
         self._subject = None
+        self._inference.destroy()
+        self._inference = NodeInference(self, limit=_QUESTIONS)
         if self._input is not None:
             self._input.close()
             self._input = None
 
     def health(self) -> Health:
-        """Say how many questions were answered."""
-        name = self.config.subject if self._subject is not None else "not loaded"
-        values: dict[str, object] = {"answers": self._answers, "failures": self._failures}
-        return Health(message=name, values=values | {"latency_ms": round(self._latency_ms, 2)})
+        """Say how many questions were answered, and how fast."""
+        return self._inference.health(self.config.subject if self._subject is not None else "not loaded")
 
     def _frame_arrived(self, _view: View) -> None:
         with self._arrived:
@@ -66,38 +68,30 @@ class VlmNode(ManagedNode[VlmParameters]):
             response.answer = self._answer(request)
             response.success = True
         except EmbodiedIqaError as error:
-            self._failures += 1
             response.message = str(error)
-        except Exception as error:  # noqa: BLE001 - a subject may be anybody's code
-            self._failures += 1
-            response.message = f"{self.config.subject} failed: {type(error).__name__}: {error}"
-            self.get_logger().error(response.message)
         return response
 
     def _answer(self, request: AskVlm.Request) -> VlmAnswer:
-        if not self.active or self._subject is None:
+        subject = self._subject
+        if not self.active or subject is None:
             raise UserError("vlm_node is not active")
-        info = self._subject.info
-        view = parse_view(request.view) if request.view else info.views[0]
-        source = _source(request.source)
-        frame = self._wait_for(view, source, ns_of(request.stamp))
-        began = perf_counter()
-        with self._thinking:
-            text = self._subject.answer(frame, request.task)
-        self._latency_ms = (perf_counter() - began) * 1e3
-        answer = VlmAnswer(
-            view=str(view),
-            source=int(source),
-            task=request.task,
-            answer=text,
-            subject=info.name,
-            subject_version=info.version,
-            latency_ms=self._latency_ms,
+        view = parse_view(request.view) if request.view else subject.info.views[0]
+        source, stamp_ns = _source(request.source), ns_of(request.stamp)
+        self._wait_for(view, source, stamp_ns)
+
+        def think() -> VlmAnswer:
+            # only now: where the newest frame is asked about, a newer one may have come in the meantime
+            return _message(subject, self._wait_for(view, source, stamp_ns), source, request.task)
+
+        outcome = self._inference.ask(
+            think, deadline_s=self.config.answer_deadline_s, key=None if stamp_ns else (view, source)
         )
-        answer.header.stamp = time_of(frame.stamp_ns)
-        answer.header.frame_id = optical_frame(view)
+        if outcome.kind is OutcomeKind.FAILED:
+            self.get_logger().error(f"{self.config.subject} failed: {outcome.reason}")
+        if outcome.result is None:
+            raise UserError(f"{self.config.subject} gave no answer: {outcome.reason}")
+        answer: VlmAnswer = outcome.result
         self._publisher.publish(answer)
-        self._answers += 1
         return answer
 
     def _wait_for(self, view: View, source: Source, stamp_ns: int) -> Frame:
@@ -126,6 +120,23 @@ class VlmNode(ManagedNode[VlmParameters]):
                 self._arrived.wait(left_s)
 
 
+def _message(subject: Vlm, frame: Frame, source: Source, task: str) -> VlmAnswer:
+    began = perf_counter()
+    text = subject.answer(frame, task)
+    answer = VlmAnswer(
+        view=str(frame.view),
+        source=int(source),
+        task=task,
+        answer=text,
+        subject=subject.info.name,
+        subject_version=subject.info.version,
+        latency_ms=1e3 * (perf_counter() - began),
+    )
+    answer.header.stamp = time_of(frame.stamp_ns)
+    answer.header.frame_id = optical_frame(frame.view)
+    return answer
+
+
 def _source(number: int) -> Source:
     try:
         return Source(number)
@@ -134,8 +145,8 @@ def _source(number: int) -> Source:
 
 
 def main() -> int:
-    """Run the node; questions wait for frames, so answering needs a thread beside the one that listens."""
-    return main_of(VlmNode, executor=lambda: MultiThreadedExecutor(num_threads=3))
+    """Run the node; each question that waits blocks a thread, and two more listen."""
+    return main_of(VlmNode, executor=lambda: MultiThreadedExecutor(num_threads=_QUESTIONS + 3))
 
 
 if __name__ == "__main__":

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rclpy.node import Node
 
 from embodied_iqa.errors import UserError
 from embodied_iqa.ros.calls import call
+from embodied_iqa.ros.node import CONFIGURE_FAILED
 
 __all__ = ["LifecycleManager"]
 
 _AGAIN_S = 2.0
+_REASON_S = 1.0
 _NEXT = {
     State.PRIMARY_STATE_UNCONFIGURED: (Transition.TRANSITION_CONFIGURE, "configure"),
     State.PRIMARY_STATE_INACTIVE: (Transition.TRANSITION_ACTIVATE, "activate"),
@@ -39,6 +43,9 @@ class LifecycleManager:
             )
             for name in names
         }
+        self._reasons: dict[str, str] = {}
+        self._told = threading.Condition()
+        node.create_subscription(DiagnosticArray, "/diagnostics", self._hear, 10, callback_group=group)
 
     def bring_up(self, deadline_s: float) -> None:
         """Configure and activate every node that is not active yet.
@@ -62,4 +69,17 @@ class LifecycleManager:
             transition, word = _NEXT[state.id]
             request = ChangeState.Request(transition=Transition(id=transition))
             if not call(change_state, request, until - time.monotonic()).success:
-                raise UserError(f"{name} could not {word}; its log says why")
+                raise UserError(f"{name} could not {word}: {self._reason(name)}")
+
+    def _hear(self, news: DiagnosticArray) -> None:
+        with self._told:
+            for status in news.status:
+                if status.message.startswith(CONFIGURE_FAILED):
+                    self._reasons[status.name] = status.message.removeprefix(CONFIGURE_FAILED)
+            self._told.notify_all()
+
+    def _reason(self, name: str) -> str:
+        """Return why a node could not; it was told on another topic, and may still be on its way."""
+        with self._told:
+            self._told.wait_for(lambda: name in self._reasons, _REASON_S)
+            return self._reasons.pop(name, "its log says why")

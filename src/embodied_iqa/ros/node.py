@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -22,7 +23,16 @@ from embodied_iqa.config import Parameter, build, parameters_of, values_of
 from embodied_iqa.errors import EmbodiedIqaError, UserError
 from embodied_iqa.ros.environment import prepare_environment
 
-__all__ = ["SUPERVISOR", "BaseNode", "Health", "ManagedNode", "Spin", "StopRequest", "main_of"]
+__all__ = [
+    "CONFIGURE_FAILED",
+    "SUPERVISOR",
+    "BaseNode",
+    "Health",
+    "ManagedNode",
+    "Spin",
+    "StopRequest",
+    "main_of",
+]
 
 ConfigT = TypeVar("ConfigT")
 NodeT = TypeVar("NodeT", bound=Node)
@@ -33,6 +43,9 @@ _POLL_S = 0.2
 
 SUPERVISOR = "EMBODIED_IQA_SUPERVISOR"
 """Environment variable with the process that started a node and whose end is the node's."""
+
+CONFIGURE_FAILED = "configure failed: "
+"""How a node that cannot load begins to say why on /diagnostics."""
 
 _DIAGNOSTICS_PERIOD_S = 1.0
 _NOT_OURS = ("use_sim_time", "qos_overrides.", "start_type_description_service")
@@ -67,15 +80,17 @@ class _Shared(Generic[ConfigT]):
         self.config = _declare(node, config_class)
         self._diagnostics = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        node.create_timer(_DIAGNOSTICS_PERIOD_S, self._report, clock=steady)
+        # a group of its own: where the executor has a second thread, loading does not silence a node
+        group = MutuallyExclusiveCallbackGroup()
+        node.create_timer(_DIAGNOSTICS_PERIOD_S, self._report, clock=steady, callback_group=group)
 
     def health(self) -> Health:
         """Say how the node is; called once a second."""
         return Health()
 
-    def _report(self) -> None:
+    def _report(self, health: Health | None = None) -> None:
         node: Any = self
-        health = self.health()
+        health = self.health() if health is None else health
         status = DiagnosticStatus(
             level=health.level, name=node.get_name(), message=health.message, hardware_id="embodied_iqa"
         )
@@ -101,6 +116,11 @@ class ManagedNode(_Shared[ConfigT], LifecycleNode):
         self.active = False
         self._start(config_class)
 
+    def progress(self, line: str) -> None:
+        """Tell how far loading is: in the log and on /diagnostics."""
+        self.get_logger().info(line)
+        self._report(Health(DiagnosticStatus.STALE, f"loading: {line}"))
+
     def load(self) -> None:
         """Load models and open devices; raise a UserError where that fails."""
 
@@ -113,6 +133,7 @@ class ManagedNode(_Shared[ConfigT], LifecycleNode):
             self.load()
         except UserError as error:
             self.get_logger().error(f"configure failed: {error}")
+            self._report(Health(DiagnosticStatus.ERROR, f"{CONFIGURE_FAILED}{error}"))
             return TransitionCallbackReturn.FAILURE
         return super().on_configure(state)
 

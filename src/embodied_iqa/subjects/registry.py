@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any, Final, cast
 
-from embodied_iqa.errors import UsageError
+from embodied_iqa.errors import EmbodiedIqaError, InputError, UsageError
 from embodied_iqa.subjects.catalogue import Backend, Role, entries, names_of
 from embodied_iqa.subjects.constants_files import constants_of
 from embodied_iqa.subjects.options import (
@@ -110,7 +110,14 @@ def info_of(text: str) -> SubjectInfo:
 def _make(reference: SubjectReference, backends: dict[Backend, str], request: object) -> Any:
     if reference.entry is not None and reference.backend is Backend.EMBEDDED:
         return _named(reference.entry.factory)()
-    return _named(_factory(reference, backends))(request)
+    make = _named(_factory(reference, backends))
+    try:
+        return make(request)
+    except EmbodiedIqaError:
+        raise
+    except Exception as error:  # a checkpoint may bring anybody's code and any library's errors
+        reason = (str(error).strip().splitlines() or ["no reason"])[0]
+        raise InputError(f"{reference.text} cannot be loaded: {type(error).__name__}: {reason}") from error
 
 
 def _factory(reference: SubjectReference, backends: dict[Backend, str]) -> str:
