@@ -16,6 +16,7 @@ __all__ = [
     "BUTTON_THRESHOLD_M",
     "BUTTON_TRAVEL_M",
     "CAMERAS",
+    "DRAWER_TRAVEL_M",
     "FINGER_HALF_WIDTH_M",
     "FINGER_TIP_BEYOND_TOOL_M",
     "HOME_Q_RAD",
@@ -74,6 +75,9 @@ WALL_HEIGHT_M: Final = 0.30
 BUTTON_TRAVEL_M: Final = 0.010
 BUTTON_THRESHOLD_M: Final = 0.005
 """A button counts as pressed when its cap was this far below its rest."""
+
+DRAWER_TRAVEL_M: Final = 0.100
+"""How far a drawer comes out."""
 
 VERTICAL_FOV_RAD: Final = float(np.deg2rad(55.0))
 """Horizontally 69.5 degrees at 4:3 and 85.6 degrees at 16:9, like a RealSense D455's colour camera."""

@@ -5,19 +5,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.simulation.scene import Scene, find_object
+from embodied_iqa.simulation.scene import Scene, find_destination, find_object
 from embodied_iqa.simulation.snapshot import WorldSnapshot, object_position_m, object_yaw_rad
 from embodied_iqa.subjects.instruction import Instruction
-from embodied_iqa.subjects.manipulation import ObjectPose, plan_chunk
+from embodied_iqa.subjects.manipulation import ObjectPose, plan_waypoints
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus
+from embodied_iqa.subjects.waypoints import Waypoint, chunk_through, tool_yaw_rad
 
-__all__ = ["expert_chunk"]
+__all__ = ["expert_chunk", "expert_waypoints"]
+
+Array = NDArray[np.float64]
 
 
-def expert_chunk(
-    scene: Scene, snapshot: WorldSnapshot, instruction: Instruction, T_base_tool: NDArray[np.float64]
-) -> ActionChunk:
-    """Plan a task from the true state: the upper bound for what looks at pictures.
+def expert_waypoints(
+    scene: Scene, snapshot: WorldSnapshot, instruction: Instruction, T_base_tool: Array
+) -> tuple[Waypoint, ...]:
+    """Plan a task from the true state: at most `MAX_WAYPOINTS`.
 
     Args:
         scene: What stands on the table.
@@ -28,9 +31,25 @@ def expert_chunk(
     Raises:
         UsageError: The scene has no such object.
     """
-    index = find_object(scene, instruction)
-    x, y, _ = object_position_m(scene, snapshot, index)
-    yaw = object_yaw_rad(scene, snapshot, index)
-    target = ObjectPose(instruction.kind, float(x), float(y), yaw)
-    increments = plan_chunk(instruction.verb, target, T_base_tool)
+    target = _pose(scene, snapshot, find_object(scene, instruction))
+    goal = find_destination(scene, instruction)
+    destination = None if goal is None else _pose(scene, snapshot, goal)
+    return plan_waypoints(instruction.verb, target, destination, tool_yaw_rad(T_base_tool))
+
+
+def expert_chunk(
+    scene: Scene, snapshot: WorldSnapshot, instruction: Instruction, T_base_tool: Array
+) -> ActionChunk:
+    """Plan a task from the true state as one chunk: the upper bound for what looks at pictures.
+
+    Raises:
+        UsageError: The scene has no such object.
+    """
+    waypoints = expert_waypoints(scene, snapshot, instruction, T_base_tool)
+    increments = chunk_through(waypoints, T_base_tool)
     return ActionChunk(ChunkStatus.ACT, increments, f"{instruction.verb}: true position known")
+
+
+def _pose(scene: Scene, snapshot: WorldSnapshot, index: int) -> ObjectPose:
+    x, y, _ = object_position_m(scene, snapshot, index)
+    return ObjectPose(scene.objects[index].kind, float(x), float(y), object_yaw_rad(scene, snapshot, index))

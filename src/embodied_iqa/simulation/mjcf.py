@@ -8,14 +8,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["OBJECT", "ROBOT", "STATIC", "Vector", "box", "look_at", "numbers", "rod", "tag"]
+__all__ = ["HINGED", "OBJECT", "ROBOT", "STATIC", "Vector", "box", "look_at", "numbers", "rod", "tag"]
 
 Vector = tuple[float, float, float]
 
 STATIC: Final = 'contype="2" conaffinity="5"'
 ROBOT: Final = 'contype="1" conaffinity="6" group="3"'
 OBJECT: Final = 'contype="4" conaffinity="7"'
-"""Who touches whom: robot, table and objects touch each other; only objects touch their own sort.
+HINGED: Final = 'contype="8" conaffinity="5"'
+"""Who touches whom: robot, table and objects touch each other; only objects touch their own sort. What moves
+in a fixed frame (a drawer, a knob) touches robot and objects, but not its frame.
 Group 3 is not drawn: the robot collides with simple bodies beneath what is seen."""
 
 VISUAL: Final = 'contype="0" conaffinity="0" mass="0"'

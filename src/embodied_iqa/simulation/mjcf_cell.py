@@ -26,7 +26,8 @@ from embodied_iqa.simulation.engine import mujoco
 from embodied_iqa.simulation.mjcf import STATIC, look_at, numbers, rod
 from embodied_iqa.simulation.mjcf_arm import arm_actuators, arm_body
 from embodied_iqa.simulation.mjcf_gripper import gripper_actuators, gripper_equalities
-from embodied_iqa.simulation.mjcf_objects import bowl_mesh, object_body, object_material
+from embodied_iqa.simulation.mjcf_objects import object_body, object_material
+from embodied_iqa.simulation.mjcf_vessels import vessel_meshes
 from embodied_iqa.simulation.scene import Scene
 
 __all__ = ["FORCE_SENSORS", "MAX_HEIGHT_PX", "MAX_WIDTH_PX", "build_model"]
@@ -84,6 +85,10 @@ def _assets(scene: Scene) -> str:
         "button_base": "0.22 0.22 0.23",
         "wall": "0.86 0.87 0.87",
         "edge": "0.45 0.43 0.41",
+        "white": "0.95 0.95 0.94",
+        "bead": "0.90 0.87 0.80",
+        "drawer": "0.74 0.73 0.71",
+        "mat": "0.80 0.80 0.79",
     }
     return (
         '<texture type="skybox" builtin="gradient" rgb1="0.88 0.90 0.92" rgb2="0.60 0.63 0.66" '
@@ -96,13 +101,13 @@ def _assets(scene: Scene) -> str:
             for name, rgb in plain.items()
         )
         + "".join(object_material(index, item) for index, item in enumerate(scene.objects))
-        + bowl_mesh()
+        + vessel_meshes()
     )
 
 
 def _lamps(scene: Scene, *, fine: bool) -> str:
     shadow = "true" if fine else "false"
-    lamp, fill = 0.52 * scene.light, 0.20 * scene.light
+    lamp, fill = 0.52 * scene.light.brightness, 0.20 * scene.light.brightness
     return (
         f'<light pos="-0.2 0.5 2.4" dir="-0.12 -0.22 -1" diffuse="{lamp!r} {lamp!r} {lamp!r}" '
         f'specular="0.3 0.3 0.3" castshadow="{shadow}" directional="true"/>'

@@ -149,8 +149,12 @@ class SceneRenderer:
 
 
 def _objects_of_geoms(model: Any, objects: int) -> NDArray[np.int16]:
-    """Return the object of each geom; the extra last entry stands for "no geom"."""
+    """Return the object of each geom (beads are their cup's); the extra last entry stands for "no geom"."""
     index_of_body = {model.body(f"object{index}").id: index for index in range(objects)}
+    for body in range(model.nbody):
+        name = model.body(body).name
+        if name.startswith("bead"):
+            index_of_body[body] = int(name.removeprefix("bead").partition("_")[0])
     table = np.full(model.ngeom + 1, BACKGROUND, np.int16)
     for geom in range(model.ngeom):
         body = int(model.geom_bodyid[geom])

@@ -1,17 +1,38 @@
-"""A scene: which objects stand where, under which light. Made from a seed, the same everywhere."""
+"""A scene: which objects stand where, before which background, under which light; made from a seed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
 from embodied_iqa.errors import UsageError
-from embodied_iqa.subjects.instruction import KINDS_OF_VERB, Colour, Instruction, Kind, Verb
-from embodied_iqa.subjects.object_shapes import SHAPES
+from embodied_iqa.simulation.scene_places import draw_places
+from embodied_iqa.subjects.instruction import (
+    CATEGORY_OF_KIND,
+    DESTINATIONS_OF_VERB,
+    KINDS_OF_VERB,
+    Category,
+    Colour,
+    Instruction,
+    Kind,
+    Thing,
+    Verb,
+)
 
-__all__ = ["OBJECT_RGB", "Scene", "SceneObject", "find_object", "make_scene", "tasks_of"]
+__all__ = [
+    "OBJECT_RGB",
+    "Background",
+    "Light",
+    "Scene",
+    "SceneObject",
+    "find_destination",
+    "find_object",
+    "make_scene",
+    "tasks_of",
+]
 
 OBJECT_RGB: Final[dict[Colour, tuple[float, float, float]]] = {
     Colour.RED: (0.82, 0.07, 0.08),
@@ -23,11 +44,30 @@ OBJECT_RGB: Final[dict[Colour, tuple[float, float, float]]] = {
 }
 """The paint of each colour, linear in [0, 1]."""
 
-OBJECTS_X_M: Final = (-0.68, -0.36)
-OBJECTS_Y_M: Final = (-0.26, 0.26)
-GAP_M: Final = 0.045
-"""Free space between two objects: a finger fits."""
-MIN_DISTANCE_M: Final = 0.115
+_COMMON: Final = (Kind.CUBE, Kind.CYLINDER, Kind.BALL, Kind.BOWL, Kind.BUTTON)
+"""What stands on a table without a task, and beside the objects of every task."""
+_ALL_ROUND: Final = (*_COMMON, Kind.POT, Kind.LID, Kind.PEG, Kind.SOCKET, Kind.MAT, Kind.KNOB)
+"""What stands beside the objects of the verbs that need more than the common kinds: no beads, no drawer."""
+_COMMON_VERBS: Final = (Verb.PICK, Verb.PUSH, Verb.PRESS)
+_YAW_RAD: Final[dict[Kind, float]] = {
+    Kind.CUBE: np.pi / 4,
+    Kind.BUTTON: np.pi / 4,
+    Kind.POT: np.pi / 4,
+    Kind.SOCKET: np.pi / 12,
+    Kind.MAT: np.pi / 4,
+    Kind.KNOB: 0.15,
+}
+"""The largest turn of each kind; others look the same at any turn, or face the robot."""
+
+
+class Background(StrEnum):
+    """What table, wall and floor are made of."""
+
+    WOOD = "wood"
+    OAK = "oak"
+    CONCRETE = "concrete"
+    MARBLE = "marble"
+    LINEN = "linen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +90,26 @@ class SceneObject:
     yaw_rad: float
     rgb: tuple[float, float, float]
 
+    @property
+    def thing(self) -> Thing:
+        """How people name it."""
+        return Thing(self.colour, self.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Light:
+    """The lamps.
+
+    Attributes:
+        brightness: 1 is normal.
+        azimuth_rad: Turn of the main lamp about the vertical, 0 is normal.
+        warmth: From -1 (bluish) to 1 (yellowish); 0 is white.
+    """
+
+    brightness: float = 1.0
+    azimuth_rad: float = 0.0
+    warmth: float = 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class Scene:
@@ -57,15 +117,22 @@ class Scene:
 
     Attributes:
         seed: Where it came from.
-        objects: Four to six, each of another colour.
-        light: Brightness of the lamps, 1 is normal.
+        objects: Four to six, each of another colour; first the object of the task, then its destination.
+        light: The lamps.
+        background: What the table is made of.
         table_rgb: Tint of the table in [0, 1].
     """
 
     seed: int
     objects: tuple[SceneObject, ...]
-    light: float
+    light: Light
+    background: Background
     table_rgb: tuple[float, float, float]
+
+    @property
+    def category(self) -> Category:
+        """The category of the main object: the first."""
+        return CATEGORY_OF_KIND[self.objects[0].kind]
 
 
 def make_scene(seed: int, instruction: Instruction | None = None) -> Scene:
@@ -73,26 +140,23 @@ def make_scene(seed: int, instruction: Instruction | None = None) -> Scene:
 
     Args:
         seed: Any integer from 0.
-        instruction: Where given, its object is surely there, once, and of the only such colour.
+        instruction: Where given, its objects are surely there, once, and the only ones of their colours.
     """
     if seed < 0:
         raise UsageError("a scene's seed cannot be negative", expected="an integer from 0", got=seed)
     rng = np.random.default_rng(np.random.SeedSequence([seed, 0x5CE9E]))
-    count = int(rng.integers(4, 7))
-    colours = [list(Colour)[index] for index in rng.permutation(len(Colour))]
-    kinds = [list(Kind)[index] for index in rng.integers(0, len(Kind), count)]
-    if instruction is not None:
-        colours.remove(instruction.colour)
-        colours.insert(0, instruction.colour)
-        kinds[0] = instruction.kind
-    places = _places(rng, kinds)
+    things = _things(rng, instruction)
+    places = draw_places(rng, [thing.kind for thing in things], instruction)
     objects = tuple(
-        SceneObject(kind, colour, x, y, _yaw(rng, kind), _paint(rng, colour))
-        for kind, colour, (x, y) in zip(kinds, colours, places, strict=False)
+        SceneObject(thing.kind, thing.colour, x, y, _yaw(rng, thing.kind), _paint(rng, thing.colour))
+        for thing, (x, y) in zip(things, places, strict=True)
     )
     tint = np.array([0.80, 0.76, 0.70]) * rng.uniform(0.88, 1.08) + rng.uniform(-0.03, 0.03, 3)
     red, green, blue = (float(value) for value in np.clip(tint, 0.0, 1.0))
-    return Scene(seed, objects, float(rng.uniform(0.85, 1.12)), (red, green, blue))
+    brightness = float(rng.uniform(0.85, 1.12))
+    light = Light(brightness, float(rng.uniform(-0.9, 0.9)), float(rng.uniform(-1.0, 1.0)))
+    background = list(Background)[rng.integers(len(Background))]
+    return Scene(seed, objects, light, background, (red, green, blue))
 
 
 def find_object(scene: Scene, instruction: Instruction) -> int:
@@ -101,60 +165,63 @@ def find_object(scene: Scene, instruction: Instruction) -> int:
     Raises:
         UsageError: No object of that colour and kind stands in the scene.
     """
-    for index, item in enumerate(scene.objects):
-        if item.colour is instruction.colour and item.kind is instruction.kind:
-            return index
-    raise UsageError(
-        "the scene has no such object",
-        got=f"{instruction.colour} {instruction.kind}",
-        available=[f"{item.colour} {item.kind}" for item in scene.objects],
-    )
+    return _find(scene, instruction.object)
+
+
+def find_destination(scene: Scene, instruction: Instruction) -> int | None:
+    """Return the index of the instruction's destination; None where the verb has none.
+
+    Raises:
+        UsageError: No object of that colour and kind stands in the scene.
+    """
+    return None if instruction.destination is None else _find(scene, instruction.destination)
 
 
 def tasks_of(scene: Scene) -> tuple[Instruction, ...]:
     """List every task that the scene affords, in the order of verbs and objects."""
     return tuple(
-        Instruction(verb, item.colour, item.kind)
+        Instruction(verb, item.thing, destination)
         for verb in Verb
         for item in scene.objects
         if item.kind in KINDS_OF_VERB[verb]
+        for destination in _destinations(scene, verb)
     )
 
 
-def _places(rng: np.random.Generator, kinds: list[Kind]) -> list[tuple[float, float]]:
-    """Draw places that keep their distance; begin again where the draw runs into a corner."""
-    while True:
-        places: list[tuple[float, float]] = []
-        for kind in kinds:
-            place = _place(rng, kind, kinds, places)
-            if place is None:
-                break
-            places.append(place)
-        if len(places) == len(kinds):
-            return places
+def _destinations(scene: Scene, verb: Verb) -> list[Thing | None]:
+    wanted = DESTINATIONS_OF_VERB[verb]
+    return [item.thing for item in scene.objects if item.kind in wanted] if wanted else [None]
 
 
-def _place(
-    rng: np.random.Generator, kind: Kind, kinds: list[Kind], places: list[tuple[float, float]]
-) -> tuple[float, float] | None:
-    for _ in range(50):
-        x, y = float(rng.uniform(*OBJECTS_X_M)), float(rng.uniform(*OBJECTS_Y_M))
-        clear = all(
-            np.hypot(x - other_x, y - other_y) >= _distance_m(kind, other)
-            for other, (other_x, other_y) in zip(kinds, places, strict=False)
-        )
-        if clear:
-            return x, y
-    return None
+def _find(scene: Scene, thing: Thing) -> int:
+    for index, item in enumerate(scene.objects):
+        if item.thing == thing:
+            return index
+    raise UsageError(
+        "the scene has no such object",
+        got=str(thing),
+        available=[str(item.thing) for item in scene.objects],
+    )
 
 
-def _distance_m(kind: Kind, other: Kind) -> float:
-    return max(MIN_DISTANCE_M, SHAPES[kind].radius_m + SHAPES[other].radius_m + GAP_M)
+def _things(rng: np.random.Generator, instruction: Instruction | None) -> list[Thing]:
+    """Draw colours and kinds; those of the instruction come first."""
+    count = int(rng.integers(4, 7))
+    colours = [list(Colour)[index] for index in rng.permutation(len(Colour))]
+    common = instruction is None or instruction.verb in _COMMON_VERBS
+    choice = _COMMON if common else _ALL_ROUND
+    kinds = [choice[index] for index in rng.integers(0, len(choice), count)]
+    if instruction is not None:
+        wanted = [instruction.object, *([instruction.destination] if instruction.destination else [])]
+        named = [thing.colour for thing in wanted]
+        colours = named + [colour for colour in colours if colour not in named]
+        kinds[: len(wanted)] = [thing.kind for thing in wanted]
+    return [Thing(colour, kind) for colour, kind in zip(colours, kinds, strict=False)]
 
 
 def _yaw(rng: np.random.Generator, kind: Kind) -> float:
-    yaw = float(rng.uniform(-np.pi / 4, np.pi / 4))
-    return yaw if kind in (Kind.CUBE, Kind.BUTTON) else 0.0
+    part = float(rng.uniform(-np.pi / 4, np.pi / 4)) / (np.pi / 4)
+    return part * _YAW_RAD.get(kind, 0.0)
 
 
 def _paint(rng: np.random.Generator, colour: Colour) -> tuple[float, float, float]:

@@ -21,9 +21,12 @@ from embodied_iqa.subjects.object_shapes import (
     SHAPES,
 )
 
-__all__ = ["Pinhole", "ShapeFit", "fit_shapes"]
+__all__ = ["KNOWN_KINDS", "Pinhole", "ShapeFit", "fit_shapes"]
 
 Array = NDArray[np.float64]
+
+KNOWN_KINDS: Final = (Kind.CUBE, Kind.CYLINDER, Kind.BALL, Kind.BOWL, Kind.BUTTON)
+"""The kinds whose outlines are known; anything else looks like one of them, or like nothing."""
 
 _DARK_ENOUGH: Final = 0.6
 """Share of a button's base that must look dark for full belief in a button."""
@@ -77,8 +80,8 @@ class Pinhole:
 
 
 def fit_shapes(blob: Blob, paint: PaintMap, camera: Pinhole) -> tuple[ShapeFit, ...]:
-    """Fit every kind to a blob; the best comes first. Empty where the blob cannot lie on the table."""
-    fits = [fit for kind in Kind if (fit := _fit_kind(kind, blob, camera)) is not None]
+    """Fit every known kind to a blob; the best comes first. Empty where the blob cannot lie on the table."""
+    fits = [fit for kind in KNOWN_KINDS if (fit := _fit_kind(kind, blob, camera)) is not None]
     believed = [_weigh_darkness(fit, paint, camera) for fit in fits]
     return tuple(sorted(believed, key=lambda fit: -fit.score))
 

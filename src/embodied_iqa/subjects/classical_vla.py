@@ -62,6 +62,8 @@ class ClassicalVla:
                 expected=str(View.TOP),
                 available=[str(view) for view in observation.frames],
             )
+        if task.verb not in _DONE_WORDS:
+            return _still(ChunkStatus.NO_TARGET, f"does not know how to {task.verb}")
         sight = look(observation.frames[View.TOP])
         seen = next((item for item in sight.objects if item.colour is task.colour), None)
         fit = seen.fit_as(task.kind) if seen is not None else None

@@ -1,91 +1,120 @@
-"""The language of tasks: a verb, a colour and a kind of object."""
+"""Understands a task in words: a verb, an object and, for some verbs, where it goes."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from embodied_iqa.errors import UsageError
+from embodied_iqa.subjects.instruction_words import (
+    COLOUR_WORDS,
+    IGNORED_WORDS,
+    KIND_WORDS,
+    REVERSING_WORDS,
+    VERB_WORDS,
+)
+from embodied_iqa.subjects.vocabulary import (
+    CATEGORY_OF_KIND,
+    DESTINATIONS_OF_VERB,
+    KINDS_OF_VERB,
+    Category,
+    Colour,
+    Instruction,
+    Kind,
+    Thing,
+    Verb,
+)
 
-__all__ = ["Colour", "Instruction", "Kind", "Verb", "parse_instruction"]
+__all__ = [
+    "CATEGORY_OF_KIND",
+    "DESTINATIONS_OF_VERB",
+    "KINDS_OF_VERB",
+    "Category",
+    "Colour",
+    "Instruction",
+    "Kind",
+    "Thing",
+    "Verb",
+    "parse_instruction",
+]
 
-
-class Verb(StrEnum):
-    """What the robot is to do."""
-
-    PICK = "pick"
-    PUSH = "push"
-    PRESS = "press"
-
-
-class Colour(StrEnum):
-    """The six colours of objects."""
-
-    RED = "red"
-    ORANGE = "orange"
-    YELLOW = "yellow"
-    GREEN = "green"
-    BLUE = "blue"
-    PURPLE = "purple"
-
-
-class Kind(StrEnum):
-    """The kinds of objects."""
-
-    CUBE = "cube"
-    CYLINDER = "cylinder"
-    BALL = "ball"
-    BOWL = "bowl"
-    BUTTON = "button"
-
-
-KINDS_OF_VERB: dict[Verb, tuple[Kind, ...]] = {
-    Verb.PICK: (Kind.CUBE, Kind.CYLINDER, Kind.BALL),
-    Verb.PUSH: (Kind.CUBE, Kind.CYLINDER, Kind.BALL, Kind.BOWL),
-    Verb.PRESS: (Kind.BUTTON,),
-}
-"""Which kinds afford which verb."""
-
-_WordT = TypeVar("_WordT", bound=StrEnum)
-_PATTERN = re.compile(r"\s*(\w+)\s+(?:the\s+)?(\w+)\s+(\w+)\s*[.!]?\s*", re.IGNORECASE)
+_WordT = TypeVar("_WordT")
+_WORD: Final = re.compile(r"[^\s.,;!?]+")
+_POLITE: Final = frozenset({"please", "can", "could", "would", "you", "now", "robot"})
+_MOST_THINGS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Instruction:
-    """A task in words, understood: "pick the red cube"."""
+class _Named:
+    """A thing, and the word before its article that says how it belongs to the one before."""
 
-    verb: Verb
-    colour: Colour
-    kind: Kind
-
-    def __str__(self) -> str:
-        return f"{self.verb} the {self.colour} {self.kind}"
+    thing: Thing
+    reverses: bool
 
 
 def parse_instruction(text: str) -> Instruction:
-    """Understand a task such as "pick the red cube" (letters of any case, "the" may be missing).
+    """Understand a task such as "place the red cube in the blue bowl".
+
+    Letters may be of any case, articles may be missing, and common other words are known: "please put the
+    violet block into the blue dish" is the same kind of task. Colours are needed.
 
     Raises:
-        UsageError: A word is unknown, or the kind does not afford the verb.
+        UsageError: A word is unknown, something is missing, or the objects do not afford the verb.
     """
-    match = _PATTERN.fullmatch(text)
-    if match is None:
+    words = [word.lower() for word in _WORD.findall(text)]
+    while words and words[0] in _POLITE:
+        words = words[1:]
+    if not words:
+        raise UsageError("a task is a verb and an object", expected='such as "pick the red cube"', got=text)
+    meanings = _look_up("verb", words[0], VERB_WORDS)
+    named = _things(words[1:], text)
+    first, second = named[0].thing, named[1].thing if len(named) == _MOST_THINGS else None
+    if second is not None and named[1].reverses:
+        first, second = second, first
+    return _best(meanings, first, second)
+
+
+def _things(words: list[str], text: str) -> list[_Named]:
+    """Read "the red cube in the blue bowl": one or two colours, each followed by a kind."""
+    named: list[_Named] = []
+    colour: Colour | None = None
+    between: set[str] = set()
+    for word in words:
+        if colour is not None:
+            named.append(_Named(Thing(colour, _look_up("kind of object", word, KIND_WORDS)), _turns(between)))
+            colour, between = None, set()
+        elif word in IGNORED_WORDS:
+            between.add(word)
+        elif word in KIND_WORDS:
+            raise UsageError("an object of a task needs its colour", expected=f"such as red {word}", got=text)
+        else:
+            colour = _look_up("colour", word, COLOUR_WORDS)
+    if colour is not None or not 1 <= len(named) <= _MOST_THINGS:
         raise UsageError(
-            "a task is a verb, a colour and a kind", expected='such as "pick the red cube"', got=text
+            "a task names one or two objects, each by colour and kind",
+            expected='such as "place the red cube in the blue bowl"',
+            got=text,
         )
-    verb_word, colour_word, kind_word = (word.lower() for word in match.groups())
-    verb = _parse_word("verb", verb_word, Verb)
-    colour = _parse_word("colour", colour_word, Colour)
-    kind = _parse_word("kind of object", kind_word, Kind)
-    if kind not in KINDS_OF_VERB[verb]:
-        raise UsageError(f"a {kind} cannot be used with {verb}", available=KINDS_OF_VERB[verb])
-    return Instruction(verb, colour, kind)
+    return named
 
 
-def _parse_word(what: str, word: str, words: type[_WordT]) -> _WordT:
+def _turns(between: set[str]) -> bool:
+    return bool(between & REVERSING_WORDS)
+
+
+def _best(meanings: tuple[Verb, ...], thing: Thing, destination: Thing | None) -> Instruction:
+    """Return the first meaning of the verb that the objects afford."""
+    for verb in meanings:
+        destinations = DESTINATIONS_OF_VERB[verb]
+        fits = destination.kind in destinations if destination is not None else not destinations
+        if fits and thing.kind in KINDS_OF_VERB[verb]:
+            return Instruction(verb, thing, destination)
+    return Instruction(meanings[0], thing, destination)  # says what does not fit
+
+
+def _look_up(what: str, word: str, known: dict[str, _WordT]) -> _WordT:
     try:
-        return words(word)
-    except ValueError:
-        raise UsageError(f"unknown {what} in the task", got=word, available=list(words)) from None
+        return known[word]
+    except KeyError:
+        raise UsageError(f"unknown {what} in the task", got=word, available=known) from None

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.simulation.dimensions import TABLE_X_M, TABLE_Y_M
-from embodied_iqa.simulation.scene import find_object, make_scene, tasks_of
-from embodied_iqa.subjects.instruction import KINDS_OF_VERB, Colour, Instruction, Kind, Verb
+from embodied_iqa.simulation.scene import find_destination, find_object, make_scene, tasks_of
+from embodied_iqa.simulation.scene_tasks import draw_instruction
+from embodied_iqa.subjects.instruction import Colour, Instruction, Kind, Thing, Verb
 from embodied_iqa.subjects.object_shapes import SHAPES
 
-TASKS = [
-    Instruction(verb, colour, kind) for verb in Verb for colour in Colour for kind in KINDS_OF_VERB[verb]
-]
+TASKS = [draw_instruction(verb, seed) for verb in Verb for seed in range(20)]
+COMMON = [Instruction(Verb.PICK, Thing(colour, Kind.CUBE)) for colour in Colour]
 
 
 @given(seed=st.integers(0, 2**63))
@@ -36,19 +36,22 @@ def test_the_target_of_an_instruction_is_there_and_unambiguous(seed: int, task: 
     scene = make_scene(seed, task)
     target = scene.objects[find_object(scene, task)]
     assert (target.colour, target.kind) == (task.colour, task.kind)
-    assert sum(item.colour is task.colour for item in scene.objects) == 1
+    assert len({item.colour for item in scene.objects}) == len(scene.objects)
+    goal = find_destination(scene, task)
+    assert (None if goal is None else scene.objects[goal].thing) == task.destination
+    assert scene.category is task.category
     assert task in tasks_of(scene)
 
 
 def test_the_same_seed_gives_the_same_scene_and_another_seed_another():
-    task = Instruction(Verb.PICK, Colour.RED, Kind.CUBE)
+    task = Instruction(Verb.PICK, Thing(Colour.RED, Kind.CUBE))
     assert make_scene(5, task) == make_scene(5, task)
     assert make_scene(5) != make_scene(6)
 
 
 def test_an_absent_object_is_named_in_the_error():
     scene = make_scene(0)
-    absent = next(task for task in TASKS if task not in tasks_of(scene))
+    absent = next(task for task in COMMON if task not in tasks_of(scene))
     with pytest.raises(UsageError, match=f"{absent.colour} {absent.kind}"):
         find_object(scene, absent)
 

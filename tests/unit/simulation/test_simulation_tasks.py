@@ -8,9 +8,23 @@ from embodied_iqa.simulation.scene import Scene, find_object, make_scene
 from embodied_iqa.simulation.snapshot import WorldSnapshot, object_address
 from embodied_iqa.simulation.tasks import task_success
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.instruction import KINDS_OF_VERB, Colour, Instruction, Kind, Verb
+from embodied_iqa.subjects.instruction import (
+    DESTINATIONS_OF_VERB,
+    KINDS_OF_VERB,
+    Colour,
+    Instruction,
+    Kind,
+    Thing,
+    Verb,
+)
 
 PAIRS = [(verb, kind) for verb in Verb for kind in KINDS_OF_VERB[verb]]
+
+
+def task(verb: Verb, colour: Colour, kind: Kind) -> Instruction:
+    other = Colour.ORANGE if colour is not Colour.ORANGE else Colour.GREEN
+    destination = next((Thing(other, goal) for goal in DESTINATIONS_OF_VERB[verb]), None)
+    return Instruction(verb, Thing(colour, kind), destination)
 
 
 def run_expert(instruction: Instruction, seed: int):
@@ -24,7 +38,7 @@ def run_expert(instruction: Instruction, seed: int):
 @pytest.mark.parametrize(("verb", "kind"), PAIRS)
 @pytest.mark.parametrize("seed", [11, 12])
 def test_the_expert_succeeds_in_physics(verb: Verb, kind: Kind, seed: int):
-    instruction = Instruction(verb, list(Colour)[seed % 6], kind)
+    instruction = task(verb, list(Colour)[seed % 6], kind)
     scene, start, result, world = run_expert(instruction, seed)
     assert result.stopped is None
     assert task_success(scene, instruction, start, result.end)
@@ -33,7 +47,7 @@ def test_the_expert_succeeds_in_physics(verb: Verb, kind: Kind, seed: int):
 
 @pytest.mark.parametrize(("verb", "kind"), PAIRS)
 def test_doing_nothing_or_the_wrong_thing_is_no_success(verb: Verb, kind: Kind):
-    instruction = Instruction(verb, Colour.RED, kind)
+    instruction = task(verb, Colour.RED, kind)
     scene = make_scene(3, instruction)
     world = World(scene)
     start = world.snapshot()
@@ -62,14 +76,14 @@ def moved(scene: Scene, start: WorldSnapshot, instruction: Instruction, shift: t
     ],
 )
 def test_a_push_counts_away_from_the_robot_and_on_the_table(shift: tuple[float, float, float], done: bool):
-    instruction = Instruction(Verb.PUSH, Colour.BLUE, Kind.CUBE)
+    instruction = task(Verb.PUSH, Colour.BLUE, Kind.CUBE)
     scene = make_scene(8, instruction)
     start = World(scene).snapshot()
     assert task_success(scene, instruction, start, moved(scene, start, instruction, shift)) is done
 
 
 def test_an_object_in_the_air_but_not_in_the_hand_is_not_picked():
-    instruction = Instruction(Verb.PICK, Colour.BLUE, Kind.BALL)
+    instruction = task(Verb.PICK, Colour.BLUE, Kind.BALL)
     scene, start, result, _ = run_expert(instruction, 9)
     assert task_success(scene, instruction, start, result.end)
     thrown = moved(scene, result.end, instruction, (0.1, 0.0, 0.0))
@@ -77,7 +91,7 @@ def test_an_object_in_the_air_but_not_in_the_hand_is_not_picked():
 
 
 def test_a_press_is_remembered_after_the_cap_sprang_back():
-    instruction = Instruction(Verb.PRESS, Colour.GREEN, Kind.BUTTON)
+    instruction = task(Verb.PRESS, Colour.GREEN, Kind.BUTTON)
     scene, start, result, world = run_expert(instruction, 4)
     index = find_object(scene, instruction)
     cap = object_address(scene, index) + 7
@@ -103,7 +117,7 @@ def test_a_pose_out_of_reach_ends_the_rollout():
 
 
 def test_snapshots_of_another_scene_are_refused():
-    instruction = Instruction(Verb.PUSH, Colour.RED, Kind.CUBE)
+    instruction = task(Verb.PUSH, Colour.RED, Kind.CUBE)
     scene = make_scene(1, instruction)
     start = World(scene).snapshot()
     with pytest.raises(InputError, match="belong"):

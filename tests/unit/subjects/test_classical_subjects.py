@@ -10,14 +10,16 @@ from embodied_iqa.kinematics import chain_increments
 from embodied_iqa.simulation.episode import observe, run_episode
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.scene import make_scene, tasks_of
+from embodied_iqa.simulation.scene_tasks import draw_instruction
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.classical_vla import ClassicalVla
 from embodied_iqa.subjects.classical_vlm import ClassicalVlm
-from embodied_iqa.subjects.instruction import KINDS_OF_VERB, Colour, Instruction, Kind, Verb
+from embodied_iqa.subjects.instruction import KINDS_OF_VERB, Colour, Instruction, Kind, Thing, Verb
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, VlaObservation
 
-PAIRS = [(verb, kind) for verb in Verb for kind in KINDS_OF_VERB[verb]]
-RED_CUBE = Instruction(Verb.PICK, Colour.RED, Kind.CUBE)
+VERBS = (Verb.PICK, Verb.PUSH, Verb.PRESS)
+PAIRS = [(verb, kind) for verb in VERBS for kind in KINDS_OF_VERB[verb]]
+RED_CUBE = Instruction(Verb.PICK, Thing(Colour.RED, Kind.CUBE))
 
 
 def first_look(task: Instruction, seed: int) -> VlaObservation:
@@ -40,13 +42,25 @@ def with_pixels(observation: VlaObservation, rgb: NDArray[np.uint8]) -> VlaObser
 
 @pytest.mark.parametrize(("verb", "kind"), PAIRS)
 def test_the_vla_does_its_task_in_physics_and_says_so(verb: Verb, kind: Kind):
-    task = Instruction(verb, Colour.GREEN, kind)
+    task = Instruction(verb, Thing(Colour.GREEN, kind))
     scene = make_scene(21, task)
     with SceneRenderer(scene, 640, 480) as renderer:
         result = run_episode(ClassicalVla(), World(scene), renderer, task)
     assert result.success
     assert result.status is ChunkStatus.DONE
     assert result.chunks == 1
+
+
+@pytest.mark.parametrize("verb", [verb for verb in Verb if verb not in VERBS])
+def test_the_pair_says_that_it_does_not_know_the_other_verbs(verb: Verb):
+    task = draw_instruction(verb, 3)
+    observation = first_look(task, 3)
+    chunk = ClassicalVla().act(observation)
+    assert chunk.status is ChunkStatus.NO_TARGET
+    assert chunk.increments.shape == (0, 7)
+    assert chunk.reason == f"does not know how to {verb}"
+    answer = ClassicalVlm().answer(observation.frames[View.TOP], str(task))
+    assert answer.startswith(f"I do not know how to {verb}; I see a")
 
 
 def test_the_same_observation_gives_the_same_chunk():
@@ -59,7 +73,7 @@ def test_the_same_observation_gives_the_same_chunk():
 
 
 def test_the_chunk_ends_above_the_object_and_aims_at_its_pixels():
-    task = Instruction(Verb.PICK, Colour.BLUE, Kind.BALL)
+    task = Instruction(Verb.PICK, Thing(Colour.BLUE, Kind.BALL))
     observation = first_look(task, 6)
     chunk = ClassicalVla().act(observation)
     target = next(item for item in make_scene(6, task).objects if item.colour is Colour.BLUE)
@@ -85,7 +99,7 @@ def test_without_the_target_there_is_no_action():
 
 
 def test_another_kind_of_the_same_colour_is_not_taken_for_the_target():
-    observation = first_look(Instruction(Verb.PUSH, Colour.RED, Kind.BOWL), 7)
+    observation = first_look(Instruction(Verb.PUSH, Thing(Colour.RED, Kind.BOWL)), 7)
     wrong = VlaObservation(observation.frames, str(RED_CUBE), observation.T_base_tool, 0.0, 0)
     chunk = ClassicalVla().act(wrong)
     assert chunk.status is ChunkStatus.NO_TARGET
@@ -100,9 +114,9 @@ def test_a_moved_picture_misleads():
     assert np.abs(clean.increments[0, :3] - misled.increments[0, :3]).max() > 0.02
 
 
-@pytest.mark.parametrize("verb", list(Verb))
+@pytest.mark.parametrize("verb", VERBS)
 def test_after_a_chunk_that_did_nothing_it_tries_again(verb: Verb):
-    task = Instruction(verb, Colour.YELLOW, KINDS_OF_VERB[verb][0])
+    task = Instruction(verb, Thing(Colour.YELLOW, KINDS_OF_VERB[verb][0]))
     observation = first_look(task, 9)
     again = VlaObservation(
         observation.frames, observation.instruction, observation.T_base_tool, observation.gripper, 1
@@ -111,7 +125,7 @@ def test_after_a_chunk_that_did_nothing_it_tries_again(verb: Verb):
 
 
 def test_a_failed_grip_is_tried_again_and_then_succeeds():
-    task = Instruction(Verb.PICK, Colour.PURPLE, Kind.CYLINDER)
+    task = Instruction(Verb.PICK, Thing(Colour.PURPLE, Kind.CYLINDER))
     scene = make_scene(14, task)
 
     class MissesFirst(ClassicalVla):
@@ -164,7 +178,7 @@ def test_the_vlm_says_left_and_right_as_the_picture_shows_it():
 
 
 def test_the_vlm_does_not_invent_objects():
-    task = Instruction(Verb.PUSH, Colour.BLUE, Kind.BOWL)
+    task = Instruction(Verb.PUSH, Thing(Colour.BLUE, Kind.BOWL))
     assert task not in tasks_of(make_scene(5, RED_CUBE))
     frame = first_look(RED_CUBE, 5).frames[View.TOP]
     assert "no blue bowl" in ClassicalVlm().answer(frame, str(task))
