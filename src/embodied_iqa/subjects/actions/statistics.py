@@ -1,0 +1,155 @@
+"""From normalised numbers to a policy's units: the statistics that were kept with its training data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.errors import InputError, UsageError
+
+__all__ = ["Statistics", "load_statistics"]
+
+Array = NDArray[np.float64]
+
+_MOST_BYTES: Final = 16 << 20
+_EPSILON_BOUNDS: Final = 1e-6
+_BOUNDS, _MOMENTS = ("q01", "q99"), ("mean", "std")
+_WRAPPED: Final = "norm_stats"
+_ACTION_KEYS: Final = ("actions", "action")
+_STATE_KEYS: Final = ("state", "proprio", "observation.state")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Statistics:
+    """Of each number of an action or a state; two arrays ``(D,)`` and which numbers were normalised.
+
+    Attributes:
+        centre: Middle of the 1st and 99th percentile, or the mean.
+        half: Half of their distance, or the standard deviation.
+        mask: ``(D,)`` bool; other numbers were left as they are.
+    """
+
+    centre: Array
+    half: Array
+    mask: NDArray[np.bool_]
+
+    @classmethod
+    def from_bounds(cls, q01: Array, q99: Array, mask: NDArray[np.bool_] | None = None) -> Statistics:
+        """Make it from percentiles: -1 stands for the first, 1 for the 99th (OpenVLA, openpi's quantiles)."""
+        return cls((q01 + q99) / 2.0, (q99 - q01) / 2.0, _or_all(mask, q01))
+
+    @classmethod
+    def from_moments(cls, mean: Array, std: Array, mask: NDArray[np.bool_] | None = None) -> Statistics:
+        """Make it from mean and standard deviation (Octo, pi0)."""
+        return cls(mean, std, _or_all(mask, mean))
+
+    def undo(self, values: Array) -> Array:
+        """Turn normalised ``(..., D' >= D)`` into units; numbers beyond D stay as they are.
+
+        Raises:
+            InputError: There are fewer numbers than statistics.
+        """
+        size = self._fitting(values)
+        result = values.copy()
+        result[..., :size] = np.where(
+            self.mask, values[..., :size] * self.half + self.centre, values[..., :size]
+        )
+        return result
+
+    def apply(self, values: Array) -> Array:
+        """Normalise ``(..., D)``: undoes `undo`; a number that never varied becomes 0."""
+        size = self._fitting(values)
+        scale = np.maximum(self.half, _EPSILON_BOUNDS)
+        result = values.copy()
+        result[..., :size] = np.where(
+            self.mask, (values[..., :size] - self.centre) / scale, values[..., :size]
+        )
+        return result
+
+    def _fitting(self, values: Array) -> int:
+        if values.shape[-1] < len(self.centre):
+            raise InputError(
+                "the statistics do not belong to these numbers",
+                expected=f"{len(self.centre)} numbers a row",
+                got=values.shape[-1],
+            )
+        return len(self.centre)
+
+
+def load_statistics(path: Path, key: str = "", *, of_state: bool = False) -> Statistics:
+    """Read OpenVLA's and Octo's ``dataset_statistics.json`` or openpi's ``norm_stats.json``.
+
+    Percentiles are taken where there are any, else mean and standard deviation.
+
+    Args:
+        path: The file.
+        key: Which data set of the file; may be empty where it holds only one.
+        of_state: The statistics of the robot's state instead of those of its actions.
+
+    Raises:
+        InputError: The file cannot be read or holds none.
+        UsageError: ``key`` is missing or unknown.
+    """
+    content = _content(path)
+    content = content.get(_WRAPPED, content)
+    names = _STATE_KEYS if of_state else _ACTION_KEYS
+    if not any(name in content for name in names):
+        content = _chosen(content, key, path)
+    part = next((content[name] for name in names if name in content), None)
+    if not isinstance(part, dict):
+        raise InputError(f"{path} has no statistics", expected=" or ".join(names), available=content)
+    return _statistics(part, path)
+
+
+def _content(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise InputError(f"{path} is no file of statistics", expected=f"at most {_MOST_BYTES} bytes")
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {(error.strerror or 'unreadable').lower()}") from None
+    except (ValueError, RecursionError):
+        raise InputError(f"{path} is not JSON") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{path} has no statistics", expected="an object", got=type(content).__name__)
+    return content
+
+
+def _chosen(content: dict[str, Any], key: str, path: Path) -> dict[str, Any]:
+    keys = [name for name, value in content.items() if isinstance(value, dict)]
+    if not key and len(keys) == 1:
+        key = keys[0]
+    if key not in keys:
+        raise UsageError(f"which data set of {path}?", got=key or "none", available=keys)
+    chosen: dict[str, Any] = content[key]
+    return chosen
+
+
+def _statistics(part: dict[str, Any], path: Path) -> Statistics:
+    for names, make in ((_BOUNDS, Statistics.from_bounds), (_MOMENTS, Statistics.from_moments)):
+        if all(part.get(name) is not None for name in names):
+            first, second = (_numbers(part[name], path) for name in names)
+            mask = np.array(part.get("mask", [True] * len(first)), dtype=np.bool_)
+            if len(first) != len(second) or mask.shape != first.shape:
+                raise InputError(f"the statistics in {path} are of different lengths")
+            return make(first, second, mask)
+    raise InputError(f"{path} has no statistics", expected="q01 and q99, or mean and std", available=part)
+
+
+def _numbers(values: object, path: Path) -> Array:
+    try:
+        numbers = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.empty(0)
+    if numbers.ndim != 1 or not len(numbers) or not np.isfinite(numbers).all():
+        raise InputError(f"the statistics in {path} are no list of numbers")
+    return numbers
+
+
+def _or_all(mask: NDArray[np.bool_] | None, like: Array) -> NDArray[np.bool_]:
+    return np.ones(like.shape, dtype=np.bool_) if mask is None else mask

@@ -1,0 +1,184 @@
+"""The client of openpi's protocol: metadata at first, then observation and answer in turn."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from threading import Event
+from typing import Any, Final
+
+from embodied_iqa.config import ranged
+from embodied_iqa.errors import UsageError
+from embodied_iqa.subjects.wire.deadline import Deadline
+from embodied_iqa.subjects.wire.errors import (
+    ConnectionLostError,
+    DeadlineError,
+    ProtocolError,
+    ServerError,
+    one_line,
+)
+from embodied_iqa.subjects.wire.msgpack_arrays import pack, unpack
+from embodied_iqa.subjects.wire.sockets import Address
+from embodied_iqa.subjects.wire.websocket import Websocket
+
+__all__ = ["OWN_PROTOCOL", "PolicyClient", "WireLimits", "token_from"]
+
+OWN_PROTOCOL: Final = "embodied-iqa/1"
+"""Our server says so in its metadata; it then repeats the number of a request in the answer."""
+
+_BACKOFF_S: Final = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)
+_ATTEMPTS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class WireLimits:
+    """How long and how much at most.
+
+    Attributes:
+        connect_s: From the first attempt to the metadata [s]; a server that still starts is waited for.
+        answer_s: From a question to its whole answer, new connections included [s].
+        most_bytes: Of one message [byte].
+    """
+
+    connect_s: float = ranged(10.0, 0.01, 3600.0)
+    answer_s: float = ranged(30.0, 0.01, 3600.0)
+    most_bytes: int = ranged(16 << 20, 1024, 1 << 30)
+
+
+def token_from(variable: str) -> str:
+    """Return the token in an environment variable; empty where no variable is named.
+
+    Raises:
+        UsageError: The variable is not set.
+    """
+    if not variable:
+        return ""
+    token = os.environ.get(variable, "")
+    if not token:
+        raise UsageError(f"the environment variable {variable} holds no token")
+    return token
+
+
+class PolicyClient:
+    """Asks one policy server; not for several threads at once.
+
+    Args:
+        address: The server.
+        limits: How long and how much at most.
+        token: Sent as ``Authorization: Api-Key``; empty for none.
+    """
+
+    def __init__(self, address: Address, limits: WireLimits, token: str = "") -> None:
+        self._address = address
+        self._limits = limits
+        self._headers: Mapping[str, str] = {"Authorization": f"Api-Key {token}"} if token else {}
+        self._connection: Websocket | None = None
+        self._first: bytes | None = None
+        self._numbered = False
+        self._request = 0
+        self._stop = Event()
+
+    def connect(self) -> dict[str, Any]:
+        """Connect, waiting for a server that does not listen yet, and return its metadata.
+
+        Raises:
+            WireError: No policy server answered in time.
+        """
+        deadline = Deadline.after(self._limits.connect_s, f"no policy server answers at {self._address}")
+        attempt = 0
+        while True:
+            try:
+                return self._open(deadline)
+            except ConnectionLostError as error:
+                pause_s = _BACKOFF_S[min(attempt, len(_BACKOFF_S) - 1)]
+                attempt += 1
+                if not self._can_wait(pause_s, deadline):
+                    raise DeadlineError(f"{deadline.error()}: {error}") from None
+
+    def infer(self, observation: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask, and return the answer.
+
+        A connection that broke is made anew and the question asked again: policies keep nothing between two
+        questions. After any other failure the connection is dropped, so that a late answer is never taken for
+        the next one.
+
+        Raises:
+            WireError: No answer in time, none that the protocol allows, or one that says that it failed.
+        """
+        deadline = Deadline.after(self._limits.answer_s, f"no answer from {self._address}")
+        for attempt in range(_ATTEMPTS):
+            try:
+                return self._ask(observation, deadline)
+            except ConnectionLostError:
+                self.drop()
+                if attempt == _ATTEMPTS - 1 or not self._can_wait(_BACKOFF_S[attempt], deadline):
+                    raise
+            except BaseException:
+                self.drop()
+                raise
+        raise deadline.error()
+
+    def drop(self) -> None:
+        """Hang up; the next question connects again."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def close(self) -> None:
+        """Hang up and wait for nothing any more."""
+        self._stop.set()
+        self.drop()
+
+    def _ask(self, observation: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
+        connection = self._connection
+        if connection is None or not connection.is_usable(deadline):
+            self.drop()
+            self._open(deadline)
+            connection = self._connection
+            if connection is None:
+                raise deadline.error()
+        self._request += 1
+        asked = {**observation, "request": self._request} if self._numbered else observation
+        connection.send(pack(asked), deadline)
+        answer = connection.receive(deadline)
+        if isinstance(answer, str):
+            raise ServerError(f"{self._address} failed: {one_line(answer)}")
+        content = self._map(answer)
+        if self._numbered and content.get("request") != self._request:
+            raise ProtocolError(f"{self._address} answers another question", got=content.get("request"))
+        return content
+
+    def _open(self, deadline: Deadline) -> dict[str, Any]:
+        self.drop()
+        connection = Websocket.connect(
+            self._address, deadline, most_bytes=self._limits.most_bytes, headers=self._headers
+        )
+        try:
+            message = connection.receive(deadline)
+            if isinstance(message, str):
+                raise ServerError(f"{self._address} failed: {one_line(message)}")
+            if self._first is not None and message != self._first:
+                raise ProtocolError(f"{self._address} serves another policy than before")
+            metadata = self._map(message)
+        except BaseException:
+            connection.close()
+            raise
+        self._first, self._connection = message, connection
+        self._numbered = metadata.get("protocol") == OWN_PROTOCOL
+        return metadata
+
+    def _map(self, message: bytes) -> dict[str, Any]:
+        content = unpack(message, self._limits.most_bytes)
+        if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
+            raise ProtocolError(
+                f"{self._address} sends what is no answer", expected="a map", got=type(content).__name__
+            )
+        return content
+
+    def _can_wait(self, seconds: float, deadline: Deadline) -> bool:
+        try:
+            left_s = deadline.left_s()
+        except DeadlineError:
+            return False
+        return seconds < left_s and not self._stop.wait(seconds)

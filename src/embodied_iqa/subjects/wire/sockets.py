@@ -1,0 +1,148 @@
+"""TCP connections on which no step outlives a deadline, not even the look-up of a name."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from embodied_iqa.subjects.wire.deadline import Deadline
+from embodied_iqa.subjects.wire.errors import ConnectionLostError
+
+__all__ = ["Address", "TimedSocket"]
+
+_READ_BYTES = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A machine and a TCP port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+class TimedSocket:
+    """A connected TCP socket; each call takes the deadline that it has to keep."""
+
+    def __init__(self, connected: socket.socket, address: Address) -> None:
+        self._socket = connected
+        self.address = address
+
+    @classmethod
+    def connect(cls, address: Address, deadline: Deadline) -> TimedSocket:
+        """Connect to the first address of the machine that answers.
+
+        Raises:
+            ConnectionLostError: Nobody listens there.
+            DeadlineError: It took too long.
+        """
+        problem: OSError | None = None
+        for family, where in _resolve(address, deadline):
+            made = socket.socket(family, socket.SOCK_STREAM)
+            try:
+                made.settimeout(deadline.left_s())
+                made.connect(where)
+                made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            except OSError as error:
+                made.close()
+                problem = error
+            except BaseException:
+                made.close()
+                raise
+            else:
+                return cls(made, address)
+        deadline.left_s()
+        raise ConnectionLostError(f"nobody answers at {address}: {_why(problem)}")
+
+    def send(self, data: bytes, deadline: Deadline) -> None:
+        """Send all of it.
+
+        Raises:
+            ConnectionLostError: The connection broke.
+            DeadlineError: The other side does not read.
+        """
+        rest = memoryview(data)
+        while rest:
+            self._socket.settimeout(deadline.left_s())
+            try:
+                rest = rest[self._socket.send(rest) :]
+            except TimeoutError:
+                raise deadline.error() from None
+            except OSError as error:
+                raise ConnectionLostError(f"the connection to {self.address} broke: {_why(error)}") from None
+
+    def receive(self, deadline: Deadline) -> bytes:
+        """Return what has come, waiting for at least a byte; empty where the other side has ended.
+
+        Raises:
+            ConnectionLostError: The connection broke.
+            DeadlineError: Nothing came.
+        """
+        self._socket.settimeout(deadline.left_s())
+        try:
+            return self._socket.recv(_READ_BYTES)
+        except TimeoutError:
+            raise deadline.error() from None
+        except OSError as error:
+            raise ConnectionLostError(f"the connection to {self.address} broke: {_why(error)}") from None
+
+    def receive_now(self) -> bytes | None:
+        """Return what has come without waiting; None where nothing has, empty at the other side's end."""
+        self._socket.settimeout(0.0)
+        try:
+            return self._socket.recv(_READ_BYTES)
+        except BlockingIOError:
+            return None
+        except OSError:
+            return b""
+
+    def close(self) -> None:
+        """Close; twice is fine. Wakes a thread that waits in `send` or `receive`."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+def _resolve(address: Address, deadline: Deadline) -> list[tuple[socket.AddressFamily, tuple[object, ...]]]:
+    """Look the name up in a thread: the system's look-up knows no deadline."""
+    try:
+        family = socket.AF_INET6 if ip_address(address.host).version == 6 else socket.AF_INET
+    except ValueError:
+        pass
+    else:
+        return [(family, (address.host, address.port))]
+    found: list[tuple[socket.AddressFamily, tuple[object, ...]]] = []
+    problem: list[OSError] = []
+
+    def look_up() -> None:
+        try:
+            for family, _kind, _protocol, _name, where in socket.getaddrinfo(
+                address.host, address.port, type=socket.SOCK_STREAM
+            ):
+                found.append((family, where))
+        except OSError as error:
+            problem.append(error)
+
+    thread = threading.Thread(target=look_up, name="look-up", daemon=True)
+    thread.start()
+    thread.join(deadline.left_s())
+    if thread.is_alive():
+        raise deadline.error()
+    if not found:
+        raise ConnectionLostError(f"no machine {address.host}: {_why(problem[0] if problem else None)}")
+    return found
+
+
+def _why(error: OSError | None) -> str:
+    if error is None:
+        return "no address"
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    return (error.strerror or str(error) or type(error).__name__).lower()

@@ -1,0 +1,170 @@
+"""A websocket client on one thread: the caller's, who is never kept longer than the deadline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from websockets.client import ClientProtocol
+from websockets.exceptions import InvalidHandshake, InvalidStatus
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Response
+from websockets.protocol import SEND_EOF, State
+from websockets.uri import parse_uri
+
+from embodied_iqa.subjects.wire.deadline import Deadline
+from embodied_iqa.subjects.wire.errors import ConnectionLostError, ProtocolError
+from embodied_iqa.subjects.wire.sockets import Address, TimedSocket
+
+__all__ = ["Websocket"]
+
+_DATA = {Opcode.TEXT, Opcode.BINARY, Opcode.CONT}
+
+
+class Websocket:
+    """A websocket over a `TimedSocket`; messages are requests and answers, one at a time.
+
+    The framing is that of the `websockets` package (its sans-I/O layer); that package's own clients wait in
+    `send` for as long as the other side does not read.
+
+    Args:
+        link: The connected socket.
+        protocol: The framing, after a completed handshake.
+    """
+
+    def __init__(self, link: TimedSocket, protocol: ClientProtocol) -> None:
+        self._link = link
+        self._protocol = protocol
+        self._parts: list[bytes] = []
+        self._is_text = False
+        self._whole: list[bytes | str] = []
+
+    @classmethod
+    def connect(
+        cls, address: Address, deadline: Deadline, *, most_bytes: int, headers: Mapping[str, str]
+    ) -> Websocket:
+        """Connect and shake hands.
+
+        Args:
+            address: The server.
+            deadline: By when.
+            most_bytes: A longer message is refused while it arrives.
+            headers: Sent with the handshake.
+
+        Raises:
+            ConnectionLostError: Nobody listens, or the server is busy.
+            DeadlineError: It took too long.
+            ProtocolError: What answers is no websocket server, or refuses us.
+        """
+        link = TimedSocket.connect(address, deadline)
+        try:
+            protocol = ClientProtocol(parse_uri(f"ws://{address}/"), max_size=most_bytes)
+            made = cls(link, protocol)
+            made._shake_hands(headers, deadline)
+        except BaseException:
+            link.close()
+            raise
+        return made
+
+    def is_usable(self, deadline: Deadline) -> bool:
+        """Whether a request can be sent: still open, and nothing has come that nobody asked for.
+
+        Raises:
+            DeadlineError: The server keeps us busy.
+            ProtocolError: The server sends without being asked.
+        """
+        while (data := self._link.receive_now()) is not None:
+            deadline.left_s()
+            self._feed(data)
+            if not data:
+                break
+        if self._whole or self._parts or self._protocol.reader.buffer:
+            raise ProtocolError(f"{self._link.address} sends messages that nobody asked for")
+        self._flush(deadline)
+        return self._protocol.state is State.OPEN
+
+    def send(self, message: bytes, deadline: Deadline) -> None:
+        """Send a binary message."""
+        self._protocol.send_binary(message)
+        self._flush(deadline)
+
+    def receive(self, deadline: Deadline) -> bytes | str:
+        """Return the next whole message.
+
+        Raises:
+            ConnectionLostError: The server closed the connection.
+            DeadlineError: It did not come in time, however fast its parts drip.
+            ProtocolError: It breaks the websocket protocol, or is longer than allowed.
+        """
+        while not self._whole:
+            self._check_open()
+            self._feed(self._link.receive(deadline))
+            self._flush(deadline)
+        return self._whole.pop(0)
+
+    def close(self) -> None:
+        """Hang up at once; twice is fine."""
+        self._link.close()
+
+    def _shake_hands(self, headers: Mapping[str, str], deadline: Deadline) -> None:
+        request = self._protocol.connect()
+        for name, value in headers.items():
+            request.headers[name] = value
+        self._protocol.send_request(request)
+        self._flush(deadline)
+        while self._protocol.state is State.CONNECTING:
+            data = self._link.receive(deadline)
+            self._feed(data)
+            if self._protocol.handshake_exc is not None:
+                raise self._refusal(self._protocol.handshake_exc)
+            if not data:
+                raise ConnectionLostError(f"{self._link.address} hung up during the handshake")
+
+    def _refusal(self, error: Exception) -> Exception:
+        where = self._link.address
+        if isinstance(error, InvalidStatus):
+            status = error.response.status_code
+            if status in {401, 403}:
+                return ProtocolError(f"{where} refuses us: it wants a token", got=f"HTTP {status}")
+            if status in {429, 500, 502, 503, 504}:
+                return ConnectionLostError(f"{where} is busy", got=f"HTTP {status}")
+            return ProtocolError(f"{where} is no policy server", expected="a websocket", got=f"HTTP {status}")
+        if isinstance(error, InvalidHandshake):
+            return ProtocolError(f"{where} is no policy server: {error}")
+        return ConnectionLostError(f"{where} hung up during the handshake")
+
+    def _feed(self, data: bytes) -> None:
+        if data:
+            self._protocol.receive_data(data)
+        else:
+            self._protocol.receive_eof()
+        for event in self._protocol.events_received():
+            if isinstance(event, Frame) and event.opcode in _DATA:
+                self._take(event)
+            elif not isinstance(event, Frame | Response):  # pragma: no cover - the library knows no other
+                raise ProtocolError("an unknown websocket event", got=type(event).__name__)
+
+    def _take(self, frame: Frame) -> None:
+        if frame.opcode is not Opcode.CONT:
+            self._is_text = frame.opcode is Opcode.TEXT
+        self._parts.append(bytes(frame.data))
+        if not frame.fin:
+            return
+        whole = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        self._parts = []
+        self._whole.append(whole.decode("utf-8", "replace") if self._is_text else whole)
+
+    def _flush(self, deadline: Deadline) -> None:
+        for data in self._protocol.data_to_send():
+            if data is not SEND_EOF and data:
+                self._link.send(data, deadline)
+
+    def _check_open(self) -> None:
+        problem: Any = self._protocol.parser_exc
+        if problem is not None and not isinstance(problem, EOFError):
+            raise ProtocolError(f"{self._link.address} breaks the websocket protocol: {problem}")
+        if self._protocol.state is not State.OPEN:
+            reason = self._protocol.close_reason if self._protocol.state is State.CLOSED else None
+            raise ConnectionLostError(
+                f"{self._link.address} closed the connection" + (f": {reason}" if reason else "")
+            )
