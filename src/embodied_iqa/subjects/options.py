@@ -14,6 +14,7 @@ __all__ = [
     "DecodingOptions",
     "Device",
     "LoadingOptions",
+    "PolicyOptions",
     "Precision",
     "Progress",
     "ServerOptions",
@@ -125,6 +126,31 @@ class CacheOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class PolicyOptions:
+    """What a foreign policy's numbers mean; empty fields are the catalogue's or the server's word.
+
+    Attributes:
+        convention: What its actions mean, see docs/policies.md.
+        views: The cameras that it gets, separated by commas: one that looks from outside, then the wrist.
+        version: Changes whenever its answers can change.
+        statistics: File with the statistics of its training data, where the server does not un-normalise.
+        statistics_key: Which data set of that file.
+        unnorm_key: The same for OpenVLA's server, which then un-normalises itself.
+        seed: Of the noise that a diffusion policy starts from.
+        denoising_steps: Of a diffusion policy; 0 for as many as the checkpoint says.
+    """
+
+    convention: str = ""
+    views: str = ""
+    version: str = ""
+    statistics: str = ""
+    statistics_key: str = ""
+    unnorm_key: str = ""
+    seed: int = ranged(0, 0, 2**31 - 1)
+    denoising_steps: int = ranged(0, 0, 1000)
+
+
+@dataclass(frozen=True, slots=True)
 class VlmOptions:
     """All options of a VLM.
 
@@ -148,10 +174,12 @@ class VlaOptions:
     Attributes:
         loading: How a checkpoint is loaded.
         server: How a server is reached.
+        policy: What its numbers mean.
     """
 
     loading: LoadingOptions = field(default_factory=LoadingOptions)
     server: ServerOptions = field(default_factory=ServerOptions)
+    policy: PolicyOptions = field(default_factory=PolicyOptions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,10 @@ __all__ = [
 VLM_BACKENDS: Final[dict[Backend, str]] = {}
 """Back end to ``module:factory``; the factory makes a `Vlm` of a `VlmRequest`, loaded and ready."""
 
-VLA_BACKENDS: Final[dict[Backend, str]] = {}
+VLA_BACKENDS: Final[dict[Backend, str]] = {
+    Backend.OPENPI: "embodied_iqa.subjects.remote_vla:OpenPiVla",
+    Backend.OPENVLA_HTTP: "embodied_iqa.subjects.remote_vla:OpenVlaHttp",
+}
 """Back end to ``module:factory``; the factory makes a `Vla` of a `VlaRequest`, loaded and ready."""
 
 VLMS: Final = names_of(Role.VLM, Backend.EMBEDDED)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from pathlib import Path
+from threading import Event
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,19 +20,24 @@ from embodied_iqa.subjects.actions.convention import ActionConvention, ActionKin
 from embodied_iqa.subjects.actions.observation import observation_for, square
 from embodied_iqa.subjects.actions.statistics import Statistics, load_statistics
 from embodied_iqa.subjects.actions.table import CONVENTIONS, OWN, convention_of
+from embodied_iqa.subjects.catalogue import find_entry
+from embodied_iqa.subjects.options import PolicyOptions, ServerOptions, VlaRequest
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
-from embodied_iqa.subjects.remote_options import RemoteOptions, RemotePolicy
 from embodied_iqa.subjects.wire import json_arrays
 from embodied_iqa.subjects.wire.deadline import Deadline
 from embodied_iqa.subjects.wire.errors import ProtocolError, ServerError, one_line
 from embodied_iqa.subjects.wire.http import post
-from embodied_iqa.subjects.wire.policy_client import OWN_PROTOCOL, PolicyClient, token_from
-from embodied_iqa.subjects.wire.sockets import TimedSocket
+from embodied_iqa.subjects.wire.policy_client import OWN_PROTOCOL, PolicyClient, WireLimits, token_from
+from embodied_iqa.subjects.wire.retries import retrying
+from embodied_iqa.subjects.wire.sockets import Address, TimedSocket
 
 __all__ = ["OpenPiVla", "OpenVlaHttp", "chunk_from_rows"]
 
 _DEFAULT_VIEWS: Final = (View.TOP,)
 _LONGEST_WORDS: Final = 200
+_OPENPI_PORT: Final = 8000
+_UNNORM_KEYS: Final = {"openvla-bridge": "bridge_orig"}
+"""Which of its data sets a policy of a convention un-normalises with, where it knows several."""
 
 
 class OpenPiVla:
@@ -38,21 +46,23 @@ class OpenPiVla:
     Connects when it is made.
 
     Args:
-        policy: Where it is and how it is used.
+        request: Where it is and how it is used.
 
     Raises:
         WireError: No policy server answers in time.
         UsageError: It is not said what its actions mean.
     """
 
-    def __init__(self, policy: RemotePolicy) -> None:
-        options = policy.options
-        self._client = PolicyClient(policy.address, options.limits, token_from(options.token_env))
-        self._statistics = _statistics(options)
+    def __init__(self, request: VlaRequest) -> None:
+        server, reference = request.options.server, request.reference
+        address, _ = _address(reference.target)
+        self._statistics = _statistics(request.options.policy)
+        self._client = PolicyClient(address, _limits(server), token_from(server.key_env))
+        request.progress(f"connecting to {address}")
         metadata = self._client.connect()
         try:
-            self._convention = _convention(options, metadata)
-            self._info = _info(options, metadata, f"openpi://{policy.address}")
+            self._convention = _convention(request, metadata)
+            self._info = _info(request, metadata)
         except BaseException:
             self._client.close()
             raise
@@ -91,24 +101,28 @@ class OpenVlaHttp:
     The protocol has no metadata: name and version are the user's word.
 
     Args:
-        policy: Where it is and how it is used.
+        request: Where it is and how it is used.
 
     Raises:
         WireError: Nobody listens there.
         UsageError: It is not said what its actions mean.
     """
 
-    def __init__(self, policy: RemotePolicy) -> None:
-        options = policy.options
-        self._policy = policy
-        self._path = policy.path or "/act"
-        token = token_from(options.token_env)
+    def __init__(self, request: VlaRequest) -> None:
+        server = request.options.server
+        self._address, path = _address(request.reference.target)
+        self._path = path or "/act"
+        self._limits = _limits(server)
+        token = token_from(server.key_env)
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._statistics = _statistics(options)
-        self._convention = _convention(options, {})
-        self._info = _info(options, {}, f"openvla+http://{policy.address}{self._path}")
-        deadline = Deadline.after(options.limits.connect_s, f"nobody answers at {policy.address}")
-        TimedSocket.connect(policy.address, deadline).close()
+        self._statistics = _statistics(request.options.policy)
+        self._convention = _convention(request, {})
+        self._unnorm_key = request.options.policy.unnorm_key or _UNNORM_KEYS.get(self._convention.name, "")
+        self._info = _info(request, {})
+        self._stop = Event()
+        request.progress(f"connecting to {self._address}")
+        deadline = Deadline.after(server.connect_s, f"nobody answers at {self._address}")
+        TimedSocket.connect(self._address, deadline).close()
 
     @property
     def info(self) -> SubjectInfo:
@@ -122,17 +136,20 @@ class OpenVlaHttp:
             WireError: No usable answer in time.
             InputError: The actions are not what the convention says.
         """
-        limits, address = self._policy.options.limits, self._policy.address
+        limits, address = self._limits, self._address
         deadline = Deadline.after(limits.answer_s, f"no answer from {address}")
         body = json_arrays.pack(self._question(observation))
-        answer = post(
-            address, self._path, body, deadline, most_bytes=limits.most_bytes, headers=self._headers
-        )
+        answer = retrying(lambda: self._post(body, deadline), deadline, limits.retries, self._stop)
         rows = _rows(json_arrays.unpack(answer, limits.most_bytes), limits.most_bytes)
         return chunk_from_rows(rows, self._convention, observation, self._statistics)
 
     def close(self) -> None:
-        """Nothing is kept open."""
+        """Wait for nothing any more; no connection is kept open."""
+        self._stop.set()
+
+    def _post(self, body: bytes, deadline: Deadline) -> bytes:
+        most_bytes = self._limits.most_bytes
+        return post(self._address, self._path, body, deadline, most_bytes=most_bytes, headers=self._headers)
 
     def _question(self, observation: VlaObservation) -> dict[str, Any]:
         views = self._info.views
@@ -148,8 +165,7 @@ class OpenVlaHttp:
             raise UsageError("a view is missing", expected=str(views[0]), available=observation.frames)
         picture = square(observation.frames[views[0]].rgb, 224)
         question: dict[str, Any] = {"image": picture, "instruction": observation.instruction}
-        key = self._policy.options.unnorm_key
-        return {**question, "unnorm_key": key} if key else question
+        return {**question, "unnorm_key": self._unnorm_key} if self._unnorm_key else question
 
 
 def chunk_from_rows(
@@ -172,7 +188,7 @@ def chunk_from_rows(
 
 
 def _rows(answer: Any, most_bytes: int) -> Any:
-    """Return the rows of what OpenVLA's server gives: an array, lists of numbers or of arrays, or JSON of it."""
+    """Return the rows of an array, of lists of numbers or arrays, or of JSON of such in a string."""
     if isinstance(answer, str):
         if not answer.lstrip().startswith(("[", "{")):
             raise ServerError(f"OpenVLA's server failed: {one_line(answer)}; its log says why")
@@ -188,24 +204,25 @@ def _rows(answer: Any, most_bytes: int) -> Any:
 
 
 def _own_chunk(answer: Mapping[str, Any]) -> ActionChunk:
-    try:
-        status = ChunkStatus(answer.get("status"))
-    except ValueError:
-        raise ProtocolError("unknown status", got=answer.get("status"), available=list(ChunkStatus)) from None
+    status = _status(answer.get("status"))
     rows = answer.get("actions")
     if not isinstance(rows, np.ndarray):
         raise ProtocolError("the policy gives no actions", available=list(answer)[:20])
     if (status is ChunkStatus.ACT) != bool(rows.size):
         raise ProtocolError("status and actions contradict each other", got=(str(status), rows.shape))
-    increments = (
-        np.ascontiguousarray(rows.astype(np.float64, copy=True).reshape(-1, 7)) if not rows.size else None
-    )
-    if increments is None:
+    increments = np.empty((0, 7))
+    if rows.size:
         increments = checked_rows(rows, OWN)[:, :7].copy()
         increments[:, 6] = np.clip(increments[:, 6], 0.0, 1.0)
     reason = answer.get("reason", "")
     words = one_line(reason)[:_LONGEST_WORDS] if isinstance(reason, str) and reason else ""
     return ActionChunk(status, increments, words, _pixel(answer.get("target_px")))
+
+
+def _status(word: object) -> ChunkStatus:
+    if not isinstance(word, str) or word not in set(ChunkStatus):
+        raise ProtocolError("unknown status", got=word, available=list(ChunkStatus))
+    return ChunkStatus(word)
 
 
 def _pixel(value: object) -> tuple[float, float] | None:
@@ -216,36 +233,59 @@ def _pixel(value: object) -> tuple[float, float] | None:
     return float(value[0]), float(value[1])
 
 
-def _statistics(options: RemoteOptions) -> Statistics | None:
-    path = options.statistics_path
-    return None if path is None else load_statistics(path, options.statistics_key)
+def _address(target: str) -> tuple[Address, str]:
+    """Return machine and path of an address such as ``openpi://host:8000`` or ``http://host:8000/act``."""
+    parts = urlsplit(target)
+    secure = parts.scheme in {"https", "openpi+wss"}
+    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, _OPENPI_PORT)
+    return Address(parts.hostname or "", port, secure), parts.path
 
 
-def _convention(options: RemoteOptions, metadata: Mapping[str, Any]) -> ActionConvention:
+def _limits(server: ServerOptions) -> WireLimits:
+    return WireLimits(server.connect_s, server.deadline_s, server.max_answer_bytes, server.retries)
+
+
+def _statistics(policy: PolicyOptions) -> Statistics | None:
+    if not policy.statistics:
+        return None
+    return load_statistics(Path(policy.statistics), policy.statistics_key)
+
+
+def _convention(request: VlaRequest, metadata: Mapping[str, Any]) -> ActionConvention:
     if metadata.get("protocol") == OWN_PROTOCOL:
         if metadata.get("role") != "vla":
             raise InputError("the server does not offer a VLA", got=metadata.get("role"))
         return OWN
-    name = options.convention or metadata.get("convention")
-    if not isinstance(name, str) or not name:
+    entry = request.reference.entry
+    name = request.options.policy.convention or (entry.convention if entry is not None else "")
+    if not name:
         raise UsageError(
-            "what do the policy's actions mean?",
-            expected="?convention=NAME in its reference",
+            f"what do the actions of {request.reference.text} mean?",
+            expected="a convention (vla_node.policy.convention), or a name of the catalogue in front",
             available=CONVENTIONS,
         )
     return convention_of(name)
 
 
-def _info(options: RemoteOptions, metadata: Mapping[str, Any], reference: str) -> SubjectInfo:
-    """Say who it is; a server that does not tell its version gets one that changes with its metadata."""
-    told = _digest(metadata) if metadata else "untold"
-    version = options.version or _word(metadata, "version") or told
-    revision = _word(metadata, "revision")
-    views = options.views or _views(metadata) or _DEFAULT_VIEWS
+def _info(request: VlaRequest, metadata: Mapping[str, Any]) -> SubjectInfo:
+    """Say who it is.
+
+    A subject that our own server names as the catalogue does is that subject, wherever it runs: its constants
+    hold. A server that does not tell its version gets one that changes with its metadata.
+    """
+    policy, reference = request.options.policy, request.reference
+    name, version, revision = (_word(metadata, key) for key in ("name", "version", "revision"))
+    is_known = metadata.get("protocol") == OWN_PROTOCOL and find_entry(name) is not None
+    told = version if is_known else "@".join(word for word in (name, version) if word)
+    if not version:
+        told = _digest(metadata) if metadata else "untold"
+    views = tuple(parse_view(word.strip()) for word in policy.views.split(",") if word.strip())
+    if not views:
+        views = _views(metadata) or (reference.entry.views if reference.entry is not None else _DEFAULT_VIEWS)
     return SubjectInfo(
-        name=options.name or _word(metadata, "name") or reference,
-        version=f"{version}@{revision}" if revision and not options.version else version,
-        description=_word(metadata, "description") or f"a policy behind {reference}",
+        name=name if is_known else reference.text,
+        version=policy.version or (f"{told}@{revision}" if revision else told),
+        description=_word(metadata, "description") or f"A policy that runs at {reference.target}.",
         views=views,
     )
 

@@ -18,6 +18,7 @@ from embodied_iqa.subjects.options import (
     CacheOptions,
     DecodingOptions,
     LoadingOptions,
+    PolicyOptions,
     ServerOptions,
     VlaOptions,
     VlmOptions,
@@ -256,6 +257,7 @@ class VlaParameters:
         assumed_q_rad: Joint angles that the subject is told where there is no arm [rad].
         loading: How a checkpoint is loaded.
         server: How a server is reached.
+        policy: What a foreign policy's numbers mean.
     """
 
     subject: str = "classical-vla"
@@ -266,11 +268,12 @@ class VlaParameters:
     assumed_q_rad: tuple[float, ...] = HOME_Q_RAD
     loading: LoadingOptions = field(default_factory=LoadingOptions)
     server: ServerOptions = field(default_factory=ServerOptions)
+    policy: PolicyOptions = field(default_factory=PolicyOptions)
 
     @property
     def options(self) -> VlaOptions:
         """What the subject is made with."""
-        return VlaOptions(self.loading, self.server)
+        return VlaOptions(self.loading, self.server, self.policy)
 
 
 @dataclass(frozen=True, slots=True)

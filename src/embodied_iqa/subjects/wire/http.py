@@ -14,6 +14,7 @@ from embodied_iqa.subjects.wire.sockets import Address, TimedSocket
 __all__ = ["post"]
 
 _CHUNK_BYTES = 1 << 16
+_BUSY = {429, 502, 503, 504}
 
 
 def post(
@@ -30,7 +31,7 @@ def post(
     Each request has a connection of its own, so that a late answer can never be taken for the next one.
 
     Raises:
-        ConnectionLostError: Nobody listens, or the connection broke.
+        ConnectionLostError: Nobody listens, the connection broke, or the server is busy.
         DeadlineError: The whole answer did not come in time, however fast its parts drip.
         ProtocolError: The answer is no HTTP, or longer than ``most_bytes``.
         ServerError: The server answers with an error status.
@@ -46,6 +47,8 @@ def post(
         raise ProtocolError(f"{address} gives no HTTP answer: {one_line(reason)}") from None
     finally:
         link.close()
+    if response.status in _BUSY:
+        raise ConnectionLostError(f"{address} is busy", got=f"HTTP {response.status}")
     if response.status != http.client.OK:
         said = one_line(answer[:_CHUNK_BYTES].decode("utf-8", "replace"))
         raise ServerError(f"{address}{path} answers HTTP {response.status}: {said}")

@@ -8,17 +8,15 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any, Final
 
-from embodied_iqa.config import ranged
 from embodied_iqa.errors import UsageError
 from embodied_iqa.subjects.wire.deadline import Deadline
 from embodied_iqa.subjects.wire.errors import (
-    ConnectionLostError,
-    DeadlineError,
     ProtocolError,
     ServerError,
     one_line,
 )
 from embodied_iqa.subjects.wire.msgpack_arrays import pack, unpack
+from embodied_iqa.subjects.wire.retries import retrying
 from embodied_iqa.subjects.wire.sockets import Address
 from embodied_iqa.subjects.wire.websocket import Websocket
 
@@ -26,9 +24,6 @@ __all__ = ["OWN_PROTOCOL", "PolicyClient", "WireLimits", "token_from"]
 
 OWN_PROTOCOL: Final = "embodied-iqa/1"
 """Our server says so in its metadata; it then repeats the number of a request in the answer."""
-
-_BACKOFF_S: Final = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)
-_ATTEMPTS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +34,13 @@ class WireLimits:
         connect_s: From the first attempt to the metadata [s]; a server that still starts is waited for.
         answer_s: From a question to its whole answer, new connections included [s].
         most_bytes: Of one message [byte].
+        retries: Further attempts over a new connection where one broke.
     """
 
-    connect_s: float = ranged(10.0, 0.01, 3600.0)
-    answer_s: float = ranged(30.0, 0.01, 3600.0)
-    most_bytes: int = ranged(16 << 20, 1024, 1 << 30)
+    connect_s: float = 10.0
+    answer_s: float = 30.0
+    most_bytes: int = 16 << 20
+    retries: int = 2
 
 
 def token_from(variable: str) -> str:
@@ -86,15 +83,7 @@ class PolicyClient:
             WireError: No policy server answered in time.
         """
         deadline = Deadline.after(self._limits.connect_s, f"no policy server answers at {self._address}")
-        attempt = 0
-        while True:
-            try:
-                return self._open(deadline)
-            except ConnectionLostError as error:
-                pause_s = _BACKOFF_S[min(attempt, len(_BACKOFF_S) - 1)]
-                attempt += 1
-                if not self._can_wait(pause_s, deadline):
-                    raise DeadlineError(f"{deadline.error()}: {error}") from None
+        return retrying(lambda: self._open(deadline), deadline, None, self._stop)
 
     def infer(self, observation: Mapping[str, Any]) -> dict[str, Any]:
         """Ask, and return the answer.
@@ -107,17 +96,9 @@ class PolicyClient:
             WireError: No answer in time, none that the protocol allows, or one that says that it failed.
         """
         deadline = Deadline.after(self._limits.answer_s, f"no answer from {self._address}")
-        for attempt in range(_ATTEMPTS):
-            try:
-                return self._ask(observation, deadline)
-            except ConnectionLostError:
-                self.drop()
-                if attempt == _ATTEMPTS - 1 or not self._can_wait(_BACKOFF_S[attempt], deadline):
-                    raise
-            except BaseException:
-                self.drop()
-                raise
-        raise deadline.error()
+        return retrying(
+            lambda: self._ask_or_drop(observation, deadline), deadline, self._limits.retries, self._stop
+        )
 
     def drop(self) -> None:
         """Hang up; the next question connects again."""
@@ -129,6 +110,13 @@ class PolicyClient:
         """Hang up and wait for nothing any more."""
         self._stop.set()
         self.drop()
+
+    def _ask_or_drop(self, observation: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
+        try:
+            return self._ask(observation, deadline)
+        except BaseException:
+            self.drop()
+            raise
 
     def _ask(self, observation: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
         connection = self._connection
@@ -155,11 +143,7 @@ class PolicyClient:
             self._address, deadline, most_bytes=self._limits.most_bytes, headers=self._headers
         )
         try:
-            message = connection.receive(deadline)
-            if isinstance(message, str):
-                raise ServerError(f"{self._address} failed: {one_line(message)}")
-            if self._first is not None and message != self._first:
-                raise ProtocolError(f"{self._address} serves another policy than before")
+            message = self._first_message(connection.receive(deadline))
             metadata = self._map(message)
         except BaseException:
             connection.close()
@@ -168,6 +152,13 @@ class PolicyClient:
         self._numbered = metadata.get("protocol") == OWN_PROTOCOL
         return metadata
 
+    def _first_message(self, message: bytes | str) -> bytes:
+        if isinstance(message, str):
+            raise ServerError(f"{self._address} failed: {one_line(message)}")
+        if self._first is not None and message != self._first:
+            raise ProtocolError(f"{self._address} serves another policy than before")
+        return message
+
     def _map(self, message: bytes) -> dict[str, Any]:
         content = unpack(message, self._limits.most_bytes)
         if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
@@ -175,10 +166,3 @@ class PolicyClient:
                 f"{self._address} sends what is no answer", expected="a map", got=type(content).__name__
             )
         return content
-
-    def _can_wait(self, seconds: float, deadline: Deadline) -> bool:
-        try:
-            left_s = deadline.left_s()
-        except DeadlineError:
-            return False
-        return seconds < left_s and not self._stop.wait(seconds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import threading
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -18,10 +19,17 @@ _READ_BYTES = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A machine and a TCP port."""
+    """A machine and a TCP port.
+
+    Attributes:
+        host: Name or number.
+        port: 1 to 65535.
+        secure: Speak through TLS, with a certificate that this machine trusts.
+    """
 
     host: str
     port: int
+    secure: bool = False
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -57,7 +65,7 @@ class TimedSocket:
                 made.close()
                 raise
             else:
-                return cls(made, address)
+                return cls(_secured(made, address) if address.secure else made, address)
         deadline.left_s()
         raise ConnectionLostError(f"nobody answers at {address}: {_why(problem)}")
 
@@ -98,7 +106,7 @@ class TimedSocket:
         self._socket.settimeout(0.0)
         try:
             return self._socket.recv(_READ_BYTES)
-        except BlockingIOError:
+        except (BlockingIOError, ssl.SSLWantReadError):
             return None
         except OSError:
             return b""
@@ -108,6 +116,19 @@ class TimedSocket:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
+
+
+def _secured(connected: socket.socket, address: Address) -> socket.socket:
+    """Shake hands for TLS; the socket's timeout holds for the whole of it."""
+    try:
+        return ssl.create_default_context().wrap_socket(connected, server_hostname=address.host)
+    except (ssl.SSLError, ssl.CertificateError) as error:
+        connected.close()
+        reason = getattr(error, "verify_message", "") or error.reason or "no TLS"
+        raise ConnectionLostError(f"no secure connection to {address}: {str(reason).lower()}") from None
+    except BaseException:
+        connected.close()
+        raise
 
 
 def _resolve(address: Address, deadline: Deadline) -> list[tuple[socket.AddressFamily, tuple[object, ...]]]:

@@ -58,7 +58,9 @@ class Websocket:
         """
         link = TimedSocket.connect(address, deadline)
         try:
-            protocol = ClientProtocol(parse_uri(f"ws://{address}/"), max_size=most_bytes)
+            protocol = ClientProtocol(
+                parse_uri(f"{'wss' if address.secure else 'ws'}://{address}/"), max_size=most_bytes
+            )
             made = cls(link, protocol)
             made._shake_hands(headers, deadline)
         except BaseException:

@@ -1,0 +1,1 @@
+"""Subjects offered to other machines by openpi's websocket protocol."""

@@ -1,0 +1,122 @@
+"""From a message to what a subject is asked, and from its answer to a message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.errors import InputError
+from embodied_iqa.images.frame import Frame, Intrinsics, View
+from embodied_iqa.subjects.protocols import ActionChunk, VlaObservation
+
+__all__ = ["chunk_to_map", "frame_from", "observation_from", "words_from"]
+
+_MOST_PX: Final = 8192
+_MOST_LETTERS: Final = 4000
+_RIGID: Final = 1e-3
+
+
+def observation_from(message: Mapping[str, Any], views: tuple[View, ...]) -> VlaObservation:
+    """Return what a VLA is asked.
+
+    Args:
+        message: In our own form, see docs/policies.md.
+        views: The subject's cameras; frames of others are left out.
+
+    Raises:
+        InputError: Something is missing or wrong.
+    """
+    frames = message.get("frames")
+    if not isinstance(frames, dict):
+        raise InputError("an observation has no frames", expected="a map of view to frame", available=message)
+    missing = [view for view in views if view not in frames]
+    if missing:
+        raise InputError("a view is missing", expected=str(missing[0]), available=frames)
+    return VlaObservation(
+        frames={view: frame_from(frames[view], view) for view in views},
+        instruction=words_from(message, "prompt"),
+        T_base_tool=_transform(message.get("T_base_tool"), "T_base_tool"),
+        gripper=_number(message.get("gripper", 0.0), "gripper", 0.0, 1.0),
+        step=int(_number(message.get("step", 0), "step", 0, 1_000_000)),
+    )
+
+
+def frame_from(content: object, view: View) -> Frame:
+    """Return a frame.
+
+    Raises:
+        InputError: Something is missing or wrong.
+    """
+    if not isinstance(content, dict):
+        raise InputError(f"the {view} frame is no map", got=type(content).__name__)
+    rgb = _picture(content.get("rgb"), view)
+    height_px, width_px = rgb.shape[:2]
+    numbers = content.get("intrinsics_px")
+    if not isinstance(numbers, list) or len(numbers) != 4:
+        raise InputError(f"the {view} frame has no intrinsics_px", expected="[fx, fy, cx, cy]")
+    fx_px, fy_px, cx_px, cy_px = (_number(value, "intrinsics_px", -1e6, 1e6) for value in numbers)
+    return Frame(
+        view=view,
+        stamp_ns=int(_number(content.get("stamp_ns", 0), "stamp_ns", 0, 2**63 - 1)),
+        rgb=rgb,
+        intrinsics=Intrinsics(width_px, height_px, fx_px, fy_px, cx_px, cy_px),
+        T_base_camera=_transform(content.get("T_base_camera"), "T_base_camera"),
+    )
+
+
+def words_from(message: Mapping[str, Any], key: str) -> str:
+    """Return a text of a message.
+
+    Raises:
+        InputError: There is none, or it is too long.
+    """
+    words = message.get(key)
+    if not isinstance(words, str) or not words.strip() or len(words) > _MOST_LETTERS:
+        raise InputError(f"a question needs a {key}", expected=f"a text of up to {_MOST_LETTERS} letters")
+    return words
+
+
+def chunk_to_map(chunk: ActionChunk) -> dict[str, Any]:
+    """Return a chunk as a message holds it."""
+    return {
+        "status": str(chunk.status),
+        "actions": np.ascontiguousarray(chunk.increments, dtype=np.float64),
+        "reason": chunk.reason,
+        "target_px": None if chunk.target_px is None else [float(value) for value in chunk.target_px],
+    }
+
+
+def _picture(rgb: object, view: View) -> NDArray[np.uint8]:
+    if not isinstance(rgb, np.ndarray) or rgb.dtype != np.uint8 or rgb.ndim != 3 or rgb.shape[2] != 3:
+        got = (str(rgb.dtype), rgb.shape) if isinstance(rgb, np.ndarray) else type(rgb).__name__
+        raise InputError(f"the {view} frame has no picture", expected="rgb: (H, W, 3) uint8", got=got)
+    if not 0 < min(rgb.shape[:2]) <= max(rgb.shape[:2]) <= _MOST_PX:
+        raise InputError(
+            f"the {view} picture has a wrong size", expected=f"1 to {_MOST_PX} px", got=rgb.shape
+        )
+    return rgb
+
+
+def _transform(value: object, name: str) -> NDArray[np.float64]:
+    if not isinstance(value, np.ndarray) or value.shape != (4, 4) or value.dtype.kind not in "iuf":
+        raise InputError(f"{name} is missing or wrong", expected="(4, 4) numbers")
+    T = value.astype(np.float64)
+    R = T[:3, :3]
+    with np.errstate(invalid="ignore", over="ignore"):
+        is_rigid = bool(np.isfinite(T).all()) and bool(np.abs(R @ R.T - np.eye(3)).max() < _RIGID)
+        is_rigid = is_rigid and float(np.linalg.det(R)) > 0.0 and T[3].tolist() == [0.0, 0.0, 0.0, 1.0]
+    if not is_rigid:
+        raise InputError(f"{name} is not a rigid motion", got=T.tolist())
+    return T
+
+
+def _number(value: object, name: str, low: float, high: float) -> float:
+    """Return a number, an integer as such: stamps need all their digits."""
+    if isinstance(value, np.ndarray | np.generic) and value.size == 1:
+        value = value.item()
+    if isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high:
+        return value
+    raise InputError(f"{name} is missing or wrong", expected=f"a number from {low:g} to {high:g}", got=value)

@@ -1,0 +1,205 @@
+"""The websocket server: openpi's protocol, with limits."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import http
+import logging
+import signal
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any, Final
+
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
+
+from embodied_iqa.errors import EmbodiedIqaError, InputError, UsageError
+from embodied_iqa.subjects.serving.served import ServedSubject
+from embodied_iqa.subjects.serving.worker import Worker
+from embodied_iqa.subjects.wire.errors import one_line
+from embodied_iqa.subjects.wire.msgpack_arrays import pack, unpack
+
+__all__ = ["PolicyServer", "ServerSettings"]
+
+HEALTH_PATH: Final = "/healthz"
+_BUSY: Final = http.HTTPStatus.SERVICE_UNAVAILABLE
+_LAST_ANSWER_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """Where a server listens, and its limits.
+
+    Attributes:
+        host: Name or number of the interface; other than loopback needs a token.
+        port: 0 for any free one.
+        token: That clients have to show; empty for none.
+        most_waiting: Questions that wait at most; further ones are refused at once.
+        most_at_once: Questions that a subject with batches gets at once.
+        most_connections: Further ones are refused with HTTP 503.
+        most_bytes: Of one message [byte].
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    token: str = ""
+    most_waiting: int = 16
+    most_at_once: int = 8
+    most_connections: int = 64
+    most_bytes: int = 64 << 20
+
+    def __post_init__(self) -> None:
+        if not self.token and not _is_loopback(self.host):
+            raise UsageError(
+                f"a server on {self.host} can be reached by others",
+                expected="a token (--token-env NAME), or --host 127.0.0.1",
+            )
+        if not 0 <= self.port < 65536:
+            raise UsageError("wrong port", expected="0 to 65535", got=self.port)
+
+
+class PolicyServer:
+    """Serves one subject until it is told to stop.
+
+    Args:
+        subject: What is served.
+        settings: Where, and the limits.
+    """
+
+    def __init__(self, subject: ServedSubject, settings: ServerSettings) -> None:
+        self._subject = subject
+        self._settings = settings
+        self._worker: Worker | None = None
+        self._connections = 0
+
+    def run(self, ready: Callable[[int], None]) -> None:
+        """Serve until SIGINT or SIGTERM.
+
+        Args:
+            ready: Called with the port once clients are welcome.
+
+        Raises:
+            InputError: The port cannot be listened on.
+        """
+        asyncio.run(self._run(ready))
+
+    @contextlib.asynccontextmanager
+    async def listening(self) -> AsyncIterator[int]:
+        """Serve inside of the block; gives the port."""
+        settings = self._settings
+        quiet = logging.getLogger("embodied_iqa.serving")
+        quiet.setLevel(logging.CRITICAL)  # a client that hangs up is no event worth a traceback
+        self._worker = Worker(
+            self._subject, most_waiting=settings.most_waiting, most_at_once=settings.most_at_once
+        )
+        try:
+            server: Server = await serve(
+                self._converse,
+                settings.host,
+                settings.port,
+                compression=None,
+                max_size=settings.most_bytes,
+                max_queue=2,
+                process_request=self._admit,
+                logger=quiet,
+            )
+        except OSError as error:
+            self._worker.close(0.0)
+            reason = (error.strerror or str(error)).lower()
+            raise InputError(f"cannot listen on {settings.host}:{settings.port}: {reason}") from None
+        try:
+            yield next(iter(server.sockets)).getsockname()[1]
+        finally:
+            server.close()
+            await server.wait_closed()
+            await asyncio.to_thread(self._worker.close, _LAST_ANSWER_S)
+
+    async def _run(self, ready: Callable[[int], None]) -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+        async with self.listening() as port:
+            ready(port)
+            await stop.wait()
+
+    def _admit(self, connection: ServerConnection, request: Request) -> Response | None:
+        """Answer health checks, and refuse who has no token or comes too late; None lets the client in."""
+        if request.path == HEALTH_PATH:
+            healthy = self._worker is not None and self._worker.is_alive
+            return connection.respond(*((http.HTTPStatus.OK, "OK\n") if healthy else (_BUSY, "stopped\n")))
+        shown = request.headers.get_all("Authorization")
+        if self._settings.token and not _is_known(shown, self._settings.token):
+            return connection.respond(http.HTTPStatus.UNAUTHORIZED, "a token is needed\n")
+        if self._connections >= self._settings.most_connections:
+            return connection.respond(_BUSY, "too many clients\n")
+        return None
+
+    async def _converse(self, connection: ServerConnection) -> None:
+        self._connections += 1
+        try:
+            await connection.send(pack(self._subject.metadata))
+            async for message in connection:
+                answer = await self._reply(message, connection)
+                if answer is None:
+                    return
+                await connection.send(answer)
+        except ConnectionClosed:
+            pass
+        finally:
+            self._connections -= 1
+
+    async def _reply(self, message: str | bytes, connection: ServerConnection) -> bytes | str | None:
+        """Return the answer, a line of text where there is none, or None where the client has left."""
+        try:
+            content = self._content(message)
+            answer = await self._ask(self._subject.understand(content), connection)
+            if answer is None:
+                return None
+            return pack({**answer, **({"request": content["request"]} if "request" in content else {})})
+        except EmbodiedIqaError as error:
+            return f"{type(error).__name__}: {one_line(str(error))}"
+        except Exception as error:  # noqa: BLE001 - a subject may be anybody's code
+            return f"{type(error).__name__}: {one_line(str(error))}"
+
+    async def _ask(self, question: Any, connection: ServerConnection) -> dict[str, Any] | None:
+        if self._worker is None:
+            return None
+        result: asyncio.Future[Any] = asyncio.wrap_future(self._worker.ask(question))
+        left: asyncio.Future[Any] = asyncio.ensure_future(connection.wait_closed())
+        try:
+            await asyncio.wait({result, left}, return_when=asyncio.FIRST_COMPLETED)
+            return result.result() if result.done() else None
+        except asyncio.CancelledError:
+            return None
+        finally:
+            left.cancel()
+            result.cancel()
+
+    def _content(self, message: str | bytes) -> dict[str, Any]:
+        if isinstance(message, str):
+            raise InputError("a question is a binary message")
+        content = unpack(message, self._settings.most_bytes)
+        if not isinstance(content, dict):
+            raise InputError("a question is a map", got=type(content).__name__)
+        request = content.get("request", 0)
+        if not isinstance(request, int):
+            raise InputError("the number of a request is no number", got=type(request).__name__)
+        return content
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _is_known(shown: list[str], token: str) -> bool:
+    words = [word.removeprefix("Api-Key ").removeprefix("Bearer ").encode() for word in shown]
+    matches = [hmac.compare_digest(word, token.encode()) for word in words]  # each one: time tells nothing
+    return any(matches)
