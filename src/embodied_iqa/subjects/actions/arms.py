@@ -67,7 +67,7 @@ def _vx300s() -> JointChain:
     )
     x, y, z = np.eye(3)
     # The gripper points along x there and along z here; its fingers open along y there and along x here.
-    end = _transform(np.column_stack([y, z, x]), (0.1072, 0.0, 0.0))
+    end = _transform(np.column_stack([-y, -z, x]), (0.1072, 0.0, 0.0))
     return JointChain(
         name="vx300s",
         T_links=np.array([_transform(np.eye(3), offset) for offset in offsets]),
