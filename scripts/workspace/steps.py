@@ -21,6 +21,7 @@ __all__ = ["Step", "steps_for"]
 _EVERYWHERE = ("core.txt", "build.txt", "hardware.txt", "dev.txt")
 _WHEELS = ("ros.txt", "ros-build.txt")
 _PACKAGE = ("setup.py", "setup.cfg", "package.xml", "resource", "launch", "scripts/workspace/prefix.py")
+_ALONE = "alone.txt"
 _CONSTRAINTS = "constraints.txt"
 _SOURCED = "sourced-ros.txt"
 
@@ -70,8 +71,8 @@ class _Work:
     def files(self) -> list[Path]:
         folder = self.layout.requirements
         if self.source is RosSource.WHEELS:
-            return [folder / name for name in (*_EVERYWHERE, *_WHEELS, _CONSTRAINTS)]
-        return [folder / name for name in (*_EVERYWHERE, _SOURCED)]
+            return [folder / name for name in (*_EVERYWHERE, *_WHEELS, _ALONE, _CONSTRAINTS)]
+        return [folder / name for name in (*_EVERYWHERE, _ALONE, _SOURCED)]
 
     def step(self, name: str, title: str, inputs: list[Path], act: Callable[[], None]) -> Step:
         extra = (self.source.value, environment_version(self.layout.venv), str(self.layout.root))
@@ -86,6 +87,7 @@ def _install_requirements(work: _Work) -> None:
     if work.source is RosSource.WHEELS:
         files = [word for name in (*_EVERYWHERE, *_WHEELS) for word in ("-r", str(folder / name))]
         work.pip(what, *files, "-c", str(folder / _CONSTRAINTS))
+        work.pip(what, "--no-deps", "-r", str(folder / _ALONE))
         return
     pins = [pin for name in _EVERYWHERE for pin in read_pins(folder / name)]
     chosen = replace_pins(pins, read_pins(folder / _SOURCED))
@@ -94,7 +96,7 @@ def _install_requirements(work: _Work) -> None:
     merged.parent.mkdir(parents=True, exist_ok=True)
     merged.write_text("".join(f"{pin}\n" for pin in chosen if pin not in alone), encoding="utf-8")
     work.pip(what, "-r", str(merged))
-    work.pip(what, "--no-deps", *map(str, alone))
+    work.pip(what, "--no-deps", *map(str, alone), "-r", str(folder / _ALONE))
 
 
 def _install_package(work: _Work) -> None:

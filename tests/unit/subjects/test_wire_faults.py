@@ -35,7 +35,8 @@ from embodied_iqa.subjects.wire.policy_client import PolicyClient, WireLimits
 from embodied_iqa.subjects.wire.sockets import Address
 
 SHORT_S = 0.4
-SLACK_S = 0.6
+SLACK_S = 3.0
+"""For a machine that is busy; without a deadline it would be for ever."""
 LIMITS = WireLimits(connect_s=SHORT_S, answer_s=SHORT_S, most_bytes=1 << 20)
 OBSERVATION = {"prompt": "pick", "observation/image": np.zeros((224, 224, 3), np.uint8)}
 
@@ -103,7 +104,7 @@ def pings_for_ever(connection: socket.socket, stop: threading.Event):
         (endless_header, ProtocolError),
         (no_metadata, DeadlineError),
         (drips_metadata, DeadlineError),
-        (pings_for_ever, DeadlineError),
+        (pings_for_ever, ProtocolError),
     ],
 )
 def test_connecting_to_a_bad_server_ends_in_time(script: Script, error: type[Exception]):

@@ -8,7 +8,6 @@ from typing import Any
 from websockets.client import ClientProtocol
 from websockets.exceptions import InvalidHandshake, InvalidStatus
 from websockets.frames import Frame, Opcode
-from websockets.http11 import Response
 from websockets.protocol import SEND_EOF, State
 from websockets.uri import parse_uri
 
@@ -19,6 +18,10 @@ from embodied_iqa.subjects.wire.sockets import Address, TimedSocket
 __all__ = ["Websocket"]
 
 _DATA = {Opcode.TEXT, Opcode.BINARY, Opcode.CONT}
+_FEED_BYTES = 1 << 14
+"""Parsed between two looks at the clock: tiny frames take long."""
+_MOST_FRAMES = 4096
+"""Of one message, with the pings in between."""
 
 
 class Websocket:
@@ -38,6 +41,7 @@ class Websocket:
         self._parts: list[bytes] = []
         self._is_text = False
         self._whole: list[bytes | str] = []
+        self._frames = 0
 
     @classmethod
     def connect(
@@ -76,8 +80,7 @@ class Websocket:
             ProtocolError: The server sends without being asked.
         """
         while (data := self._link.receive_now()) is not None:
-            deadline.left_s()
-            self._feed(data)
+            self._feed(data, deadline)
             if not data:
                 break
         if self._whole or self._parts or self._protocol.reader.buffer:
@@ -100,7 +103,7 @@ class Websocket:
         """
         while not self._whole:
             self._check_open()
-            self._feed(self._link.receive(deadline))
+            self._feed(self._link.receive(deadline), deadline)
             self._flush(deadline)
         return self._whole.pop(0)
 
@@ -116,7 +119,7 @@ class Websocket:
         self._flush(deadline)
         while self._protocol.state is State.CONNECTING:
             data = self._link.receive(deadline)
-            self._feed(data)
+            self._feed(data, deadline)
             if self._protocol.handshake_exc is not None:
                 raise self._refusal(self._protocol.handshake_exc)
             if not data:
@@ -135,16 +138,23 @@ class Websocket:
             return ProtocolError(f"{where} is no policy server: {error}")
         return ConnectionLostError(f"{where} hung up during the handshake")
 
-    def _feed(self, data: bytes) -> None:
-        if data:
-            self._protocol.receive_data(data)
-        else:
+    def _feed(self, data: bytes, deadline: Deadline) -> None:
+        if not data:
             self._protocol.receive_eof()
-        for event in self._protocol.events_received():
-            if isinstance(event, Frame) and event.opcode in _DATA:
-                self._take(event)
-            elif not isinstance(event, Frame | Response):  # pragma: no cover - the library knows no other
-                raise ProtocolError("an unknown websocket event", got=type(event).__name__)
+        for start in range(0, len(data), _FEED_BYTES):
+            deadline.left_s()
+            self._protocol.receive_data(data[start : start + _FEED_BYTES])
+            for event in self._protocol.events_received():
+                self._notice(event)
+
+    def _notice(self, event: object) -> None:
+        if not isinstance(event, Frame):
+            return  # the answer to the handshake
+        self._frames += 1
+        if self._frames > _MOST_FRAMES:
+            raise ProtocolError(f"{self._link.address} floods us with frames")
+        if event.opcode in _DATA:
+            self._take(event)
 
     def _take(self, frame: Frame) -> None:
         if frame.opcode is not Opcode.CONT:
@@ -155,6 +165,7 @@ class Websocket:
         whole = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         self._parts = []
         self._whole.append(whole.decode("utf-8", "replace") if self._is_text else whole)
+        self._frames = 0
 
     def _flush(self, deadline: Deadline) -> None:
         for data in self._protocol.data_to_send():
