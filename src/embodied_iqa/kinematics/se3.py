@@ -59,7 +59,10 @@ def rotation_to_rotvec(R: ArrayLike) -> Array:
     sine = np.sqrt(np.einsum("...i,...i->...", v, v))
     angle = 2.0 * np.arctan2(sine, w)
     small = sine < _SMALL_ANGLE_RAD
-    factor = np.where(small, 2.0 / w * (1.0 - (sine / w) ** 2 / 3.0), angle / np.where(small, 1.0, sine))
+    near = np.where(small, w, 1.0)  # w is 0 at half a turn, where the series is not used
+    factor = np.where(
+        small, 2.0 / near * (1.0 - (sine / near) ** 2 / 3.0), angle / np.where(small, 1.0, sine)
+    )
     rotvec: Array = factor[..., None] * v
     return rotvec
 

@@ -39,7 +39,7 @@ def reference_server(metadata: dict[str, Any], policy: Callable[[dict], dict]) -
 
     async def run(stop: threading.Event):
         async with websockets.asyncio.server.serve(
-            converse, "127.0.0.1", 0, compression=None, max_size=None
+            converse, "127.0.0.1", 0, compression=None, max_size=None, close_timeout=0.2
         ) as server:
             port.append(server.sockets[0].getsockname()[1])
             ready.set()

@@ -66,7 +66,10 @@ def checked_rows(rows: Any, convention: ActionConvention) -> Array:
     Raises:
         InputError: They are no finite numbers of this shape.
     """
-    array = np.asarray(rows)
+    try:
+        array = np.asarray(rows)
+    except ValueError:
+        raise InputError("the policy's actions are no numbers", got="rows of different lengths") from None
     if array.dtype.kind not in "iuf":
         raise InputError("the policy's actions are no numbers", got=str(array.dtype))
     values = np.atleast_2d(array.astype(np.float64))

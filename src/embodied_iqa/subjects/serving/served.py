@@ -32,7 +32,7 @@ class BatchVla(Protocol):
 class BatchVlm(Protocol):
     """A VLM that answers several questions at once."""
 
-    def answer_batch(self, frames: Sequence[Frame], tasks: Sequence[str]) -> Sequence[str]:
+    def answer_batch(self, questions: Sequence[tuple[Frame, str]]) -> Sequence[str]:
         """Return an answer for each frame and task, the same as `answer` gives."""
         ...
 
@@ -113,8 +113,7 @@ def serve_vlm(text: str, options: VlmOptions | None = None, progress: Progress =
 
     def answer(questions: Sequence[tuple[Frame, str]]) -> list[dict[str, Any]]:
         if isinstance(vlm, BatchVlm):
-            frames, tasks = zip(*questions, strict=True)
-            return [{"answer": words} for words in vlm.answer_batch(frames, tasks)]
+            return [{"answer": words} for words in vlm.answer_batch(questions)]
         return [{"answer": vlm.answer(frame, task)} for frame, task in questions]
 
     return ServedSubject(vlm.info, Role.VLM, revision, understand, answer, isinstance(vlm, BatchVlm))

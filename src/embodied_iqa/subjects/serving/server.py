@@ -28,6 +28,8 @@ __all__ = ["PolicyServer", "ServerSettings"]
 HEALTH_PATH: Final = "/healthz"
 _BUSY: Final = http.HTTPStatus.SERVICE_UNAVAILABLE
 _LAST_ANSWER_S: Final = 5.0
+_HANG_UP_S: Final = 1.0
+"""For the goodbye of a client that may not be listening."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,7 @@ class PolicyServer:
                 compression=None,
                 max_size=settings.most_bytes,
                 max_queue=2,
+                close_timeout=_HANG_UP_S,
                 process_request=self._admit,
                 logger=quiet,
             )
