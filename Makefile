@@ -5,7 +5,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup trial test lint types bench clean distclean constraints
+.PHONY: help setup models trial test lint types bench clean distclean constraints
 export PYTHON
 
 ENVIRONMENT := .venv/bin
@@ -18,6 +18,9 @@ help: ## show this
 setup: ## make .venv, install the pinned packages, build the ROS interfaces
 	@bash scripts/setup.sh
 
+models: ## make setup, and install what large models need (torch, transformers)
+	@bash scripts/setup.sh --models
+
 trial: setup ## run a simulated trial through the ROS graph: pictures, scores, report in runs/
 	@$(ENVIRONMENT)/embodied-iqa trial $(ARGS)
 
@@ -29,13 +32,13 @@ types: setup ## mypy, strict
 	$(ENVIRONMENT)/mypy
 	MYPYPATH=scripts $(ENVIRONMENT)/mypy -p workspace
 
-test: setup ## every test: style (ruff, mypy strict, layering), unit, ROS graph, faults
+test: models ## every test: style (ruff, mypy strict, layering), unit, ROS graph, faults
 	$(ENVIRONMENT)/python -m pytest $(ARGS)
 
 bench: setup ## run every benchmark; tables and JSON go to benchmarks/results/
 	@$(ENVIRONMENT)/python scripts/run_benchmarks.py $(ARGS)
 
-constraints: setup ## hold what the pins pull in at today's versions (after changing a pin)
+constraints: models ## hold what the pins pull in at today's versions (after changing a pin)
 	@$(ENVIRONMENT)/python scripts/write_constraints.py
 
 clean: ## remove caches and build trees; .venv and runs/ stay

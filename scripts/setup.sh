@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Sets up the working copy: .venv, pinned packages, system libraries, the interface package.
+# With --models also what large models need (torch, transformers).
 # Picks a Python 3.11 or 3.12 (PYTHON=... overrides) and hands over to scripts/setup_workspace.py,
 # which needs nothing but the standard library.
 set -euo pipefail
@@ -11,7 +12,7 @@ if [[ -n "${_ROS_WHEELS_BOOTSTRAP_COMPLETE:-}" ]]; then
 fi
 
 # -S skips the start-up hook: with nothing to do this takes a tenth of a second.
-if [[ -x .venv/bin/python ]] && .venv/bin/python -EsS scripts/setup_workspace.py --check 2>/dev/null; then
+if [[ -x .venv/bin/python ]] && .venv/bin/python -EsS scripts/setup_workspace.py --check "$@" 2>/dev/null; then
     exit 0
 fi
 
@@ -24,12 +25,12 @@ if [[ -n "${PYTHON:-}" ]]; then
         echo "set-up: PYTHON must be Python 3.11 or 3.12; got $PYTHON ($found)" >&2
         exit 1
     fi
-    exec "$PYTHON" -Es scripts/setup_workspace.py
+    exec "$PYTHON" -Es scripts/setup_workspace.py "$@"
 fi
 
 for candidate in python3 python3.12 python3.11 python; do
     if works "$candidate"; then
-        exec "$candidate" -Es scripts/setup_workspace.py
+        exec "$candidate" -Es scripts/setup_workspace.py "$@"
     fi
 done
 echo "set-up: no Python 3.11 or 3.12 on the PATH; install one or name it: make setup PYTHON=/path/to/python3.12" >&2

@@ -45,19 +45,19 @@ def _asked_for() -> str | None:
     return f"{sys.version_info[0]}.{sys.version_info[1]}" if os.environ.get("PYTHON") else None
 
 
-def _is_complete(layout: Layout, source: RosSource) -> bool:
+def _is_complete(layout: Layout, source: RosSource, *, models: bool) -> bool:
     if fault_of(layout.venv, source, None):
         return False
-    return all(step.is_current() for step in steps_for(layout, source))
+    return all(step.is_current() for step in steps_for(layout, source, models=models))
 
 
-def _check(layout: Layout, source: RosSource) -> int:
+def _check(layout: Layout, source: RosSource, *, models: bool) -> int:
     """Fast answer of the environment's own Python; a named interpreter is compared by the slow path."""
-    return 0 if not os.environ.get("PYTHON") and _is_complete(layout, source) else _NOT_DONE
+    return 0 if not os.environ.get("PYTHON") and _is_complete(layout, source, models=models) else _NOT_DONE
 
 
-def _set_up(layout: Layout, source: RosSource) -> None:
-    if not fault_of(layout.venv, source, _asked_for()) and _is_complete(layout, source):
+def _set_up(layout: Layout, source: RosSource, *, models: bool) -> None:
+    if not fault_of(layout.venv, source, _asked_for()) and _is_complete(layout, source, models=models):
         return
     started = time.monotonic()
     layout.log.unlink(missing_ok=True)
@@ -77,7 +77,7 @@ def _set_up(layout: Layout, source: RosSource) -> None:
             ),
             explicit=_asked_for() is not None,
         )
-    for step in steps_for(layout, source):
+    for step in steps_for(layout, source, models=models):
         if not step.is_current():
             begun = time.monotonic()
             _say(f"{step.title} ...")
@@ -87,16 +87,20 @@ def _set_up(layout: Layout, source: RosSource) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Set up, or with --check only say by the exit code whether all is done (0) or not (3)."""
+    """Set up, with --models also what large models need.
+
+    With --check only say by the exit code whether all is done (0) or not (3).
+    """
     layout = Layout(Path(__file__).resolve().parents[2])
     source, remark = decide(os.environ, lambda: can_import_rclpy(base_python(), os.environ))
+    models = "--models" in arguments
     if "--check" in arguments:
-        return _check(layout, source)
+        return _check(layout, source, models=models)
     try:
         with _alone(layout):
             if remark:
                 _say(remark)
-            _set_up(layout, source)
+            _set_up(layout, source, models=models)
     except (SetupError, UserError) as error:
         print(f"set-up: {error}", file=sys.stderr)
         return 1

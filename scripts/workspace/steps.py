@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from embodied_iqa.pins import read_pins, replace_pins
 from workspace.commands import run_logged
 from workspace.environment import drop_half_installed, environment_version, site_packages
 from workspace.interfaces import build_interfaces
-from workspace.layout import Layout
+from workspace.layout import Layout, SetupError
 from workspace.prefix import publish
 from workspace.ros_source import RosSource, clean_environment
 from workspace.stamps import Stamp, hash_inputs
@@ -24,6 +25,8 @@ _PACKAGE = ("setup.py", "setup.cfg", "package.xml", "resource", "launch", "scrip
 _ALONE = "alone.txt"
 _CONSTRAINTS = "constraints.txt"
 _SOURCED = "sourced-ros.txt"
+_MODELS = "models.txt"
+_SCHEMA = "torchvision_schema"
 
 _WITHOUT_DEPENDENCIES = {"opencv-python-headless"}
 """Beside a sourced ROS: asks for NumPy 2, works with 1.26 (what is built against 2 runs on both)."""
@@ -105,12 +108,36 @@ def _install_package(work: _Work) -> None:
     publish(work.layout, work.source)
 
 
-def steps_for(layout: Layout, source: RosSource) -> list[Step]:
-    """The steps after the virtual environment is there, in order."""
+def _install_models(work: _Work) -> None:
+    """Install torch and what goes with it, in one command: their builds have to fit each other."""
+    folder = work.layout.requirements
+    held = _CONSTRAINTS if work.source is RosSource.WHEELS else _SOURCED
+    work.pip("installing the model libraries", "-r", str(folder / _MODELS), "-c", str(folder / held))
+    packages = site_packages(work.layout.venv)
+    hook, start = packages / f"{_SCHEMA}.py", packages / f"{_SCHEMA}.pth"
+    for file in (hook, start):
+        file.unlink(missing_ok=True)
+    try:
+        work.run("trying torchvision")([str(work.layout.python), "-c", "import torchvision"])
+    except SetupError:
+        shutil.copyfile(work.layout.root / "scripts" / "workspace" / hook.name, hook)
+        start.write_text(f"import {_SCHEMA}; {_SCHEMA}.install()\n", encoding="ascii")
+        work.run("importing torchvision")([str(work.layout.python), "-c", "import torchvision"])
+
+
+def steps_for(layout: Layout, source: RosSource, *, models: bool = False) -> list[Step]:
+    """The steps after the virtual environment is there, in order; those of large models where asked for."""
     work = _Work(layout, source)
     root = layout.root
     package = [root / name for name in _PACKAGE]
     wheels = [layout.requirements / name for name in _WHEELS] if source is RosSource.WHEELS else []
+    files = [layout.requirements / name for name in (_MODELS, _CONSTRAINTS, _SOURCED)]
+    large = work.step(
+        "models",
+        "torch and transformers",
+        [*files, root / "scripts" / "workspace" / f"{_SCHEMA}.py"],
+        lambda: _install_models(work),
+    )
     return [
         work.step("requirements", "pinned packages", work.files(), lambda: _install_requirements(work)),
         work.step("package", "the package itself", package, lambda: _install_package(work)),
@@ -120,4 +147,5 @@ def steps_for(layout: Layout, source: RosSource) -> list[Step]:
             [layout.messages, *wheels],
             lambda: build_interfaces(layout, source, work.run("building the interface package")),
         ),
+        *([large] if models else []),
     ]

@@ -120,7 +120,7 @@ class CacheOptions:
         max_mb: Largest size [MB]; the answers that were not used for longest go first.
     """
 
-    enabled: bool = False
+    enabled: bool = True
     folder: str = ""
     max_mb: float = ranged(256.0, 0.01, 100_000.0)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import Any, Final, cast
 
 from embodied_iqa.errors import EmbodiedIqaError, InputError, UsageError
+from embodied_iqa.subjects.answer_cache import AnswerCache, CachedVlm
 from embodied_iqa.subjects.catalogue import Backend, Role, entries, names_of
 from embodied_iqa.subjects.constants_files import constants_of
 from embodied_iqa.subjects.options import (
@@ -18,6 +20,7 @@ from embodied_iqa.subjects.options import (
 )
 from embodied_iqa.subjects.protocols import SubjectInfo, Vla, Vlm
 from embodied_iqa.subjects.reference import SubjectReference, parse_reference, role_of
+from embodied_iqa.subjects.user_folders import cache_folder
 
 __all__ = [
     "VLAS",
@@ -34,7 +37,10 @@ __all__ = [
     "subject_names",
 ]
 
-VLM_BACKENDS: Final[dict[Backend, str]] = {}
+VLM_BACKENDS: Final[dict[Backend, str]] = {
+    Backend.TRANSFORMERS: "embodied_iqa.subjects.transformers_vlm:make",
+    Backend.OPENAI: "embodied_iqa.subjects.openai_vlm:make",
+}
 """Back end to ``module:factory``; the factory makes a `Vlm` of a `VlmRequest`, loaded and ready."""
 
 VLA_BACKENDS: Final[dict[Backend, str]] = {
@@ -69,7 +75,12 @@ def make_vlm(text: str, options: VlmOptions | None = None, progress: Progress = 
     """
     reference = parse_reference(text, Role.VLM)
     request = VlmRequest(reference, options or VlmOptions(), progress)
-    return cast("Vlm", _make(reference, VLM_BACKENDS, request))
+    vlm = cast("Vlm", _make(reference, VLM_BACKENDS, request))
+    cache = request.options.cache
+    if reference.backend is Backend.EMBEDDED or not cache.enabled:
+        return vlm
+    folder = Path(cache.folder) if cache.folder else cache_folder() / "answers"
+    return CachedVlm(vlm, AnswerCache(folder, round(1e6 * cache.max_mb)))
 
 
 def make_vla(text: str, options: VlaOptions | None = None, progress: Progress = silent) -> Vla:

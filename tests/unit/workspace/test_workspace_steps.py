@@ -43,14 +43,15 @@ def _copy(root: Path) -> Layout:
 
 
 def _digests(layout: Layout, source: RosSource = RosSource.WHEELS) -> dict[str, str]:
-    return {step.stamp.name: step.digest for step in steps_for(layout, source)}
+    return {step.stamp.name: step.digest for step in steps_for(layout, source, models=True)}
 
 
 @pytest.mark.parametrize(
     ("file", "stale"),
     [
         ("requirements/core.txt", {"requirements"}),
-        ("requirements/constraints.txt", {"requirements"}),
+        ("requirements/constraints.txt", {"requirements", "models"}),
+        ("requirements/models.txt", {"models"}),
         ("requirements/ros.txt", {"requirements", "interfaces"}),
         ("msg/msg/A.msg", {"interfaces"}),
         ("setup.py", {"package"}),
@@ -63,6 +64,16 @@ def test_change_makes_the_right_steps_stale(tmp_path: Path, file: str, stale: se
         stream.write("\n# changed\n")
     after = _digests(layout)
     assert {name for name in before if before[name] != after[name]} == stale
+
+
+def test_large_models_are_installed_only_where_asked_for(tmp_path: Path) -> None:
+    layout = _copy(tmp_path)
+    light = [step.stamp.name for step in steps_for(layout, RosSource.WHEELS)]
+    assert [step.stamp.name for step in steps_for(layout, RosSource.WHEELS, models=True)] == [
+        *light,
+        "models",
+    ]
+    assert "models" not in light
 
 
 def test_other_source_of_ros_makes_every_step_stale(tmp_path: Path) -> None:

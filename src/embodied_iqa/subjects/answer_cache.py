@@ -1,0 +1,159 @@
+"""Answers on disk: the same question about the same picture to the same model is asked once.
+
+One small file an answer, named by the hash of all that the answer depends on, written whole or not at all.
+Several processes may share a folder: each sees the others' answers, and whoever finds the folder too large
+removes the answers that were not used for longest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.errors import InputError
+from embodied_iqa.images.frame import Frame
+from embodied_iqa.subjects.batching import Question, answer_all
+from embodied_iqa.subjects.protocols import SubjectInfo, Vlm
+
+__all__ = ["AnswerCache", "CachedVlm", "question_hash"]
+
+_FORMAT: Final = 1
+_SUFFIX: Final = ".answer"
+_MOST_ANSWER_BYTES: Final = 1_000_000
+_LOOK_AGAIN: Final = 0.05
+"""The folder is measured again after so much of its limit was written."""
+_PRUNE_TO: Final = 0.9
+
+
+def question_hash(info: SubjectInfo, frame: Frame, task: str) -> str:
+    """Return the hash of all that an answer depends on: 64 hexadecimal digits.
+
+    The subject's version holds the model's revision, the prompt and how words are chosen.
+    """
+    head = json.dumps([_FORMAT, info.name, info.version, task, frame.rgb.shape])
+    digest = hashlib.sha256(head.encode())
+    digest.update(frame.rgb.tobytes())
+    return digest.hexdigest()
+
+
+class AnswerCache:
+    """Hash to answer, in a folder of limited size.
+
+    Args:
+        folder: Is made where it is not there.
+        max_bytes: Largest size; exceeded by a twentieth at most for each process that writes.
+
+    Raises:
+        InputError: The folder cannot be written.
+    """
+
+    def __init__(self, folder: Path, max_bytes: int) -> None:
+        self._folder = folder
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            raise InputError(f"cannot keep answers in {folder}: {error.strerror}") from None
+        self._written = 0
+        self._prune()
+
+    def get(self, key: str) -> str | None:
+        """Return the answer, or None; an answer that was damaged is forgotten."""
+        file = self._file(key)
+        try:
+            if file.stat().st_size > _MOST_ANSWER_BYTES:
+                raise ValueError  # noqa: TRY301 - as any other damage
+            match json.loads(file.read_text(encoding="utf-8")):
+                case {"key": str(found), "answer": str(answer)} if found == key:
+                    os.utime(file)
+                    return answer
+            raise ValueError  # noqa: TRY301
+        except OSError:
+            return None
+        except (ValueError, RecursionError):
+            file.unlink(missing_ok=True)
+            return None
+
+    def put(self, key: str, answer: str) -> None:
+        """Keep an answer; a full disk only means that it is asked for again."""
+        content = json.dumps({"key": key, "answer": answer}).encode()
+        file = self._file(key)
+        with suppress(OSError):
+            file.parent.mkdir(exist_ok=True)
+            handle, fresh = tempfile.mkstemp(dir=file.parent, suffix=".part")
+            try:
+                with os.fdopen(handle, "wb") as stream:
+                    stream.write(content)
+                os.replace(fresh, file)  # noqa: PTH105 - one call that says what it is for
+            except OSError:
+                Path(fresh).unlink(missing_ok=True)
+                raise
+        with self._lock:
+            self._written += len(content)
+            if self._written > _LOOK_AGAIN * self._max_bytes:
+                self._prune()
+
+    def _file(self, key: str) -> Path:
+        return self._folder / key[:2] / f"{key}{_SUFFIX}"
+
+    def _prune(self) -> None:
+        """Remove what was not used for longest, until nine tenths of the limit are left."""
+        self._written = 0
+        kept: list[tuple[float, int, Path]] = []
+        for pattern in (f"??/*{_SUFFIX}", "??/*.part"):
+            for file in self._folder.glob(pattern):
+                with suppress(OSError):  # another process was faster
+                    state = file.stat()
+                    kept.append((state.st_mtime, state.st_size, file))
+        total = sum(size for _, size, _ in kept)
+        if total <= self._max_bytes:
+            return
+        for _, size, file in sorted(kept):
+            if total <= _PRUNE_TO * self._max_bytes:
+                return
+            with suppress(OSError):
+                file.unlink()
+            total -= size
+
+
+class CachedVlm:
+    """A VLM that does not answer the same question twice.
+
+    Args:
+        vlm: Who answers new questions.
+        cache: Where answers are kept.
+    """
+
+    def __init__(self, vlm: Vlm, cache: AnswerCache) -> None:
+        self._vlm = vlm
+        self._cache = cache
+
+    @property
+    def info(self) -> SubjectInfo:
+        """Who answers."""
+        return self._vlm.info
+
+    def answer(self, frame: Frame, task: str) -> str:
+        """Answer, from the cache where it has the answer."""
+        return self.answer_batch([(frame, task)])[0]
+
+    def answer_batch(self, questions: Sequence[Question]) -> list[str]:
+        """Answer each question; only new ones reach the model."""
+        keys = [question_hash(self.info, frame, task) for frame, task in questions]
+        known = {key: self._cache.get(key) for key in dict.fromkeys(keys)}
+        new = {key: question for key, question in zip(keys, questions, strict=True) if known[key] is None}
+        if new:
+            for key, answer in zip(new, answer_all(self._vlm, list(new.values())), strict=True):
+                self._cache.put(key, answer)
+                known[key] = answer
+        return [text for key in keys if (text := known[key]) is not None]

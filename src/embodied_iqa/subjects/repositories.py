@@ -1,0 +1,77 @@
+"""Repositories of the Hugging Face Hub: found in the local cache, fetched only with consent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.errors import InputError, MissingDependencyError, UsageError
+from embodied_iqa.subjects.options import Progress
+from embodied_iqa.subjects.reference import SubjectReference
+
+__all__ = ["INSTALL_MODELS", "find_snapshot"]
+
+INSTALL_MODELS: Final = "pip install -r requirements/models.txt"
+_WANTED: Final = ("*.json", "*.jinja", "*.txt", "*.model", "*.tiktoken", "*.safetensors", "*.py")
+"""Everything that loading reads; pickled weights are not even fetched."""
+
+
+def find_snapshot(
+    reference: SubjectReference, *, allow_network: bool, progress: Progress
+) -> tuple[Path, str]:
+    """Return the folder of a repository's snapshot and its commit.
+
+    Args:
+        reference: Names the repository, and perhaps the revision.
+        allow_network: The user consents to fetching it.
+        progress: Told before anything is fetched.
+
+    Raises:
+        MissingDependencyError: huggingface_hub is not installed.
+        UsageError: It would have to be fetched, without consent or without a revision.
+        InputError: It cannot be fetched.
+    """
+    try:
+        import huggingface_hub  # noqa: PLC0415 - optional, and slow
+        from huggingface_hub import constants  # noqa: PLC0415
+    except ImportError:
+        raise MissingDependencyError("huggingface_hub is not installed", expected=INSTALL_MODELS) from None
+    name, revision = reference.target, reference.revision or None
+    try:
+        folder = Path(
+            huggingface_hub.snapshot_download(
+                name, revision=revision, local_files_only=True, allow_patterns=list(_WANTED)
+            )
+        )
+    except (OSError, ValueError):
+        _may_fetch(reference, allow_network=allow_network, offline=constants.HF_HUB_OFFLINE)
+        progress(f"fetches {name}@{revision}")
+        folder = _fetch(name, revision)
+    return folder, folder.name
+
+
+def _may_fetch(reference: SubjectReference, *, allow_network: bool, offline: bool) -> None:
+    name = reference.target
+    if not allow_network:
+        raise UsageError(
+            f"{name} is not on this machine",
+            expected="loading.allow_network with a revision (it is fetched), or transformers:FOLDER",
+            got=reference.text,
+        )
+    if not reference.revision:
+        raise UsageError(
+            f"{name} has no pinned revision: what is fetched could change",
+            expected=f"{reference.text}@COMMIT",
+        )
+    if offline:
+        raise UsageError(f"{name} is not on this machine, and HF_HUB_OFFLINE forbids to fetch it")
+
+
+def _fetch(name: str, revision: str | None) -> Path:
+    import huggingface_hub  # noqa: PLC0415 - optional, and slow
+
+    try:
+        return Path(huggingface_hub.snapshot_download(name, revision=revision, allow_patterns=list(_WANTED)))
+    except Exception as error:  # the hub's library raises errors of several HTTP libraries
+        reason = (str(error).strip().splitlines() or ["no reason"])[0]
+        raise InputError(f"cannot fetch {name}@{revision}: {type(error).__name__}: {reason}") from error
