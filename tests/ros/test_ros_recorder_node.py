@@ -14,6 +14,7 @@ from embodied_iqa_msgs.srv import RecordTrial
 from rcl_interfaces.srv import ListParameters
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import Image
+from std_srvs.srv import SetBool
 
 from embodied_iqa.cli.main import main
 from embodied_iqa.recording.image_cdr import image_to_cdr
@@ -103,6 +104,24 @@ def test_everything_comes_back_and_wrong_requests_are_told(recorder: Recorder, t
     assert not uneven.success
     assert not (tmp_path / "b.mcap").exists()
     assert recorder.open(tmp_path / "second.mcap").success, "the recorder goes on"
+
+
+def test_a_pause_leaves_out_pictures_and_nothing_else(recorder: Recorder, tmp_path: Path) -> None:
+    def pause(*, data: bool) -> bool:
+        return bool(recorder.graph.call(SetBool, "/recorder/pause", data=data).success)
+
+    assert not pause(data=True), "nothing is recorded: there is nothing to pause"
+    path = tmp_path / "paused.mcap"
+    assert recorder.open(path).success
+    before = recorder.publish(3)
+    assert pause(data=True)
+    meanwhile = recorder.publish(3)
+    assert pause(data=False)
+    after = recorder.publish(3)
+    assert recorder.record(start=False).success
+    stored = read(path)
+    assert stored[PICTURES] == before[PICTURES] + after[PICTURES]
+    assert stored[EVENTS] == before[EVENTS] + meanwhile[EVENTS] + after[EVENTS]
 
 
 def test_ctrl_c_closes_the_file(recorder: Recorder, tmp_path: Path) -> None:

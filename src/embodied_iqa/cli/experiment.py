@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ import yaml
 
 from embodied_iqa import __version__
 from embodied_iqa.cli.experiment_output import as_tree, print_table, write_csv
+from embodied_iqa.cli.person import person_at_terminal
 from embodied_iqa.config import Scalar
 from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.verdict import GateMode
@@ -25,13 +26,17 @@ from embodied_iqa.trial.experiment_plan import (
     parse_tasks,
 )
 from embodied_iqa.trial.graph import GraphConfig, resolve
+from embodied_iqa.trial.parameters import RobotKind
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from embodied_iqa.trial.experiment_folder import ExperimentFolder
     from embodied_iqa.trial.experiment_rows import RunRow
 
 __all__ = ["configure", "run"]
 
+_GATE = "gate_node.judge.mode"
 _RESULT_FREE = ("recorder_node", "playback_node")
 """Nodes whose parameters change no result."""
 _NO_RESULT = {("vla_node", "subject"), ("sim_node", "emulator_ip"), ("arm_node", "ur.ip")}
@@ -49,14 +54,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--levels", default="5", metavar="LEVELS", help="such as 5 (default), 1,3,5 or 1-5")
     add("--seed", type=int, default=0, metavar="N", help="seed of the distortions (default 0)")
     add(
-        "--gate", choices=[str(mode) for mode in GateMode], default="off", help="default off, as in the paper"
+        "--gate",
+        choices=[str(mode) for mode in GateMode],
+        help="default off, as in the paper; to be named for a real arm",
     )
     add("--vlm", default="", metavar="NAME", help="let this VLM answer too: cognition beside execution")
     add("--out", type=Path, required=True, metavar="DIR", help="new folder, or one that was broken off")
     add("--workers", type=int, default=1, metavar="N", help="processes (default 1); in simulation only")
     add("--config", type=Path, action="append", default=[], metavar="FILE", help="ROS parameter file")
     add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="one parameter")
-    add("--ros", action="store_true", help="through the ROS graph in real time, recorded; simulated arm")
+    add("--ros", action="store_true", help="through the ROS graph in real time, recorded")
+    add("--robot", choices=["sim", "ur5"], help="with --ros: which arm moves (default sim)")
+    add("--robot-ip", metavar="ADDRESS", help="of the UR arm's controller (--robot ur5)")
+    add("--camera", choices=["simulated", "realsense"], help="where pictures come from")
     add("--attach", action="store_true", help="with --ros: use a graph that runs already (ros2 launch)")
     add("--json", action="store_true", help="print the table as JSON")
 
@@ -68,13 +78,14 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.attach and not arguments.ros:
         raise UsageError("--attach goes with --ros")
     plan = _plan(arguments)
-    graph = resolve(tuple(arguments.config), _overrides(arguments))
+    graph = _graph(arguments)
     from embodied_iqa.trial.experiment_folder import ExperimentFolder  # noqa: PLC0415 - start-up
     from embodied_iqa.trial.experiment_scores import mean_rows, score_rows  # noqa: PLC0415
 
     folder = ExperimentFolder(arguments.out, _parameters(arguments, graph))
     missing = folder.missing(plan)
-    _with_progress(_runs(arguments, graph, plan, missing), folder, plan, len(missing))
+    if missing:
+        _with_progress(lambda bar: _runs(arguments, graph, plan, missing, bar), folder, plan, len(missing))
     scored = score_rows(folder.rows(plan))
     results, means = folder.write_results(scored), mean_rows(scored)
     write_csv(means, arguments.out / "scores.csv")
@@ -94,10 +105,27 @@ def _plan(arguments: argparse.Namespace) -> ExperimentPlan:
     )
 
 
+def _graph(arguments: argparse.Namespace) -> GraphConfig:
+    overrides = _overrides(arguments)
+    graph = resolve(tuple(arguments.config), overrides)
+    if graph.robot is RobotKind.UR5 and not (arguments.ros and arguments.gate):
+        raise UsageError(
+            "an experiment on a real arm", expected="--ros and --gate, named", got="one of them is missing"
+        )
+    if arguments.gate is None:
+        graph = resolve(tuple(arguments.config), {_GATE: str(GateMode.OFF)} | overrides)
+    return graph
+
+
 def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
-    overrides: dict[str, Scalar] = {"gate_node.judge.mode": arguments.gate}
-    if arguments.vlm:
-        overrides["vlm_node.subject"] = arguments.vlm
+    named = {
+        _GATE: arguments.gate,
+        "vlm_node.subject": arguments.vlm,
+        "arm_node.robot": arguments.robot,
+        "arm_node.ur.ip": arguments.robot_ip,
+        "camera_node.source": arguments.camera,
+    }
+    overrides: dict[str, Scalar] = {name: value for name, value in named.items() if value}
     for word in arguments.set:
         name, equals, value = word.partition("=")
         if not equals:
@@ -120,18 +148,21 @@ def _parameters(arguments: argparse.Namespace, graph: GraphConfig) -> dict[str, 
 
 
 def _runs(
-    arguments: argparse.Namespace, graph: GraphConfig, plan: ExperimentPlan, missing: list[RunKey]
+    arguments: argparse.Namespace,
+    graph: GraphConfig,
+    plan: ExperimentPlan,
+    missing: list[RunKey],
+    bar: Progress,
 ) -> Iterable[tuple[RunKey, RunRow]]:
-    if not missing:
-        return ()
     if arguments.ros:
         from embodied_iqa.ros.environment import prepare_environment, require_ros  # noqa: PLC0415 - needs ROS
         from embodied_iqa.ros.experiment_session import run_on_graph  # noqa: PLC0415 - needs ROS
 
         prepare_environment()
         require_ros()
+        person = person_at_terminal(bar) if graph.robot is RobotKind.UR5 else None
         rows: Iterable[tuple[RunKey, RunRow]] = run_on_graph(
-            plan, missing, graph, arguments.out, attach=arguments.attach
+            plan, missing, graph, arguments.out, attach=arguments.attach, person=person
         )
         return rows
     from embodied_iqa.trial.experiment_headless import run_all  # noqa: PLC0415 - start-up stays short
@@ -141,7 +172,10 @@ def _runs(
 
 
 def _with_progress(
-    runs: Iterable[tuple[RunKey, RunRow]], folder: ExperimentFolder, plan: ExperimentPlan, missing: int
+    start: Callable[[Progress], Iterable[tuple[RunKey, RunRow]]],
+    folder: ExperimentFolder,
+    plan: ExperimentPlan,
+    missing: int,
 ) -> None:
     from rich.console import Console  # noqa: PLC0415 - start-up stays short
     from rich.progress import (  # noqa: PLC0415
@@ -162,7 +196,7 @@ def _with_progress(
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
         line = bar.add_task("runs", total=total, completed=total - missing, rate="")
-        for key, row in runs:
+        for key, row in start(bar):
             folder.add(key, row)
             done = bar.tasks[0]
             made = done.completed + 1 - (total - missing)

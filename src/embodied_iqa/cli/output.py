@@ -6,7 +6,17 @@ from typing import Any
 
 __all__ = ["results_table", "stage_name"]
 
-_STAGES = ("opening", "reset", "distortion", "arming", "executing", "settling", "closing")
+_STAGES = (
+    "opening",
+    "reset",
+    "distortion",
+    "arming",
+    "executing",
+    "settling",
+    "closing",
+    "preparing",
+    "judging",
+)
 
 
 def stage_name(stage: int) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 import yaml
 
 from embodied_iqa.cli.output import results_table, stage_name
+from embodied_iqa.cli.person import person_at_terminal
 from embodied_iqa.config import Scalar
 from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.verdict import GateMode
@@ -147,6 +148,8 @@ def _run_with_progress(
             text = f"{folders[number].task}: {where}"
             bar.update(line, description=text, completed=number * runs + news.run_index)
 
-        remarks: list[str] = run_session(settings, folders, run_folder, show)
+        attended = settings.graph.robot is RobotKind.UR5
+        person = person_at_terminal(bar) if attended else None
+        remarks: list[str] = run_session(settings, folders, run_folder, show, person)
         bar.update(line, description="done", completed=runs * len(folders))
     return remarks

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from embodied_iqa_msgs.srv import RecordTrial
+from std_srvs.srv import SetBool
 
 from embodied_iqa.errors import UserError
 from embodied_iqa.recording.compression import Compression
@@ -29,11 +30,14 @@ class RecorderNode(BaseNode[RecorderParameters]):
         self._topics = recorded_topics(self.config.views, distorted_pictures=self.config.distorted_pictures)
         self._queue: RecordingQueue | None = None
         self._path = ""
+        self._paused = False
+        self._left_out = 0
         for topic in self._topics:
             self.create_subscription(
                 topic.kind, topic.name, lambda cdr, t=topic: self._take(t, cdr), topic.qos, raw=True
             )
         self.create_service(RecordTrial, "/recorder/record", self._record)
+        self.create_service(SetBool, "/recorder/pause", self._pause)
 
     def health(self) -> Health:
         """Say what was written and what was lost."""
@@ -44,11 +48,14 @@ class RecorderNode(BaseNode[RecorderParameters]):
         return Health(
             level=DiagnosticStatus.ERROR if lost or status.error else DiagnosticStatus.OK,
             message=status.error or self._path,
-            values={"written": status.written, "queued": status.queued, "lost": lost},
+            values={"written": status.written, "queued": status.queued, "lost": lost}
+            | {"left out in pauses": self._left_out},
         )
 
     def _take(self, topic: RecordedTopic, cdr: bytes) -> None:
-        if self._queue is not None:
+        if self._paused and topic.is_picture:
+            self._left_out += 1
+        elif self._queue is not None:
             self._queue.put(topic.name, cdr, self.get_clock().now().nanoseconds or time.time_ns())
 
     def _record(self, request: RecordTrial.Request, response: RecordTrial.Response) -> RecordTrial.Response:
@@ -60,6 +67,13 @@ class RecorderNode(BaseNode[RecorderParameters]):
             response.success = True
         except UserError as error:
             response.message = str(error)
+        return response
+
+    def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        """Leave out pictures, and nothing else, until told otherwise or until the recording ends."""
+        self._paused = bool(request.data) and self._queue is not None
+        response.success = self._paused == request.data
+        response.message = "" if response.success else "no recording is open"
         return response
 
     def _open(self, request: RecordTrial.Request) -> None:
@@ -79,6 +93,7 @@ class RecorderNode(BaseNode[RecorderParameters]):
         for topic in self._topics:
             queue.add_channel(topic.name, topic.type_name, topic.qos_text)
         self._queue, self._path = queue, request.path
+        self._paused, self._left_out = False, 0
 
     def _close(self, response: RecordTrial.Response) -> None:
         queue, self._queue = self._queue, None

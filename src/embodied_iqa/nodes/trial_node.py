@@ -28,6 +28,7 @@ from embodied_iqa.trial import machine
 from embodied_iqa.trial.parameters import TrialParameters
 from embodied_iqa.trial.protocol import (
     ArmSeen,
+    AskPerson,
     ChunkSeen,
     Command,
     Event,
@@ -74,7 +75,7 @@ class TrialNode(BaseNode[TrialParameters]):
             "/trial/run",
             execute_callback=self._execute,
             goal_callback=self._asked,
-            cancel_callback=lambda _handle: CancelResponse.ACCEPT,
+            cancel_callback=self._cancelled,
             callback_group=group,
         )
 
@@ -137,6 +138,10 @@ class TrialNode(BaseNode[TrialParameters]):
         self._busy = True
         return GoalResponse.ACCEPT
 
+    def _cancelled(self, _handle) -> CancelResponse:  # noqa: ANN001 - see _execute
+        self._commands.interrupt()
+        return CancelResponse.ACCEPT
+
     def _execute(self, handle) -> RunTrial.Result:  # noqa: ANN001 - rclpy's goal handle has no public type
         result = RunTrial.Result()
         try:
@@ -176,6 +181,7 @@ class TrialNode(BaseNode[TrialParameters]):
             settle_ns=round(config.settle_s * _SECOND_NS),
             stops_time=config.simulated,
             has_arm=config.has_arm,
+            attended=config.attended,
         )
 
     def _wait_for_graph(self) -> None:
@@ -207,13 +213,14 @@ class TrialNode(BaseNode[TrialParameters]):
                 if isinstance(command, Finish):
                     return state
                 self._do(plan, command)
-            if state.stage is not self._stage:
-                self._stage = state.stage
-                self._feedback(handle, state.stage, state.run_index, state.ending)
+                if isinstance(command, AskPerson):
+                    self._feedback(handle, command.stage, command.run_index, command.problem)
+            self._tell_stage(handle, state)
             commands = []
             event = self._next_event()
-            if event is not None:
+            if event is not None or self._commands.waits_for_person():
                 heard = time.monotonic()
+            if event is not None:
                 state, commands = machine.step(state, event)
             if handle.is_cancel_requested and not commands:
                 state, commands = self._give_up(state, "cancelled")
@@ -221,6 +228,13 @@ class TrialNode(BaseNode[TrialParameters]):
                 state, commands = self._give_up(
                     state, f"no news of the world for {self.config.stall_limit_s} s"
                 )
+
+    def _tell_stage(self, handle, state: machine.TrialState) -> None:  # noqa: ANN001 - see _execute
+        """Tell a new stage; of those with a person the question tells."""
+        if state.stage in {self._stage, Stage.PREPARE, Stage.JUDGE}:
+            return
+        self._stage = state.stage
+        self._feedback(handle, state.stage, state.run_index, state.ending)
 
     def _next_event(self) -> Event | None:
         if not self.context.ok():
@@ -271,7 +285,7 @@ class TrialNode(BaseNode[TrialParameters]):
 
     def _feedback(self, handle, stage: Stage, run_index: int, message: str) -> None:  # noqa: ANN001
         feedback = RunTrial.Feedback(
-            stage=min(int(stage), int(Stage.CLOSE)),
+            stage=int(Stage.CLOSE if stage is Stage.DONE else stage),
             run_index=run_index,
             run_count=1 + len(self._goal.distortions),
             message=message,

@@ -9,20 +9,25 @@ from pathlib import Path
 
 from embodied_iqa.errors import InternalError, UsageError
 from embodied_iqa.ros.trial_session import run_session
+from embodied_iqa.trial.attendance import Person
 from embodied_iqa.trial.experiment_plan import ExperimentPlan, RunKey
 from embodied_iqa.trial.experiment_rows import RunRow, row_of
 from embodied_iqa.trial.graph import GraphConfig
-from embodied_iqa.trial.parameters import ArmParameters, VlaParameters
+from embodied_iqa.trial.parameters import RobotKind, VlaParameters
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.settings import SessionSettings
 
 __all__ = ["run_on_graph"]
 
-_SIMULATED = ("sim",)
-
 
 def run_on_graph(
-    plan: ExperimentPlan, missing: Sequence[RunKey], graph: GraphConfig, out: Path, *, attach: bool
+    plan: ExperimentPlan,
+    missing: Sequence[RunKey],
+    graph: GraphConfig,
+    out: Path,
+    *,
+    attach: bool,
+    person: Person | None = None,
 ) -> Iterator[tuple[RunKey, RunRow]]:
     """Carry out every task that lacks a run, whole: a distorted run belongs to the reference run before it.
 
@@ -32,12 +37,14 @@ def run_on_graph(
         graph: Parameters of the nodes.
         out: The experiment's folder; recordings go to `recordings/<task>/trial.mcap`.
         attach: Use a graph that runs already; its vla_node must hold the subject.
+        person: Answers what a trial on a real arm asks.
 
     Raises:
-        UsageError: The arm is a real one.
+        UsageError: There is no arm.
         EmbodiedIqaError: A process ended or a task failed; what was done until then is kept.
     """
-    _check_arm(graph)
+    if graph.robot is RobotKind.NONE:
+        raise UsageError("an experiment needs an arm", got="none", available=("sim", "ur5"))
     lacking = set(missing)
     for group in plan.groups():
         if lacking.isdisjoint(group):
@@ -49,23 +56,12 @@ def run_on_graph(
         folder.mkdir(parents=True)
         settings = _settings(reference, plan, graph, attach=attach)
         folders = settings.folders(folder)
-        run_session(settings, folders, folder, lambda _number, _news: None)
+        run_session(settings, folders, folder, lambda _number, _news: None, person)
         record = read_trial(folders[0].recording)
         if len(record.runs) != len(group):
             raise InternalError(f"{folders[0].recording} holds {len(record.runs)} runs, not {len(group)}")
         for key, run in zip(group, record.runs, strict=True):
             yield key, row_of(key, run)
-
-
-def _check_arm(graph: GraphConfig) -> None:
-    arm = graph.nodes["arm_node"]
-    if not isinstance(arm, ArmParameters) or str(arm.robot) not in _SIMULATED:
-        raise UsageError(
-            "experiments on a real arm are not there yet: they need a person between runs, to put the scene "
-            "back and to say whether the task was done; run single trials with `embodied-iqa trial`",
-            expected=f"arm_node.robot {' or '.join(_SIMULATED)}",
-            got=str(getattr(arm, "robot", "")),
-        )
 
 
 def _settings(

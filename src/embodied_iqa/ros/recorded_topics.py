@@ -40,6 +40,11 @@ class RecordedTopic:
         return f"{package}/msg/{self.kind.__name__}"
 
     @property
+    def is_picture(self) -> bool:
+        """Whether its messages are large."""
+        return self.kind in {Image, CompressedImage}
+
+    @property
     def qos_text(self) -> str:
         """Return the quality of service as a recording keeps it, for players that offer it again."""
         return qos_text(transient_local=self.qos is LATCHED, depth=self.qos.depth)

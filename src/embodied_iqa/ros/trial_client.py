@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any, Self
 
 import rclpy
 from embodied_iqa_msgs.action import RunTrial
+from embodied_iqa_msgs.srv import ConfirmRun
 from rclpy.action import ActionClient
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
@@ -18,12 +20,16 @@ from rclpy.signals import SignalHandlerOptions
 
 from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import EmbodiedIqaError
+from embodied_iqa.ros.calls import call
 from embodied_iqa.ros.conversion import spec_to_msg
+from embodied_iqa.trial.attendance import Answer, Person, Question
+from embodied_iqa.trial.protocol import Stage
 
 __all__ = ["TrialClient", "TrialFailedError", "TrialGoal", "TrialProgress"]
 
 _POLL_S = 0.1
 _CANCEL_S = 10.0
+_CONFIRM_S = 10.0
 _DISCOVERY_S = 0.5
 """A server answers only clients that it knows; it may be found by them a little before."""
 
@@ -71,6 +77,8 @@ class TrialClient:
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self._node)
         self._client = ActionClient(self._node, RunTrial, "/trial/run")
+        self._confirm = self._node.create_client(ConfirmRun, "/trial/confirm")
+        self._questions: queue.SimpleQueue[TrialProgress] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._spin, name="trial_client", daemon=True)
         self._thread.start()
 
@@ -90,6 +98,7 @@ class TrialClient:
         progress: Callable[[TrialProgress], None],
         check: Callable[[], None],
         deadline_s: float,
+        person: Person | None = None,
     ) -> str:
         """Run one task to its end.
 
@@ -98,6 +107,7 @@ class TrialClient:
             progress: Called with each feedback.
             check: Called now and then; raises to give up.
             deadline_s: How long the task may take, real time.
+            person: Answers what a trial on a real arm asks; without, somebody else calls /trial/confirm.
 
         Returns:
             Remarks of the trial; empty where all went well.
@@ -109,15 +119,19 @@ class TrialClient:
         while not self._client.wait_for_server(timeout_sec=_POLL_S):
             self._look(check, until, "no trial_node")
         time.sleep(_DISCOVERY_S)
-        handle = self._wait(
-            self._client.send_goal_async(_message(goal), lambda news: progress(_progress(news.feedback))),
-            check,
-            until,
-        )
+        asks = person is not None
+
+        def tell(news: Any) -> None:
+            told = _progress(news.feedback)
+            progress(told)
+            if asks and told.stage in _ASKING:
+                self._questions.put(told)
+
+        handle = self._wait(self._client.send_goal_async(_message(goal), tell), check, until)
         if not handle.accepted:
             raise TrialFailedError("trial_node is busy with another task")
         try:
-            result = self._wait(handle.get_result_async(), check, until).result
+            result = self._wait(handle.get_result_async(), check, until, person).result
         except BaseException:
             self._cancel(handle)
             raise
@@ -136,12 +150,31 @@ class TrialClient:
         if time.monotonic() > until:
             raise TrialFailedError(f"{what} within the deadline")
 
-    def _wait(self, future: Any, check: Callable[[], None], until: float) -> Any:
+    def _wait(
+        self, future: Any, check: Callable[[], None], until: float, person: Person | None = None
+    ) -> Any:
         done = threading.Event()
         future.add_done_callback(lambda _future: done.set())
         while not done.wait(_POLL_S):
             self._look(check, until, "no answer of trial_node")
+            if person is not None and not self._questions.empty():
+                self._ask(person, self._questions.get())
         return future.result()
+
+    def _ask(self, person: Person, news: TrialProgress) -> None:
+        """Ask in this thread, however long it takes: trial_node has the deadline."""
+        question = Question(Stage(news.stage), news.run_index, news.run_count, news.message)
+        answer: Answer = person(question)
+        request = ConfirmRun.Request(
+            stage=news.stage,
+            run_index=news.run_index,
+            yes=answer.yes,
+            give_up=answer.give_up,
+            remark=answer.remark,
+        )
+        response = call(self._confirm, request, _CONFIRM_S)
+        if not response.success:
+            self._node.get_logger().warning(f"the answer came too late: {response.message}")
 
     def _cancel(self, handle: Any) -> None:
         """Ask trial_node to stop the arm and close the recording, whatever ended our wait."""
@@ -149,6 +182,9 @@ class TrialClient:
         handle.cancel_goal_async()
         handle.get_result_async().add_done_callback(lambda _future: done.set())
         done.wait(_CANCEL_S)
+
+
+_ASKING = {int(Stage.PREPARE), int(Stage.JUDGE)}
 
 
 def _message(goal: TrialGoal) -> RunTrial.Goal:

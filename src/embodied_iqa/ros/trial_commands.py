@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from typing import Any
@@ -15,12 +16,16 @@ from std_srvs.srv import SetBool
 from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import EmbodiedIqaError
 from embodied_iqa.images.assembler import Source
+from embodied_iqa.ros.arm_return import ArmReturn
+from embodied_iqa.ros.attendance import Attendance
 from embodied_iqa.ros.calls import call
 from embodied_iqa.ros.conversion import ns_of, spec_to_msg, time_of
 from embodied_iqa.trial.parameters import TrialParameters
 from embodied_iqa.trial.protocol import (
     Answered,
+    AskPerson,
     AskVlm,
+    CheckStart,
     CloseRecording,
     Command,
     Event,
@@ -28,6 +33,7 @@ from embodied_iqa.trial.protocol import (
     Rearm,
     Reply,
     ResetWorld,
+    ReturnToStart,
     RunWorld,
     SetDistortion,
     SetTask,
@@ -70,20 +76,41 @@ class TrialCommands:
         self._set_task = client(srv.SetTask, "/vla/set_task")
         self._ask = client(srv.AskVlm, "/vlm/ask")
         self._record = client(srv.RecordTrial, "/recorder/record")
+        self._pause = client(SetBool, "/recorder/pause")
+        self._attendance: Attendance | None = None
+        self._return: ArmReturn | None = None
+        if config.attended:
+            self._attendance = Attendance(node, config.person_limit_s, self._answered)
+            self._return = ArmReturn(node, config.limits, config.run_limit_s, self._do)
 
     def begin(self, goal: RunTrial.Goal) -> None:
         """Note what the recording is to be called and to hold."""
         self._goal = goal
         self._deadline_s = self._config.reply_deadline_s
 
+    def waits_for_person(self) -> bool:
+        """Whether a person has been asked and may still answer."""
+        return self._attendance is not None and self._attendance.look()
+
+    def interrupt(self) -> None:
+        """Stop an arm that is on its way back to the start."""
+        if self._return is not None:
+            self._return.interrupt()
+
     def hurry(self) -> None:
         """Wait only shortly from now on: the trial is given up, perhaps because a node is gone."""
         self._deadline_s = min(_HURRY_S, self._config.reply_deadline_s)
+        if self._attendance is not None:
+            self._attendance.forget()
 
     def carry_out(self, command: Command) -> None:
         """Do one command and report its reply; AskVlm reports later."""
         if isinstance(command, AskVlm):
             self._ask_vlm(command)
+            return
+        if isinstance(command, AskPerson) and self._attendance is not None:
+            self._pause_recording(paused=True)
+            self._attendance.ask(command)
             return
         try:
             reply = self._do(command)
@@ -101,14 +128,14 @@ class TrialCommands:
             case ResetWorld(seed, task):
                 return self._reset_world(command, seed, task)
             case RunWorld(running):
-                if not self._config.simulated:
-                    return Reply(command, ok=True)
-                return self._reply(command, self._run, SetBool.Request(data=running))
+                return self._run_world(command, SetBool.Request(data=running))
             case SetDistortion(spec, from_ns):
                 return self._set_distortion(command, spec, from_ns)
             case Rearm(from_ns):
                 request = srv.RearmArm.Request(reason="a run begins", from_stamp=time_of(from_ns))
                 return self._insist(command, self._rearm, request)
+            case CheckStart() | ReturnToStart():
+                return self._place(command)
             case StopArm(reason):
                 return self._reply(command, self._stop, srv.StopArm.Request(reason=reason))
             case SetTask(task, from_ns):
@@ -132,6 +159,24 @@ class TrialCommands:
         call(self._set_task, srv.SetTask.Request(task=""), self._deadline_s)
         return "" if given.success else f"VLA: {given.message}"
 
+    def _place(self, command: CheckStart | ReturnToStart) -> Reply:
+        """Look where a real arm stands before a run, or bring it back after one."""
+        if self._return is None:
+            return Reply(command, ok=False, message="there is no real arm")
+        checks = isinstance(command, CheckStart)
+        problem = self._return.check(command.run_index) if checks else self._return.go()
+        return Reply(command, ok=not problem, message=problem)
+
+    def _answered(self, event: Event) -> None:
+        """Take what the person said; the pictures count again."""
+        self._pause_recording(paused=False)
+        self._report(event)
+
+    def _pause_recording(self, *, paused: bool) -> None:
+        """Leave out the pictures of the time in which a trial waits for a person; a wish, not a condition."""
+        with contextlib.suppress(EmbodiedIqaError):
+            call(self._pause, SetBool.Request(data=paused), _HURRY_S)
+
     def _insist(self, command: Command, client: Any, request: Any) -> Reply:
         """Ask again until the deadline: the other side may not have seen yet what it needs to say yes."""
         until = time.monotonic() + self._deadline_s
@@ -146,6 +191,11 @@ class TrialCommands:
         deadline_s = self._config.reply_deadline_s if closing else self._deadline_s
         response = call(client, request, deadline_s)
         return Reply(command, ok=response.success, message=response.message)
+
+    def _run_world(self, command: Command, request: SetBool.Request) -> Reply:
+        if not self._config.simulated:
+            return Reply(command, ok=True)
+        return self._reply(command, self._run, request)
 
     def _reset_world(self, command: Command, seed: int, task: str) -> Reply:
         if not self._config.simulated:

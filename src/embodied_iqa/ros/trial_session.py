@@ -11,6 +11,7 @@ from pathlib import Path
 from embodied_iqa.config import values_of
 from embodied_iqa.ros.graph_processes import running_nodes
 from embodied_iqa.ros.trial_client import TrialClient, TrialGoal, TrialProgress
+from embodied_iqa.trial.attendance import Person
 from embodied_iqa.trial.graph import nodes_of
 from embodied_iqa.trial.run_folder import git_hash, versions
 from embodied_iqa.trial.settings import SessionSettings, TaskFolder
@@ -21,7 +22,11 @@ TaskProgress = Callable[[int, TrialProgress], None]
 
 
 def run_session(
-    settings: SessionSettings, folders: tuple[TaskFolder, ...], run_folder: Path, progress: TaskProgress
+    settings: SessionSettings,
+    folders: tuple[TaskFolder, ...],
+    run_folder: Path,
+    progress: TaskProgress,
+    person: Person | None = None,
 ) -> list[str]:
     """Run every task of a session.
 
@@ -30,6 +35,7 @@ def run_session(
         folders: Where each task goes.
         run_folder: The run's folder; logs go to its `log/`.
         progress: Called with the task's number and where it is.
+        person: Answers what a trial on a real arm asks; without, somebody else calls /trial/confirm.
 
     Returns:
         Remarks, one for each task that had any.
@@ -42,8 +48,9 @@ def run_session(
         for number, folder in enumerate(folders):
             folder.folder.mkdir(parents=True, exist_ok=True)
             goal = _goal(settings, folder)
-            deadline_s = settings.run_deadline_s * (1 + len(settings.distortions))
-            remark = client.run(goal, lambda news, n=number: progress(n, news), check, deadline_s)
+            remark = client.run(
+                goal, lambda news, n=number: progress(n, news), check, settings.deadline_s, person
+            )
             if remark:
                 remarks.append(f"{folder.task}: {remark}")
     return remarks

@@ -51,6 +51,7 @@ _WORLD_PAUSE_S = 30.0
 """A simulated world pauses where it waits for others: no reason to give its arm up."""
 _ROS_KEY = "ros__parameters"
 _MODE = "judge.mode"
+_CAMERA_TOOL = "hand_eye.tool_length_m"
 _ALL_NODES = "/**"
 
 
@@ -140,6 +141,8 @@ def resolve(files: tuple[Path, ...] = (), overrides: Mapping[str, Scalar] | None
             raise UsageError("unknown node in an override", got=name, available=_ENTRIES)
         merged[node][parameter] = value
     _link_robot(merged)
+    _link_views(merged)
+    _link_tool(merged)
     if _MODE not in merged["gate_node"]:
         word = merged["arm_node"].get("robot", RobotKind.SIM)
         simulated = any(word == kind and kind.is_simulated for kind in RobotKind)
@@ -206,7 +209,11 @@ def _consistent(configs: dict[str, Any]) -> GraphConfig:
     trial, vla = configs["trial_node"], configs["vla_node"]
     managed = tuple(name for name in trial.managed_nodes if has_arm or name != "arm_node")
     configs["trial_node"] = replace(
-        trial, simulated=robot.is_simulated, has_arm=has_arm, managed_nodes=managed
+        trial,
+        simulated=robot.is_simulated,
+        has_arm=has_arm,
+        managed_nodes=managed,
+        limits=configs["arm_node"].limits,
     )
     configs["vla_node"] = replace(vla, has_arm=has_arm)
     return GraphConfig(configs)
@@ -220,6 +227,29 @@ def _link_robot(merged: dict[str, dict[str, object]]) -> None:
         arm["ur.ip"] = world["emulator_ip"] = address
         arm.setdefault("ur.state_timeout_s", _WORLD_PAUSE_S)
         arm.setdefault("ur.gripper.reply_s", _WORLD_PAUSE_S)
+
+
+def _link_views(merged: dict[str, dict[str, object]]) -> None:
+    """Give the cameras' views to every node that names none itself."""
+    views = merged["camera_node"].get("views")
+    for name in nodes_with("views") if views is not None else ():
+        merged[name].setdefault("views", views)
+
+
+def _link_tool(merged: dict[str, dict[str, object]]) -> None:
+    """Let the wrist camera's pose rest on the tool that the arm has.
+
+    Raises:
+        UsageError: Both name a tool, and not the same.
+    """
+    length_m = merged["arm_node"].get("tool_length_m")
+    if length_m is None:
+        return
+    named_m = merged["camera_node"].setdefault(_CAMERA_TOOL, length_m)
+    if named_m != length_m:
+        raise UsageError(
+            f"camera_node.{_CAMERA_TOOL} is not arm_node.tool_length_m", expected=str(length_m), got=named_m
+        )
 
 
 def _own_address() -> str:

@@ -14,7 +14,9 @@ from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.trial.protocol import (
     Answered,
     ArmSeen,
+    AskPerson,
     AskVlm,
+    CheckStart,
     ChunkSeen,
     CloseRecording,
     Command,
@@ -27,6 +29,7 @@ from embodied_iqa.trial.protocol import (
     Rearm,
     Reply,
     ResetWorld,
+    ReturnToStart,
     RunResult,
     RunWorld,
     SetDistortion,
@@ -157,6 +160,8 @@ def _replied(state: TrialState, reply: Reply) -> Step:
         return state, []
     done, *rest = state.pending
     state = replace(state, pending=tuple(rest))
+    if isinstance(done, AskPerson | ReturnToStart | CheckStart):
+        return _attended(state, done, reply)
     if not reply.ok and state.stage is not Stage.CLOSE:
         return cancel(state, f"{type(done).__name__} failed: {reply.message}")
     if isinstance(done, ResetWorld | SetDistortion):
@@ -171,7 +176,7 @@ def _stage_done(state: TrialState, reply: Reply) -> Step:
     plan, index = state.plan, state.run_index
     match state.stage:
         case Stage.OPEN:
-            return _enter(state, Stage.RESET, ResetWorld(plan.scene_seed, plan.task))
+            return _begin_run(state)
         case Stage.RESET:
             # where time goes on, pictures of any stamp named now may have passed already
             from_ns = state.start_ns if plan.stops_time else 0
@@ -192,13 +197,54 @@ def _stage_done(state: TrialState, reply: Reply) -> Step:
         case Stage.SETTLE if state.settle_until_ns == 0:
             return replace(state, settle_until_ns=state.now_ns + plan.settle_ns), []
         case Stage.SETTLE:
-            return _finish_run(state)
+            return _settled(state)
         case Stage.CLOSE:
             ok = reply.ok and not state.problem
             message = state.problem or ("" if reply.ok else f"closing failed: {reply.message}")
             return replace(state, stage=Stage.DONE), [Finish(ok, message)]
         case _:
             return state, []
+
+
+def _begin_run(state: TrialState, problem: str = "") -> Step:
+    if state.plan.attended:
+        return _enter(state, Stage.PREPARE, AskPerson(Stage.PREPARE, state.run_index, problem))
+    return _reset(state)
+
+
+def _settled(state: TrialState) -> Step:
+    if state.plan.attended:
+        return _enter(state, Stage.JUDGE, AskPerson(Stage.JUDGE, state.run_index, state.ending))
+    return _finish_run(state)
+
+
+def _reset(state: TrialState) -> Step:
+    return _enter(state, Stage.RESET, ResetWorld(state.plan.scene_seed, state.plan.task))
+
+
+def _attended(state: TrialState, done: AskPerson | ReturnToStart | CheckStart, reply: Reply) -> Step:
+    """What a person said, or how the arm got back between two runs of theirs."""
+    if isinstance(done, AskPerson):
+        if not reply.ok:
+            return cancel(state, reply.message)
+        if done.stage is Stage.JUDGE:
+            return _judged(state, reply)
+        if not reply.yes:
+            return _begin_run(state, done.problem)
+        return _enter(state, Stage.PREPARE, CheckStart(state.run_index))
+    if isinstance(done, CheckStart) and reply.ok:
+        return _reset(state)
+    if state.run_index < state.plan.run_count:
+        return _begin_run(state, "" if reply.ok else reply.message)
+    if not reply.ok:
+        state = replace(state, remarks=(*state.remarks, reply.message))
+    return _enter(state, Stage.CLOSE, CloseRecording())
+
+
+def _judged(state: TrialState, reply: Reply) -> Step:
+    world = None if state.world is None else replace(state.world, task_success=reply.yes)
+    words = [state.ending, f"judged: {'done' if reply.yes else 'not done'}", reply.message]
+    return _finish_run(replace(state, world=world, ending="; ".join(word for word in words if word)))
 
 
 def _frame_seen(state: TrialState, event: FrameSeen) -> Step:
@@ -210,7 +256,7 @@ def _frame_seen(state: TrialState, event: FrameSeen) -> Step:
 
 
 def _world_seen(state: TrialState, event: WorldSeen) -> Step:
-    if event.stamp_ns < state.start_ns:
+    if event.stamp_ns < state.start_ns or state.stage is Stage.JUDGE:
         return state, []
     state = replace(state, world=event, now_ns=max(state.now_ns, event.stamp_ns))
     if state.stage is Stage.SETTLE:
@@ -276,8 +322,10 @@ def _finish_run(state: TrialState) -> Step:
         settle_until_ns=0,
     )
     plan = state.plan
-    if state.run_index < plan.run_count:
-        state, commands = _enter(state, Stage.RESET, ResetWorld(plan.scene_seed, plan.task))
+    if plan.attended:
+        state, commands = _enter(state, Stage.PREPARE, ReturnToStart())
+    elif state.run_index < plan.run_count:
+        state, commands = _begin_run(state)
     else:
         state, commands = _enter(state, Stage.CLOSE, CloseRecording())
     return state, [MarkRunEnd(result), *commands]

@@ -345,8 +345,7 @@ class TrialParameters:
     """The trial.
 
     Attributes:
-        simulated: The world can be reset and stopped (/sim services); else a person sets the scene. Follows
-            from the robot.
+        simulated: The world can be reset and stopped (/sim services). Follows from the robot.
         has_arm: Something moves. Follows from the robot.
         views: The cameras.
         managed_nodes: Lifecycle nodes that the trial configures and activates.
@@ -356,6 +355,8 @@ class TrialParameters:
         no_motion_limit_s: Longest time without motion before a run is ended [s, ROS time].
         settle_s: Time for things to come to rest at the end of a run [s, ROS time].
         stall_limit_s: Longest time without any news of the world [s, real time].
+        limits: What the arm never exceeds on its way back to the start. Follows from arm_node.
+        person_limit_s: How long the person at a real arm has to answer [s, real time].
         drain_s: How long messages have to reach the recorder before it is closed [s, real time].
     """
 
@@ -369,4 +370,12 @@ class TrialParameters:
     no_motion_limit_s: float = ranged(3.0, 0.1, 3600.0)
     settle_s: float = ranged(0.5, 0.0, 60.0)
     stall_limit_s: float = ranged(20.0, 1.0, 3600.0)
+    person_limit_s: float = ranged(1800.0, 1.0, 86400.0)
+    limits: ArmLimits = field(default_factory=ArmLimits)
+
+    @property
+    def attended(self) -> bool:
+        """Whether a person puts the scene back before each run and judges it afterwards: a real arm."""
+        return self.has_arm and not self.simulated
+
     drain_s: float = ranged(0.3, 0.0, 60.0)

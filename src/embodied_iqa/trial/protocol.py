@@ -16,7 +16,9 @@ from embodied_iqa.scoring.execution import Outcome
 __all__ = [
     "Answered",
     "ArmSeen",
+    "AskPerson",
     "AskVlm",
+    "CheckStart",
     "ChunkSeen",
     "CloseRecording",
     "Command",
@@ -29,6 +31,7 @@ __all__ = [
     "Rearm",
     "Reply",
     "ResetWorld",
+    "ReturnToStart",
     "RunResult",
     "RunWorld",
     "SetDistortion",
@@ -41,7 +44,7 @@ __all__ = [
 
 
 class Stage(IntEnum):
-    """Where a trial is; the first seven are the feedback of the action."""
+    """Where a trial is; all but DONE are the feedback of the action."""
 
     OPEN = 0
     RESET = 1
@@ -50,7 +53,9 @@ class Stage(IntEnum):
     EXECUTE = 4
     SETTLE = 5
     CLOSE = 6
-    DONE = 7
+    PREPARE = 7
+    JUDGE = 8
+    DONE = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,7 @@ class TrialPlan:
         settle_ns: Time for things to come to rest at the end of a run, ROS time.
         stops_time: Time stands still between a reset and the start of a run (simulation).
         has_arm: Something moves; else a run ends once pictures were answered about and decided on.
+        attended: A person puts the scene back before each run and judges it afterwards: a real arm.
     """
 
     task: str
@@ -76,6 +82,7 @@ class TrialPlan:
     settle_ns: int
     stops_time: bool = True
     has_arm: bool = True
+    attended: bool = False
 
     @property
     def run_count(self) -> int:
@@ -120,12 +127,14 @@ class Reply:
         ok: It was done.
         message: Why it was not.
         stamp_ns: ROS time that came with the answer.
+        yes: What a person said.
     """
 
     to: object
     ok: bool
     message: str = ""
     stamp_ns: int = 0
+    yes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +198,33 @@ class ResetWorld:
 
     scene_seed: int
     task: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskPerson:
+    """Ask the person at a real arm. Expects a reply with yes or no; the message is a remark.
+
+    Attributes:
+        stage: PREPARE (is the scene back, is the way free?) or JUDGE (was the task done?).
+        run_index: The run that it is about.
+        problem: What has to be seen to first; empty for nothing.
+    """
+
+    stage: Stage
+    run_index: int
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnToStart:
+    """Open the gripper as it was, and move a real arm back to where the first run began. Expects a reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckStart:
+    """Note where a real arm stands before the first run; later, see that it stands there. Expects a reply."""
+
+    run_index: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +303,9 @@ class Finish:
 Command: TypeAlias = (
     OpenRecording
     | ResetWorld
+    | AskPerson
+    | ReturnToStart
+    | CheckStart
     | SetDistortion
     | RunWorld
     | Rearm

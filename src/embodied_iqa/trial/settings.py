@@ -10,7 +10,7 @@ from embodied_iqa.errors import UsageError
 from embodied_iqa.subjects.instruction import parse_instruction
 from embodied_iqa.subjects.registry import Role, check_subject
 from embodied_iqa.trial.graph import GraphConfig
-from embodied_iqa.trial.parameters import VlaParameters, VlmParameters
+from embodied_iqa.trial.parameters import TrialParameters, VlaParameters, VlmParameters
 from embodied_iqa.trial.run_folder import slug
 
 __all__ = [
@@ -57,7 +57,7 @@ class SessionSettings:
         distortions: One run each, for each task.
         graph: Parameters of every node.
         attach: Use a graph that runs already instead of starting one.
-        run_deadline_s: How long one run may take, real time.
+        run_deadline_s: How long one run may take, real time, apart from what a person takes.
     """
 
     tasks: tuple[str, ...]
@@ -66,6 +66,15 @@ class SessionSettings:
     graph: GraphConfig
     attach: bool = False
     run_deadline_s: float = 180.0
+
+    @property
+    def deadline_s(self) -> float:
+        """How long one task may take, real time; a person is asked twice a run."""
+        trial = self.graph.nodes["trial_node"]
+        person_s = 0.0
+        if isinstance(trial, TrialParameters) and trial.attended:
+            person_s = 2 * trial.person_limit_s
+        return (self.run_deadline_s + person_s) * (1 + len(self.distortions))
 
     def folders(self, run_folder: Path) -> tuple[TaskFolder, ...]:
         """Return where each task goes: the run's folder itself for one task, else one folder each."""

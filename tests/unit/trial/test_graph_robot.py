@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from embodied_iqa.errors import UsageError
+from embodied_iqa.images.frame import View
 from embodied_iqa.trial.graph import nodes_of, resolve
 
 
@@ -54,6 +55,20 @@ def test_named_address_and_deadlines_are_kept() -> None:
     graph = resolve(overrides=overrides)
     assert graph.nodes["sim_node"].emulator_ip == "127.0.0.9"
     assert graph.nodes["arm_node"].ur.state_timeout_s == 3.0
+
+
+def test_the_cameras_views_are_those_of_every_node() -> None:
+    graph = resolve(overrides={"camera_node.views": ["top"]})
+    assert all(node.views == (View.TOP,) for node in graph.nodes.values() if hasattr(node, "views"))
+    with pytest.raises(UsageError, match="gate_node has other views"):
+        resolve(overrides={"camera_node.views": ["top"], "gate_node.views": ["top", "wrist"]})
+
+
+def test_the_wrist_camera_hangs_on_the_arms_tool() -> None:
+    graph = resolve(overrides={"arm_node.tool_length_m": 0.23})
+    assert graph.nodes["camera_node"].hand_eye.tool_length_m == 0.23
+    with pytest.raises(UsageError, match=r"is not arm_node\.tool_length_m"):
+        resolve(overrides={"arm_node.tool_length_m": 0.23, "camera_node.hand_eye.tool_length_m": 0.2})
 
 
 def test_unknown_robot_lists_the_known() -> None:

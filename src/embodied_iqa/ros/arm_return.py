@@ -1,0 +1,155 @@
+"""Brings a real arm back to where the first run of a trial began, under the gate's lease like any motion."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
+from geometry_msgs.msg import PoseStamped
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from embodied_iqa.images.poses import matrix_from_pose
+from embodied_iqa.robot.homing import StartPose, distance_to_start, way_back
+from embodied_iqa.robot.limits import ArmLimits
+from embodied_iqa.ros.conversion import chunk_to_msg
+from embodied_iqa.ros.qos import EVENT, STATE
+from embodied_iqa.subjects.protocols import ActionChunk as Chunk
+from embodied_iqa.subjects.protocols import ChunkStatus
+from embodied_iqa.trial.protocol import Command, Rearm, Reply, SetDistortion, StopArm
+
+__all__ = ["ArmReturn"]
+
+_POLL_S = 0.02
+_TRY_S = 1.0
+_SUBJECT = "way back to the start"
+
+
+class ArmReturn:
+    """Notes where the first run began, and leads the arm back there: no fresh verdict, no motion here either.
+
+    Args:
+        node: Whose topics they are; it must be spinning in another thread.
+        limits: Of the arm.
+        limit_s: How long a way back may take, real time.
+        do: Carries out a command of the trial and returns its reply.
+    """
+
+    def __init__(self, node: Node, limits: ArmLimits, limit_s: float, do: Callable[[Command], Reply]) -> None:
+        self._limits, self._limit_s, self._do = limits, limit_s, do
+        self._start: StartPose | None = None
+        self._T_base_tool: np.ndarray | None = None
+        self._gripper = 0.0
+        self._lease: GateLease | None = None
+        self._status: ArmStatus | None = None
+        self._sequence = 0
+        self._interrupted = False
+        self._publisher = node.create_publisher(ActionChunk, "/vla/actions", EVENT)
+        group = MutuallyExclusiveCallbackGroup()
+        for kind, topic, take, qos in (
+            (PoseStamped, "/arm/tool_pose", self._take_pose, STATE),
+            (JointState, "/arm/joint_states", self._take_joints, STATE),
+            (GateLease, "/gate/lease", self._take_lease, STATE),
+            (ArmStatus, "/arm/status", self._take_status, EVENT),
+        ):
+            node.create_subscription(kind, topic, take, qos, callback_group=group)
+
+    def check(self, run_index: int) -> str:
+        """Note the start before the first run; later say how far from it the arm stands, empty where near."""
+        if self._T_base_tool is None:
+            return "the arm's pose is not known"
+        if run_index == 0:
+            self._start = StartPose(self._T_base_tool, self._gripper)
+        return self._distance()
+
+    def interrupt(self) -> None:
+        """Give a way back up; the arm is stopped."""
+        self._interrupted = True
+
+    def go(self) -> str:
+        """Lead the arm back; return why it is not there, empty where it is."""
+        if self._start is None:
+            return "no start was noted"
+        if not self._distance():
+            return ""
+        self._interrupted = False
+        problem = self._begin() or self._move(time.monotonic() + self._limit_s)
+        self._do(StopArm("the way back has ended"))
+        distance = self._distance()
+        return "" if not distance else f"the arm is not back at its start: {problem or distance}"
+
+    def _begin(self) -> str:
+        for command in (SetDistortion(None, 0), Rearm(0)):
+            reply = self._do(command)
+            if not reply.ok:
+                return reply.message
+        return ""
+
+    def _move(self, until_s: float) -> str:
+        """Ask for the way until the arm takes it, then wait for its end."""
+        problem = "the gate lets nothing pass"
+        while not self._interrupted and time.monotonic() < until_s:
+            self._lease = None
+            if not self._wait(lambda: self._lease is not None, until_s):
+                break
+            self._ask()
+            taken_s = min(until_s, time.monotonic() + _TRY_S)
+            if self._wait(self._is_under_way, taken_s) and not self._wait(self._is_over, until_s):
+                return f"it did not get there within {self._limit_s:g} s"
+            status = self._status
+            if status is not None and self._is_over() and status.completed_whole:
+                return ""
+            problem = problem if status is None else status.reason or problem
+            if status is not None and status.state == ArmStatus.STATE_STOPPED:
+                return problem
+        return problem
+
+    def _ask(self) -> None:
+        lease, start, pose = self._lease, self._start, self._T_base_tool
+        if lease is None or start is None or pose is None:
+            return
+        self._sequence += 1
+        message = chunk_to_msg(Chunk(ChunkStatus.ACT, way_back(start, pose, self._limits), _SUBJECT))
+        message.header, message.view = lease.header, lease.view
+        message.sequence, message.subject, message.task = self._sequence, _SUBJECT, _SUBJECT
+        self._publisher.publish(message)
+
+    def _is_under_way(self) -> bool:
+        status = self._status
+        return status is not None and (
+            (status.has_goal and status.goal_sequence == self._sequence) or self._is_over()
+        )
+
+    def _is_over(self) -> bool:
+        status = self._status
+        ended = status is not None and status.has_completed and status.completed_sequence == self._sequence
+        return bool(ended and not (status.has_goal and status.goal_sequence == self._sequence))
+
+    def _distance(self) -> str:
+        if self._start is None or self._T_base_tool is None:
+            return "the arm's pose is not known"
+        return distance_to_start(self._start, self._T_base_tool, self._gripper)
+
+    def _wait(self, is_so: Callable[[], bool], until_s: float) -> bool:
+        while not is_so():
+            if self._interrupted or time.monotonic() > until_s:
+                return False
+            time.sleep(_POLL_S)
+        return True
+
+    def _take_pose(self, message: PoseStamped) -> None:
+        self._T_base_tool = matrix_from_pose(message.pose)
+
+    def _take_joints(self, message: JointState) -> None:
+        if message.position:
+            self._gripper = float(message.position[-1])
+
+    def _take_lease(self, message: GateLease) -> None:
+        if message.verdict == GateLease.VERDICT_PASS:
+            self._lease = message
+
+    def _take_status(self, message: ArmStatus) -> None:
+        self._status = message

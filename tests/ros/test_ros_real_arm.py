@@ -1,0 +1,152 @@
+"""An experiment as on a real arm: recorded RealSense pictures, a controller, a person at a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from embodied_iqa.images.frame import View
+from embodied_iqa.images.realsense import RealSenseCamera, RealSenseSettings
+from embodied_iqa.images.realsense.software import SoftwareRealSense
+from embodied_iqa.simulation.renderer import SceneRenderer
+from embodied_iqa.simulation.scene import make_scene
+from embodied_iqa.simulation.world import World
+from embodied_iqa.subjects.instruction import parse_instruction
+from embodied_iqa.trial.reading import read_trial
+from ur_emulator import emulator
+
+rs = pytest.importorskip("pyrealsense2", reason="needs requirements/hardware.txt")
+
+TASK = "pick the red cube"
+DEADLINE_S = 170.0
+ANSWERS = ("y", "y held well", "y", "n missed it")
+"""Ready, done, ready, not done."""
+
+
+def record_scene(path: Path) -> dict[str, Any]:
+    """Record what a top camera sees of a scene that nobody touches; return what cell.yaml says of it."""
+    world = World(make_scene(7, parse_instruction(TASK)))
+    with SceneRenderer(world.scene, 640, 480) as renderer:
+        frame = renderer.frame(View.TOP, world.snapshot())
+    source = SoftwareRealSense("top", frame.intrinsics, 15)
+    recorder = rs.recorder(str(path), source.device)
+    settings = RealSenseSettings(640, 480, 15)
+    camera = RealSenseCamera(
+        View.TOP, "", settings, lambda _stamp: np.eye(4), lambda: 0, devices=lambda: [recorder]
+    )
+    for number in range(15):
+        source.feed(frame.rgb, np.full((480, 640), 700, np.uint16), number, number * 1e3 / 15)
+        assert camera.read(5.0) is not None
+    camera.close()
+    recorder = camera = None  # the file is finished when the library lets it go
+    return {"T_base_camera_top": frame.T_base_camera.ravel().tolist()}
+
+
+def write_cell(folder: Path, host: str) -> Path:
+    hand_eye = record_scene(folder / "top.db3")
+    camera = {
+        "views": ["top"],
+        "source": "realsense",
+        "path": str(folder),
+        "loop": True,
+        "rate_hz": 15.0,
+        "hand_eye": hand_eye,
+    }
+    # a machine that runs the tests of others meanwhile is slower than a lab's
+    arm = {
+        "robot": "ur5",
+        "ur": {"ip": host, "state_timeout_s": 5.0},
+        "controller": {"state_timeout_ns": 5_000_000_000, "max_frame_age_ns": 1_500_000_000},
+    }
+    nodes = {"camera_node": camera, "arm_node": arm, "gate_node": {"judge": {"ttl_ms": 1000.0}}}
+    cell: dict[str, Any] = {name: {"ros__parameters": values} for name, values in nodes.items()}
+    path = folder / "cell.yaml"
+    path.write_text(yaml.safe_dump(cell), encoding="utf-8")
+    return path
+
+
+class Person:
+    """Reads what the command asks, and types."""
+
+    def __init__(self, process: subprocess.Popen[str], keyboard: int) -> None:
+        self.text = ""
+        self.asked: list[str] = []
+        self._process, self._keyboard = process, keyboard
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        assert self._process.stderr is not None
+        while character := self._process.stderr.read(1):
+            self.text += character
+            if self.text.endswith("give up] "):
+                self.asked.append(self.text)
+                self.text = ""
+                os.write(self._keyboard, f"{ANSWERS[len(self.asked) - 1]}\n".encode())
+
+    def await_end(self) -> str:
+        until = time.monotonic() + DEADLINE_S
+        out, _ = self._process.stdout.read(), self._process.wait(timeout=DEADLINE_S)
+        self._thread.join(max(until - time.monotonic(), 1.0))
+        assert self._process.returncode == 0, "\n".join([*self.asked, self.text])
+        return out
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], tuple[Any, ...], list[str]]:
+    folder = tmp_path_factory.mktemp("real_arm")
+    with emulator("--plant", "kinematic", "--unlock-after", "0") as robot:
+        words = ["--task", TASK, "--distortions", "19", "--ros", "--gate", "off", "--json"]
+        words += ["--config", str(write_cell(folder, robot.host)), "--out", str(folder / "out")]
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "embodied_iqa.cli.main", "experiment", *words],
+            stdin=theirs,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"ROS_DOMAIN_ID": str(1 + os.getpid() % 100)},
+        )
+        os.close(theirs)
+        person = Person(process, ours)
+        try:
+            table = json.loads(person.await_end())
+        finally:
+            process.kill()
+            process.wait()
+            os.close(ours)
+    (recording,) = (folder / "out" / "recordings").glob("*/trial.mcap")
+    return table, read_trial(recording).runs, person.asked
+
+
+def test_the_person_is_asked_before_and_after_each_run(outcome: tuple[Any, Any, list[str]]) -> None:
+    asked = outcome[2]
+    assert [bool(re.search("Ready", text)) for text in asked] == [True, False, True, False]
+    assert all("darken" not in text for text in asked), "who judges knows the distortion"
+
+
+def test_what_the_person_says_is_the_outcome(outcome: tuple[Any, Any, list[str]]) -> None:
+    table, runs, _ = outcome
+    assert [str(run.outcome) for run in runs] == ["success", "failure"]
+    assert "judged: done; held well" in runs[0].reason
+    assert "judged: not done; missed it" in runs[1].reason
+    assert 0.0 < table["all"]["score"] < 100.0
+
+
+def test_every_run_begins_where_the_first_began(outcome: tuple[Any, Any, list[str]]) -> None:
+    runs = outcome[1]
+    starts = [next(iter(run.chunks)).T_base_tool for run in runs]
+    assert np.linalg.norm(runs[0].T_base_tool[:3, 3] - starts[0][:3, 3]) > 0.05, "it never moved"
+    assert np.linalg.norm(starts[1][:3, 3] - starts[0][:3, 3]) < 0.003
