@@ -43,7 +43,7 @@ def refused(
         (["--task", "fling the red cube"], ["'fling'", "available", "pick"]),
         (["--task", "pick the mauve cube"], ["'mauve'", "available", "red"]),
         (["--task", "pick the red teapot"], ["'teapot'", "available", "cube"]),
-        (["--task", "pick red"], ["expected", "pick the red cube"]),
+        (["--task", "pick red"], ["expected", "place the red cube"]),
         (["--task", "pick red cube", "--task", "pick the red cube"], ["twice"]),
         (["--distortion", "99:1"], ["'99'", "available"]),
         (["--distortion", "19:7"], ["7", "available", "1"]),
