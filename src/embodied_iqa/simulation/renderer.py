@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -14,7 +15,7 @@ from embodied_iqa.images.frame import Frame, Intrinsics, View
 from embodied_iqa.simulation.dimensions import VERTICAL_FOV_RAD
 from embodied_iqa.simulation.engine import mujoco
 from embodied_iqa.simulation.mjcf_cell import MAX_HEIGHT_PX, MAX_WIDTH_PX, build_model
-from embodied_iqa.simulation.scene import Scene
+from embodied_iqa.simulation.scene import Background, Scene
 from embodied_iqa.simulation.snapshot import WorldSnapshot, check_qpos
 
 __all__ = ["BACKGROUND", "SceneRenderer", "intrinsics_of"]
@@ -38,13 +39,22 @@ class SceneRenderer:
         width_px: Width of the pictures.
         height_px: Height of the pictures.
         fine: Shadows and smoothed edges, for pictures that people look at: about eight times slower.
+        backgrounds: Further backgrounds that `model` is to have.
 
     Raises:
         UsageError: The resolution is too large or not positive.
         MissingDependencyError: No graphics context can be opened.
     """
 
-    def __init__(self, scene: Scene, width_px: int, height_px: int, *, fine: bool = False) -> None:
+    def __init__(
+        self,
+        scene: Scene,
+        width_px: int,
+        height_px: int,
+        *,
+        fine: bool = False,
+        backgrounds: Sequence[Background] = (),
+    ) -> None:
         if not (0 < width_px <= MAX_WIDTH_PX and 0 < height_px <= MAX_HEIGHT_PX):
             raise UsageError(
                 "bad picture size",
@@ -52,6 +62,7 @@ class SceneRenderer:
                 got=f"{width_px}x{height_px}",
             )
         self._fine = fine
+        self._backgrounds = tuple(backgrounds)
         self._intrinsics = intrinsics_of(width_px, height_px)
         self._renderer: Any = None
         self.load(scene)
@@ -61,7 +72,12 @@ class SceneRenderer:
         self.close()
         size = self._intrinsics
         self._scene = scene
-        self._model: Any = build_model(scene, fine=self._fine, picture_px=(size.width_px, size.height_px))
+        self._model: Any = build_model(
+            scene,
+            fine=self._fine,
+            picture_px=(size.width_px, size.height_px),
+            backgrounds=self._backgrounds,
+        )
         self._data: Any = mujoco.MjData(self._model)
         self._object_of_geom = _objects_of_geoms(self._model, len(scene.objects))
         try:
@@ -85,6 +101,16 @@ class SceneRenderer:
     def scene(self) -> Scene:
         """What is drawn."""
         return self._scene
+
+    @property
+    def model(self) -> Any:
+        """The compiled ``mujoco.MjModel``; colours, lamps and fixed bodies may change between pictures."""
+        return self._model
+
+    @property
+    def object_of_geom(self) -> NDArray[np.int16]:
+        """``(geoms,)`` int16, the index in ``scene.objects`` of each geom's object, or BACKGROUND."""
+        return self._object_of_geom[:-1]
 
     def frame(self, view: View, snapshot: WorldSnapshot) -> Frame:
         """Take a picture; its stamp is the snapshot's time."""

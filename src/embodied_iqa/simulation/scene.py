@@ -24,6 +24,7 @@ from embodied_iqa.subjects.instruction import (
 
 __all__ = [
     "OBJECT_RGB",
+    "TABLE_RGB",
     "Background",
     "Light",
     "Scene",
@@ -43,6 +44,9 @@ OBJECT_RGB: Final[dict[Colour, tuple[float, float, float]]] = {
     Colour.PURPLE: (0.46, 0.11, 0.60),
 }
 """The paint of each colour, linear in [0, 1]."""
+
+TABLE_RGB: Final = (0.80, 0.76, 0.70)
+"""The tint of a table, before its seeded deviation."""
 
 _COMMON: Final = (Kind.CUBE, Kind.CYLINDER, Kind.BALL, Kind.BOWL, Kind.BUTTON)
 """What stands on a table without a task, and beside the objects of every task."""
@@ -151,7 +155,7 @@ def make_scene(seed: int, instruction: Instruction | None = None) -> Scene:
         SceneObject(thing.kind, thing.colour, x, y, _yaw(rng, thing.kind), _paint(rng, thing.colour))
         for thing, (x, y) in zip(things, places, strict=True)
     )
-    tint = np.array([0.80, 0.76, 0.70]) * rng.uniform(0.88, 1.08) + rng.uniform(-0.03, 0.03, 3)
+    tint = np.array(TABLE_RGB) * rng.uniform(0.88, 1.08) + rng.uniform(-0.03, 0.03, 3)
     red, green, blue = (float(value) for value in np.clip(tint, 0.0, 1.0))
     brightness = float(rng.uniform(0.85, 1.12))
     light = Light(brightness, float(rng.uniform(-0.9, 0.9)), float(rng.uniform(-1.0, 1.0)))

@@ -1,0 +1,105 @@
+"""Pictures that cover table, wall and floor: seamless, and the same on every machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["TEXTURES", "texture_png"]
+
+Array = NDArray[np.float64]
+
+_SIZE_PX: Final = 1024
+
+
+def texture_png(name: str) -> bytes:
+    """Return the texture of `TEXTURES` as a PNG file."""
+    shade, tone = TEXTURES[name]()
+    picture = np.clip(255 * shade[..., None] * np.array(tone), 0, 255).astype(np.uint8)
+    _, data = cv2.imencode(".png", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR))
+    return bytes(data)
+
+
+def _boards(seed: int, boards: int, contrast: float) -> Array:
+    """Draw boards with grain along x."""
+    rng = np.random.default_rng(seed)
+    picture = np.empty((_SIZE_PX, _SIZE_PX), np.float64)
+    edges = np.linspace(0, _SIZE_PX, boards + 1).astype(int)
+    along = np.linspace(0, 2 * np.pi, _SIZE_PX, endpoint=False)
+    for top, bottom in pairwise(edges):
+        across = np.arange(bottom - top)[:, None]
+        wave = 6.0 * np.sin(along + rng.uniform(0, 6.28)) + 3.0 * np.sin(2 * along + rng.uniform(0, 6.28))
+        grain = np.sin((across + wave) * 0.21 + 2.0 * np.sin((across + wave) * 0.047))
+        noise = rng.normal(0.0, 1.0, (bottom - top, _SIZE_PX))
+        fine = cv2.blur(noise, (61, 1), borderType=cv2.BORDER_REFLECT_101) * 8
+        picture[top:bottom] = (
+            0.93 + rng.uniform(-0.03, 0.03) + contrast * (0.022 * grain + 0.012 * np.asarray(fine))
+        )
+        picture[bottom - 2 : bottom] *= 0.84
+    return picture
+
+
+def _wood() -> tuple[Array, tuple[float, float, float]]:
+    return _boards(20240517, 6, 1.0), (1.0, 0.985, 0.955)
+
+
+def _oak() -> tuple[Array, tuple[float, float, float]]:
+    return _boards(11, 10, 1.9), (0.97, 0.91, 0.83)
+
+
+def _clouds(seed: int, sizes_px: tuple[int, ...]) -> Array:
+    """Return smooth seamless noise, the mean of blurred noise of several sizes, with spread 1."""
+    rng = np.random.default_rng(seed)
+    total = np.zeros((_SIZE_PX, _SIZE_PX))
+    frequency = np.hypot(*np.meshgrid(np.fft.fftfreq(_SIZE_PX), np.fft.fftfreq(_SIZE_PX)))
+    for size_px in sizes_px:
+        noise = np.fft.fft2(rng.normal(0.0, 1.0, (_SIZE_PX, _SIZE_PX)))
+        layer = np.fft.ifft2(noise * np.exp(-((frequency * size_px * 2) ** 2))).real
+        total += layer / layer.std()
+    return np.asarray(total / total.std())
+
+
+def _concrete() -> tuple[Array, tuple[float, float, float]]:
+    rng = np.random.default_rng(3)
+    speckle = cv2.blur(rng.normal(0.0, 1.0, (_SIZE_PX, _SIZE_PX)), (3, 3))
+    return 0.86 + 0.035 * _clouds(31, (160, 60, 18)) + 0.03 * np.asarray(speckle), (0.97, 0.985, 1.0)
+
+
+def _marble() -> tuple[Array, tuple[float, float, float]]:
+    way = np.linspace(0, 2 * np.pi, _SIZE_PX, endpoint=False)
+    bend = 1.1 * _clouds(41, (220, 90, 40))
+    vein = np.abs(np.sin(way[None, :] + 2 * way[:, None] + bend))
+    thin = np.exp(-((vein / 0.045) ** 2)) * np.clip(0.6 + 0.4 * _clouds(43, (120,)), 0.0, 1.0)
+    return 0.97 + 0.012 * _clouds(42, (120, 50)) - 0.26 * thin, (1.0, 1.0, 0.995)
+
+
+def _linen() -> tuple[Array, tuple[float, float, float]]:
+    rng = np.random.default_rng(5)
+    threads = np.arange(_SIZE_PX)
+    warp = np.sin(threads * 2 * np.pi / 8)[None, :] + 0.7 * rng.normal(0, 1, (1, _SIZE_PX))
+    weft = np.sin(threads * 2 * np.pi / 8)[:, None] + 0.7 * rng.normal(0, 1, (_SIZE_PX, 1))
+    check = ((threads // 128) % 2)[None, :] + ((threads // 128) % 2)[:, None]
+    return 0.95 - 0.085 * check + 0.016 * (warp + weft), (0.93, 0.97, 1.0)
+
+
+def _tiles() -> tuple[Array, tuple[float, float, float]]:
+    rng = np.random.default_rng(7)
+    picture = np.clip(rng.normal(122, 4, (256, 256)), 0, 255).astype(np.uint8) / 255.0
+    picture[:3], picture[:, :3] = 96 / 255, 96 / 255
+    return picture, (1.0, 1.0, 1.0)
+
+
+TEXTURES: Final[dict[str, Callable[[], tuple[Array, tuple[float, float, float]]]]] = {
+    "wood": _wood,
+    "oak": _oak,
+    "concrete": _concrete,
+    "marble": _marble,
+    "linen": _linen,
+    "tiles": _tiles,
+}
+"""How each texture is drawn: brightness ``(H, W)`` about [0, 1], and the colour to multiply it with."""
