@@ -158,9 +158,7 @@ def make_scene(seed: int, instruction: Instruction | None = None) -> Scene:
     tint = np.array(TABLE_RGB) * rng.uniform(0.88, 1.08) + rng.uniform(-0.03, 0.03, 3)
     red, green, blue = (float(value) for value in np.clip(tint, 0.0, 1.0))
     brightness = float(rng.uniform(0.85, 1.12))
-    light = Light(brightness, float(rng.uniform(-0.9, 0.9)), float(rng.uniform(-1.0, 1.0)))
-    background = list(Background)[rng.integers(len(Background))]
-    return Scene(seed, objects, light, background, (red, green, blue))
+    return Scene(seed, objects, Light(brightness), Background.WOOD, (red, green, blue))
 
 
 def find_object(scene: Scene, instruction: Instruction) -> int:
