@@ -13,6 +13,7 @@ from embodied_iqa.simulation.episode import observe
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.scene import Scene, make_scene, tasks_of
 from embodied_iqa.simulation.world import World
+from embodied_iqa.subjects.batching import answer_all
 from embodied_iqa.subjects.protocols import ChunkStatus, Vla, Vlm
 
 __all__ = ["PICTURE_SIZE_PX", "reference_answers", "reference_chunks", "reference_scenes"]
@@ -46,5 +47,4 @@ def reference_answers(vlm: Vlm, scene: Scene) -> Iterator[str]:
     snapshot = World(scene).snapshot()
     with SceneRenderer(scene, *PICTURE_SIZE_PX) as renderer:
         frame = renderer.frame(vlm.info.views[0], snapshot)
-    for task in tasks_of(scene):
-        yield vlm.answer(frame, str(task))
+    yield from answer_all(vlm, [(frame, str(task)) for task in tasks_of(scene)])

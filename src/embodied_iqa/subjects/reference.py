@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from embodied_iqa.errors import UsageError
 from embodied_iqa.subjects.catalogue import Backend, Role, SubjectEntry, find_entry, names_of
 
-__all__ = ["FORMS", "SubjectReference", "parse_reference", "role_of"]
+__all__ = ["FORMS", "LOCATIONS", "SubjectReference", "parse_reference", "role_of"]
 
 FORMS: Final = (
     "NAME[@REVISION] of the catalogue",
@@ -46,12 +46,13 @@ _ROLES: Final = {
     Backend.OPENVLA_HTTP: (Role.VLA,),
 }
 _REVISION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
-_LOCATIONS: Final = {
+LOCATIONS: Final = {
     Backend.TRANSFORMERS: "transformers:PATH",
     Backend.OPENAI: "openai:http://HOST:PORT/v1",
     Backend.OPENPI: "openpi://HOST:PORT",
     Backend.OPENVLA_HTTP: "openvla+http://HOST:PORT/act",
 }
+"""How each back end is told where a subject is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,7 @@ def _of_entry(text: str, entry: SubjectEntry, revision: str) -> SubjectReference
         return _api(text, entry.url, entry)
     raise UsageError(
         f"{entry.name} runs behind a server ({entry.server})",
-        expected=f"where: {entry.name}={_LOCATIONS[entry.backend]}",
+        expected=f"where: {entry.name}={LOCATIONS[entry.backend]}",
         got=text,
     )
 

@@ -9,11 +9,15 @@ from embodied_iqa.errors import InputError, MissingDependencyError, UsageError
 from embodied_iqa.subjects.options import Progress
 from embodied_iqa.subjects.reference import SubjectReference
 
-__all__ = ["INSTALL_MODELS", "find_snapshot"]
+__all__ = ["INSTALL_MODELS", "NotFetchedError", "find_snapshot"]
 
 INSTALL_MODELS: Final = "pip install -r requirements/models.txt"
 _WANTED: Final = ("*.json", "*.jinja", "*.txt", "*.model", "*.tiktoken", "*.safetensors", "*.py")
 """Everything that loading reads; pickled weights are not even fetched."""
+
+
+class NotFetchedError(UsageError):
+    """A repository is not on this machine, and fetching it was not asked for in full."""
 
 
 def find_snapshot(
@@ -28,7 +32,7 @@ def find_snapshot(
 
     Raises:
         MissingDependencyError: huggingface_hub is not installed.
-        UsageError: It would have to be fetched, without consent or without a revision.
+        NotFetchedError: It would have to be fetched, without consent or without a revision.
         InputError: It cannot be fetched.
     """
     try:
@@ -53,18 +57,18 @@ def find_snapshot(
 def _may_fetch(reference: SubjectReference, *, allow_network: bool, offline: bool) -> None:
     name = reference.target
     if not allow_network:
-        raise UsageError(
+        raise NotFetchedError(
             f"{name} is not on this machine",
             expected="loading.allow_network with a revision (it is fetched), or transformers:FOLDER",
             got=reference.text,
         )
     if not reference.revision:
-        raise UsageError(
+        raise NotFetchedError(
             f"{name} has no pinned revision: what is fetched could change",
             expected=f"{reference.text}@COMMIT",
         )
     if offline:
-        raise UsageError(f"{name} is not on this machine, and HF_HUB_OFFLINE forbids to fetch it")
+        raise NotFetchedError(f"{name} is not on this machine, and HF_HUB_OFFLINE forbids to fetch it")
 
 
 def _fetch(name: str, revision: str | None) -> Path:

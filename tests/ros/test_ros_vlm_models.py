@@ -1,0 +1,152 @@
+"""vlm_node with real models and servers: loads in configure or says why not, answers in time or never."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from embodied_iqa_msgs.msg import VlmAnswer
+from embodied_iqa_msgs.srv import AskVlm
+from geometry_msgs.msg import PoseStamped
+from sensor_msgs.msg import CameraInfo, Image
+
+from chat_server import ChatServer, completion
+from embodied_iqa.errors import UserError
+from embodied_iqa.images.frame import Frame, View
+from embodied_iqa.recording.image_cdr import image_to_cdr
+from embodied_iqa.ros.conversion import camera_info_of, pose_of, time_of
+from embodied_iqa.ros.qos import EVENT, PICTURE
+from embodied_iqa.simulation.renderer import SceneRenderer
+from embodied_iqa.simulation.scene import make_scene
+from embodied_iqa.simulation.world import World
+from embodied_iqa.subjects.instruction import parse_instruction
+from embodied_iqa.subjects.options import CacheOptions, DecodingOptions, VlmOptions
+from embodied_iqa.subjects.registry import make_vlm
+from ros_graph import RosGraph
+from tiny_vlms import save_tiny
+
+TASK = "pick the red cube"
+STAMP_NS = 50_000_000_000
+TOKENS = 12
+
+
+class Camera:
+    """Shows the top camera's picture of one scene."""
+
+    def __init__(self, graph: RosGraph) -> None:
+        scene = make_scene(7, parse_instruction(TASK))
+        with SceneRenderer(scene, 320, 240) as renderer:
+            self.clean = renderer.frame(View.TOP, World(scene).snapshot())
+        self.graph = graph
+        self.picture = graph.publisher(Image, "/camera/top/image_raw", PICTURE)
+        self.info = graph.publisher(CameraInfo, "/camera/top/camera_info", PICTURE)
+        self.pose = graph.publisher(PoseStamped, "/camera/top/pose", PICTURE)
+
+    def show(self) -> Frame:
+        info, pose = (
+            camera_info_of(self.clean.intrinsics),
+            PoseStamped(pose=pose_of(self.clean.T_base_camera)),
+        )
+        for message, publisher in ((info, self.info), (pose, self.pose)):
+            message.header.stamp = time_of(STAMP_NS)
+            publisher.publish(message)
+        self.picture.publish(image_to_cdr(self.clean.rgb, STAMP_NS, "top"))
+        return self.clean
+
+    def ask(self) -> AskVlm.Response:
+        def answered() -> AskVlm.Response | None:
+            self.show()
+            response = self.graph.call(AskVlm, "/vlm/ask", task=TASK, source=0)
+            return None if "no raw frame" in response.message else response
+
+        response = self.graph.wait(answered, "a frame in vlm_node")
+        assert response is not None
+        return response
+
+
+@pytest.fixture
+def _settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+def overrides(subject: str, **more: Any) -> dict[str, Any]:
+    basic = {"subject": subject, "frame_deadline_s": 0.5, "decoding.max_new_tokens": TOKENS}
+    return {f"vlm_node.{name}": value for name, value in (basic | more).items()}
+
+
+@pytest.mark.usefixtures("_settings")
+@pytest.mark.parametrize("kind", ["llava", "qwen2_5_vl"])
+def test_a_checkpoint_answers_through_the_node_as_it_does_alone(
+    ros_domain: int, tmp_path: Path, kind: str
+) -> None:
+    subject = f"transformers:{save_tiny(kind, tmp_path / 'model')}"
+    with RosGraph(ros_domain, tmp_path / "graph", ["vlm_node"], overrides(subject)) as graph:
+        news = graph.subscribe(DiagnosticArray, "/diagnostics", 10)
+        graph.activate("vlm_node")
+        camera = Camera(graph)
+        answers = graph.subscribe(VlmAnswer, "/vlm/answer", EVENT)
+        response = camera.ask()
+        assert response.success, response.message
+        options = VlmOptions(
+            cache=CacheOptions(enabled=False), decoding=DecodingOptions(max_new_tokens=TOKENS)
+        )
+        alone = make_vlm(subject, options)
+        answer = response.answer
+        assert answer.answer == alone.answer(camera.clean, TASK)
+        assert (answer.subject, answer.subject_version) == (subject, alone.info.version)
+        assert answer.latency_ms > 0
+        graph.wait(lambda: answer in answers.messages, "the answer on /vlm/answer")
+        statuses = lambda: [status for message in news.messages for status in message.status]  # noqa: E731
+        assert any("loading: reads" in status.message for status in statuses()), "progress is told"
+        graph.wait(
+            lambda: any(value.key == "latency_ms" for status in statuses() for value in status.values),
+            "the latency on /diagnostics",
+        )
+
+
+@pytest.mark.usefixtures("_settings")
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"), "can run code"),
+        (lambda folder: (folder / "config.json").unlink(), r"cannot read .*config\.json"),
+    ],
+)
+def test_configure_fails_with_the_reason(ros_domain: int, tmp_path: Path, spoil: Any, words: str) -> None:
+    folder = save_tiny("llava", tmp_path / "model")
+    spoil(folder)
+    graph = RosGraph(ros_domain, tmp_path / "graph", ["vlm_node"], overrides(f"transformers:{folder}"))
+    with graph, pytest.raises(UserError, match=f"vlm_node could not configure: .*{words}"):
+        graph.activate("vlm_node")
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer() as running:
+        yield running
+
+
+@pytest.mark.usefixtures("_settings")
+def test_a_silent_server_costs_one_deadline_and_the_node_lives(
+    ros_domain: int, tmp_path: Path, server: ChatServer
+) -> None:
+    deadline_s = 1.0
+    names = overrides(server.reference, answer_deadline_s=deadline_s, **{"cache.enabled": False})
+    with RosGraph(ros_domain, tmp_path / "graph", ["vlm_node"], names) as graph:
+        graph.activate("vlm_node")
+        camera = Camera(graph)
+        assert camera.ask().answer.answer == "a red cube"
+        server.behave = lambda handler: handler.server_of_test.end.wait(10.0)
+        began = time.monotonic()
+        response = camera.ask()
+        assert not response.success
+        assert "no answer in 1.0 s" in response.message
+        assert time.monotonic() - began < deadline_s + 2.0
+        server.end.set()
+        server.behave = lambda handler: handler.say(200, completion("a blue ball"))
+        graph.wait(lambda: camera.ask().answer.answer == "a blue ball", "the next answer")

@@ -1,0 +1,102 @@
+"""`embodied-iqa subjects`: lists, shows, checks and calibrates, for people and for machines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from chat_server import ChatServer
+from embodied_iqa.cli.main import main
+from embodied_iqa.scoring.constants import UncalibratedError
+from embodied_iqa.subjects import readiness
+from embodied_iqa.subjects.constants_files import constants_of, own_constants_file
+from embodied_iqa.subjects.memory import FreeMemory
+from tiny_vlms import save_tiny
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+def answer(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    assert main(["subjects", *words]) == code
+    return capsys.readouterr().out
+
+
+def test_the_catalogue_is_listed_for_people_and_machines(capsys: pytest.CaptureFixture[str]) -> None:
+    records = json.loads(answer(capsys, "list", "--json"))
+    assert len(records) > 55
+    shown = answer(capsys, "list")
+    assert all(f"\n{record['name']} " in f"\n{shown}" for record in records)
+    vlas = json.loads(answer(capsys, "list", "--role", "vla", "--json"))
+    assert {record["role"] for record in vlas} == {"vla"}
+
+
+def test_one_subject_is_shown_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = answer(capsys, "show", "qwen2.5-vl-7b")
+    assert "Qwen/Qwen2.5-VL-7B-Instruct" in shown
+    assert "NAME@COMMIT" in shown
+    assert json.loads(answer(capsys, "show", "pi0-droid", "--json"))["convention"] == "pi0-droid"
+    answer(capsys, "show", "nobody", code=2)
+
+
+def test_check_says_what_runs_and_what_the_others_lack(capsys: pytest.CaptureFixture[str]) -> None:
+    found = {item["name"]: item for item in json.loads(answer(capsys, "check", "--all", "--json"))}
+    assert found["classical-vlm"]["ready"]
+    assert found["classical-vla"]["ready"]
+    for name, words in (
+        ("qwen2.5-vl-7b", "weights (16.58 GB)"),
+        ("mini-internvl", "mini-internvl=openai:http://HOST:PORT/v1"),
+        ("pi0-droid", "pi0-droid=openpi://HOST:PORT"),
+        ("gpt-4o", "OPENAI_API_KEY"),
+    ):
+        assert not found[name]["ready"]
+        assert any(words in lack for lack in found[name]["lacks"]), found[name]
+
+
+def test_check_of_named_subjects_tells_by_the_exit_code(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    subject = f"transformers:{save_tiny('llava', tmp_path / 'model')}"
+    answer(capsys, "check", "classical-vlm", subject)
+    with ChatServer() as server:
+        answer(capsys, "check", server.reference)
+        gone = server.reference
+    assert "no server on 127.0.0.1" in answer(capsys, "check", gone, code=1)
+    assert "is no folder" in answer(capsys, "check", "transformers:/no/such/folder", code=1)
+    answer(capsys, "check", code=2)
+    answer(capsys, "check", "nobody", code=2)
+
+
+def test_check_tells_of_memory_and_libraries(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subject = f"transformers:{save_tiny('llava', tmp_path / 'model')}"
+    monkeypatch.setattr(readiness, "_place", lambda: FreeMemory("a card", 10**8, 10**9))
+    assert "0.3 GB of memory; 0.1 GB free on a card" in answer(capsys, "check", subject, code=1)
+    missing = ("torch is not installed; expected pip install -r requirements/models.txt",)
+    monkeypatch.setattr(readiness, "_libraries_lack", lambda: missing)
+    assert "pip install -r requirements/models.txt" in answer(capsys, "check", subject, code=1)
+
+
+def test_a_subject_of_the_user_is_calibrated_into_the_users_folder(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    subject = f"transformers:{save_tiny('llava', tmp_path / 'model')}"
+    with pytest.raises(UncalibratedError, match="embodied-iqa subjects calibrate transformers:"):
+        constants_of(subject, "1")
+    told = json.loads(answer(capsys, "calibrate", subject, "--scenes", "1", "--json"))
+    assert Path(told["file"]) == own_constants_file(subject)
+    assert Path(told["file"]).is_relative_to(tmp_path / "data")
+    constants = constants_of(subject)
+    assert constants.frequencies is not None
+    assert constants_of(subject, constants.version) == constants
+    with pytest.raises(UncalibratedError, match="stale"):
+        constants_of(subject, "another")
