@@ -1,0 +1,48 @@
+"""Shares of successes with their uncertainty."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from embodied_iqa.errors import InputError
+
+__all__ = ["Share", "wilson"]
+
+_Z: Final = 1.959963984540054
+"""Of 95 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of successes.
+
+    Attributes:
+        value: In [0, 1].
+        low: Lower end of the 95 % interval.
+        high: Its upper end.
+        n: Number of trials.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+    def __str__(self) -> str:
+        return f"{100 * self.value:.0f} % [{100 * self.low:.0f}, {100 * self.high:.0f}]"
+
+
+def wilson(successes: int, n: int) -> Share:
+    """Return the share of successes with Wilson's 95 % interval (Wilson 1927).
+
+    Raises:
+        InputError: There were no trials, or more successes than trials.
+    """
+    if not 0 <= successes <= n or n < 1:
+        raise InputError("wrong number of successes", expected=f"0 to {n}, of at least 1", got=successes)
+    share, z2 = successes / n, _Z**2
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = _Z / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n**2))
+    return Share(share, max(0.0, centre - half), min(1.0, centre + half), n)

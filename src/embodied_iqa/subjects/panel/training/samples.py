@@ -1,0 +1,119 @@
+"""Training samples on disk: scenes with their pictures, objects, tasks and plans, in parts written whole."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.errors import InputError
+from embodied_iqa.images.frame import View
+
+__all__ = ["MAX_THINGS", "Samples", "load_samples", "parts_of", "save_samples"]
+
+MAX_THINGS: Final = 10
+"""Most objects of a scene that are kept as labels."""
+_TEXTS: Final = "tasks.json"
+_ARRAYS: Final = "labels.npz"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Samples:
+    """``n`` scenes with ``R`` tasks each; ``V`` views in the order of ``views``.
+
+    Attributes:
+        views: The views.
+        pictures: For each view ``(n, 180, 240, 3)`` uint8.
+        tasks: ``n`` tuples of ``R`` tasks in words.
+        verb: ``(n, R)`` int64, index in `Verb`.
+        target: ``(n, R)`` int64, index of what is handled among the things, or -1.
+        goal: ``(n, R)`` int64, index of the destination among the things, or -1.
+        wanted: ``(n, R, 4)`` int64: colour and kind of the object and of the destination, -1 for none.
+        thing_kind: ``(n, T)`` int64, index in `Kind`, or -1 behind the last thing.
+        thing_colour: ``(n, T)`` int64, index in `Colour`.
+        thing_place: ``(n, T, 3)`` float32, centre in the base frame (m) and turn about the vertical (rad).
+        thing_mark: ``(n, T, V, 2)`` float32, where a view has its centre, (u, v) in [0, 1] in the picture.
+    """
+
+    views: tuple[View, ...]
+    pictures: tuple[NDArray[np.uint8], ...]
+    tasks: tuple[tuple[str, ...], ...]
+    verb: NDArray[np.int64]
+    target: NDArray[np.int64]
+    goal: NDArray[np.int64]
+    wanted: NDArray[np.int64]
+    thing_kind: NDArray[np.int64]
+    thing_colour: NDArray[np.int64]
+    thing_place: NDArray[np.float32]
+    thing_mark: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.verb)
+
+
+_LABELS: Final = tuple(item.name for item in fields(Samples))[3:]
+
+
+def save_samples(samples: Samples, folder: Path) -> None:
+    """Write a part, whole or not at all."""
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    for view, pictures in zip(samples.views, samples.pictures, strict=True):
+        np.save(partial / f"{view}.npy", pictures)
+    np.savez(partial / _ARRAYS, **{name: getattr(samples, name) for name in _LABELS})
+    (partial / _TEXTS).write_text(json.dumps(samples.tasks), encoding="utf-8")
+    partial.rename(folder)
+
+
+def parts_of(folder: Path) -> list[Path]:
+    """List the finished parts below a folder, in order."""
+    return sorted(path for path in folder.glob("part-*") if path.is_dir())
+
+
+def load_samples(folder: Path, views: Sequence[View], limit: int | None = None) -> Samples:
+    """Read the parts below a folder, with the pictures of the named views only.
+
+    Args:
+        folder: Where `save_samples` wrote ``part-*``.
+        views: Which pictures.
+        limit: Read no more scenes than these.
+
+    Raises:
+        InputError: There is no part, or one is broken.
+    """
+    parts = parts_of(folder)
+    if not parts:
+        raise InputError(f"no training samples in {folder}", expected="folders part-*")
+    try:
+        loaded = [_load_part(part, views) for part in parts]
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"broken training samples in {folder}: {error}") from error
+    return _joined(loaded, limit)
+
+
+def _load_part(folder: Path, views: Sequence[View]) -> Samples:
+    with np.load(folder / _ARRAYS, allow_pickle=False) as stored:
+        labels: dict[str, Any] = {name: stored[name] for name in _LABELS}
+    order = [list(View).index(view) for view in views]
+    labels["thing_mark"] = labels["thing_mark"][:, :, order]
+    pictures = tuple(np.load(folder / f"{view}.npy", mmap_mode="r", allow_pickle=False) for view in views)
+    texts = json.loads((folder / _TEXTS).read_text(encoding="utf-8"))
+    return Samples(tuple(views), pictures, tuple(tuple(row) for row in texts), **labels)
+
+
+def _joined(parts: Sequence[Samples], limit: int | None) -> Samples:
+    labels: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts])[:limit] for name in _LABELS
+    }
+    pictures = tuple(
+        np.concatenate([part.pictures[view] for part in parts])[:limit] for view in range(len(parts[0].views))
+    )
+    texts = tuple(row for part in parts for row in part.tasks)[:limit]
+    return Samples(parts[0].views, pictures, texts, **labels)
