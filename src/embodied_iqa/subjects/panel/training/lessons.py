@@ -163,8 +163,9 @@ def _marks(samples: Samples) -> NDArray[np.float32]:
 
 def _seen(samples: Samples, marks: NDArray[np.float32]) -> NDArray[np.bool_]:
     """Return ``(n, R)``: whether some view has everything that the task names."""
-    inside: NDArray[np.bool_] = ((marks > 0.0) & (marks < 1.0)).all(axis=-1).any(axis=-1)
-    seen: NDArray[np.bool_] = inside[:, :, 0] & (inside[:, :, 1] | (samples.goal < 0))
+    inside = np.asarray(((marks > 0.0) & (marks < 1.0)).all(axis=-1)).any(axis=-1)
+    shown = np.asarray(inside)
+    seen: NDArray[np.bool_] = shown[:, :, 0] & (shown[:, :, 1] | (samples.goal < 0))
     return seen & (samples.target >= 0)
 
 
