@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 from arm_bench import HOME, MS, TICK_NS, Bench
@@ -14,7 +16,8 @@ from embodied_iqa.robot.messages import ArmGoal, ArmInputs, ArmMode, ArmOutput
 from embodied_iqa.robot.protocols import ArmState, GripperState
 from embodied_iqa.robot.state import ControllerState
 
-CHUNKS = 100_000
+CHUNKS = int(os.environ.get("EMBODIED_IQA_FUZZ_CHUNKS", "100000"))
+"""A million takes some minutes: see CONTRIBUTING.md."""
 PLANNED_EVERY = 100
 """One chunk in so many is small enough to be planned; the others have to be refused."""
 
