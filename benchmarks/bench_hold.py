@@ -3,9 +3,9 @@
 python benchmarks/bench_hold.py --json build/bench_hold.json
 python benchmarks/bench_hold.py --injections 20            # shorter
 
-The nodes are the real ones; the arm is driven through the UR driver and the emulated controller in real time (no
-lockstep: the world waits for nobody). Measured is the time from the signal that freezes a process to the status
-that says HOLDING, as it arrives here.
+The nodes are the real ones; the arm is driven through the UR driver and the emulated controller in real time
+(no lockstep: the world waits for nobody). Measured is the time from the signal that freezes a process to the
+status that says HOLDING, as it arrives here.
 """
 
 from __future__ import annotations
