@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.images.frame import Frame, View
 
-__all__ = ["ActionChunk", "ChunkStatus", "SubjectInfo", "Vla", "VlaObservation", "Vlm"]
+__all__ = ["ActionChunk", "ChunkStatus", "Closable", "SubjectInfo", "Vla", "VlaObservation", "Vlm"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,4 +105,13 @@ class Vla(Protocol):
 
     def act(self, observation: VlaObservation) -> ActionChunk:
         """Choose what to do next."""
+        ...
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """A subject that holds a connection or a process."""
+
+    def close(self) -> None:
+        """Let it go, and wake whoever waits for an answer; twice is fine."""
         ...

@@ -22,6 +22,7 @@ class DeciderState:
         ready: The arm has nothing to execute.
         ended_ns: When the arm ended its last goal of this run.
         last_completed: Sequence of the last goal that the arm ended.
+        hold_until_ns: After an answer that took long: frames up to this one are the arm's to take it up.
     """
 
     task: str = ""
@@ -33,6 +34,7 @@ class DeciderState:
     ready: bool = False
     ended_ns: int = 0
     last_completed: int | None = None
+    hold_until_ns: int = 0
 
 
 class Decider:
@@ -78,7 +80,7 @@ class Decider:
         if not state.ready or not stamps_ns:
             return None
         newest_ns = stamps_ns[-1]
-        wait_ns = max(state.decided_ns + self._again_ns, state.ended_ns)
+        wait_ns = max(state.decided_ns + self._again_ns, state.ended_ns, state.hold_until_ns)
         return newest_ns if newest_ns > wait_ns else None
 
     def decided(self, state: DeciderState, stamp_ns: int) -> DeciderState:
@@ -90,3 +92,12 @@ class Decider:
             decisions=state.decisions + 1,
             ready=False,
         )
+
+    def answered(self, state: DeciderState, newest_ns: int) -> DeciderState:
+        """Note that the decision is out, when ``newest_ns`` was the newest frame.
+
+        Where it took longer than the time between decisions, the arm gets that time to take it up.
+        """
+        if state.decided_ns is None or newest_ns <= state.decided_ns + self._again_ns:
+            return state
+        return replace(state, ready=False, hold_until_ns=newest_ns + self._again_ns)

@@ -253,6 +253,7 @@ class VlaParameters:
         keep_frames: Frames of a view that are kept to pair raw and distorted.
         decide_again_s: Time between decisions while the arm has none to execute [s].
         max_chunks: Decisions of one run at most.
+        answer_deadline_s: How long the subject may think about a picture [s]; what it says later is dropped.
         has_arm: The arm tells where the tool is. Follows from the robot.
         assumed_q_rad: Joint angles that the subject is told where there is no arm [rad].
         loading: How a checkpoint is loaded.
@@ -264,6 +265,7 @@ class VlaParameters:
     keep_frames: int = ranged(8, 2, 256)
     decide_again_s: float = ranged(0.5, 0.05, 60.0)
     max_chunks: int = ranged(12, 1, 1000)
+    answer_deadline_s: float = ranged(60.0, 0.05, 3600.0)
     has_arm: bool = True
     assumed_q_rad: tuple[float, ...] = HOME_Q_RAD
     loading: LoadingOptions = field(default_factory=LoadingOptions)
