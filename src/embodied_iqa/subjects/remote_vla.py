@@ -182,7 +182,7 @@ def chunk_from_rows(
     """
     values = checked_rows(rows, convention)
     if statistics is not None:
-        values = statistics.undo(values)
+        values = statistics.first(convention.numbers).undo(values)
     increments = to_increments(values, convention, observation.T_base_tool, observation.gripper, q_rad)
     return ActionChunk(ChunkStatus.ACT, increments, f"{len(increments)} steps ({convention.name})")
 

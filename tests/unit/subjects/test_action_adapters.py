@@ -90,7 +90,7 @@ def known_motion(start: object, motion: list):
 
 VARIANTS = [
     dataclasses.replace(OWN, name=f"{motion}-{frame}-{form}", motion=motion, frame=frame, rotation=form)
-    for motion in Motion
+    for motion in (Motion.DELTA, Motion.ABSOLUTE)
     for frame in ActionFrame
     for form in RotationForm
 ]
@@ -127,6 +127,8 @@ def test_known_joints_become_the_known_pose(convention: ActionConvention, data: 
     rows = targets
     if convention.motion is Motion.DELTA:
         rows = np.diff(np.vstack([q0, targets]), axis=0)
+    elif convention.motion is Motion.FROM_START:
+        rows = targets - q0
     rows = rows / convention.joint_scale_rad
     rows = np.hstack([rows, np.full((len(rows), 1), convention.gripper.closed_at)])
     if convention.arms == 2:

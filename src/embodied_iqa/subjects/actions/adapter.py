@@ -110,6 +110,8 @@ def _increments(
 def _joint_poses(values_rad: Array, convention: ActionConvention, q_rad: Array) -> Array:
     if convention.motion is Motion.DELTA:
         values_rad = q_rad + np.cumsum(values_rad, axis=0)
+    elif convention.motion is Motion.FROM_START:
+        values_rad = q_rad + values_rad
     return arm_of(convention.arm).forward(np.concatenate([q_rad[None], values_rad]))
 
 

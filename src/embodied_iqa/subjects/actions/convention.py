@@ -34,6 +34,8 @@ class Motion(StrEnum):
     """The pose or the joints before the step."""
     ABSOLUTE = "absolute"
     """The base, or the joints' zero."""
+    FROM_START = "from-start"
+    """The joints before the first step of the chunk."""
 
 
 class ActionFrame(StrEnum):
@@ -148,6 +150,8 @@ class ActionConvention:
         is_joints = self.kind is ActionKind.JOINTS
         if self.arms not in {1, 2} or is_joints != bool(self.arm) or is_joints != bool(self.joints):
             raise InternalError(f"action convention {self.name} is not whole")
+        if self.motion is Motion.FROM_START and not is_joints:
+            raise InternalError(f"action convention {self.name}: poses from the start are not known")
         if self.gripper.open_at == self.gripper.closed_at:
             raise InternalError(f"action convention {self.name}: an open and a closed gripper are the same")
 

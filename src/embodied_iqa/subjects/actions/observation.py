@@ -15,7 +15,7 @@ from embodied_iqa.subjects.actions.adapter import pose_vector
 from embodied_iqa.subjects.actions.convention import ActionConvention, GripperForm, ObservationForm
 from embodied_iqa.subjects.protocols import VlaObservation
 
-__all__ = ["frame_to_map", "observation_for", "own_observation", "square"]
+__all__ = ["frame_to_map", "observation_for", "own_observation", "square", "state_for"]
 
 Picture = NDArray[np.uint8]
 
@@ -49,6 +49,26 @@ def observation_for(
     pictures = [square(observation.frames[view].rgb, SIDE_PX) for view in views]
     state = np.empty(0) if q_rad is None else q_rad
     return _FORMS[convention.observation](convention, observation, pictures, state)
+
+
+def state_for(
+    convention: ActionConvention, observation: VlaObservation, q_rad: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Return the robot's state as one vector, as the policy's training data has it: ``(S,)`` float64.
+
+    Raises:
+        UsageError: The convention has no state.
+    """
+    keys = _STATE_KEYS.get(convention.observation)
+    if keys is None:
+        raise UsageError(
+            f"policies of the convention {convention.name} are not told the robot's state",
+            available=_STATE_KEYS,
+        )
+    blank = [np.zeros((1, 1, 3), dtype=np.uint8)]
+    q = np.empty(0) if q_rad is None else q_rad
+    told = _FORMS[convention.observation](convention, observation, blank, q)
+    return np.concatenate([np.atleast_1d(told[key]) for key in keys]).astype(np.float64)
 
 
 def own_observation(observation: VlaObservation) -> dict[str, Any]:
@@ -179,3 +199,10 @@ _FORMS: Final[dict[ObservationForm, _Form]] = {
     ObservationForm.ALOHA: _aloha,
     ObservationForm.UR5: _ur5,
 }
+_STATE_KEYS: Final[dict[ObservationForm, tuple[str, ...]]] = {
+    ObservationForm.LIBERO: ("observation/state",),
+    ObservationForm.DROID: ("observation/joint_position", "observation/gripper_position"),
+    ObservationForm.ALOHA: ("state",),
+    ObservationForm.UR5: ("joints", "gripper"),
+}
+"""The numbers of an observation, in the order in which they make up the state."""

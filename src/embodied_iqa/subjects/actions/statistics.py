@@ -48,6 +48,20 @@ class Statistics:
         """Make it from mean and standard deviation (Octo, pi0)."""
         return cls(mean, std, _or_all(mask, mean))
 
+    def first(self, count: int) -> Statistics:
+        """Return the statistics of the first numbers; files are padded to the size of the network.
+
+        Raises:
+            InputError: There are fewer.
+        """
+        if len(self.centre) < count:
+            raise InputError(
+                "the statistics do not belong to these numbers",
+                expected=f"{count} numbers a row",
+                got=len(self.centre),
+            )
+        return Statistics(self.centre[:count], self.half[:count], self.mask[:count])
+
     def undo(self, values: Array) -> Array:
         """Turn normalised ``(..., D' >= D)`` into units; numbers beyond D stay as they are.
 

@@ -139,6 +139,16 @@ _ALL: Final = (
         source="openpi docs/norm_stats.md, robot ur5e: six joints [rad] and the gripper, 1 is closed",
     ),
     _joints(
+        "pi0-base-raw",
+        arm="ur5",
+        joints=6,
+        gripper=_OPEN_IS_ZERO,
+        chunk_length=50,
+        observation=ObservationForm.UR5,
+        source="as pi0-base, before openpi's AbsoluteActions: joints relative to those at the chunk's start",
+        motion=Motion.FROM_START,
+    ),
+    _joints(
         "pi0-droid",
         arm="panda",
         joints=7,
