@@ -1,6 +1,6 @@
 """What asking a policy over the wire costs beside openpi's own client: two 224 px pictures on loopback.
 
-One server, built with openpi's own package, answers both clients in turn; it computes nothing. Ours is measured
+One server, built with openpi's own package, answers both clients in turn and computes nothing. Ours is taken
 bare, and as the whole subject: observation formed, asked, answer checked and turned into increments.
 """
 

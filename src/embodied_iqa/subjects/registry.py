@@ -44,6 +44,7 @@ VLM_BACKENDS: Final[dict[Backend, str]] = {
 """Back end to ``module:factory``; the factory makes a `Vlm` of a `VlmRequest`, loaded and ready."""
 
 VLA_BACKENDS: Final[dict[Backend, str]] = {
+    Backend.TRANSFORMERS: "embodied_iqa.subjects.transformers_vla:make",
     Backend.OPENPI: "embodied_iqa.subjects.remote_vla:OpenPiVla",
     Backend.OPENVLA_HTTP: "embodied_iqa.subjects.remote_vla:OpenVlaHttp",
 }

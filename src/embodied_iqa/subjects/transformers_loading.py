@@ -19,7 +19,7 @@ from embodied_iqa.subjects.torch_device import (
     load_library,
 )
 
-__all__ = ["Libraries", "LoadedModel", "load_libraries", "load_model"]
+__all__ = ["Libraries", "LoadedModel", "check_whole", "load_libraries", "load_model"]
 
 _MOST_TEMPLATE_BYTES: Final = 1_000_000
 _TOKENS: Final = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id")
@@ -82,7 +82,7 @@ def load_model(libraries: Libraries, checkpoint: Checkpoint, request: VlmRequest
     model, report = transformers.AutoModelForMultimodalLM.from_pretrained(
         checkpoint.folder, dtype=dtype or "auto", use_safetensors=True, output_loading_info=True, **common
     )
-    _check_whole(report, checkpoint.folder)
+    check_whole(report, checkpoint.folder)
     model = model.to(device).eval()
     model.generation_config = _generation(transformers, model, request.options.decoding)
     request.progress(f"{name} is ready on {device} after {time.monotonic() - began:.1f} s")
@@ -108,7 +108,7 @@ def _check_template(processor: Any, folder: Path) -> None:
     processor.chat_template = template
 
 
-def _check_whole(report: Any, folder: Path) -> None:
+def check_whole(report: Any, folder: Path) -> None:
     """Refuse weights of another model: transformers would fill what is missing with random numbers.
 
     Raises:
