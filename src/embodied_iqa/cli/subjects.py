@@ -36,6 +36,7 @@ def _configure_calibrate(parser: argparse.ArgumentParser) -> None:
     add("--scenes", type=int, default=300, help="seeded scenes to draw (default: 300)")
     add("--seed", type=int, default=0, help="seed of the scenes (default: 0)")
     add("--config", type=Path, action="append", default=[], metavar="FILE", help="ROS parameter file")
+    add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="one parameter")
     add(
         "--out",
         type=Path,

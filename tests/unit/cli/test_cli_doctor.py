@@ -95,7 +95,7 @@ def test_try_survives_what_it_tries(code: str, worked: bool, text: str) -> None:
 
 
 def _pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> Finding:
-    for name in ("core", "ros", "ros-build", "dev", "sourced-ros"):
+    for name in ("core", "ros", "ros-build", "models", "dev", "sourced-ros"):
         (tmp_path / f"{name}.txt").write_text(line if name == "core" else "")
     monkeypatch.setattr(python, "shared_file", lambda relative: tmp_path)
     return next(finding for finding in python.packages() if finding.name == "packages: core")

@@ -16,7 +16,8 @@ from embodied_iqa.resources import shared_file
 __all__ = ["packages", "python_version", "uses_wheels"]
 
 SUPPORTED = ((3, 11), (3, 12))
-_SETS = (("core", True), ("ros", True), ("ros-build", False), ("dev", False))
+_SETS = (("core", True), ("ros", True), ("ros-build", False), ("models", False), ("dev", False))
+_MENDS = {"models": "make models"}
 _REPLACEMENTS = "sourced-ros"
 
 
@@ -76,13 +77,13 @@ def _compare(folder: Path, name: str, *, required: bool) -> Finding:
         except metadata.PackageNotFoundError:
             missing.append(pin.name)
             continue
-        if version != pin.version:
+        if pin.version not in {version, version.partition("+")[0]}:  # 2.13.0+cpu is a build of 2.13.0
             other.append(f"{pin.name} {version} (tested: {pin.version})")
-    title = f"packages: {name}"
+    title, mend = f"packages: {name}", _MENDS.get(name, "make setup")
     if missing:
         detail = f"{len(missing)} of {len(pins)} not installed: {', '.join(missing)}"
-        return Finding(title, Status.MISSING, detail, "make setup", required)
+        return Finding(title, Status.MISSING, detail, mend, required)
     if other:
         # Other versions may well work: worth saying, no reason to refuse.
-        return Finding(title, Status.BROKEN, ", ".join(other), "make setup")
+        return Finding(title, Status.BROKEN, ", ".join(other), mend)
     return Finding(title, Status.OK, f"{len(pins)} as pinned", required=required)
