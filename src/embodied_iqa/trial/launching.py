@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from embodied_iqa.config import Scalar
-from embodied_iqa.errors import UsageError
+from embodied_iqa.config import Scalar, parameters_of
+from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.recording.reader import TrialReader
+from embodied_iqa.trial.parameters import VlmParameters
 from embodied_iqa.trial.reading import METADATA
 
 __all__ = [
@@ -62,6 +63,7 @@ RESCORE_ARGUMENTS = (*_SHARED, LaunchArgument("recording", "", "recorded trial (
 
 _NO_DISTORTION = "none"
 _TAKEN_OVER = ("gate_node.judge.mode", "vlm_node.subject", "vla_node.subject")
+_DECODING = "decoding."
 
 
 def files_of(values: Mapping[str, str]) -> tuple[Path, ...]:
@@ -79,14 +81,24 @@ def overrides_of(arguments: tuple[LaunchArgument, ...], values: Mapping[str, str
 
 
 def recorded_overrides(recording: Path) -> dict[str, Scalar]:
-    """Return the parameters that a playback takes over from a recorded trial: subjects and the gate's mode.
+    """Return the parameters that a playback takes over from a recorded trial.
+
+    They are the subjects, how the VLM chooses its words and the gate's mode; never a consent.
 
     Raises:
         InputError: The recording cannot be read.
     """
     with TrialReader(recording) as reader:
         metadata = reader.metadata().get(METADATA, {})
-    return {name: metadata[name] for name in _TAKEN_OVER if name in metadata}
+    found: dict[str, Scalar] = {name: metadata[name] for name in _TAKEN_OVER if name in metadata}
+    for parameter in parameters_of(VlmParameters):
+        name = f"vlm_node.{parameter.name}"
+        if parameter.name.startswith(_DECODING) and name in metadata:
+            try:
+                found[name] = parameter.kind(metadata[name])
+            except ValueError:
+                raise InputError(f"{recording} has a wrong {name}", got=metadata[name]) from None
+    return found
 
 
 def trial_words(values: Mapping[str, str], run_folder: Path) -> list[str]:
