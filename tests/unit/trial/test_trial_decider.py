@@ -96,3 +96,18 @@ def test_a_choice_is_always_one_of_the_frames_and_newer_than_the_last(
         assert state.decided_ns is None or chosen > state.decided_ns
         state = DECIDER.decided(state, chosen)
     assert state.decisions <= 3
+
+
+def test_a_quick_answer_changes_nothing() -> None:
+    state = DECIDER.decided(STARTED, 1_000)
+    assert DECIDER.answered(state, 1_000 + AGAIN_NS) == state
+    assert DECIDER.answered(STARTED, 9_000) == STARTED
+
+
+def test_after_an_answer_that_took_long_the_arm_has_time_to_take_it_up() -> None:
+    """Its news from before it heard of the goal must not count as having nothing to do."""
+    state = DECIDER.answered(idle(DECIDER.decided(STARTED, 1_000), None, 8_900), 9_000)
+    assert not state.ready
+    state = idle(state, None, 9_001)
+    assert DECIDER.choose(state, [9_000 + AGAIN_NS]) is None
+    assert DECIDER.choose(state, [9_001 + AGAIN_NS]) == 9_001 + AGAIN_NS

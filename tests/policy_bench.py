@@ -1,0 +1,105 @@
+"""A vla_node with pictures of its views, an arm that stands still, and what the node says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
+from embodied_iqa_msgs.msg import ActionChunk
+from embodied_iqa_msgs.srv import SetTask
+from geometry_msgs.msg import PoseStamped
+from sensor_msgs.msg import CameraInfo, Image, JointState
+
+from embodied_iqa.images.frame import Intrinsics, View
+from embodied_iqa.recording.image_cdr import image_to_cdr
+from embodied_iqa.ros.conversion import camera_info_of, ns_of, pose_of, time_of
+from embodied_iqa.ros.qos import EVENT, PICTURE, STATE
+from ros_graph import RosGraph
+
+TASK = "pick the red cube"
+PERIOD_NS = 66_666_667
+TOPICS = ("/camera/{}/image_raw", "/distorted/{}/image_raw")
+T_TOOL = np.array([[0.0, 1, 0, -0.4], [1, 0, 0, 0], [0, 0, -1, 0.35], [0, 0, 0, 1]])
+"""In front of the robot, pointing down."""
+
+
+class Bench:
+    """See the module.
+
+    Args:
+        graph: With vla_node in it, active.
+        views: That its subject looks at.
+    """
+
+    def __init__(self, graph: RosGraph, views: tuple[View, ...] = (View.TOP,)) -> None:
+        self.graph, self.views = graph, views
+        self.stamp_ns = 50_000_000_000
+        self.actions = graph.subscribe(ActionChunk, "/vla/actions", EVENT)
+        self.references = graph.subscribe(ActionChunk, "/vla/reference_actions", EVENT)
+        self.diagnostics = graph.subscribe(DiagnosticArray, "/diagnostics", 10)
+        self.pictures = {
+            (view, topic): graph.publisher(Image, topic.format(view), PICTURE)
+            for view in views
+            for topic in TOPICS
+        }
+        self.infos = {
+            view: graph.publisher(CameraInfo, f"/camera/{view}/camera_info", PICTURE) for view in views
+        }
+        self.cameras = {view: graph.publisher(PoseStamped, f"/camera/{view}/pose", PICTURE) for view in views}
+        self.tool = graph.publisher(PoseStamped, "/arm/tool_pose", STATE)
+        self.joints = graph.publisher(JointState, "/arm/joint_states", STATE)
+
+    def show(self) -> None:
+        """One more frame, raw and distorted."""
+        self.stamp_ns += PERIOD_NS
+        self.tool.publish(PoseStamped(pose=pose_of(T_TOOL)))
+        self.joints.publish(JointState(position=[0.0] * 6 + [0.25]))
+        for view in self.views:
+            info = camera_info_of(Intrinsics(64, 48, 50.0, 50.0, 31.5, 23.5))
+            pose = PoseStamped(pose=pose_of(np.eye(4)))
+            for message, publisher in ((info, self.infos[view]), (pose, self.cameras[view])):
+                message.header.stamp = time_of(self.stamp_ns)
+                publisher.publish(message)
+            for brightness, topic in zip((200, 40), TOPICS, strict=True):
+                rgb = np.full((48, 64, 3), brightness, dtype=np.uint8)
+                self.pictures[view, topic].publish(image_to_cdr(rgb, self.stamp_ns, str(view)))
+
+    def begin(self) -> int:
+        """Set the task for frames from the next one on."""
+
+        def is_set() -> bool:
+            self.show()
+            return self.set_task(self.stamp_ns + 1)
+
+        self.graph.wait(is_set, "frames to decide on")
+        return self.stamp_ns
+
+    def set_task(self, from_ns: int, task: str = TASK) -> bool:
+        request = {"task": task, "from_stamp": time_of(from_ns)}
+        return bool(self.graph.call(SetTask, "/vla/set_task", **request).success)
+
+    def decision(self, after_ns: int) -> tuple[ActionChunk, ActionChunk]:
+        """The first decision on a frame after a stamp, for the arm and for the scores."""
+
+        def both() -> list[ActionChunk]:
+            self.show()
+            found = [
+                next((chunk for chunk in inbox.messages if ns_of(chunk.header.stamp) > after_ns), None)
+                for inbox in (self.actions, self.references)
+            ]
+            return [] if None in found else found
+
+        distorted, raw = self.graph.wait(both, "a decision")
+        return distorted, raw
+
+    def counts(self) -> dict[str, int]:
+        """What /diagnostics says of vla_node now."""
+        for message in reversed(self.diagnostics.messages):
+            for status in message.status:
+                if status.name == "vla_node":
+                    return {item.key: float(item.value) for item in status.values}
+        return {}
+
+    def until_counted(self, is_enough: Callable[[dict], bool]) -> None:
+        self.graph.wait(lambda: is_enough(self.counts()), "the count on /diagnostics")

@@ -1,0 +1,79 @@
+"""vla_node with pi0: a checkpoint is built, saved, loaded by the node, and decides on pictures end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from embodied_iqa_msgs.msg import ActionChunk
+
+from embodied_iqa.errors import UserError
+from embodied_iqa.images.frame import Frame, Intrinsics, View
+from embodied_iqa.ros.conversion import increments_of, ns_of
+from embodied_iqa.ros.domain import own_domain
+from embodied_iqa.subjects.options import PolicyOptions, VlaOptions
+from embodied_iqa.subjects.protocols import VlaObservation
+from embodied_iqa.subjects.registry import make_vla
+from policy_bench import T_TOOL, TASK, Bench
+from ros_graph import RosGraph
+
+pytest.importorskip("torch", reason="needs requirements/models.txt")
+pytest.importorskip("transformers", reason="needs requirements/models.txt")
+
+from tiny_pi0 import save_tiny_pi0
+
+VIEWS = (View.TOP, View.WRIST)
+CONVENTION = "pi0-base-raw"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tiny_pi0(tmp_path_factory.mktemp("pi0") / "tiny")
+
+
+@pytest.fixture(scope="module")
+def bench(folder: Path, ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    overrides = {
+        "vla_node.subject": f"transformers:{folder}",
+        "vla_node.policy.convention": CONVENTION,
+        "vla_node.loading.device": "cpu",
+    }
+    graph_folder = tmp_path_factory.mktemp("graph")
+    with RosGraph(ros_domain, graph_folder, ["vla_node"], overrides) as graph:
+        graph.activate("vla_node")
+        yield Bench(graph, VIEWS)
+
+
+def expected(folder: Path, chunk: ActionChunk, brightness: int) -> np.ndarray:
+    options = VlaOptions(policy=PolicyOptions(convention=CONVENTION))
+    rgb = np.full((48, 64, 3), brightness, dtype=np.uint8)
+    camera = Intrinsics(64, 48, 50.0, 50.0, 31.5, 23.5)
+    frames = {view: Frame(view, ns_of(chunk.header.stamp), rgb, camera, np.eye(4)) for view in VIEWS}
+    vla = make_vla(f"transformers:{folder}", options)
+    return vla.act(VlaObservation(frames, TASK, T_TOOL, chunk.gripper, 0)).increments
+
+
+def test_the_node_decides_as_the_checkpoint_does(bench: Bench, folder: Path) -> None:
+    distorted, raw = bench.decision(bench.begin())
+    for chunk, brightness in ((raw, 200), (distorted, 40)):
+        assert chunk.status == ActionChunk.STATUS_ACT, chunk.reason
+        assert np.allclose(increments_of(chunk), expected(folder, chunk, brightness), atol=1e-5)
+        assert chunk.subject == f"transformers:{folder}"
+        assert chunk.subject_version.endswith("float32")
+        assert chunk.view == View.TOP
+    assert raw.subject_version == distorted.subject_version
+    assert np.abs(increments_of(raw) - increments_of(distorted)).max() > 1e-5
+    bench.until_counted(lambda counts: counts.get("latency_ms", 0) > 0)
+
+
+def test_a_refused_checkpoint_fails_in_configure_with_the_reason(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "openvla"}')
+    overrides = {"vla_node.subject": f"transformers:{tmp_path}"}
+    with (
+        own_domain() as domain,
+        RosGraph(domain, tmp_path / "graph", ["vla_node"], overrides) as graph,
+        pytest.raises(UserError, match="same action for any picture"),
+    ):
+        graph.activate("vla_node")
