@@ -20,6 +20,9 @@ from embodied_iqa.simulation.scene import make_scene, tasks_of
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.classical_vla import ClassicalVla
 from embodied_iqa.subjects.classical_vlm import ClassicalVlm
+from embodied_iqa.subjects.instruction import Verb
+
+KNOWN = (Verb.PICK, Verb.PUSH, Verb.PRESS)
 
 
 def main() -> None:
@@ -32,7 +35,9 @@ def main() -> None:
     act_ms, answer_ms, words = [], [], []
     for seed in range(arguments.seeds):
         scene = make_scene(seed)
-        tasks = tasks_of(scene)
+        tasks = [task for task in tasks_of(scene) if task.verb in KNOWN]
+        if not tasks:
+            continue
         task = tasks[int(np.random.default_rng([seed, 5]).integers(len(tasks)))]
         world = World(scene)
         with SceneRenderer(scene, 640, 480) as renderer:

@@ -32,7 +32,7 @@ MOMENTS: dict[Verb, tuple[int, int]] = {
     Verb.COVER: (4, 6),
     Verb.INSERT: (4, 6),
     Verb.MOVE: (3, 5),
-    Verb.PICK: (2, 3),
+    Verb.PICK: (1, 3),
     Verb.PLACE: (3, 6),
     Verb.POUR: (4, 7),
     Verb.PRESS: (1, 2),

@@ -46,9 +46,9 @@ class _Backdrop:
 _BACKDROPS: Final[dict[Background, _Backdrop]] = {
     Background.WOOD: _Backdrop((1.0, 1.0, 1.0), 2.0, (0.86, 0.87, 0.87), (1.0, 1.0, 1.0), 0.08),
     Background.OAK: _Backdrop((0.88, 0.90, 0.95), 2.0, (0.84, 0.82, 0.78), (1.10, 1.04, 0.96), 0.12),
-    Background.CONCRETE: _Backdrop((0.86, 0.91, 0.98), 2.0, (0.72, 0.75, 0.79), (0.85, 0.88, 0.92), 0.02),
-    Background.MARBLE: _Backdrop((0.97, 1.00, 1.08), 1.5, (0.80, 0.84, 0.80), (1.35, 1.35, 1.32), 0.20),
-    Background.LINEN: _Backdrop((0.98, 1.05, 1.16), 2.0, (0.88, 0.85, 0.82), (0.95, 0.98, 1.05), 0.0),
+    Background.SANDSTONE: _Backdrop((0.97, 0.97, 0.93), 2.0, (0.72, 0.75, 0.79), (0.85, 0.88, 0.92), 0.02),
+    Background.MARBLE: _Backdrop((1.00, 1.00, 0.96), 1.5, (0.80, 0.84, 0.80), (1.35, 1.35, 1.32), 0.20),
+    Background.LINEN: _Backdrop((0.96, 1.08, 1.26), 2.0, (0.88, 0.85, 0.82), (0.95, 0.98, 1.05), 0.0),
 }
 
 

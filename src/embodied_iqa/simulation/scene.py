@@ -69,7 +69,7 @@ class Background(StrEnum):
 
     WOOD = "wood"
     OAK = "oak"
-    CONCRETE = "concrete"
+    SANDSTONE = "sandstone"
     MARBLE = "marble"
     LINEN = "linen"
 
@@ -158,7 +158,9 @@ def make_scene(seed: int, instruction: Instruction | None = None) -> Scene:
     tint = np.array(TABLE_RGB) * rng.uniform(0.88, 1.08) + rng.uniform(-0.03, 0.03, 3)
     red, green, blue = (float(value) for value in np.clip(tint, 0.0, 1.0))
     brightness = float(rng.uniform(0.85, 1.12))
-    return Scene(seed, objects, Light(brightness), Background.WOOD, (red, green, blue))
+    light = Light(brightness, float(rng.uniform(-0.9, 0.9)), float(rng.uniform(-1.0, 1.0)))
+    background = list(Background)[rng.integers(len(Background))]
+    return Scene(seed, objects, light, background, (red, green, blue))
 
 
 def find_object(scene: Scene, instruction: Instruction) -> int:

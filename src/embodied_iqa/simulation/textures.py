@@ -64,10 +64,10 @@ def _clouds(seed: int, sizes_px: tuple[int, ...]) -> Array:
     return np.asarray(total / total.std())
 
 
-def _concrete() -> tuple[Array, tuple[float, float, float]]:
+def _sandstone() -> tuple[Array, tuple[float, float, float]]:
     rng = np.random.default_rng(3)
     speckle = cv2.blur(rng.normal(0.0, 1.0, (_SIZE_PX, _SIZE_PX)), (3, 3))
-    return 0.86 + 0.035 * _clouds(31, (160, 60, 18)) + 0.03 * np.asarray(speckle), (0.97, 0.985, 1.0)
+    return 0.86 + 0.035 * _clouds(31, (160, 60, 18)) + 0.03 * np.asarray(speckle), (1.0, 0.985, 0.955)
 
 
 def _marble() -> tuple[Array, tuple[float, float, float]]:
@@ -75,7 +75,7 @@ def _marble() -> tuple[Array, tuple[float, float, float]]:
     bend = 1.1 * _clouds(41, (220, 90, 40))
     vein = np.abs(np.sin(way[None, :] + 2 * way[:, None] + bend))
     thin = np.exp(-((vein / 0.045) ** 2)) * np.clip(0.6 + 0.4 * _clouds(43, (120,)), 0.0, 1.0)
-    return 0.97 + 0.012 * _clouds(42, (120, 50)) - 0.26 * thin, (1.0, 1.0, 0.995)
+    return 0.97 + 0.012 * _clouds(42, (120, 50)) - 0.26 * thin, (1.0, 0.985, 0.96)
 
 
 def _linen() -> tuple[Array, tuple[float, float, float]]:
@@ -84,7 +84,7 @@ def _linen() -> tuple[Array, tuple[float, float, float]]:
     warp = np.sin(threads * 2 * np.pi / 8)[None, :] + 0.7 * rng.normal(0, 1, (1, _SIZE_PX))
     weft = np.sin(threads * 2 * np.pi / 8)[:, None] + 0.7 * rng.normal(0, 1, (_SIZE_PX, 1))
     check = ((threads // 128) % 2)[None, :] + ((threads // 128) % 2)[:, None]
-    return 0.95 - 0.085 * check + 0.016 * (warp + weft), (0.93, 0.97, 1.0)
+    return 0.95 - 0.085 * check + 0.016 * (warp + weft), (0.93, 0.965, 1.0)
 
 
 def _tiles() -> tuple[Array, tuple[float, float, float]]:
@@ -97,7 +97,7 @@ def _tiles() -> tuple[Array, tuple[float, float, float]]:
 TEXTURES: Final[dict[str, Callable[[], tuple[Array, tuple[float, float, float]]]]] = {
     "wood": _wood,
     "oak": _oak,
-    "concrete": _concrete,
+    "sandstone": _sandstone,
     "marble": _marble,
     "linen": _linen,
     "tiles": _tiles,
