@@ -31,6 +31,7 @@ lint: setup ## ruff: rules and format
 types: setup ## mypy, strict
 	$(ENVIRONMENT)/mypy
 	MYPYPATH=scripts $(ENVIRONMENT)/mypy -p workspace
+	MYPYPATH=docker/policies:src $(ENVIRONMENT)/mypy -p policy_host
 
 test: models ## every test: style (ruff, mypy strict, layering), unit, ROS graph, faults
 	$(ENVIRONMENT)/python -m pytest $(ARGS)

@@ -77,7 +77,7 @@ def _is_ours(top: str) -> bool:
     local = {path.stem for path in ROOT.glob("tests/**/*.py")} | {
         path.stem for path in ROOT.glob("benchmarks/*.py")
     }
-    return top in {"embodied_iqa", "embodied_iqa_msgs", "workspace"} | local
+    return top in {"embodied_iqa", "embodied_iqa_msgs", "workspace", "policy_host"} | local
 
 
 def _is_ros(top: str) -> bool:

@@ -39,3 +39,8 @@ def test_mypy_strict_package() -> None:
 @pytest.mark.timeout(600)
 def test_mypy_strict_setup() -> None:
     _run("mypy", "-p", "workspace", MYPYPATH="scripts")
+
+
+@pytest.mark.timeout(600)
+def test_mypy_strict_policy_host() -> None:
+    _run("mypy", "-p", "policy_host", MYPYPATH="docker/policies:src")

@@ -258,6 +258,15 @@ def _convention(request: VlaRequest, metadata: Mapping[str, Any]) -> ActionConve
         return OWN
     entry = request.reference.entry
     name = request.options.policy.convention or (entry.convention if entry is not None else "")
+    told = metadata.get("convention")
+    if isinstance(told, str) and told in CONVENTIONS:
+        if name and name != told:
+            raise InputError(
+                f"the server's policy acts by another convention than {request.reference.text}",
+                expected=name,
+                got=told,
+            )
+        name = told
     if not name:
         raise UsageError(
             f"what do the actions of {request.reference.text} mean?",

@@ -18,7 +18,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
 from embodied_iqa.errors import EmbodiedIqaError, InputError, UsageError
-from embodied_iqa.subjects.serving.served import ServedSubject
+from embodied_iqa.subjects.serving.offered import Offered
 from embodied_iqa.subjects.serving.worker import Worker
 from embodied_iqa.subjects.wire.errors import one_line
 from embodied_iqa.subjects.wire.msgpack_arrays import pack, unpack
@@ -72,7 +72,7 @@ class PolicyServer:
         settings: Where, and the limits.
     """
 
-    def __init__(self, subject: ServedSubject, settings: ServerSettings) -> None:
+    def __init__(self, subject: Offered, settings: ServerSettings) -> None:
         self._subject = subject
         self._settings = settings
         self._worker: Worker | None = None

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from embodied_iqa.errors import InputError
-from embodied_iqa.subjects.serving.served import ServedSubject
+from embodied_iqa.subjects.serving.offered import Offered
 
 __all__ = ["BusyError", "Worker"]
 
@@ -38,7 +38,7 @@ class Worker:
         most_at_once: Questions that a subject with batches is asked at once.
     """
 
-    def __init__(self, subject: ServedSubject, *, most_waiting: int, most_at_once: int) -> None:
+    def __init__(self, subject: Offered, *, most_waiting: int, most_at_once: int) -> None:
         self._subject = subject
         self._most_at_once = most_at_once if subject.batches else 1
         self._queue: queue.Queue[_Waiting] = queue.Queue(most_waiting)

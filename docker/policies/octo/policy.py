@@ -1,0 +1,86 @@
+"""Octo. Sources: octo-models/octo, examples/01_inference_pretrained.ipynb and octo/model/octo_model.py."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.errors import InputError
+from policy_host.contract import Family, Needs, PolicyRequest, Seen
+from policy_host.pictures import stretched
+from policy_host.statistics import choose_key
+
+__all__ = ["FAMILY", "Octo"]
+
+_CAMERAS: Final = ("image_primary", "image_wrist")
+_UNITS: Final = "bridge_dataset"
+
+
+class Octo:
+    """A loaded checkpoint; each question is a history of one picture.
+
+    Args:
+        request: What to load.
+
+    Raises:
+        InputError: Its configuration names code that is not Octo's.
+        UsageError: The statistics are not clear.
+    """
+
+    def __init__(self, request: PolicyRequest) -> None:
+        _check_modules(json.loads((request.folder / "config.json").read_text(encoding="utf-8")))
+        import jax  # noqa: PLC0415 - of the family's own environment
+        from octo.model.octo_model import OctoModel  # noqa: PLC0415 - as above
+
+        self._jax = jax
+        self._seed = request.seed
+        self._model = OctoModel.load_pretrained(str(request.folder))
+        self._key = choose_key(request.unnorm_key, _UNITS, self._model.dataset_statistics)
+        observed = self._model.example_batch["observation"]
+        self._sizes = {name: observed[name].shape[-3:-1] for name in _CAMERAS if name in observed}
+        self._version = f"octo-jax-{jax.__version__}-{self._key}-seed-{request.seed}"
+
+    @property
+    def version(self) -> str:
+        """Of JAX, with statistics and seed."""
+        return self._version
+
+    def act(self, seen: Seen) -> NDArray[np.floating]:
+        """Return ``(4, 7)``: displacement (m), Euler angles (rad), gripper (1 is open)."""
+        observation: dict[str, Any] = {"timestep_pad_mask": np.array([[True]])}
+        for name, picture in zip(_CAMERAS, seen.pictures, strict=False):
+            if name in self._sizes:
+                observation[name] = stretched(picture, *self._sizes[name])[None, None]
+        actions = self._model.sample_actions(
+            observation,
+            self._model.create_tasks(texts=[seen.prompt]),
+            unnormalization_statistics=self._model.dataset_statistics[self._key]["action"],
+            rng=self._jax.random.PRNGKey(self._seed),
+        )
+        rows: NDArray[np.floating] = np.asarray(actions, dtype=np.float64)[0]
+        return rows
+
+
+def _check_modules(config: Any) -> None:
+    """Hold the parts that a configuration names against Octo's own: it imports and calls them by name."""
+    for module in _modules(config):
+        if not module.startswith("octo."):
+            raise InputError("config.json names code that is not Octo's", expected="octo.*", got=module)
+
+
+def _modules(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if "module" in value and "name" in value:
+            yield str(value["module"])
+        for item in value.values():
+            yield from _modules(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _modules(item)
+
+
+FAMILY: Final = Family(name="octo", conventions=("octo-bridge",), needs=Needs.NOTHING, load=Octo)

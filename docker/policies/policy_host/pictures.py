@@ -1,0 +1,37 @@
+"""Pictures in the size that a policy looks at."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+__all__ = ["centre_crop", "fitted", "stretched"]
+
+
+def stretched(picture: NDArray[np.uint8], height_px: int, width_px: int) -> NDArray[np.uint8]:
+    """Resize to a size, whatever the shape was: ``(H, W, 3) -> (height, width, 3)``."""
+    if picture.shape[:2] == (height_px, width_px):
+        return picture
+    return np.array(Image.fromarray(picture).resize((width_px, height_px), Image.Resampling.LANCZOS))
+
+
+def fitted(picture: NDArray[np.uint8], height_px: int, width_px: int) -> NDArray[np.uint8]:
+    """Resize into a size without changing the shape; black at the edges."""
+    height, width = picture.shape[:2]
+    if (height, width) == (height_px, width_px):
+        return picture
+    ratio = min(height_px / height, width_px / width)
+    inner = (max(1, round(height * ratio)), max(1, round(width * ratio)))
+    canvas = np.zeros((height_px, width_px, 3), dtype=np.uint8)
+    top, left = (height_px - inner[0]) // 2, (width_px - inner[1]) // 2
+    canvas[top : top + inner[0], left : left + inner[1]] = stretched(picture, *inner)
+    return canvas
+
+
+def centre_crop(picture: NDArray[np.uint8], area: float) -> NDArray[np.uint8]:
+    """Cut out the centre that has this share of the area and enlarge it to the old size."""
+    height, width = picture.shape[:2]
+    edge = (1.0 - area**0.5) / 2.0
+    box = (edge * width, edge * height, (1.0 - edge) * width, (1.0 - edge) * height)
+    return np.array(Image.fromarray(picture).resize((width, height), Image.Resampling.BILINEAR, box=box))
