@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from embodied_iqa.cli.output import console
 from embodied_iqa.errors import InputError
 from embodied_iqa.scoring.execution import EXECUTION_RECIPE
 from embodied_iqa.trial.experiment_scores import MeanRow
@@ -47,7 +48,6 @@ def write_csv(rows: Sequence[MeanRow], path: Path) -> None:
 
 def print_table(rows: Sequence[MeanRow]) -> None:
     """Print the table."""
-    from rich.console import Console  # noqa: PLC0415 - start-up stays short
     from rich.table import Table  # noqa: PLC0415
 
     levels = _levels(rows)
@@ -66,7 +66,7 @@ def print_table(rows: Sequence[MeanRow]) -> None:
             numbers += [row.by_level.get(level) for level in levels]
         shown = ["-" if number is None else f"{number:.1f}" for number in numbers]
         table.add_row(name, *counts, *shown, end_section=row is rows[-2] if len(rows) > 1 else False)
-    Console().print(table)
+    console().print(table)
 
 
 def _levels(rows: Sequence[MeanRow]) -> list[int]:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["results_table", "stage_name"]
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["console", "results_table", "stage_name"]
+
+_UNSEEN_WIDTH = 200
 
 _STAGES = (
     "opening",
@@ -24,9 +30,15 @@ def stage_name(stage: int) -> str:
     return _STAGES[stage] if 0 <= stage < len(_STAGES) else "?"
 
 
+def console() -> Console:
+    """Return where tables go: as wide as the terminal, or wide enough for all where there is none."""
+    from rich.console import Console  # noqa: PLC0415 - start-up stays short
+
+    return Console(width=None if sys.stdout.isatty() else _UNSEEN_WIDTH)
+
+
 def results_table(scores: dict[str, Any]) -> None:
     """Print the runs of a scores.json, a table for each task."""
-    from rich.console import Console  # noqa: PLC0415 - start-up stays short
     from rich.table import Table  # noqa: PLC0415
 
     tables: dict[str, Table] = {}
@@ -40,7 +52,7 @@ def results_table(scores: dict[str, Any]) -> None:
             table.add_column("outcome")
         tables[run["task"]].add_row(*_cells(run))
     for table in tables.values():
-        Console().print(table)
+        console().print(table)
 
 
 def _cells(run: dict[str, Any]) -> list[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from embodied_iqa.cli.output import console
 from embodied_iqa.scoring.constants import SubjectConstants, UncalibratedError
 from embodied_iqa.subjects.catalogue import SubjectEntry
 from embodied_iqa.subjects.constants_files import constants_of
@@ -51,9 +51,9 @@ def print_catalogue(items: Sequence[SubjectEntry]) -> None:
             table.add_section()
         before = group
         table.add_row(item.name, item.role.upper(), item.backend, *_sizes(item), item.licence)
-    console = Console()
-    console.print(table)
-    console.print(
+    out = console()
+    out.print(table)
+    out.print(
         f"{len(items)} subjects; `embodied-iqa subjects show NAME` tells more, `check --all` what runs here",
         style="dim",
         highlight=False,
@@ -83,7 +83,7 @@ def print_entry(item: SubjectEntry) -> None:
     for heading, value in facts.items():
         if value:
             table.add_row(Text(heading, style="bold"), str(value))
-    Console().print(table)
+    console().print(table)
 
 
 def print_readiness(items: Sequence[Readiness]) -> None:
@@ -95,10 +95,10 @@ def print_readiness(items: Sequence[Readiness]) -> None:
         answer = Text("yes", style="green") if item.is_ready else Text("no", style="red")
         words = "\n".join((*item.lacks, *item.remarks))
         table.add_row(item.name, item.role.upper(), answer, Text(words))
-    console = Console()
-    console.print(table)
+    out = console()
+    out.print(table)
     ready = sum(item.is_ready for item in items)
-    console.print(f"{ready} of {len(items)} run here", style="dim", highlight=False)
+    out.print(f"{ready} of {len(items)} run here", style="dim", highlight=False)
 
 
 def scale_in_words(constants: SubjectConstants) -> str:
