@@ -14,7 +14,7 @@ from embodied_iqa.subjects.catalogue import find_entry
 from embodied_iqa.subjects.reference import role_of
 from embodied_iqa.subjects.user_folders import data_folder
 
-__all__ = ["constants_of", "own_constants_file", "shipped_constants_file"]
+__all__ = ["constants_of", "file_stem", "own_constants_file", "shipped_constants_file"]
 
 _HASH_LETTERS = 8
 _SLUG_LETTERS = 80
@@ -25,12 +25,17 @@ def shipped_constants_file(name: str) -> Path:
     return Path(str(files("embodied_iqa.subjects"))) / "constants" / f"{name}.json"
 
 
-def own_constants_file(name: str) -> Path:
-    """Return where this user's constants of a subject are kept; references differ by a hash."""
+def file_stem(name: str) -> str:
+    """Return a subject's name as files and folders are called; references differ by a hash."""
     plain = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")[:_SLUG_LETTERS]
     if plain != name:
         plain += "-" + hashlib.sha256(name.encode()).hexdigest()[:_HASH_LETTERS]
-    return data_folder() / "constants" / f"{plain}.json"
+    return plain
+
+
+def own_constants_file(name: str) -> Path:
+    """Return where this user's constants of a subject are kept."""
+    return data_folder() / "constants" / f"{file_stem(name)}.json"
 
 
 def constants_of(name: str, version: str | None = None) -> SubjectConstants:

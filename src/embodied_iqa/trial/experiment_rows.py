@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ import pyarrow.parquet as pq
 
 from embodied_iqa.distortions import entry
 from embodied_iqa.errors import InputError
+from embodied_iqa.files import write_whole
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.scoring.execution import Outcome
@@ -172,12 +172,7 @@ def write_rows(rows: Sequence[RunRow] | Sequence[ScoredRow], path: Path) -> None
     dictionaries = [_flat(row) for row in rows]
     scored = bool(rows) and isinstance(rows[0], ScoredRow)
     table = pa.Table.from_pylist(dictionaries, schema=_SCORED_SCHEMA if scored else _ROW_SCHEMA)
-    fresh = path.with_name(f".{path.name}.part")
-    try:
-        pq.write_table(table, fresh, compression="zstd")
-        os.replace(fresh, path)  # noqa: PTH105 - one call that says what it is for
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from None
+    write_whole(path, lambda fresh: pq.write_table(table, fresh, compression="zstd"))
 
 
 def read_rows(path: Path) -> list[RunRow]:

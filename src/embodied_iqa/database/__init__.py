@@ -1,0 +1,1 @@
+"""The annotated database: what is in it, how it is built, checked and read."""

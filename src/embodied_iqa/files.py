@@ -1,0 +1,75 @@
+"""Files that are written whole or not at all, also where the power fails or the disk is full."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from embodied_iqa.errors import InputError
+
+__all__ = ["PART_SUFFIX", "remove_parts", "sha256_of", "write_json_whole", "write_whole"]
+
+PART_SUFFIX: Final = ".part"
+_CHUNK_BYTES: Final = 1 << 20
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Let ``write`` fill a new file, bring it to the disk, and only then give it its name.
+
+    The unfinished file lies beside the target and is named after it and this process, so that two processes
+    may write the same file: the last one wins, and either is whole.
+
+    Args:
+        path: The file; its folder is made where it is missing.
+        write: Gets the path that it is to write.
+
+    Raises:
+        InputError: It cannot be written; nothing is left behind.
+    """
+    fresh = path.with_name(f".{path.name}.{os.getpid()}{PART_SUFFIX}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(fresh)
+        with fresh.open("rb") as stream:
+            os.fsync(stream.fileno())
+        os.replace(fresh, path)  # noqa: PTH105 - one call that says what it is for
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+
+
+def write_json_whole(path: Path, tree: Any) -> None:
+    """Write JSON with sorted keys: the same tree gives the same bytes."""
+    text = json.dumps(tree, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+    write_whole(path, lambda fresh: fresh.write_text(text, encoding="utf-8"))
+
+
+def remove_parts(folder: Path) -> int:
+    """Remove what writers left behind that were killed; return how many files that were."""
+    found = list(folder.rglob(f".*{PART_SUFFIX}"))
+    for file in found:
+        file.unlink(missing_ok=True)
+    return len(found)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the hash of a file's bytes, 64 hexadecimal digits.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as stream:
+            while chunk := stream.read(_CHUNK_BYTES):
+                digest.update(chunk)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    return digest.hexdigest()
