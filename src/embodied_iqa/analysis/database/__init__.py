@@ -1,0 +1,1 @@
+"""What an annotated database shows: pure functions from scores to tables, and the page made of them."""

@@ -1,0 +1,92 @@
+"""Rank correlations that say when they do not exist, and agreement between subjects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+__all__ = ["Agreement", "Correlation", "Undefined", "agreement", "srcc"]
+
+Array = NDArray[np.float64]
+_LEAST: Final = 3
+
+
+class Undefined(StrEnum):
+    """Why there is no correlation."""
+
+    FEW = "fewer than three common scores"
+    CONSTANT = "one side is constant"
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """Spearman's rank correlation; ties get mean ranks.
+
+    Attributes:
+        value: In [-1, 1]; NaN where it does not exist.
+        count: How many rows had a finite number on both sides.
+        undefined: Why the value does not exist, or None.
+    """
+
+    value: float
+    count: int
+    undefined: Undefined | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far subjects rank the pairs alike.
+
+    Attributes:
+        subjects: In order of the matrix.
+        matrix: ``(K, K)`` SRCC; 1 on the diagonal, NaN where it does not exist.
+        counts: ``(K, K)`` common pairs.
+        mean: Over the pairs of different subjects whose SRCC exists; NaN without any.
+        undefined: Number of pairs of subjects whose SRCC does not exist.
+    """
+
+    subjects: tuple[str, ...]
+    matrix: Array
+    counts: NDArray[np.int64]
+    mean: float
+    undefined: int
+
+
+def srcc(first: Array, second: Array) -> Correlation:
+    """Correlate two columns over the rows in which both are finite."""
+    both = np.isfinite(first) & np.isfinite(second)
+    count = int(both.sum())
+    if count < _LEAST:
+        return Correlation(np.nan, count, Undefined.FEW)
+    ranks = [rankdata(column[both]) for column in (first, second)]
+    if any(np.ptp(rank) == 0 for rank in ranks):
+        return Correlation(np.nan, count, Undefined.CONSTANT)
+    a, b = (rank - rank.mean() for rank in ranks)
+    value = float(a @ b / np.sqrt((a @ a) * (b @ b)))
+    return Correlation(min(1.0, max(-1.0, value)), count)
+
+
+def agreement(subjects: tuple[str, ...], scores: Array) -> Agreement:
+    """Correlate every subject with every other one.
+
+    Args:
+        subjects: Names of the columns.
+        scores: ``(pairs, K)``; NaN is left out pairwise.
+    """
+    size = len(subjects)
+    matrix, counts = np.eye(size), np.diag(np.isfinite(scores).sum(axis=0)).astype(np.int64)
+    found = []
+    for i, j in combinations(range(size), 2):
+        one = srcc(scores[:, i], scores[:, j])
+        matrix[i, j] = matrix[j, i] = one.value
+        counts[i, j] = counts[j, i] = one.count
+        found.append(one)
+    defined = [one.value for one in found if one.undefined is None]
+    mean = float(np.mean(defined)) if defined else np.nan
+    return Agreement(subjects, matrix, counts, mean, len(found) - len(defined))

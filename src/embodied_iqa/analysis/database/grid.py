@@ -1,0 +1,94 @@
+"""The scores of a database as arrays: pairs of pictures times subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.errors import InputError
+
+__all__ = ["PARTS", "TASKS_OF_SCALE", "Group", "GroupScores", "PairTable", "ScoreGrid"]
+
+Array = NDArray[np.float64]
+Words = NDArray[np.str_]
+
+
+class Group(StrEnum):
+    """What kind of subject gave the scores."""
+
+    COGNITION = "cognition"
+    DECISION = "decision"
+
+
+PARTS: Final[Mapping[Group, tuple[str, str, str]]] = {
+    Group.COGNITION: ("precision", "recall", "semantics"),
+    Group.DECISION: ("position", "rotation", "state"),
+}
+"""The three parts of a score, in the paper's order; semantics is CIDEr divided by its maximum."""
+
+TASKS_OF_SCALE: Final = 5
+"""Scores are sums over this many tasks; of another number the mean is taken times this."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairTable:
+    """Pairs of a reference and its distorted picture; all arrays ``(pairs,)``, ordered by `pair_ids`.
+
+    Attributes:
+        pair_ids: Each once.
+        reference_ids: Of the reference picture.
+        distortion_ids: Two digits.
+        levels: 1 (mild) to 5 (severe).
+        labels: Name of a breakdown, such as `view`, to its value for each pair; empty where not known.
+    """
+
+    pair_ids: Words
+    reference_ids: Words
+    distortion_ids: Words
+    levels: NDArray[np.int64]
+    labels: Mapping[str, Words]
+
+    def __post_init__(self) -> None:
+        columns = (self.reference_ids, self.distortion_ids, self.levels, *self.labels.values())
+        if any(len(column) != len(self.pair_ids) for column in columns):
+            raise InputError("columns of pairs differ in length", expected=f"{len(self.pair_ids)} rows")
+
+    def __len__(self) -> int:
+        return len(self.pair_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupScores:
+    """Scores of subjects of one kind; higher is better, NaN where a pair was not scored in full.
+
+    Attributes:
+        group: The kind.
+        subjects: Their names, in order of the columns.
+        parts: Part to ``(pairs, subjects)`` in [0, 5].
+        total: ``(pairs, subjects)`` in [0, 5]: the score itself.
+        missing: ``(subjects,)``, pairs without a score of all tasks of their reference.
+    """
+
+    group: Group
+    subjects: tuple[str, ...]
+    parts: Mapping[str, Array]
+    total: Array
+    missing: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreGrid:
+    """Everything that the analysis needs to know of a database's scores.
+
+    Attributes:
+        pairs: The rows of all score arrays.
+        groups: Kind to scores; a kind without a subject is not there.
+    """
+
+    pairs: PairTable
+    groups: Mapping[Group, GroupScores]

@@ -1,0 +1,150 @@
+"""Thirds, levels that leave mild, breakdowns, intervals, execution."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from database_grids import grid, pair_table
+from scipy.stats import spearmanr
+
+from embodied_iqa.analysis.database.breakdowns import breakdown, columns_of
+from embodied_iqa.analysis.database.execution import ExecutionRuns, PairOpinion, execution_table
+from embodied_iqa.analysis.database.grid import Group
+from embodied_iqa.analysis.database.jnd import NEVER, Third, leaving_levels, thirds
+from embodied_iqa.analysis.database.opinion import mean_opinion
+from embodied_iqa.analysis.database.resampling import References, cell_means
+
+
+def test_thirds_are_thirds() -> None:
+    found = thirds(np.random.default_rng(0).permutation(np.arange(300.0)))
+    assert found.counts == {Third.MILD: 100, Third.MEDIUM: 100, Third.SEVERE: 100}
+
+
+def test_equal_scores_are_never_parted_and_missing_ones_are_counted() -> None:
+    scores = np.array([5.0] * 7 + [1.0, 2.0, np.nan])
+    found = thirds(scores)
+    assert found.counts == {Third.MILD: 7, Third.MEDIUM: 0, Third.SEVERE: 2}
+    assert found.unscored == 1
+    assert found.labels[-1] == ""
+    assert set(found.labels[:7]) == {"mild"}
+
+
+def test_all_equal_is_all_mild_and_nothing_is_nothing() -> None:
+    assert thirds(np.full(4, 2.0)).counts[Third.MILD] == 4
+    assert thirds(np.full(4, np.nan)).unscored == 4
+
+
+def test_leaving_level_is_where_the_mean_falls_below_the_cut() -> None:
+    ids = np.repeat(["01", "02", "03"], 10)
+    levels = np.tile(np.repeat([1, 2, 3, 4, 5], 2), 3)
+    by_level = {"01": [5, 4, 3, 2, 1], "02": [5, 5, 5, 5, 5], "03": [1, 5, 5, 5, 5]}
+    scores = np.array([by_level[a][b - 1] for a, b in zip(ids, levels, strict=True)], float)
+    references = References.drawn(np.tile(["r0", "r1"], 15))
+    found = leaving_levels(scores, ids, levels, 3.5, references)
+    assert [item.level for item in found] == [3, NEVER, 1]
+    assert [(item.low, item.high) for item in found] == [(3, 3), (NEVER, NEVER), (1, 1)]
+    assert found[0].means == (5, 4, 3, 2, 1)
+
+
+def test_interval_of_the_level_covers_what_noise_can_do() -> None:
+    rng = np.random.default_rng(1)
+    ids, levels = np.full(500, "01"), np.tile([1, 2, 3, 4, 5], 100)
+    scores = 4 - 0.5 * levels + rng.normal(0, 2, 500)
+    references = References.drawn(np.repeat([f"r{i}" for i in range(100)], 5))
+    (found,) = leaving_levels(scores, ids, levels, 2.75, references)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low <= (found.level or 0) <= found.high
+    assert found.low < found.high
+
+
+def test_unscored_distortion_has_no_level() -> None:
+    references = References.drawn(np.array(list("abab")))
+    (found,) = leaving_levels(np.full(4, np.nan), np.full(4, "07"), np.arange(1, 5), 2.0, references)
+    assert found.level is None
+
+
+def test_means_are_those_of_pandas_and_intervals_hold_the_truth() -> None:
+    """Of 200 made-up databases the 95 % interval holds the true mean in most; in all would be wide."""
+    rng = np.random.default_rng(2)
+    held = 0
+    for seed in range(200):
+        offsets = rng.normal(0, 1, 40)
+        names = np.repeat([f"r{i:02d}" for i in range(40)], 5)
+        scores = np.repeat(offsets, 5) + rng.normal(0, 0.3, 200)
+        found = cell_means(scores, np.zeros(200, np.int64), 1, References.drawn(names, draws=200, seed=seed))
+        assert found.means[0] == pytest.approx(scores.mean())
+        held += found.low[0] <= 0 <= found.high[0]
+    assert 175 <= held <= 199
+
+
+def test_breakdown_is_that_of_pandas() -> None:
+    made = grid()
+    scores = mean_opinion(made.groups[Group.COGNITION].total).raw
+    scores[5] = np.nan
+    third = thirds(scores).labels
+    references = References.drawn(made.pairs.reference_ids)
+    for name, values in columns_of(made.pairs).items():
+        rows = breakdown(scores, values, third, references)
+        table = pd.DataFrame({"score": scores, "value": values, "third": third})
+        means = table.groupby("value")["score"].mean()
+        assert [row.value for row in rows] == list(means.index), name
+        np.testing.assert_allclose([row.mean for row in rows], means.to_numpy())
+        assert [row.count for row in rows] == table.groupby("value")["score"].count().tolist()
+        scored = table[table["third"] != ""]
+        mild = (scored["third"] == "mild").groupby(scored["value"]).mean()
+        np.testing.assert_allclose([row.shares[Third.MILD] for row in rows], mild.to_numpy())
+        assert all(row.low <= row.mean <= row.high for row in rows if math.isfinite(row.low))
+
+
+def test_order_of_rows_changes_no_mean_and_no_interval() -> None:
+    made = grid()
+    scores = mean_opinion(made.groups[Group.DECISION].total).raw
+    pairs = made.pairs
+    order = np.random.default_rng(0).permutation(len(pairs))
+    results = []
+    for rows in (np.arange(len(pairs)), order):
+        cut = thirds(scores[rows])
+        references = References.drawn(pairs.reference_ids[rows])
+        ids, levels = pairs.distortion_ids[rows], pairs.levels[rows]
+        leaving = leaving_levels(scores[rows], ids, levels, cut.upper, references)
+        results.append((leaving, breakdown(scores[rows], ids, cut.labels, references)))
+    ours, theirs = results
+    assert [(a.level, a.low, a.high) for a in ours[0]] == [(a.level, a.low, a.high) for a in theirs[0]]
+    for a, b in zip(ours[1], theirs[1], strict=True):
+        assert (a.mean, a.low, a.high) == pytest.approx((b.mean, b.low, b.high))
+
+
+def test_thirty_distortions_have_seven_classes() -> None:
+    assert len(set(columns_of(pair_table())["class"])) == 7
+
+
+def runs_and_opinion() -> tuple[ExecutionRuns, PairOpinion]:
+    rng = np.random.default_rng(4)
+    ids = np.repeat(["02", "12", "19"], 40)
+    decision = rng.random(120)
+    execution = 100 * decision + rng.normal(0, 5, 120)
+    execution[3] = np.nan
+    runs = ExecutionRuns(np.full(120, "vla"), ids, np.full(120, 5), execution, decision, np.full(120, np.nan))
+    levels = np.tile([1, 5], 30)
+    pair_ids = np.repeat(["02", "12", "19"], 20)
+    score = np.where(levels == 5, 1.0, 4.0) + (pair_ids == "12") + 2 * (pair_ids == "19")
+    return runs, PairOpinion(pair_ids, levels, score, 5 - score)
+
+
+def test_execution_is_correlated_over_runs_and_over_distortions() -> None:
+    runs, opinion = runs_and_opinion()
+    found = execution_table(runs, opinion)
+    known = np.isfinite(runs.execution)
+    assert found.decision_runs.value == pytest.approx(
+        spearmanr(runs.decision[known], runs.execution[known]).statistic
+    )
+    assert found.cognition_runs.undefined is not None
+    assert [(row.runs, row.left_out) for row in found.rows] == [(39, 1), (40, 0), (40, 0)]
+    assert [row.cognition for row in found.rows] == [1, 2, 3], "only the level that was run"
+    execution = [row.execution for row in found.rows]
+    assert found.cognition_means.value == pytest.approx(spearmanr([1, 2, 3], execution).statistic)
+    assert found.decision_means.value == pytest.approx(-found.cognition_means.value)
