@@ -46,14 +46,13 @@ class Rt1X:
         if not Path(encoder).is_dir():
             raise InputError("no sentence encoder there", expected="a folder with a SavedModel", got=encoder)
         import tensorflow as tf  # noqa: PLC0415 - of the family's own environment
-        import tensorflow_hub  # noqa: PLC0415 - as above
         import tf_agents  # noqa: PLC0415 - as above
         from tf_agents.policies import py_tf_eager_policy  # noqa: PLC0415 - as above
         from tf_agents.trajectories import time_step  # noqa: PLC0415 - as above
 
         self._tf, self._time_step, self._specs = tf, time_step, tf_agents.specs
         self._key = choose_key(request.unnorm_key, "fractal20220817_data", _SCALES)
-        self._encoder = tensorflow_hub.load(encoder)
+        self._encoder = tf.saved_model.load(encoder)
         self._policy = py_tf_eager_policy.SavedModelPyTFEagerPolicy(
             model_path=str(request.folder), load_specs_from_pbtxt=True, use_tf_function=True
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,8 @@ from image_files import (
 
 from embodied_iqa.cli import serve as serve_command
 from embodied_iqa.cli import trial as trial_command
+from embodied_iqa.subjects.catalogue import Backend, Role, entries, entry
+from embodied_iqa.subjects.reference import parse_reference
 from embodied_iqa.trial.graph import resolve
 
 REMOTE = DOCKER / "compose.remote.yaml"
@@ -201,4 +204,17 @@ def test_the_robot_image_starts_a_launch_file_that_is_there() -> None:
     assert (ROOT / "launch" / "trial.launch.py").is_file()
     assert copies(file) == [(["."], ".")]
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
-    assert {".git", ".venv", "runs"} <= set(ignored)
+    assert {".git", ".venv", "runs", "docker/.env"} <= set(ignored)
+    assert "docker/.env" in (ROOT / ".gitignore").read_text(encoding="utf-8").split()
+
+
+@pytest.mark.parametrize("name", [item.name for item in entries() if "docker/policies/" in item.server])
+def test_catalogue_names_an_image_that_acts_by_its_convention(name: str) -> None:
+    """NAME=openpi://SERVICE:8000 reaches the service, and its family gives what the catalogue expects."""
+    family = re.search(r"docker/policies/(\w+)", entry(name).server)[1]
+    assert family in SERVICES
+    reference = parse_reference(f"{name}=openpi://{family}:8000", Role.VLA)
+    assert (reference.backend, reference.entry) == (Backend.OPENPI, entry(name))
+    if family in HOSTED:
+        text = (POLICIES / family / "policy.py").read_text(encoding="utf-8")
+        assert f'"{entry(name).convention}"' in text

@@ -155,6 +155,8 @@ def test_versions_that_make_or_break_a_family() -> None:
         "jax 0.4.20 imports scipy.linalg.tril"
     )
     assert any(line.startswith("nvidia-cudnn-cu12==8.9") for line in locks["octo"]), "jaxlib ...cudnn89"
+    for family in ("octo", "rt1x", "cogact"):
+        assert "setuptools==80.9.0" in locks[family], "TensorFlow's packages of 2023 import pkg_resources"
     for family in ("openvla", "octo", "rt1x", "cogact"):
         assert any(line.startswith("numpy==1.") for line in locks[family]), f"{family} was built on NumPy 1"
 

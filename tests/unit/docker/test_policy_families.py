@@ -321,12 +321,8 @@ class Rt1StandIn:
 
 @pytest.fixture
 def rt1(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, str]:
-    stand_in(monkeypatch, "tensorflow", __version__="2.15.0", constant=np.asarray)
-    stand_in(
-        monkeypatch,
-        "tensorflow_hub",
-        load=lambda folder: lambda words: np.ones((len(words), 512), np.float32),
-    )
+    encoder = SimpleNamespace(load=lambda folder: lambda words: np.ones((len(words), 512), np.float32))
+    stand_in(monkeypatch, "tensorflow", __version__="2.15.0", constant=np.asarray, saved_model=encoder)
     blank = {
         "image": np.zeros((256, 320, 3), np.uint8),
         "base_pose": np.zeros(3),
