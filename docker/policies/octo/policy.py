@@ -51,10 +51,12 @@ class Octo:
 
     def act(self, seen: Seen) -> NDArray[np.floating]:
         """Return ``(4, 7)``: displacement (m), Euler angles (rad), gripper (1 is open)."""
-        observation: dict[str, Any] = {"timestep_pad_mask": np.array([[True]])}
+        there = np.array([[True]])
+        observation: dict[str, Any] = {"timestep_pad_mask": there, "pad_mask_dict": {}}
         for name, picture in zip(_CAMERAS, seen.pictures, strict=False):
             if name in self._sizes:
                 observation[name] = stretched(picture, *self._sizes[name])[None, None]
+                observation["pad_mask_dict"][name] = there
         actions = self._model.sample_actions(
             observation,
             self._model.create_tasks(texts=[seen.prompt]),

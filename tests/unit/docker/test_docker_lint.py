@@ -157,6 +157,10 @@ def test_versions_that_make_or_break_a_family() -> None:
     assert any(line.startswith("nvidia-cudnn-cu12==8.9") for line in locks["octo"]), "jaxlib ...cudnn89"
     for family in ("octo", "rt1x", "cogact"):
         assert "setuptools==80.9.0" in locks[family], "TensorFlow's packages of 2023 import pkg_resources"
+    for family in ("octo", "cogact"):
+        assert "tensorflow-metadata==1.15.0" in locks[family], (
+            "later ones need protobuf 5, TensorFlow below 5"
+        )
     for family in ("openvla", "octo", "rt1x", "cogact"):
         assert any(line.startswith("numpy==1.") for line in locks[family]), f"{family} was built on NumPy 1"
 

@@ -232,6 +232,8 @@ class OctoStandIn:
                 assert observations[name].shape == (1, 1, *example.shape[2:])
                 assert observations[name].dtype == np.uint8
         assert observations["timestep_pad_mask"].tolist() == [[True]]
+        shown = {name for name in observations if name.startswith("image_")}
+        assert set(observations["pad_mask_dict"]) == shown, "what is not masked in counts as missing"
         assert unnormalization_statistics is self.dataset_statistics["bridge_dataset"]["action"]
         return np.arange(28, dtype=np.float32).reshape(1, 4, 7) * 1e-3
 
