@@ -49,6 +49,7 @@ class SimNode(BaseNode[SimParameters]):
         self._running = config.running
         self._lockstep = Lockstep([_ARM, *config.views])
         self._unjudged_ns: list[int] = []
+        self._answered_s = -1.0
         self._speed = 0.0
         self._told_violation = ""
         self._robot = EmulatedRobot(self._world, config.emulator_ip, self._tick_ns, lambda: self.now_ns)
@@ -195,8 +196,9 @@ class SimNode(BaseNode[SimParameters]):
         deadline = time.monotonic() + self.config.lockstep_timeout_s
         epoch = self._epoch
         while self._running and epoch == self._epoch:
-            if robot.is_answered:
-                self._lockstep.heard(_ARM, now_ns)
+            if robot.answered_s > self._answered_s:  # a late answer too: who gives it is worth waiting for
+                self._answered_s = robot.answered_s
+                self._lockstep.heard(_ARM, now_ns if robot.is_answered else 0)
             late = self._lockstep.late([_ARM], now_ns)
             if not late or not self.config.lockstep:
                 return

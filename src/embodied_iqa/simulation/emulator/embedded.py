@@ -45,6 +45,11 @@ class EmulatedRobot:
         self._loop.run_until_complete(self._emulator.start())
 
     @property
+    def answered_s(self) -> float:
+        """Controller's time of the newest state that a driver has answered; -1 for none."""
+        return self._emulator.acknowledged_s
+
+    @property
     def is_answered(self) -> bool:
         """Whether a driver has answered the newest state."""
         return self._emulator.is_acknowledged

@@ -89,10 +89,15 @@ class Emulator:
         self._told_s = time.monotonic()
 
     @property
+    def acknowledged_s(self) -> float:
+        """Time stamp of the newest state that a driver has answered (its register); -1 for none."""
+        answered_s = self.controller.inputs.get(f"input_double_register_{ACKNOWLEDGE_REGISTER}")
+        return answered_s if isinstance(answered_s, float) else -1.0
+
+    @property
     def is_acknowledged(self) -> bool:
-        """Whether a driver has written the newest state's time stamp into the register for that."""
-        answered_s = self.controller.inputs.get(f"input_double_register_{ACKNOWLEDGE_REGISTER}", -1.0)
-        return isinstance(answered_s, float) and answered_s >= self.controller.time_ns / 1e9
+        """Whether a driver has answered the newest state."""
+        return self.acknowledged_s >= self.controller.time_ns / 1e9
 
     async def listen(self, seconds: float) -> None:
         """Handle what clients send, at most so long, or until the newest state is acknowledged."""
