@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+
 from ur_emulator import EmulatorProcess, emulator
 
 rclpy = pytest.importorskip("rclpy", reason="ROS is not installed")

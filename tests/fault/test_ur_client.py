@@ -13,9 +13,9 @@ import pytest
 import rtde_control
 import rtde_io
 import rtde_receive
-from ur_emulator import EmulatorProcess, emulator
 
 from embodied_iqa.kinematics import Kinematics, pose_to_transform, tool_along_z, transform_to_pose
+from ur_emulator import EmulatorProcess, emulator
 
 
 @pytest.fixture(scope="module", params=["cb3", "e"])

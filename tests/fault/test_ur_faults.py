@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from ur_emulator import EmulatorProcess, SharedEmulator
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.kinematics import tool_along_z
 from embodied_iqa.robot.ur_arm import UrArm
 from embodied_iqa.robot.ur_options import UrOptions
+from ur_emulator import EmulatorProcess, SharedEmulator
 
 LONGEST_CALL_S = 2.0
 STATE_TIMEOUT_S = 0.4

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from ur_emulator import EmulatorProcess, SharedEmulator
 
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.robot.robotiq_gripper import RobotiqGripper
 from embodied_iqa.robot.ur_options import GripperOptions
+from ur_emulator import EmulatorProcess, SharedEmulator
 
 REPLY_S = 0.3
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 import cv2
 import numpy as np
 import pytest
-from chat_server import MODEL, ChatServer, Handler, completion
 from vlm_frames import frame_of
 
+from chat_server import MODEL, ChatServer, Handler, completion
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.subjects.http_json import ServerError, request_json
 from embodied_iqa.subjects.openai_vlm import OpenAiVlm

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_pi0 import save_tiny_pi0
 
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import Frame, Intrinsics, View
@@ -17,6 +16,7 @@ from embodied_iqa.simulation.dimensions import HOME_Q_RAD
 from embodied_iqa.subjects.options import PolicyOptions, VlaOptions
 from embodied_iqa.subjects.protocols import ChunkStatus, Vla, VlaObservation
 from embodied_iqa.subjects.registry import make_vla
+from tiny_pi0 import save_tiny_pi0
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")

@@ -19,7 +19,6 @@ import pytest
 import websockets.sync.client
 from openpi_client import msgpack_numpy
 from openpi_client.websocket_client_policy import WebsocketClientPolicy
-from wire_servers import reference_server
 
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import Frame, Intrinsics, View
@@ -38,6 +37,7 @@ from embodied_iqa.subjects.serving.server import PolicyServer, ServerSettings
 from embodied_iqa.subjects.wire.errors import ServerError
 from embodied_iqa.subjects.wire.policy_client import PolicyClient, WireLimits
 from embodied_iqa.subjects.wire.sockets import Address
+from wire_servers import reference_server
 
 WAIT_S = 20.0
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tiny_vlms import KINDS, save_tiny
 from vlm_frames import frame_of
 
 from embodied_iqa.errors import InputError, MissingDependencyError
@@ -26,6 +25,7 @@ from embodied_iqa.subjects.options import (
 )
 from embodied_iqa.subjects.registry import make_vlm
 from embodied_iqa.subjects.transformers_vlm import TransformersVlm
+from tiny_vlms import KINDS, save_tiny
 
 PLAIN = VlmOptions(cache=CacheOptions(enabled=False), decoding=DecodingOptions(max_new_tokens=12))
 QUESTIONS = [

@@ -11,16 +11,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from openpi_client import msgpack_numpy
-from wire_servers import (
-    Script,
-    frame,
-    greet,
-    raw_server,
-    read_head,
-    read_message,
-    reference_server,
-    shake_hands,
-)
 
 from embodied_iqa.subjects.wire.deadline import Deadline
 from embodied_iqa.subjects.wire.errors import (
@@ -33,6 +23,16 @@ from embodied_iqa.subjects.wire.errors import (
 from embodied_iqa.subjects.wire.http import post
 from embodied_iqa.subjects.wire.policy_client import PolicyClient, WireLimits
 from embodied_iqa.subjects.wire.sockets import Address
+from wire_servers import (
+    Script,
+    frame,
+    greet,
+    raw_server,
+    read_head,
+    read_message,
+    reference_server,
+    shake_hands,
+)
 
 SHORT_S = 0.4
 SLACK_S = 3.0
