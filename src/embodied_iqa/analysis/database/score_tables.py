@@ -168,7 +168,7 @@ def between_table(study: Study) -> Table:
     ]
     note = (
         "SRCC of the mean opinion of the VLMs with that of the VLAs. Noise ceiling: the geometric mean of "
-        "both kinds' own ceilings. Z-scored: each subject's scores with mean 0 and deviation 1 before the mean."
+        "both kinds' own ceilings. Z-scored: scores of a subject with mean 0 and deviation 1, then averaged."
     )
     return Table("between", "Cognition against decision", columns, tuple(rows), note)
 
