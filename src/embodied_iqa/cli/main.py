@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "recover": ("embodied_iqa.cli.recover", "mend a recording that was cut short"),
     "distort": ("embodied_iqa.cli.distort", "distort pictures; list, calibrate and draw the distortions"),
     "gate": ("embodied_iqa.cli.gate", "calibrate the quality gate on clean frames"),
+    "tasks": ("embodied_iqa.cli.tasks", "check task files; show the five tasks of simulated scenes"),
     "train": ("embodied_iqa.cli.train", "train the embedded panel of learned subjects from nothing"),
     "evaluate": ("embodied_iqa.cli.evaluate", "how well the embedded panel does, clean and distorted"),
     "subjects": ("embodied_iqa.cli.subjects", "list subjects; measure what their scores are scaled by"),

@@ -50,18 +50,21 @@ class ClassicalVla:
         return self._INFO
 
     def act(self, observation: VlaObservation) -> ActionChunk:
-        """Choose what to do next.
+        """Choose what to do next; a task in other words than it knows is no target.
 
         Raises:
-            UsageError: The task is not understood, or the top view is missing.
+            UsageError: The top view is missing.
         """
-        task = parse_instruction(observation.instruction)
         if View.TOP not in observation.frames:
             raise UsageError(
                 "a view is missing",
                 expected=str(View.TOP),
                 available=[str(view) for view in observation.frames],
             )
+        try:
+            task = parse_instruction(observation.instruction)
+        except UsageError as error:
+            return _still(ChunkStatus.NO_TARGET, f"does not understand the task: {error}")
         if task.verb not in _DONE_WORDS:
             return _still(ChunkStatus.NO_TARGET, f"does not know how to {task.verb}")
         sight = look(observation.frames[View.TOP])

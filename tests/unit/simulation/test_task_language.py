@@ -55,6 +55,20 @@ def test_five_clear_tasks_of_five_abilities_that_get_harder(seed: int, verb: Ver
         assert task_from_row(task_row(task)) == task
 
 
+@given(seed=SEEDS, view=VIEWS)
+@settings(max_examples=40, deadline=None)
+def test_the_parser_of_plain_tasks_refuses_the_others_or_agrees(seed: int, view: View) -> None:
+    """It never takes a task of a higher rank for another one."""
+    scene, main = draw_task_scene(seed)
+    for task in make_tasks(scene, seed, view=view, main=main):
+        try:
+            understood = parse_instruction(task.text)
+        except UsageError:
+            assert task.rank > 1
+        else:
+            assert (understood,) == task.plan
+
+
 @given(seed=SEEDS)
 @settings(max_examples=40, deadline=None)
 def test_any_scene_gives_five_tasks_or_says_what_it_lacks(seed: int) -> None:

@@ -142,14 +142,28 @@ def test_a_failed_grip_is_tried_again_and_then_succeeds():
     assert result.status is ChunkStatus.DONE
 
 
-def test_bad_tasks_and_missing_views_are_told():
-    observation = first_look(RED_CUBE, 5)
+def test_missing_views_are_told():
     with pytest.raises(UsageError, match="top"):
         ClassicalVla().act(VlaObservation({}, str(RED_CUBE), np.eye(4), 0.0, 0))
-    with pytest.raises(UsageError, match="verb"):
-        ClassicalVla().act(
-            VlaObservation(observation.frames, "juggle the red cube", observation.T_base_tool, 0.0, 0)
-        )
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "juggle the red cube",
+        "pick the leftmost cube",
+        "push the ball that is left of the green bowl",
+        "pick the cube that is neither blue nor red",
+        "press the red button, then pick the blue cube",
+    ],
+)
+def test_tasks_in_other_words_are_answered_by_saying_so(said: str):
+    seen = first_look(RED_CUBE, 5)
+    chunk = ClassicalVla().act(VlaObservation(seen.frames, said, seen.T_base_tool, 0.0, 0))
+    assert chunk.status is ChunkStatus.NO_TARGET
+    assert "does not understand" in chunk.reason
+    assert len(chunk.increments) == 0
+    assert ClassicalVlm().answer(seen.frames[View.TOP], said).startswith("I see ")
 
 
 def test_the_vlm_names_the_target_its_place_and_what_to_do():

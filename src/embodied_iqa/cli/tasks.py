@@ -1,0 +1,115 @@
+"""`embodied-iqa tasks`: checks task files, shows the tasks of simulated scenes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.images.frame import View
+from embodied_iqa.subjects.instruction import Verb
+
+if TYPE_CHECKING:
+    from embodied_iqa.simulation.scene import Scene
+    from embodied_iqa.subjects.instruction import Instruction
+    from embodied_iqa.subjects.task import Task
+
+__all__ = ["configure", "run"]
+
+_MAX_SCENES = 100_000
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    check = actions.add_parser("check", help="check a task file for photographs or recordings")
+    check.add_argument("file", metavar="FILE", type=Path, help="YAML or CSV, as in docs/tasks.md")
+    check.add_argument("--no-files", action="store_true", help="pictures and recordings need not be there")
+    make = actions.add_parser("make", help="show the five tasks of simulated scenes")
+    which = make.add_mutually_exclusive_group(required=True)
+    which.add_argument("--scene-seed", type=int, metavar="N", help="of one scene")
+    which.add_argument("--scenes", type=int, metavar="N", help="of scenes 0 to N - 1")
+    make.add_argument("--seed", type=int, default=0, help="of wording and choice (default: 0)")
+    make.add_argument(
+        "--view", choices=[str(view) for view in View], default="wrist", help="whose left and right"
+    )
+    make.add_argument("--verb", choices=[str(verb) for verb in Verb], help="of the easiest task")
+    for action in (check, make):
+        action.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what is asked for; return the exit code."""
+    return _check(arguments) if arguments.action == "check" else _make(arguments)
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from embodied_iqa.subjects.task_files import check_task_file  # noqa: PLC0415 - keeps --help fast
+
+    found, wrong = check_task_file(arguments.file, files_exist=not arguments.no_files)
+    tasks = sum(len(item.tasks) for item in found)
+    if arguments.json:
+        told = {"pictures": len(found), "tasks": tasks, "errors": [str(error) for error in wrong]}
+        print(json.dumps(told, indent=2))
+    else:
+        for error in wrong:
+            print(f"embodied-iqa: {error}", file=sys.stderr)
+        if not wrong:
+            print(f"{arguments.file}: {len(found)} pictures, {tasks} tasks")
+    return 1 if wrong else 0
+
+
+def _make(arguments: argparse.Namespace) -> int:
+    from embodied_iqa.simulation.task_language import make_tasks  # noqa: PLC0415 - as above
+    from embodied_iqa.simulation.task_scenes import draw_task_scene  # noqa: PLC0415
+
+    seeds = [arguments.scene_seed] if arguments.scenes is None else list(range(arguments.scenes))
+    if not 1 <= len(seeds) <= _MAX_SCENES:
+        raise UsageError("bad number of scenes", expected=f"1 to {_MAX_SCENES}", got=arguments.scenes)
+    verb = None if arguments.verb is None else Verb(arguments.verb)
+    records = []
+    for seed in seeds:
+        scene, main = draw_task_scene(seed, verb)
+        tasks = make_tasks(scene, arguments.seed, view=View(arguments.view), main=main)
+        if arguments.json:
+            records.append(_record(seed, arguments.view, scene, main, tasks))
+        else:
+            _print_scene(seed, scene, tasks)
+    if arguments.json:
+        print(json.dumps(records, indent=2))
+    return 0
+
+
+def _record(seed: int, view: str, scene: Scene, main: Instruction, tasks: tuple[Task, ...]) -> dict[str, Any]:
+    from embodied_iqa.subjects.task import task_row  # noqa: PLC0415 - as above
+
+    return {
+        "scene_seed": seed,
+        "made_from": {"seed": scene.seed, "instruction": str(main)},
+        "view": view,
+        "objects": [
+            {"object": str(item.thing), "x_m": round(item.x_m, 4), "y_m": round(item.y_m, 4)}
+            for item in scene.objects
+        ],
+        "tasks": [task_row(task) for task in tasks],
+    }
+
+
+def _print_scene(seed: int, scene: Scene, tasks: tuple[Task, ...]) -> None:
+    from rich.console import Console  # noqa: PLC0415 - as above
+    from rich.table import Table  # noqa: PLC0415
+
+    objects = ", ".join(str(item.thing) for item in scene.objects)
+    table = Table(title=f"scene {seed}: {objects}", title_justify="left", header_style="bold")
+    table.add_column("rank", justify="right")
+    table.add_column("task")
+    table.add_column("ability")
+    table.add_column("points", justify="right")
+    table.add_column("means")
+    for task in tasks:
+        plan = "; ".join(str(step) for step in task.plan)
+        table.add_row(str(task.rank), task.text, task.ability, str(task.difficulty), plan)
+    Console().print(table)
