@@ -34,7 +34,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--scenes", type=int, metavar="N", help="of scenes 0 to N - 1")
     make.add_argument("--seed", type=int, default=0, help="of wording and choice (default: 0)")
     make.add_argument(
-        "--view", choices=[str(view) for view in View], default="wrist", help="whose left and right"
+        "--view",
+        choices=[str(view) for view in View],
+        default="top",
+        help="whose left and right (default: top)",
     )
     make.add_argument("--verb", choices=[str(verb) for verb in Verb], help="of the easiest task")
     for action in (check, make):
@@ -70,10 +73,11 @@ def _make(arguments: argparse.Namespace) -> int:
     if not 1 <= len(seeds) <= _MAX_SCENES:
         raise UsageError("bad number of scenes", expected=f"1 to {_MAX_SCENES}", got=arguments.scenes)
     verb = None if arguments.verb is None else Verb(arguments.verb)
+    view = View(arguments.view)
     records = []
     for seed in seeds:
-        scene, main = draw_task_scene(seed, verb)
-        tasks = make_tasks(scene, arguments.seed, view=View(arguments.view), main=main)
+        scene, main = draw_task_scene(seed, verb, views=[view])
+        tasks = make_tasks(scene, arguments.seed, view=view, main=main)
         if arguments.json:
             records.append(_record(seed, arguments.view, scene, main, tasks))
         else:
@@ -99,8 +103,9 @@ def _record(seed: int, view: str, scene: Scene, main: Instruction, tasks: tuple[
 
 
 def _print_scene(seed: int, scene: Scene, tasks: tuple[Task, ...]) -> None:
-    from rich.console import Console  # noqa: PLC0415 - as above
-    from rich.table import Table  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415 - as above
+
+    from embodied_iqa.cli.output import console  # noqa: PLC0415
 
     objects = ", ".join(str(item.thing) for item in scene.objects)
     table = Table(title=f"scene {seed}: {objects}", title_justify="left", header_style="bold")
@@ -112,4 +117,4 @@ def _print_scene(seed: int, scene: Scene, tasks: tuple[Task, ...]) -> None:
     for task in tasks:
         plan = "; ".join(str(step) for step in task.plan)
         table.add_row(str(task.rank), task.text, task.ability, str(task.difficulty), plan)
-    Console().print(table)
+    console().print(table)

@@ -77,6 +77,7 @@ class Node:
         right_m: Its place along the direction that the viewer calls right.
         ahead_m: Its place along the direction away from the viewer.
         picture: Where its centre appears, (u, v) as in `Viewpoint.project`.
+        shown: Whether the picture shows its centre.
     """
 
     index: int
@@ -86,6 +87,7 @@ class Node:
     right_m: float
     ahead_m: float
     picture: tuple[float, float]
+    shown: bool
 
     @property
     def category(self) -> Category:
@@ -112,10 +114,18 @@ class SceneGraph:
         nodes = []
         for index, (item, uv) in enumerate(zip(scene.objects, viewpoint.project(points_m), strict=True)):
             place = points_m[index, :2]
-            right_m, ahead_m = float(place @ viewpoint.right), float(place @ viewpoint.ahead)
-            at = (item.x_m, item.y_m)
+            u, v = (float(value) for value in uv)
             nodes.append(
-                Node(index, item.kind, item.colour, at, right_m, ahead_m, (float(uv[0]), float(uv[1])))
+                Node(
+                    index=index,
+                    kind=item.kind,
+                    colour=item.colour,
+                    place_m=(item.x_m, item.y_m),
+                    right_m=float(place @ viewpoint.right),
+                    ahead_m=float(place @ viewpoint.ahead),
+                    picture=(u, v),
+                    shown=viewpoint.shows(u, v),
+                )
             )
         self.nodes: tuple[Node, ...] = tuple(nodes)
 

@@ -66,7 +66,7 @@ class _Draft:
 
 
 def make_tasks(
-    scene: Scene, seed: int = 0, *, view: View = View.WRIST, main: Instruction | None = None
+    scene: Scene, seed: int = 0, *, view: View = View.TOP, main: Instruction | None = None
 ) -> tuple[Task, ...]:
     """Make five tasks of rising difficulty, ranks 1 to 5; the same arguments give the same tasks everywhere.
 
@@ -76,7 +76,8 @@ def make_tasks(
     Args:
         scene: What stands on the table.
         seed: Of the wording and of the choice among what the scene affords; any integer from 0.
-        view: "Left", "right", "in front of" and "behind" are meant for who looks at its picture.
+        view: "Left", "right", "in front of" and "behind" are meant for who looks at its picture, which shows
+            all that is named.
         main: The plain task of rank 1; None to draw one of the scene's main object.
 
     Raises:
@@ -86,12 +87,17 @@ def make_tasks(
     if seed < 0:
         raise UsageError("a seed cannot be negative", expected="an integer from 0", got=seed)
     rng = np.random.default_rng(int(_digest(scene, view, seed), 16))
-    possible = afforded(scene)
+    graph = SceneGraph(scene, view)
+    possible = afforded(scene, graph)
     if main is None:
         main = _one(rng, [task for task in possible if task.object == scene.objects[0].thing] or possible, 1)
     elif main not in possible:
-        raise UsageError("the scene does not afford the task", got=str(main), available=possible)
-    drafts = _choose_drafts(rng, scene, SceneGraph(scene, view), (main, *possible))
+        raise UsageError(
+            f"the scene does not afford the task, as the {view} camera shows it",
+            got=str(main),
+            available=possible,
+        )
+    drafts = _choose_drafts(rng, scene, graph, (main, *possible))
     pair = _choose_pair(rng, two_steps(scene, possible), {draft.instruction.verb for draft in drafts})
     wording = Wording(rng)
     tasks = [_task(scene, view, rank, draft, wording) for rank, draft in enumerate(drafts, start=1)]
@@ -163,7 +169,7 @@ def _choose_pair(
 def _one(rng: np.random.Generator, options: Sequence[_T], rank: int) -> _T:
     if not options:
         raise UsageError(
-            f"the scene is too poor for a task of rank {rank}",
+            f"the scene, as its picture shows it, is too poor for a task of rank {rank}",
             expected=f"one that allows {', '.join(FORMS_OF_RANK[rank])}",
         )
     return options[int(rng.integers(len(options)))]

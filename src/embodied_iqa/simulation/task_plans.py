@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Final
 
 from embodied_iqa.simulation.scene import Scene, SceneObject, find_destination, find_object, tasks_of
+from embodied_iqa.simulation.scene_graph import SceneGraph
 from embodied_iqa.subjects.instruction import Instruction, Thing, Verb
 from embodied_iqa.subjects.manipulation import PUSH_DIRECTION
 from embodied_iqa.subjects.object_shapes import SHAPES
@@ -19,16 +20,11 @@ _FINGER_M: Final = 0.02
 _CARRIES: Final = (Verb.PLACE, Verb.MOVE)
 
 
-def afforded(scene: Scene) -> tuple[Instruction, ...]:
-    """List the tasks that the scene affords and that name their objects clearly by colour and kind."""
+def afforded(scene: Scene, graph: SceneGraph) -> tuple[Instruction, ...]:
+    """List what the scene affords with objects that the picture shows and colour and kind tell apart."""
     counts = Counter(item.thing for item in scene.objects)
-    return tuple(
-        task
-        for task in tasks_of(scene)
-        if counts[task.object] == 1
-        and (task.destination is None or counts[task.destination] == 1)
-        and _within_reach(scene, task)
-    )
+    clear = {node.thing for node in graph.nodes if node.shown and counts[node.thing] == 1}
+    return tuple(task for task in tasks_of(scene) if _things(task) <= clear and _within_reach(scene, task))
 
 
 def two_steps(scene: Scene, possible: tuple[Instruction, ...]) -> list[tuple[Instruction, Instruction]]:

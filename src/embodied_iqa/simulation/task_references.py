@@ -103,7 +103,11 @@ def plain(node: Node) -> Reference:
 
 
 def references(graph: SceneGraph, form: Form) -> list[Reference]:
-    """List the clear references of a form (not SEQUENCE) in a scene, in a fixed order."""
+    """List the clear references of a form (not SEQUENCE) in a scene, in a fixed order.
+
+    They are unique among all that stands on the table, and the picture shows what they name: so they are
+    clear to who looks at the picture and to who walks around the table.
+    """
     match form:
         case Form.PLAIN:
             found: Iterator[Reference] = (plain(node) for node in graph.nodes if _is_unique(graph, node))
@@ -119,7 +123,9 @@ def references(graph: SceneGraph, form: Form) -> list[Reference]:
             found = _exclusions(graph)
         case Form.SEQUENCE:
             found = iter(())
-    return list(found)
+    shown = {node.index for node in graph.nodes if node.shown}
+    things = {node.thing for node in graph.nodes if node.shown}
+    return [item for item in found if item.target in shown and things.issuperset(item.anchors)]
 
 
 def _is_unique(graph: SceneGraph, node: Node) -> bool:

@@ -15,12 +15,12 @@ from embodied_iqa.subjects.instruction_words import VERB_WORDS
 __all__ = ["resolve", "resolve_plan"]
 
 
-def resolve(text: str, scene: Scene, *, view: View = View.WRIST) -> Instruction:
+def resolve(text: str, scene: Scene, *, view: View = View.TOP) -> Instruction:
     """Return the first step of a task, as `resolve_plan` understands it."""
     return resolve_plan(text, scene, view=view)[0]
 
 
-def resolve_plan(text: str, scene: Scene, *, view: View = View.WRIST) -> tuple[Instruction, ...]:
+def resolve_plan(text: str, scene: Scene, *, view: View = View.TOP) -> tuple[Instruction, ...]:
     """Return the steps that a task asks for.
 
     Args:

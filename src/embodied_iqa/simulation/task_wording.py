@@ -21,7 +21,7 @@ _PHRASES: Final[dict[Verb, tuple[str, ...]]] = {
     Verb.MOVE: ("move {o} to {d}", "bring {o} to {d}", "put {o} on {d}", "carry {o} onto {d}"),
     Verb.PICK: ("pick {o}", "pick up {o}", "grasp {o}", "lift {o}", "take {o}", "grab {o}"),
     Verb.PLACE: ("place {o} in {d}", "put {o} into {d}", "drop {o} into {d}", "set {o} in {d}"),
-    Verb.POUR: ("pour {o} into {d}", "empty {o} into {d}", "tip {o} over into {d}"),
+    Verb.POUR: ("pour {o} into {d}", "empty {o} into {d}", "tip {o} into {d}"),
     Verb.PRESS: ("press {o}", "press down {o}", "hit {o}", "push down {o}"),
     Verb.PULL: ("pull {o}", "open {o}", "pull out {o}", "draw {o}"),
     Verb.PUSH: ("push {o}", "push away {o}", "shove {o}", "slide away {o}"),
@@ -115,7 +115,7 @@ class Wording:
         if first.object == second.object:
             return self._politely(f"{self._step(first)} and {self._step(second, it=True)}")
         text = self._one(_SEQUENCES).format(a=self._step(first), b=self._step(second))
-        return text if text.startswith("before") else self._politely(text)
+        return text if text.startswith(("before", "first")) else self._politely(text)
 
     def reference(self, reference: Reference) -> str:
         """Say one object."""

@@ -27,6 +27,10 @@ _T_BASE_TOOL_AT_HOME: Final = np.array([
 ])  # fmt: skip
 """Pointing down, with the flange's -y, which is up for the wrist camera, away from the robot."""
 
+_EDGE: Final = 0.03
+_GRIPPER: Final = ((0.0, 0.27, 0.53), (0.73, 1.0, 0.53), (0.0, 1.0, 0.86))
+"""What the gripper covers of the wrist camera's picture: from u to u, from v downwards."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Viewpoint:
@@ -34,11 +38,13 @@ class Viewpoint:
 
     Attributes:
         T_base_camera: ``(4, 4)``, its optical frame (x right, y down, z forward; m).
+        covered: Parts of the picture that show the robot: from u to u, from v downwards.
         right: ``(2,)``, the direction on the table (base frame, x and y) that the viewer calls right.
         ahead: ``(2,)``, the direction on the table away from the viewer.
     """
 
     T_base_camera: Array
+    covered: tuple[tuple[float, float, float], ...]
     right: Array
     ahead: Array
 
@@ -53,6 +59,11 @@ class Viewpoint:
         half_height = np.tan(VERTICAL_FOV_RAD / 2)
         return np.stack([x / z / half_height / _ASPECT, y / z / half_height], axis=1) / 2 + 0.5
 
+    def shows(self, u: float, v: float) -> bool:
+        """Say whether a point is within the picture, off its edges, and not behind the robot."""
+        inside = _EDGE <= u <= 1.0 - _EDGE and _EDGE <= v <= 1.0 - _EDGE
+        return inside and not any(left <= u <= right and v >= top for left, right, top in self.covered)
+
 
 @cache
 def viewpoint_of(view: View) -> Viewpoint:
@@ -64,4 +75,5 @@ def viewpoint_of(view: View) -> Viewpoint:
     T_base_parent = _T_BASE_TOOL_AT_HOME @ invert(T_flange_tool) if view is View.WRIST else np.eye(4)
     T_base_camera = T_base_parent @ T_parent_camera
     right = T_base_camera[:2, 0] / np.linalg.norm(T_base_camera[:2, 0])
-    return Viewpoint(T_base_camera, right, np.array([-right[1], right[0]]))
+    covered = _GRIPPER if view is View.WRIST else ()
+    return Viewpoint(T_base_camera, covered, right, np.array([-right[1], right[0]]))

@@ -53,7 +53,7 @@ TABLE = a_scene(
     ],
 )
 def test_meaning(said: str, meant: str) -> None:
-    assert str(resolve(said, TABLE)) == meant
+    assert str(resolve(said, TABLE, view=View.WRIST)) == meant
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_left_depends_on_who_looks() -> None:
 )
 def test_what_is_not_clear_is_refused_in_one_line(said: str, why: str) -> None:
     with pytest.raises(UsageError, match=why) as refused:
-        resolve(said, TABLE)
+        resolve(said, TABLE, view=View.WRIST)
     assert "\n" not in str(refused.value)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from embodied_iqa.cli.main import main
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import View
+from embodied_iqa.resources import source_checkout
 from embodied_iqa.subjects.instruction import Verb
 from embodied_iqa.subjects.task import TaskSource, task_from_row, task_row
 from embodied_iqa.subjects.task_file_entries import MAX_BYTES
@@ -182,6 +183,13 @@ def test_any_text_is_read_or_refused_in_one_line(folder: Path, cut: int, word: s
     found, wrong = check_task_file(path)
     assert found or wrong
     assert all("\n" not in str(error) for error in wrong)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("yaml", "tasks.yaml"), ("csv", "tasks.csv")])
+def test_documented_examples_are_right(folder: Path, kind: str, name: str) -> None:
+    page = ((source_checkout() or Path()) / "docs" / "tasks.md").read_text(encoding="utf-8")
+    example = page.partition(f"```{kind}\n")[2].partition("```")[0]
+    assert load_task_file(written(folder, example, name), files_exist=False)
 
 
 def test_the_command_checks(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
