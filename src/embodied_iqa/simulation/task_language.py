@@ -94,6 +94,7 @@ def make_tasks(
     elif main not in possible:
         raise UsageError(
             f"the scene does not afford the task, as the {view} camera shows it",
+            expected=f"a scene drawn for it: draw_task_scene(..., views=[{view}])",
             got=str(main),
             available=possible,
         )
