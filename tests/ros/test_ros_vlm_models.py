@@ -27,7 +27,7 @@ from embodied_iqa.subjects.instruction import parse_instruction
 from embodied_iqa.subjects.options import CacheOptions, DecodingOptions, VlmOptions
 from embodied_iqa.subjects.registry import make_vlm
 from ros_graph import RosGraph
-from tiny_vlms import save_tiny
+from tiny_vlms import KINDS, save_tiny
 
 TASK = "pick the red cube"
 STAMP_NS = 50_000_000_000
@@ -80,7 +80,7 @@ def overrides(subject: str, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("_settings")
-@pytest.mark.parametrize("kind", ["llava", "qwen2_5_vl"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_checkpoint_answers_through_the_node_as_it_does_alone(
     ros_domain: int, tmp_path: Path, kind: str
 ) -> None:
