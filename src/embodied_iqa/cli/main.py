@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "serve": ("embodied_iqa.cli.serve", "offer a subject to other machines by openpi's protocol"),
     "rescore": ("embodied_iqa.cli.rescore", "score a recorded trial again from its raw frames"),
     "report": ("embodied_iqa.cli.report", "write the page of a run or a database, from its folder"),
+    "export": ("embodied_iqa.cli.export", "write a database for pyiqa, Hugging Face or as CSV"),
     "emulator": ("embodied_iqa.cli.emulator", "a UR5 with a gripper for `ur_rtde`, without the robot"),
     "recover": ("embodied_iqa.cli.recover", "mend a recording that was cut short"),
     "distort": ("embodied_iqa.cli.distort", "distort pictures; list, calibrate and draw the distortions"),

@@ -17,7 +17,7 @@ from embodied_iqa.trial.experiment_rows import COLUMNS
 from embodied_iqa.trial.graph import resolve
 
 DOCS = (source_checkout() or Path()) / "docs"
-PAGES = ("robot-guide.md", "experiment.md", "subjects.md", "policies.md", "tasks.md")
+PAGES = ("robot-guide.md", "experiment.md", "subjects.md", "policies.md", "tasks.md", "analysis.md")
 
 
 def text_of(page: str) -> str:

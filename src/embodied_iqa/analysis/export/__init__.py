@@ -1,0 +1,1 @@
+"""A database in the forms that others read."""

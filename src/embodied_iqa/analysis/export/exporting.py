@@ -1,0 +1,60 @@
+"""One database, three forms."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+
+from embodied_iqa.analysis.database.loading import load_grid
+from embodied_iqa.analysis.export.folder import Licence, write_export
+from embodied_iqa.analysis.export.hugging_face import card_head, fill_hugging_face
+from embodied_iqa.analysis.export.opinions import opinions_of
+from embodied_iqa.analysis.export.plain import fill_csv
+from embodied_iqa.analysis.export.progress import Watch, unwatched
+from embodied_iqa.analysis.export.pyiqa import fill_pyiqa
+from embodied_iqa.database.store import DatabaseStore
+
+__all__ = ["ExportFormat", "export_database"]
+
+
+class ExportFormat(StrEnum):
+    """Whom an export is for."""
+
+    PYIQA = "pyiqa"
+    HUGGING_FACE = "hf"
+    CSV = "csv"
+
+
+def export_database(
+    store: DatabaseStore,
+    out: Path,
+    form: ExportFormat,
+    *,
+    licence: str | None = None,
+    own_view_only: bool = False,
+    watch: Watch = unwatched,
+) -> None:
+    """Write a database in another form, whole or not at all.
+
+    Args:
+        store: The database; its scores have to be there.
+        out: New or empty folder.
+        form: The form.
+        licence: Name of the set's licence; None for `apache-2.0`, or `other` where photographs are in it.
+        own_view_only: Leave out what subjects said of pictures from a view that they are not made for.
+        watch: Shows progress.
+
+    Raises:
+        InputError: The database is not whole, or the folder cannot be written.
+    """
+    terms = Licence.of(store, licence)
+    opinions = opinions_of(load_grid(store, own_view_only=own_view_only))
+    head: list[str] = []
+    if form is ExportFormat.CSV:
+        fill = partial(fill_csv, store, opinions)
+    elif form is ExportFormat.PYIQA:
+        fill = partial(fill_pyiqa, store, opinions, watch=watch)
+    else:
+        head, fill = card_head(terms.name), partial(fill_hugging_face, store, opinions, watch=watch)
+    write_export(store, out, fill, terms, head)

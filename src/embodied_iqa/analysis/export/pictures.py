@@ -1,0 +1,91 @@
+"""Picture files of a database; distorted ones that were not stored are made again from their seeds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.database.store import DatabaseStore, Row
+from embodied_iqa.distortions.spec import DistortionSpec
+from embodied_iqa.distortions.stream import FrameDistorter
+from embodied_iqa.errors import InputError, InternalError
+from embodied_iqa.images.codecs import read_picture
+from embodied_iqa.subjects.constants_files import file_stem
+
+__all__ = ["PictureFile", "distorted_pictures", "reference_pictures"]
+
+_PAIR_COLUMNS: Final = ("pair_id", "reference_id", "distortion_id", "level", "seed", "picture", "sha256")
+_REFERENCE_COLUMNS: Final = ("reference_id", "view", "stamp_ns", "picture")
+
+
+@dataclass(frozen=True, slots=True)
+class PictureFile:
+    """A picture as a file.
+
+    Attributes:
+        id: Of the pair or reference.
+        name: A file name that no other one has.
+        data: The file's bytes.
+    """
+
+    id: str
+    name: str
+    data: bytes
+
+
+def reference_pictures(store: DatabaseStore) -> Iterator[PictureFile]:
+    """Yield the pictures of the references by id."""
+    for row in store.references(_REFERENCE_COLUMNS).sort_by("reference_id").to_pylist():
+        yield _stored(store, row["reference_id"], row["picture"])
+
+
+def distorted_pictures(store: DatabaseStore, pair_ids: Iterable[str]) -> Iterator[PictureFile]:
+    """Yield the pictures of these pairs, in their order; consecutive ones of a reference read it once.
+
+    Raises:
+        InputError: A file is missing or damaged, or a picture made from its seed is not the one that the
+            subjects saw.
+    """
+    pairs = {row["pair_id"]: row for row in store.pairs(_PAIR_COLUMNS).to_pylist()}
+    references = {row["reference_id"]: row for row in store.references(_REFERENCE_COLUMNS).to_pylist()}
+    last, rgb = "", np.zeros((0, 0, 3), np.uint8)
+    for pair_id in pair_ids:
+        pair = pairs[pair_id]
+        if pair["picture"] is not None:
+            yield _stored(store, pair_id, pair["picture"])
+            continue
+        reference = references[pair["reference_id"]]
+        if reference["reference_id"] != last:
+            last, rgb = reference["reference_id"], read_picture(store.path / reference["picture"])
+        yield PictureFile(pair_id, f"{file_stem(pair_id)}.png", _png(_distorted(rgb, reference, pair)))
+
+
+def _stored(store: DatabaseStore, name: str, picture: str) -> PictureFile:
+    file = store.path / picture
+    try:
+        return PictureFile(name, f"{file_stem(name)}{file.suffix}", file.read_bytes())
+    except OSError as error:
+        raise InputError(f"the picture {file} cannot be read: {error.strerror}") from None
+
+
+def _distorted(rgb: NDArray[np.uint8], reference: Row, pair: Row) -> NDArray[np.uint8]:
+    spec = DistortionSpec(pair["distortion_id"], pair["level"], pair["seed"])
+    made = FrameDistorter(spec).apply(rgb, reference["view"], reference["stamp_ns"])
+    if hashlib.sha256(made.tobytes()).hexdigest() != pair["sha256"]:
+        raise InputError(
+            f"the picture of {pair['pair_id']} made from its seed is not the one that was scored"
+        )
+    return made
+
+
+def _png(rgb: NDArray[np.uint8]) -> bytes:
+    done, data = cv2.imencode(".png", cv2.cvtColor(rgb, cv2.COLOR_RGB2BGR))
+    if not done:
+        raise InternalError("a picture could not be coded")
+    return bytes(data)

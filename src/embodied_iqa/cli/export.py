@@ -1,0 +1,65 @@
+"""`embodied-iqa export`: a database in the forms that others read."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from embodied_iqa.errors import UsageError
+
+if TYPE_CHECKING:
+    from embodied_iqa.analysis.export.pictures import PictureFile
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("database", type=Path, metavar="DB", help="folder of a database")
+    parser.add_argument(
+        "--format",
+        required=True,
+        choices=("pyiqa", "hf", "csv"),
+        help="for IQA-PyTorch, for Hugging Face datasets, or plain tables",
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="new or empty folder")
+    parser.add_argument(
+        "--licence",
+        metavar="NAME",
+        help="of the set, such as cc-by-4.0 (default apache-2.0, or other where photographs are in it)",
+    )
+    parser.add_argument(
+        "--own-view",
+        action="store_true",
+        help="only scores of pictures from a view that the subject is made for",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Export; return the exit code."""
+    from embodied_iqa.analysis.export.exporting import ExportFormat, export_database  # noqa: PLC0415 - start-up
+    from embodied_iqa.database.store import open_database  # noqa: PLC0415
+
+    if arguments.licence is not None and not re.fullmatch(r"[A-Za-z0-9.+-]+", arguments.licence):
+        raise UsageError("--licence is no name", expected="such as cc-by-4.0", got=arguments.licence)
+    export_database(
+        open_database(arguments.database),
+        arguments.out,
+        ExportFormat(arguments.format),
+        licence=arguments.licence,
+        own_view_only=arguments.own_view,
+        watch=_watch,
+    )
+    print(f"export: {os.path.relpath(arguments.out)}")
+    return 0
+
+
+def _watch(files: Iterable[PictureFile], total: int, title: str) -> Iterable[PictureFile]:
+    from rich.console import Console  # noqa: PLC0415 - start-up stays short
+    from rich.progress import track  # noqa: PLC0415
+
+    return track(files, description=title, total=total, console=Console(stderr=True), transient=True)
