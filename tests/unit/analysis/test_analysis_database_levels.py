@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -132,7 +133,8 @@ def runs_and_opinion() -> tuple[ExecutionRuns, PairOpinion]:
     levels = np.tile([1, 5], 30)
     pair_ids = np.repeat(["02", "12", "19"], 20)
     score = np.where(levels == 5, 1.0, 4.0) + (pair_ids == "12") + 2 * (pair_ids == "19")
-    return runs, PairOpinion(pair_ids, levels, score, 5 - score)
+    columns = np.stack([score, score + 0.5], axis=1) - 0.25
+    return runs, PairOpinion(pair_ids, levels, columns, 5 - columns)
 
 
 def test_execution_is_correlated_over_runs_and_over_distortions() -> None:
@@ -148,3 +150,17 @@ def test_execution_is_correlated_over_runs_and_over_distortions() -> None:
     execution = [row.execution for row in found.rows]
     assert found.cognition_means.value == pytest.approx(spearmanr([1, 2, 3], execution).statistic)
     assert found.decision_means.value == pytest.approx(-found.cognition_means.value)
+    assert np.isnan(found.decision_ceiling), "one VLA has run"
+
+
+def test_ceiling_of_execution_is_that_of_both_sides() -> None:
+    runs, opinion = runs_and_opinion()
+    other = np.arange(120) % 2 == 0
+    runs = dataclasses.replace(runs, subjects=np.where(other, "a", "b"))
+    found = execution_table(runs, opinion)
+    table = pd.DataFrame({"score": runs.execution, "name": runs.distortion_ids, "subject": runs.subjects})
+    means = table.pivot_table("score", "name", "subject", "mean").to_numpy()
+    half = spearmanr(means[:, 0], means[:, 1]).statistic
+    corrected = 2 * half / (1 + half)
+    expected = np.sqrt(corrected) if corrected >= 0 else np.nan  # the two VLMs rank the distortions alike
+    np.testing.assert_allclose(found.cognition_ceiling, expected)

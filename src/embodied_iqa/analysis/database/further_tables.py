@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 
 from embodied_iqa.analysis.database.attributes import AttributeTable
+from embodied_iqa.analysis.database.ceiling import Ceiling
 from embodied_iqa.analysis.database.correlation import Correlation
 from embodied_iqa.analysis.database.execution import ExecutionTable
+from embodied_iqa.analysis.database.grid import Group
 from embodied_iqa.analysis.database.published import DECISION_EXECUTION, EXECUTION_REMARK
 from embodied_iqa.analysis.database.score_tables import name_of
 from embodied_iqa.analysis.database.tables import Cell, Column, Table
@@ -43,7 +47,7 @@ def attribute_means(found: AttributeTable) -> Table:
     return Table("attributes", "Low-level attributes", tuple(columns), tuple(rows), note)
 
 
-def attribute_correlations(found: AttributeTable) -> Table:
+def attribute_correlations(found: AttributeTable, ceilings: Mapping[Group, Ceiling]) -> Table:
     """How the change of each attribute goes with the mean opinions."""
     columns = [
         Column("Attribute"),
@@ -53,9 +57,13 @@ def attribute_correlations(found: AttributeTable) -> Table:
         (name.replace("_", " ").capitalize(), *(every[index].value for every in found.correlations.values()))
         for index, name in enumerate(found.names)
     ]
+    # what is measured without noise can at most reach the root of the other side's reliability
+    limits = (ceilings[group].corrected for group in found.correlations)
+    rows.append(("Noise ceiling", *(math.sqrt(limit) if limit >= 0 else math.nan for limit in limits)))
     note = (
         "SRCC of the absolute change of an attribute with the mean opinion, over all pairs; negative where a "
-        "larger change means a lower score."
+        "larger change means a lower score. Noise ceiling: the root of the subjects' own, the largest size "
+        "that a correlation with their mean opinion can have."
     )
     return Table("attributes_srcc", "Attributes against scores", tuple(columns), tuple(rows), note)
 
@@ -66,18 +74,23 @@ def execution_means(found: ExecutionTable) -> Table:
         Column("Against execution"),
         Column("SRCC", heat=_UNIT),
         Column("Number", name="count"),
+        Column("Noise ceiling", heat=_UNIT),
         Column("The paper", name="paper"),
     )
     decision = f"{DECISION_EXECUTION} (above 0.6)"
     rows = (
-        _line("Cognition, mean of each distortion", found.cognition_means, "below 0.5"),
-        _line("Decision, mean of each distortion", found.decision_means, decision),
-        _line("Cognition of the run itself", found.cognition_runs, ""),
-        _line("Decision of the run itself", found.decision_runs, ""),
+        _line(
+            "Cognition, mean of each distortion", found.cognition_means, found.cognition_ceiling, "below 0.5"
+        ),
+        _line("Decision, mean of each distortion", found.decision_means, found.decision_ceiling, decision),
+        _line("Cognition of the run itself", found.cognition_runs, math.nan, ""),
+        _line("Decision of the run itself", found.decision_runs, math.nan, ""),
     )
     note = (
         "Over distortions: the database's mean opinion at the levels that were run, against the mean "
         "execution score. "
+        "Its noise ceiling: the geometric mean of both sides' own, over the same distortions; a side with "
+        "one subject has none. "
         f"Over runs: first decision or answer against the score of the same run. {EXECUTION_REMARK}"
     )
     return Table("execution", "Execution", columns, rows, note)
@@ -107,5 +120,5 @@ def execution_rows(found: ExecutionTable) -> Table:
     return Table("execution_by_distortion", "Execution by distortion", columns, rows, note, folded=True)
 
 
-def _line(title: str, one: Correlation, paper: str) -> tuple[str, float, int, str]:
-    return title, one.value, one.count, paper
+def _line(title: str, one: Correlation, ceiling: float, paper: str) -> tuple[Cell, ...]:
+    return title, one.value, one.count, ceiling, paper

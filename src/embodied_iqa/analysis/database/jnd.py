@@ -16,6 +16,8 @@ __all__ = ["NEVER", "LeavingLevel", "Third", "Thirds", "leaving_levels", "thirds
 Array = NDArray[np.float64]
 NEVER = len(LEVELS) + 1
 """Stands for "at none of the levels" where a level is expected."""
+_ROUNDING = 1e-9
+"""Means of equal scores may differ by so much."""
 
 
 class Third(StrEnum):
@@ -73,8 +75,8 @@ def thirds(scores: Array) -> Thirds:
         return Thirds(np.nan, np.nan, labels, dict.fromkeys(Third, 0), len(scores))
     lower, upper = (float(value) for value in np.quantile(scores[known], (1 / 3, 2 / 3)))
     labels[known] = Third.MEDIUM
-    labels[known & (scores < lower)] = Third.SEVERE
-    labels[known & (scores >= upper)] = Third.MILD
+    labels[known & (scores < lower - _ROUNDING)] = Third.SEVERE
+    labels[known & (scores >= upper - _ROUNDING)] = Third.MILD
     counts = {third: int((labels == third).sum()) for third in Third}
     return Thirds(lower, upper, labels, counts, int((~known).sum()))
 
@@ -107,5 +109,5 @@ def leaving_levels(
 
 def _first(means: Array, upper: float) -> NDArray[np.int64]:
     """``(rows, 5)`` to the first level below the cut, NEVER without one; NaN is not below."""
-    below = np.nan_to_num(means, nan=np.inf) < upper
+    below = np.nan_to_num(means, nan=np.inf) < upper - _ROUNDING
     return np.where(below.any(axis=1), below.argmax(axis=1) + 1, NEVER)

@@ -28,6 +28,14 @@ __all__ = ["load_attributes", "load_grid", "runs_of_table"]
 Array = NDArray[np.float64]
 _ROLES: Final[Mapping[Group, str]] = {Group.COGNITION: "vlm", Group.DECISION: "vla"}
 _TOTAL: Final = "score"
+_COLUMNS: Final = (
+    "subject",
+    "role",
+    "pair_id",
+    "own_view",
+    _TOTAL,
+    *(part for parts in PARTS.values() for part in parts),
+)
 
 
 def load_grid(store: DatabaseStore, *, own_view_only: bool = False) -> ScoreGrid:
@@ -41,7 +49,7 @@ def load_grid(store: DatabaseStore, *, own_view_only: bool = False) -> ScoreGrid
         InputError: Tables are missing, damaged, or contradict each other.
     """
     pairs = _pairs(store)
-    scores = store.scores()
+    scores = store.scores(_COLUMNS)
     if own_view_only:
         scores = scores.filter(scores["own_view"])
     expected = _tasks_of_pairs(store, pairs)

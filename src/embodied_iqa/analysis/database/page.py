@@ -24,6 +24,7 @@ from embodied_iqa.scoring.execution import EXECUTION_RECIPE
 
 __all__ = ["DatabasePage", "Part", "Section", "build_page"]
 
+_HIGHEST: Final = 1e-6
 _KINDS: Final = {Group.COGNITION: "VLM", Group.DECISION: "VLA"}
 
 
@@ -166,6 +167,12 @@ def _remarks(study: Study) -> tuple[str, ...]:
             remarks.append(
                 f"{pairs} without the {group} score of every {_KINDS[group]}: the mean is over the others."
             )
+        if len(found.subjects) == 1:
+            remarks.append(f"Only one {_KINDS[group]}: whether subjects agree needs two.")
+        if found.thirds.upper > TASKS_OF_SCALE - _HIGHEST:
+            remarks.append(
+                f"More than a third of the pairs have the highest {group} score: mild means unchanged there."
+            )
         if found.opinion.absent:
             remarks.append(f"{plural(found.opinion.absent, 'pair')} without any {group} score: left out.")
     missing = [str(group) for group in Group if group not in study.groups]
@@ -194,7 +201,11 @@ def _agreement(study: Study) -> Section:
         return tuple(score_tables.agreement_matrices(found))
 
     parts = [Part("Means, the paper's, and what noise allows", (score_tables.agreement_means(study),))]
-    parts += [Part(f"Between {_KINDS[group]}s", matrices(found)) for group, found in study.groups.items()]
+    parts += [
+        Part(f"Between {_KINDS[group]}s", matrices(found))
+        for group, found in study.groups.items()
+        if len(found.subjects) > 1
+    ]
     if study.between_raw is not None:
         parts.append(Part("VLMs against VLAs", (score_tables.between_table(study),)))
     return Section(
@@ -243,7 +254,8 @@ def _breakdowns(study: Study) -> Section:
 
 def _attributes(study: Study) -> Section:
     tables = (further_tables.attribute_means(study.attributes),)
-    more = (further_tables.attribute_correlations(study.attributes),)
+    ceilings = {group: found.ceilings[TOTAL] for group, found in study.groups.items()}
+    more = (further_tables.attribute_correlations(study.attributes, ceilings),)
     return Section(
         "attributes",
         "What distortions do to the pictures",

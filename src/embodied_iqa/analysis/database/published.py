@@ -33,6 +33,6 @@ REMARKS: Final[Mapping[str, str]] = {
     "18": "VLAs are very sensitive to it",
     "19": "VLAs are very sensitive to it",
     "20": "rarely matters",
-    "25": "barely matters even at level 5",
+    "25": "barely matters even at level\N{NO-BREAK SPACE}5",
 }
 """What it says of single distortions, by number."""

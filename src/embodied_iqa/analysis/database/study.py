@@ -140,7 +140,7 @@ def study(
         srcc(z_scored[0], z_scored[1]) if both else None,
         _between_ceiling([groups[group].ceilings[TOTAL] for group in Group] if both else []),
         attribute_table(attributes, grid.pairs, {group: found.raw for group, found in opinions.items()}),
-        None if runs is None else execution_table(runs, _pair_opinion(grid.pairs, opinions)),
+        None if runs is None else execution_table(runs, _pair_opinion(grid)),
     )
 
 
@@ -185,10 +185,10 @@ def _between_ceiling(ceilings: list[Ceiling]) -> float:
     return float(np.sqrt(values[0] * values[1]))
 
 
-def _pair_opinion(pairs: PairTable, opinions: Mapping[Group, Opinion]) -> PairOpinion:
-    nothing = np.full(len(pairs), np.nan)
-    scores = [opinions[group].raw if group in opinions else nothing for group in Group]
-    return PairOpinion(pairs.distortion_ids, pairs.levels, scores[0], scores[1])
+def _pair_opinion(grid: ScoreGrid) -> PairOpinion:
+    nothing = np.empty((len(grid.pairs), 0))
+    cognition, decision = (grid.groups[group].total if group in grid.groups else nothing for group in Group)
+    return PairOpinion(grid.pairs.distortion_ids, grid.pairs.levels, cognition, decision)
 
 
 def _mean(values: Array) -> float:
