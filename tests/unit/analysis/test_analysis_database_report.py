@@ -179,6 +179,18 @@ def test_drawings_have_words_and_lie_where_the_numbers_say(browser: Browser, pag
 
 
 @BROWSER
+@pytest.mark.parametrize("width_px", [390, 1440])
+def test_words_of_drawings_stay_inside(browser: Browser, page: Path, width_px: int) -> None:
+    browser.show(page, width_px, "light")
+    outside = """[...document.querySelectorAll('.scatter text, .axis-ticks text')].filter(item => {
+      const a = item.getBoundingClientRect(), b = item.ownerSVGElement.getBoundingClientRect();
+      const gap = item.closest('.axis-ticks') ? 8 : 1;  // lanes are 16 pixels apart
+      return a.left < b.left - gap || a.right > b.right + gap || a.top < b.top - 1 || a.bottom > b.bottom + 1;
+    }).map(item => item.textContent)"""
+    assert browser.value(outside) == []
+
+
+@BROWSER
 def test_page_prints(browser: Browser, page: Path) -> None:
     browser.show(page, 794, "dark", medium="print")
     assert browser.value("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"

@@ -13,7 +13,7 @@ from embodied_iqa.analysis.database.ceiling import Ceiling
 from embodied_iqa.analysis.database.correlation import Correlation
 from embodied_iqa.analysis.database.execution import ExecutionTable
 from embodied_iqa.analysis.database.grid import Group
-from embodied_iqa.analysis.database.published import DECISION_EXECUTION, EXECUTION_REMARK
+from embodied_iqa.analysis.database.published import DECISION_EXECUTION
 from embodied_iqa.analysis.database.score_tables import name_of
 from embodied_iqa.analysis.database.tables import Cell, Column, Table
 
@@ -91,7 +91,7 @@ def execution_means(found: ExecutionTable) -> Table:
         "execution score. "
         "Its noise ceiling: the geometric mean of both sides' own, over the same distortions; a side with "
         "one subject has none. "
-        f"Over runs: first decision or answer against the score of the same run. {EXECUTION_REMARK}"
+        "Over runs: first decision or answer against the score of the same run."
     )
     return Table("execution", "Execution", columns, rows, note)
 

@@ -13,7 +13,7 @@ from embodied_iqa import __version__
 from embodied_iqa.analysis.database import figures, further_tables, score_tables
 from embodied_iqa.analysis.database.figures import Figure, Scatter
 from embodied_iqa.analysis.database.grid import TASKS_OF_SCALE, Group
-from embodied_iqa.analysis.database.published import SHAPE
+from embodied_iqa.analysis.database.published import EXECUTION_REMARK, SHAPE
 from embodied_iqa.analysis.database.study import TOTAL, GroupStudy, Study
 from embodied_iqa.analysis.database.tables import Table
 from embodied_iqa.analysis.formatting import ABSENT, clean_text, number, plural, share
@@ -281,6 +281,6 @@ def _execution(study: Study) -> Section:
         "execution",
         "Does it matter to the arm?",
         lead,
-        "Cognition against execution: SRCC below 0.5. Decision against execution: above 0.6 (0.671).",
+        EXECUTION_REMARK,
         parts,
     )
