@@ -17,6 +17,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("embodied_iqa.cli.doctor", "say what works on this machine and what to install"),
     "trial": ("embodied_iqa.cli.trial", "run tasks through the ROS graph, record and score them"),
     "experiment": ("embodied_iqa.cli.experiment", "execution scores of subjects on distorted pictures"),
+    "build": ("embodied_iqa.cli.build", "an annotated database: references, distortions, answers, scores"),
+    "db": ("embodied_iqa.cli.db", "check, show, merge and query annotated databases"),
     "serve": ("embodied_iqa.cli.serve", "offer a subject to other machines by openpi's protocol"),
     "rescore": ("embodied_iqa.cli.rescore", "score a recorded trial again from its raw frames"),
     "report": ("embodied_iqa.cli.report", "write the page of a run or a database, from its folder"),

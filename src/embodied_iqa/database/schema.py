@@ -57,7 +57,7 @@ _CAMERA: Final = pa.struct(
         pa.field("T_base_camera", _NUMBERS, nullable=False),
     ]
 )
-"""A picture of the reference's instant: file, hash of its pixels, pinhole model, 16 numbers row by row (m)."""
+"""A picture of the reference's instant: file, hash of its pixels, pinhole model, pose as 16 numbers (m)."""
 
 _ATTRIBUTES: Final = dict.fromkeys(
     ("luminance", "contrast", "chrominance", "sharpness", "spatial_information"), _NUMBER

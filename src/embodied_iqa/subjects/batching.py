@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from embodied_iqa.images.frame import Frame
-from embodied_iqa.subjects.protocols import Vlm
+from embodied_iqa.subjects.protocols import ActionChunk, Vla, VlaObservation, Vlm
 
-__all__ = ["BatchVlm", "Question", "answer_all"]
+__all__ = ["BatchVla", "BatchVlm", "Question", "act_all", "answer_all"]
 
 Question = tuple[Frame, str]
 """A picture and the task about it."""
@@ -23,8 +23,24 @@ class BatchVlm(Protocol):
         ...
 
 
+@runtime_checkable
+class BatchVla(Protocol):
+    """A VLA that is faster with several observations at once."""
+
+    def act_batch(self, observations: Sequence[VlaObservation]) -> list[ActionChunk]:
+        """Choose for each observation, as `Vla.act` would."""
+        ...
+
+
 def answer_all(vlm: Vlm, questions: Sequence[Question]) -> list[str]:
     """Answer each question, several at once where the subject can."""
     if isinstance(vlm, BatchVlm):
         return vlm.answer_batch(questions)
     return [vlm.answer(frame, task) for frame, task in questions]
+
+
+def act_all(vla: Vla, observations: Sequence[VlaObservation]) -> list[ActionChunk]:
+    """Choose for each observation, several at once where the subject can."""
+    if isinstance(vla, BatchVla):
+        return vla.act_batch(observations)
+    return [vla.act(observation) for observation in observations]

@@ -1,0 +1,190 @@
+"""Does blocks in any number of processes, here or on a Ray cluster; the results are the same."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Final
+
+import cv2
+
+from embodied_iqa.database.building.settings import EngineKind, EngineOptions
+from embodied_iqa.errors import EmbodiedIqaError, InputError, MissingDependencyError
+
+__all__ = ["BlockReport", "Job", "run_jobs"]
+
+_WAITING_A_WORKER: Final = 2
+"""Blocks that are handed out ahead: bounds memory however many there are."""
+_RESTARTS: Final = 3
+_OBJECT_STORE_BYTES: Final = 100_000_000
+_ONE_THREAD: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "LP_NUM_THREADS")
+
+
+@dataclass(frozen=True, slots=True)
+class BlockReport:
+    """What became of a block; its rows are on the disk.
+
+    Attributes:
+        block: Its number.
+        rows: How many rows were made.
+        failures: Subject or kind of reason to how often.
+        busy_s: Time a worker spent on it, without loading models.
+        inference_s: Part of that inside of models.
+    """
+
+    block: int
+    rows: int
+    failures: dict[str, int] = field(default_factory=dict)
+    busy_s: float = 0.0
+    inference_s: float = 0.0
+
+
+Job = Callable[[], BlockReport]
+"""Can be pickled, may be done twice, writes its results whole or not at all."""
+
+
+def run_jobs(jobs: Iterable[Job], engine: EngineOptions) -> Iterator[BlockReport]:
+    """Do jobs and yield what became of each as soon as it is done, in any order.
+
+    A worker that is lost has its blocks done again by another one.
+
+    Raises:
+        InputError: A job failed, or workers are lost again and again.
+        MissingDependencyError: Ray is asked for and not installed.
+    """
+    if engine.kind is EngineKind.RAY:
+        yield from _on_ray(jobs, engine)
+    elif engine.workers == 1:
+        for job in jobs:
+            yield job()
+    else:
+        yield from _in_pool(jobs, engine.workers)
+
+
+def _in_pool(jobs: Iterable[Job], workers: int) -> Iterator[BlockReport]:
+    for variable in _ONE_THREAD:  # read by the workers when they start: one processor each
+        os.environ.setdefault(variable, "1")
+    source, again, lost = iter(jobs), list[Job](), 0
+    while True:
+        waiting: dict[Future[BlockReport], Job] = {}
+        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin)
+        try:
+            while True:
+                free = workers * _WAITING_A_WORKER - len(waiting)
+                for job in [*_take(again, free), *islice(source, max(0, free - len(again)))]:
+                    waiting[pool.submit(_call, job)] = job
+                if not waiting:
+                    return
+                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in done:
+                    report = future.result()
+                    del waiting[future]
+                    lost = 0
+                    yield report
+        except BrokenProcessPool as error:
+            again += waiting.values()
+            lost += 1
+            if lost > _RESTARTS:
+                raise InputError(
+                    "workers are ended from outside again and again (out of memory?); what is done is kept",
+                    expected="the same command again, perhaps with fewer workers",
+                ) from error
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _take(jobs: list[Job], count: int) -> list[Job]:
+    taken, jobs[:] = jobs[:count], jobs[count:]
+    return taken
+
+
+def _begin() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers itself
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End when the parent was killed: nobody waits for this worker's block any more."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _call(job: Job) -> BlockReport:
+    cv2.setNumThreads(1)
+    return job()
+
+
+def _on_ray(jobs: Iterable[Job], engine: EngineOptions) -> Iterator[BlockReport]:
+    ray = _ray()
+    started = not ray.is_initialized()
+    if started:
+        _connect(ray, engine)
+    remote = ray.remote(num_cpus=1, max_retries=_RESTARTS)(_call)
+    source, waiting = iter(jobs), list[Any]()
+    try:
+        while True:
+            free = engine.workers * _WAITING_A_WORKER - len(waiting)
+            waiting += [remote.remote(job) for job in islice(source, free)]
+            if not waiting:
+                return
+            done, waiting = ray.wait(waiting, num_returns=1)
+            yield _result(ray, done[0])
+    finally:
+        for reference in waiting:
+            ray.cancel(reference, force=True)
+        if started:
+            ray.shutdown()
+
+
+def _ray() -> Any:
+    try:
+        import ray  # noqa: PLC0415 - only where it is asked for
+    except ImportError:
+        raise MissingDependencyError(
+            "Ray is not installed", expected="pip install -r requirements/ray.txt"
+        ) from None
+    return ray
+
+
+def _connect(ray: Any, engine: EngineOptions) -> None:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    for variable in _ONE_THREAD:
+        os.environ.setdefault(variable, "1")
+    try:
+        if engine.address:
+            ray.init(address=engine.address, log_to_driver=False)
+            return
+        ray.init(
+            num_cpus=engine.workers,
+            include_dashboard=False,
+            log_to_driver=False,
+            object_store_memory=_OBJECT_STORE_BYTES,
+        )
+    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+        raise InputError(f"no Ray at {engine.address or 'this machine'}: {error}") from error
+
+
+def _result(ray: Any, reference: Any) -> BlockReport:
+    try:
+        report: BlockReport = ray.get(reference)
+    except ray.exceptions.RayTaskError as error:
+        cause = error.cause
+        if isinstance(cause, EmbodiedIqaError):
+            raise cause from None
+        raise
+    except ray.exceptions.RayError as error:
+        raise InputError(
+            f"Ray lost a worker again and again: {error}; what is done is kept",
+            expected="the same command again, perhaps with fewer workers",
+        ) from error
+    return report

@@ -1,0 +1,56 @@
+"""SQL over the tables of a database, with DuckDB."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from embodied_iqa.database.store import DatabaseStore
+from embodied_iqa.errors import MissingDependencyError, UsageError
+
+__all__ = ["query", "views_of"]
+
+
+def views_of(store: DatabaseStore) -> dict[str, str]:
+    """Return the tables that are there: name to files. ``references`` is a word of SQL, so it is ``refs``."""
+    files: dict[str, Path] = {
+        "refs": store.references_file,
+        "tasks": store.tasks_file,
+        "pairs": store.pairs_file,
+        "scores": store.scores_file,
+        "execution": store.path / "execution.parquet",
+    }
+    views = {name: str(file) for name, file in files.items() if file.is_file()}
+    if any((store.path / "annotations").glob("*/part-*.parquet")):
+        views["annotations"] = str(store.path / "annotations" / "*" / "part-*.parquet")
+    return views
+
+
+def query(store: DatabaseStore, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Run one query in memory; the files are only read.
+
+    Returns:
+        The columns' names, and the rows.
+
+    Raises:
+        UsageError: DuckDB does not accept it; the message is its own, with the tables there are.
+        MissingDependencyError: DuckDB is not installed.
+    """
+    try:
+        import duckdb  # noqa: PLC0415 - only where it is asked for
+    except ImportError:
+        raise MissingDependencyError(
+            "DuckDB is not installed", expected="pip install -r requirements/core.txt"
+        ) from None
+    views = views_of(store)
+    with duckdb.connect(":memory:") as connection:
+        for name, files in views.items():
+            place = files.replace("'", "''")
+            connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{place}')")  # noqa: S608
+        try:
+            result = connection.execute(text)
+            names = [str(column[0]) for column in result.description or ()]
+            rows: list[tuple[Any, ...]] = result.fetchall()
+        except duckdb.Error as error:
+            raise UsageError(" ".join(str(error).split()), available=views) from None
+    return names, rows
