@@ -29,13 +29,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     sql = actions.add_parser("sql", help="query the tables with DuckDB")
     sql.add_argument("database", type=Path, metavar="DB")
     sql.add_argument("query", metavar="SQL", help='such as "SELECT distortion_name, avg(score) FROM ..."')
+    join = actions.add_parser("join-execution", help="keep the runs of experiments beside the scores")
+    join.add_argument("database", type=Path, metavar="DB")
+    join.add_argument(
+        "experiments",
+        type=Path,
+        nargs="+",
+        metavar="EXPERIMENT",
+        help="folders of `embodied-iqa experiment`; their runs take the place of those joined before",
+    )
     for action in (check, show, sql):
         action.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do what is asked for; return the exit code."""
-    actions = {"check": _check, "show": _show, "merge": _merge, "sql": _sql}
+    actions = {"check": _check, "show": _show, "merge": _merge, "sql": _sql, "join-execution": _join}
     return actions[arguments.action](arguments)
 
 
@@ -84,6 +93,15 @@ def _merge(arguments: argparse.Namespace) -> int:
     counts = {name: count for name, count in record["counts"].items() if name != "failures"}
     words = ", ".join(f"{count:,} {name}" for name, count in counts.items())
     print(f"{arguments.out}: {words}")
+    return 0
+
+
+def _join(arguments: argparse.Namespace) -> int:
+    from embodied_iqa.database.execution import join_execution  # noqa: PLC0415 - start-up stays short
+    from embodied_iqa.database.store import open_database  # noqa: PLC0415
+
+    count = join_execution(open_database(arguments.database), arguments.experiments)
+    print(f"{arguments.database}: {count:,} runs joined")
     return 0
 
 

@@ -17,13 +17,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="FILE", help="page to write (default FOLDER/report.html)")
     database = parser.add_argument_group("of a database")
     database.add_argument(
-        "--execution",
-        type=Path,
-        nargs="+",
-        metavar="EXPERIMENT",
-        help="folders of `embodied-iqa experiment`: their runs are kept in the database, in place of others",
-    )
-    database.add_argument(
         "--own-view",
         action="store_true",
         help="only scores of pictures from a view that the subject is made for",
@@ -42,22 +35,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _of_database(arguments: argparse.Namespace) -> Path:
     from embodied_iqa.analysis.database.report import write_database_report  # noqa: PLC0415 - as above
-    from embodied_iqa.database.execution import join_execution  # noqa: PLC0415
     from embodied_iqa.database.store import open_database  # noqa: PLC0415
 
     if arguments.seed < 0:
         raise UsageError("--seed is wrong", expected="0 or more", got=arguments.seed)
     store = open_database(arguments.folder)
-    if arguments.execution:
-        print(f"joined: {join_execution(store, arguments.execution)} runs")
     return write_database_report(store, arguments.out, own_view_only=arguments.own_view, seed=arguments.seed)
 
 
 def _of_run(arguments: argparse.Namespace) -> Path:
     from embodied_iqa.analysis.stored_run import report_of_folder  # noqa: PLC0415 - as above
 
-    if arguments.execution or arguments.own_view or arguments.seed:
-        raise UsageError(
-            f"{arguments.folder} is no database", expected="one, for --execution, --own-view and --seed"
-        )
+    if arguments.own_view or arguments.seed:
+        raise UsageError(f"{arguments.folder} is no database", expected="one, for --own-view and --seed")
     return report_of_folder(arguments.folder, arguments.out)

@@ -31,7 +31,8 @@ BROWSER = pytest.mark.skipif(
 def store(tmp_path_factory: pytest.TempPathFactory) -> DatabaseStore:
     folder = tmp_path_factory.mktemp("report")
     store = write_database(folder / "db <&> one", references=12)
-    assert main(["report", str(store.path), "--execution", str(write_experiment(folder / "exp"))]) == 0
+    assert main(["db", "join-execution", str(store.path), str(write_experiment(folder / "exp"))]) == 0
+    assert main(["report", str(store.path)]) == 0
     return store
 
 

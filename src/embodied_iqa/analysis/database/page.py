@@ -268,7 +268,7 @@ def _attributes(study: Study) -> Section:
 def _execution(study: Study) -> Section:
     found = study.execution
     parts: tuple[Part, ...] = ()
-    lead = "No experiment was joined: `embodied-iqa experiment` makes one, and this command names its folder:"
+    lead = "No experiment was joined. The command embodied-iqa experiment makes one; this joins its folder:"
     if found is not None:
         lead = "What the arm did in the joined experiment, against what subjects understood and decided."
         drawn = (figures.scatter(found.rows, group) for group in study.groups)

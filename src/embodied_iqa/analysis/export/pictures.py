@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -11,8 +10,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.database.pictures import picture_hash, spec_of
 from embodied_iqa.database.store import DatabaseStore, Row
-from embodied_iqa.distortions.spec import DistortionSpec
 from embodied_iqa.distortions.stream import FrameDistorter
 from embodied_iqa.errors import InputError, InternalError
 from embodied_iqa.images.codecs import read_picture
@@ -75,9 +74,8 @@ def _stored(store: DatabaseStore, name: str, picture: str) -> PictureFile:
 
 
 def _distorted(rgb: NDArray[np.uint8], reference: Row, pair: Row) -> NDArray[np.uint8]:
-    spec = DistortionSpec(pair["distortion_id"], pair["level"], pair["seed"])
-    made = FrameDistorter(spec).apply(rgb, reference["view"], reference["stamp_ns"])
-    if hashlib.sha256(made.tobytes()).hexdigest() != pair["sha256"]:
+    made = FrameDistorter(spec_of(pair)).apply(rgb, reference["view"], reference["stamp_ns"])
+    if picture_hash(made) != pair["sha256"]:
         raise InputError(
             f"the picture of {pair['pair_id']} made from its seed is not the one that was scored"
         )
