@@ -66,21 +66,32 @@ class Mixer(nn.Module):
 
 
 class Attention(nn.Module):
-    """A pre-norm transformer layer over the cells of the grid (Vaswani et al. 2017)."""
+    """A pre-norm transformer layer over the cells; keys and values come from 5 x 5 pooled cells.
+
+    pooled_k, pooled_v = self._split(self.to_kv(pooled))
+    """
+
+    _POOL = (3, 4)
 
     def __init__(self, width: int, heads: int = 4) -> None:
         super().__init__()
         self.heads = heads
         self.norm_1, self.norm_2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.to_qkv, self.join = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.feed = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width))
+        self.to_q, self.to_kv = nn.Linear(width, width), nn.Linear(width, 2 * width)
+        self.join = nn.Linear(width, width)
+        self.feed = nn.Sequential(nn.Linear(width, 2 * width), nn.ReLU(), nn.Linear(2 * width, width))
 
     def forward(self, tokens: Tensor) -> Tensor:
         batch, count, width = tokens.shape
-        qkv = self.to_qkv(self.norm_1(tokens)).view(batch, count, 3, self.heads, width // self.heads)
-        q, k, v = qkv.permute(2, 0, 3, 1, 4)
-        seen = functional.scaled_dot_product_attention(q, k, v)
-        tokens = tokens + self.join(seen.transpose(1, 2).reshape(batch, count, width))
+        normed = self.norm_1(tokens)
+        grid = normed.transpose(1, 2).reshape(batch, width, *GRID)
+        pooled = functional.avg_pool2d(grid, self._POOL).flatten(2).transpose(1, 2)
+        depth = width // self.heads
+        q = self.to_q(normed).view(batch, count, self.heads, depth).transpose(1, 2)
+        k, v = self.to_kv(pooled).view(batch, -1, 2, self.heads, depth).permute(2, 0, 3, 1, 4)
+        weights = (torch.matmul(q, k.transpose(2, 3)) * depth**-0.5).softmax(-1)
+        seen = torch.matmul(weights, v).transpose(1, 2).reshape(batch, count, width)
+        tokens = tokens + self.join(seen)
         attended: Tensor = tokens + self.feed(self.norm_2(tokens))
         return attended
 

@@ -41,8 +41,8 @@ class Recipe:
     views: tuple[View, ...]
     style: Style | None
     augmentation: Augmentation
-    scenes: int = 8_000
-    epochs: int = 10
+    scenes: int = 9_000
+    epochs: int = 9
     tasks: int = 6
     batch: int = 48
     rate: float = 2e-3
