@@ -31,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     panel.add_argument("--seed", type=int, default=_SEED, help=f"of the scenes (default: {_SEED})")
     panel.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
     panel.add_argument("--out", type=Path, metavar="FILE", help="Markdown page to write, pictures beside it")
+    panel.add_argument("--cards", action="store_true", help="write the results into the members' cards")
     panel.add_argument("--json", action="store_true", help="print the results as JSON")
 
 
@@ -41,6 +42,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     plan = _plan(arguments)
     evaluation = evaluate_panel(plan, _bars())
+    if arguments.cards:
+        from embodied_iqa.analysis.panel_cards import update_cards  # noqa: PLC0415 - as above
+
+        update_cards(evaluation)
     if arguments.out is not None:
         write_report(evaluation, arguments.out, arguments.out.parent / "pictures")
     if arguments.json:

@@ -1,0 +1,83 @@
+"""How fast the embedded panel loads and answers, a picture at a time on one core, beside the classical pair.
+
+python benchmarks/bench_panel.py --json build/bench_panel.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from embodied_iqa.images.frame import Frame, View
+from embodied_iqa.simulation.renderer import SceneRenderer
+from embodied_iqa.simulation.scene import make_scene, tasks_of
+from embodied_iqa.simulation.world import World
+from embodied_iqa.subjects.classical_vla import ClassicalVla
+from embodied_iqa.subjects.classical_vlm import ClassicalVlm
+from embodied_iqa.subjects.panel.members import MODELS, make_panel_vla, make_panel_vlm, names_in
+from embodied_iqa.subjects.protocols import Vla, VlaObservation, Vlm
+
+
+def median_ms(ask: Callable[[], object], times: int) -> float:
+    for _ in range(3):
+        ask()
+    spent = []
+    for _ in range(times):
+        began = time.perf_counter()
+        ask()
+        spent.append(1e3 * (time.perf_counter() - began))
+    return float(np.median(spent))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--times", type=int, default=50)
+    parser.add_argument("--models", type=Path, default=MODELS)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    scene = make_scene(3)
+    world = World(scene)
+    task = str(tasks_of(scene)[0])
+    with SceneRenderer(scene, 640, 480) as renderer:
+        frames = {view: renderer.frame(view, world.snapshot()) for view in View}
+    observation = VlaObservation(frames, task, world.T_base_tool, 0.0, 0)
+
+    names = names_in(arguments.models)
+    began = time.perf_counter()
+    members: dict[str, Vla | Vlm] = {
+        name: (make_panel_vla if "-vla-" in name else make_panel_vlm)(name, arguments.models)
+        for name in names
+    }
+    load_s = time.perf_counter() - began
+    members |= {"classical-vla": ClassicalVla(), "classical-vlm": ClassicalVlm()}
+    table = {
+        name: median_ms(asking(member, observation, frames[View.TOP]), arguments.times)
+        for name, member in members.items()
+    }
+    size_mb = sum(path.stat().st_size for path in arguments.models.glob("*.onnx")) / 1e6
+    print(f"{len(names)} members, {size_mb:.1f} MB, load in {load_s:.2f} s")
+    for name, spent_ms in table.items():
+        peer = table["classical-vla" if "-vla" in name else "classical-vlm"]
+        print(f"{name:<18} {spent_ms:6.2f} ms   {spent_ms / peer:5.2f} of the classical one")
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        record = {"load_s": load_s, "size_mb": size_mb, "median_ms": table}
+        arguments.json.write_text(json.dumps(record, indent=2) + "\n")
+
+
+def asking(member: Vla | Vlm, observation: VlaObservation, frame: Frame) -> Callable[[], object]:
+    act = getattr(member, "act", None)
+    if act is not None:
+        return lambda: act(observation)
+    answer = getattr(member, "answer")  # noqa: B009 - one of two protocols
+    view = member.info.views[0]
+    return lambda: answer(observation.frames.get(view, frame), observation.instruction)
+
+
+if __name__ == "__main__":
+    main()

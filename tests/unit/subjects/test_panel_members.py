@@ -1,0 +1,149 @@
+"""The members that ship with the package: there, honest, repeatable, and hurt by bad pictures."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.images.frame import Frame, View
+from embodied_iqa.kinematics import chain_increments
+from embodied_iqa.simulation.expert import expert_waypoints
+from embodied_iqa.simulation.panel_clean import HOME_POSE
+from embodied_iqa.simulation.panel_samples import sample_scene
+from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
+from embodied_iqa.simulation.world import World
+from embodied_iqa.subjects.panel.criterion import plan_error, would_do
+from embodied_iqa.subjects.panel.members import (
+    MODELS,
+    VLA_NAMES,
+    VLM_NAMES,
+    card_of,
+    make_panel_vla,
+    make_panel_vlm,
+    names_in,
+)
+from embodied_iqa.subjects.protocols import ChunkStatus, VlaObservation
+from embodied_iqa.subjects.registry import constants_of, make_vla, make_vlm
+from embodied_iqa.subjects.waypoints import waypoints_to_array
+
+LARGEST_PANEL_BYTES = 25_000_000
+SCENES = 30
+SEED = 77_003
+Stages = list[tuple[str, dict[View, Frame], np.ndarray, object, object]]
+
+
+@pytest.fixture(scope="module")
+def stages() -> Stages:
+    """Unseen scenes: the task in words, the frames, the expert's waypoints, verb and kind."""
+    rows: Stages = []
+    with SceneBatchRenderer(640, 480) as renderer:
+        for index in range(SCENES):
+            scene, task = sample_scene(SEED, index)
+            snapshot = World(scene).snapshot()
+            expert = waypoints_to_array(expert_waypoints(scene, snapshot, task, HOME_POSE))
+            rows.append((str(task), renderer.frames(scene, View, snapshot), expert, task.verb, task.kind))
+    return rows
+
+
+def _observation(stage: tuple[object, ...], step: int = 0) -> VlaObservation:
+    return VlaObservation(stage[1], stage[0], HOME_POSE, 0.0, step)  # type: ignore[arg-type]
+
+
+def test_the_whole_panel_is_there_and_small() -> None:
+    assert names_in() == (*VLA_NAMES, *VLM_NAMES)
+    assert sum(path.stat().st_size for path in MODELS.iterdir()) < LARGEST_PANEL_BYTES
+
+
+@pytest.mark.parametrize("name", [*VLA_NAMES, *VLM_NAMES])
+def test_every_member_has_a_card_and_constants(name: str) -> None:
+    card = card_of(name)
+    assert card.name == name
+    assert {"scenes", "train_seed", "seed", "augmentation", "epochs"} <= set(card.training)
+    assert card.results
+    assert card.known_failures
+    member = make_vla(name) if name in VLA_NAMES else make_vlm(name)
+    assert member.info.version == card.version
+    assert member.info.views == card.views
+    assert constants_of(name).version == card.version
+
+
+@pytest.mark.parametrize("name", VLA_NAMES)
+def test_a_vla_acts_once_then_is_done(name: str, stages: Stages) -> None:
+    vla = make_vla(name)
+    acting = [stage for stage in stages if vla.act(_observation(stage)).status is ChunkStatus.ACT]
+    assert acting
+    first, again = vla.act(_observation(acting[0])), make_vla(name).act(_observation(acting[0]))
+    np.testing.assert_array_equal(first.increments, again.increments)
+    poses = chain_increments(HOME_POSE, first.increments)
+    assert (np.abs(poses[:, :3, 3]) < 1.0).all()
+    assert ((first.increments[:, 6] >= 0) & (first.increments[:, 6] <= 1)).all()
+    assert vla.act(_observation(acting[0], step=1)).status is ChunkStatus.DONE
+
+
+def test_a_vla_names_the_view_that_it_misses(stages: Stages) -> None:
+    observation = VlaObservation({View.SIDE: stages[0][1][View.SIDE]}, stages[0][0], HOME_POSE, 0.0, 0)
+    with pytest.raises(UsageError, match="top"):
+        make_panel_vla("panel-vla-film").act(observation)
+
+
+@pytest.mark.parametrize("name", VLA_NAMES)
+def test_strong_blur_costs_success(name: str, stages: Stages) -> None:
+    vla = make_panel_vla(name)
+    clean = blurred = 0
+    for task, frames, expert, verb, kind in stages:
+        pictures = [frames[view].rgb for view in vla.info.views]
+        foggy = [cv2.GaussianBlur(picture, (0, 0), 25.0) for picture in pictures]
+        for shots, sharp in ((pictures, True), (foggy, False)):
+            plan = vla.plan(shots, task)
+            error = plan_error(plan.waypoints, expert) if plan.acts else None
+            done = would_do(verb, kind, error)  # type: ignore[arg-type]
+            clean += done and sharp
+            blurred += done and not sharp
+    assert clean >= SCENES // 3
+    assert blurred <= clean // 3
+
+
+@pytest.mark.parametrize("name", VLM_NAMES)
+def test_answers_change_with_the_picture_and_are_repeatable(name: str, stages: Stages) -> None:
+    vlm = make_panel_vlm(name)
+    view = vlm.info.views[0]
+    changed = 0
+    for index, (task, frames, *_) in enumerate(stages):
+        answer = vlm.answer(frames[view], task)
+        assert 5 <= len(answer.split()) <= 20
+        assert vlm.answer(frames[view], task) == answer
+        changed += vlm.answer(stages[index - 1][1][view], task) != answer
+    assert changed >= SCENES // 2
+
+
+def test_words_that_nobody_taught_do_no_harm(stages: Stages) -> None:
+    frame = stages[0][1][View.TOP]
+    assert make_panel_vlm("panel-vlm-fine").answer(frame, "Xyzzy!! " * 40)
+    assert make_panel_vlm("panel-vlm-fine").answer(frame, "")
+
+
+def test_a_network_that_is_not_the_cards_is_refused(tmp_path: Path) -> None:
+    name = "panel-vla-film"
+    for end in (".onnx", ".json"):
+        shutil.copy(MODELS / f"{name}{end}", tmp_path / f"{name}{end}")
+    with (tmp_path / f"{name}.onnx").open("ab") as file:
+        file.write(b"\0")
+    with pytest.raises(InputError, match="not the one of its card"):
+        make_panel_vla(name, tmp_path)
+    (tmp_path / f"{name}.onnx").unlink()
+    with pytest.raises(InputError, match="cannot read the network"):
+        make_panel_vla(name, tmp_path)
+    (tmp_path / f"{name}.json").write_text(json.dumps({"format": 99}))
+    with pytest.raises(InputError, match="no model card"):
+        make_panel_vla(name, tmp_path)
+
+
+def test_an_empty_folder_has_no_members(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no members"):
+        names_in(tmp_path)
