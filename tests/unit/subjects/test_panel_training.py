@@ -165,6 +165,19 @@ def test_labels_are_the_expert_and_the_truth() -> None:
     assert "red ball" in answers_of(samples, 0, style)[1][0]
 
 
+def test_the_second_thing_of_an_answer_is_the_neighbour_that_it_names() -> None:
+    samples = _samples(5)
+    lessons = Lessons(
+        dataclasses.replace(samples, views=(View.TOP,), pictures=samples.pictures[1:2]),
+        recipe_of("panel-vlm-fine").style,
+    )
+    batch = lessons.batch(np.arange(5), np.tile([0, 1], (5, 1)))
+    other = torch.from_numpy(samples.thing_mark[:, [1, 0], 1]).flatten(0, 1)
+    torch.testing.assert_close(batch.marks[:, 1, 0], other)
+    acting = Lessons(lessons.samples, None).batch(np.arange(5), np.tile([0, 1], (5, 1)))
+    assert bool((acting.marks[:, 1] < 0).all())
+
+
 def test_augmentation_changes_pictures_but_not_the_originals() -> None:
     pictures = _samples(4).pictures[0]
     before = pictures.copy()

@@ -105,8 +105,8 @@ class Lessons:
             self.answers = np.array(rows, np.int64)[:, :, :longest]
         self._plan, self._length = _plans(samples)
         self._places, self._placed = _places(samples)
-        self._marks = _marks(samples)
-        self._seen = _seen(samples, self._marks)
+        self._marks = _marks(samples, _second_things(samples, style))
+        self._seen = _seen(samples, self._marks if style is None else _marks(samples, samples.goal))
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -142,6 +142,7 @@ class Lessons:
             thing_kinds=torch.from_numpy(samples.thing_kind[scenes]),
             thing_colours=torch.from_numpy(samples.thing_colour[scenes]),
             thing_turns=torch.from_numpy(samples.thing_place[scenes, :, 2]),
+            thing_places=torch.from_numpy((samples.thing_place[scenes, :, :2] - _CENTRE[:2]) / _SCALE[:2]),
             answers=torch.from_numpy(self.answers[rows, tasks]),
         )
 
@@ -151,11 +152,26 @@ def as_tensor(pictures: NDArray[np.uint8]) -> Tensor:
     return torch.from_numpy(pictures).permute(0, 3, 1, 2).float().div_(255).sub_(0.5)
 
 
-def _marks(samples: Samples) -> NDArray[np.float32]:
-    """Return ``(n, R, 2, V, 2)``: where the views have target and destination of each task."""
+def _second_things(samples: Samples, style: Style | None) -> NDArray[np.int64]:
+    """Return ``(n, R)``: what else a task is about: the destination, else the neighbour in an answer."""
+    if style in {None, Style.COUNT}:
+        return samples.goal
+    place, mark = samples.thing_place[:, :, :2], samples.thing_mark[:, :, 0]
+    shown = ((mark >= 0.0) & (mark <= 1.0)).all(axis=-1) & (samples.thing_kind >= 0)
+    scenes = np.arange(len(samples))[:, None]
+    target = np.maximum(samples.target, 0)
+    distance = np.linalg.norm(place[:, None] - place[scenes, target][:, :, None], axis=-1)
+    others = shown[:, None] & (np.arange(place.shape[1]) != target[..., None])
+    nearest = np.where(others, distance, np.inf).argmin(axis=-1)
+    alone = ~others.any(axis=-1) | (samples.target < 0)
+    return np.where(samples.goal >= 0, samples.goal, np.where(alone, -1, nearest))
+
+
+def _marks(samples: Samples, second: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return ``(n, R, 2, V, 2)``: where the views have the target of each task and the second thing."""
     scenes = np.arange(len(samples))[:, None]
     both = []
-    for index in (samples.target, samples.goal):
+    for index in (samples.target, second):
         marks = samples.thing_mark[scenes, np.maximum(index, 0)]
         both.append(np.where((index >= 0)[..., None, None], marks, np.float32(-1.0)))
     return np.stack(both, axis=2)

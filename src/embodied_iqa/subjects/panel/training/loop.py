@@ -24,6 +24,7 @@ from embodied_iqa.subjects.panel.training.losses import (
     caption_loss,
     grounding_loss,
     plan_loss,
+    vote_loss,
 )
 from embodied_iqa.subjects.panel.training.networks import Network, feature_width, make_network
 from embodied_iqa.subjects.panel.training.recipes import Recipe
@@ -53,7 +54,7 @@ class Pupil(nn.Module):
             main, said = caption_loss(answer, batch), answer
         else:
             plan = self.network(batch.pictures, batch.tasks)
-            main, said = plan_loss(plan, batch), plan
+            main, said = plan_loss(plan, batch) + vote_loss(plan.votes, batch), plan
         helpers = _GROUNDING * grounding_loss(said.attention, batch.marks)
         return main + helpers + _THINGS * self.things(said.tokens, batch)
 

@@ -15,7 +15,7 @@ from embodied_iqa.subjects.panel.training.captioners import CaptionerOutput
 from embodied_iqa.subjects.panel.training.encoders import GRID, cell_centres
 from embodied_iqa.subjects.panel.training.policies import PolicyOutput
 
-__all__ = ["Batch", "ThingHead", "caption_loss", "grounding_loss", "plan_loss"]
+__all__ = ["Batch", "ThingHead", "caption_loss", "grounding_loss", "plan_loss", "vote_loss"]
 
 _SPREAD_CELLS: Final = 0.7
 _COLUMN_WEIGHTS: Final = (1.0, 1.0, 1.0, 0.5, 0.5, 0.3)
@@ -44,6 +44,7 @@ class Batch:
         thing_kinds: ``(B, T)``, -1 for none.
         thing_colours: ``(B, T)``, -1 for none.
         thing_turns: ``(B, T)`` in rad.
+        thing_places: ``(B, T, 2)``, x and y, centred and scaled.
         answers: ``(B, R, L)`` word numbers; of width 0 for a VLA.
     """
 
@@ -59,6 +60,7 @@ class Batch:
     thing_kinds: Tensor
     thing_colours: Tensor
     thing_turns: Tensor
+    thing_places: Tensor
     answers: Tensor
 
 
@@ -79,13 +81,24 @@ def plan_loss(said: PolicyOutput, batch: Batch) -> Tensor:
             said.places[:, : batch.places.shape[1]], batch.places, reduction="none", beta=_BETA
         )
         plan = plan + 2.0 * (missed * known_places).sum() / known_places.sum().clamp_min(1.0)
-    return plan + 0.2 * (more * known).sum() / (known.sum().clamp_min(1.0) * len(places)) + 0.2 * seen
+    return plan + (more * known).sum() / (known.sum().clamp_min(1.0) * len(places)) + 0.2 * seen
 
 
 def caption_loss(said: CaptionerOutput, batch: Batch) -> Tensor:
     """Cross-entropy of every word of the answer."""
     wanted = batch.answers[:, :, 1:].flatten(0, 1)
     return functional.cross_entropy(said.words.flatten(0, 1).float(), wanted.flatten(), ignore_index=PAD)
+
+
+def vote_loss(votes: Tensor, batch: Batch) -> Tensor:
+    """Smooth L1 of what the cells with an object of the last view believe about where it stands."""
+    if votes.shape[1] == 0:
+        return torch.zeros(())
+    spot, inside = _spots(batch.thing_marks[:, :, -1])
+    here = inside * (batch.thing_kinds >= 0).float()
+    said = torch.einsum(_ON_VIEWS, spot, votes)[..., :2]
+    error = functional.smooth_l1_loss(said, batch.thing_places, reduction="none", beta=_BETA).sum(-1)
+    return (error * here).sum() / here.sum().clamp_min(1.0)
 
 
 def grounding_loss(attention: tuple[Tensor, ...], marks: Tensor) -> Tensor:
@@ -108,16 +121,16 @@ def _spots(marks: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class ThingHead(nn.Module):
-    """Reads kind, colour and turn of every object from the features where it stands; dropped after training.
+    """Reads kind, colour, turn and place of every object from the features where it stands; dropped after training.
 
     Without it the turn of a cube is not learned in any sensible time.
     """
 
-    _TURNS = 2
+    _TURNS, _PLACES = 2, 2
 
     def __init__(self, width: int, views: int) -> None:
         super().__init__()
-        outputs = len(Kind) + len(Colour) + self._TURNS
+        outputs = len(Kind) + len(Colour) + self._TURNS + self._PLACES
         self.read = nn.ModuleList(nn.Linear(width, outputs) for _ in range(views))
 
     def forward(self, tokens: tuple[Tensor, ...], batch: Batch) -> Tensor:
@@ -131,7 +144,8 @@ class ThingHead(nn.Module):
         return total
 
     def _loss(self, said: Tensor, batch: Batch, here: Tensor) -> Tensor:
-        kinds, colours, turns = said.split([len(Kind), len(Colour), self._TURNS], dim=-1)
+        sizes = [len(Kind), len(Colour), self._TURNS, self._PLACES]
+        kinds, colours, turns, places = said.split(sizes, dim=-1)
         count = here.sum().clamp_min(1.0)
         kind = functional.cross_entropy(
             kinds.transpose(1, 2), batch.thing_kinds.clamp_min(0), reduction="none"
@@ -143,4 +157,5 @@ class ThingHead(nn.Module):
         square = torch.isin(batch.thing_kinds, batch.thing_kinds.new_tensor(_SQUARE)).float()
         quarter = torch.stack([(4 * angle).cos(), (4 * angle).sin()], -1)
         turn = (turns - quarter).square().sum(-1) * square
-        return ((kind + colour + _TURN * turn) * here).sum() / count
+        place = functional.smooth_l1_loss(places, batch.thing_places, reduction="none", beta=_BETA)
+        return ((kind + colour + _TURN * turn + place.sum(-1)) * here).sum() / count

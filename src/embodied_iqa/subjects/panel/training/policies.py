@@ -33,6 +33,8 @@ class PolicyOutput(NamedTuple):
         attention: For each view ``(N, heads, 300)`` logits of where it looks.
         tokens: For each view ``(B, 300, C)`` features.
         places: ``(N, 8)`` of `_AffineHead`, or ``(N, 0)``.
+        votes: ``(B, 300, 3)``, where each cell of the last view believes that what it shows stands: x, y and
+            turn, centred and scaled like a plan; or ``(B, 0, 3)``.
     """
 
     plan: Tensor
@@ -41,13 +43,15 @@ class PolicyOutput(NamedTuple):
     attention: tuple[Tensor, ...]
     tokens: tuple[Tensor, ...]
     places: Tensor
+    votes: Tensor
 
 
 class _AffineHead(nn.Module):
     """Says where target and destination are; what the task makes of it is an affine map that it learns.
 
     The places are eight numbers: x and y of the target, then of the destination (centred and scaled like a
-    plan), the target's turn, and three that are free.
+    plan), the target's turn, and three that are free. The first five begin with what the cells vote for that
+    the first two queries look at.
     """
 
     def __init__(self, width: int) -> None:
@@ -59,11 +63,12 @@ class _AffineHead(nn.Module):
         outputs = MAX_WAYPOINTS * (PLAN_WIDTH * (PLACES + 1) + 1)
         self.task = nn.Sequential(nn.Linear(TASK_WIDTH, 128), nn.ReLU(), nn.Linear(128, outputs))
 
-    def forward(self, features: Tensor, task: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def forward(self, features: Tensor, task: Tensor, voted: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         out = self.out(self.hidden(features)).float()
         task = self.task(task).float()
         maps = task[:, MAX_WAYPOINTS:].view(-1, MAX_WAYPOINTS, PLAN_WIDTH, PLACES + 1)
-        places = out[:, :PLACES]
+        first = torch.cat([voted[:, 0, :2], voted[:, 1, :2], voted[:, 0, 2:]], dim=1)
+        places = torch.cat([out[:, :5] + first, out[:, 5:PLACES]], dim=1)
         plan = (maps[..., :PLACES] * places[:, None, None]).sum(-1) + maps[..., PLACES]
         return plan, task[:, :MAX_WAYPOINTS], out[:, -1], places
 
@@ -115,6 +120,8 @@ class QueryPolicy(nn.Module):
         self.encoders = nn.ModuleList(encoder for encoder, _ in pairs)
         width = pairs[0][1]
         self.queries = nn.ModuleList(Query(width, shape.heads) for _ in pairs)
+        self.vote = nn.Linear(width, 3)
+        self.vote_place = nn.Parameter(torch.zeros(TOKENS, 3))
         self.head = _AffineHead(shape.views * shape.heads * (width + 2) + TASK_WIDTH)
 
     def forward(self, pictures: tuple[Tensor, ...], tasks: Tensor) -> PolicyOutput:
@@ -128,8 +135,11 @@ class QueryPolicy(nn.Module):
             parts.append(seen.flatten(0, 1))
             attention.append(logits.flatten(0, 1))
             tokens.append(cells)
-        plan, more, known, places = self.head(torch.cat(parts, dim=1), task)
-        return PolicyOutput(plan, more, known, tuple(attention), tuple(tokens), places)
+        votes = self.vote(tokens[-1]).float() + self.vote_place
+        looks = attention[-1][:, :2].softmax(-1).view(batch, several * 2, TOKENS)
+        voted = torch.matmul(looks, votes).view(batch * several, 2, 3)
+        plan, more, known, places = self.head(torch.cat(parts, dim=1), task, voted)
+        return PolicyOutput(plan, more, known, tuple(attention), tuple(tokens), places, votes)
 
 
 class Query(nn.Module):
@@ -192,7 +202,8 @@ class FilmPolicy(nn.Module):
         plan, more, seen = self.head(torch.cat([points, held, task], dim=1))
         cells = stem.flatten(2).transpose(1, 2).float()
         places = plan.new_zeros((len(plan), 0))
-        return PolicyOutput(plan, more, seen, (logits[:, : self.valued],), (cells,), places)
+        votes = plan.new_zeros((batch, 0, 3))
+        return PolicyOutput(plan, more, seen, (logits[:, : self.valued],), (cells,), places, votes)
 
 
 def plan_in_metres(plan: Tensor) -> Tensor:

@@ -68,7 +68,7 @@ RECIPES: Final[dict[str, Recipe]] = {
         Recipe(
             "panel-vla-query",
             "A residual network with a fine stem and attention queries that the task makes; top view.",
-            "fine", "gated", (_TOP,), None, _STRONG, seed=12,
+            "fine", "gated", (_TOP,), None, _LIGHT, seed=12,
         ),
         Recipe(
             "panel-vla-side",
