@@ -39,6 +39,7 @@ def write_report(evaluation: PanelEvaluation, page: Path, pictures: Path) -> Non
     if evaluation.distorted:
         parts.append(_distorted(evaluation, page, pictures))
         parts.append(_agreement(evaluation, page, pictures))
+    parts.append(_AGAIN)
     _write(page, "\n\n".join(parts) + "\n")
 
 
@@ -52,6 +53,23 @@ DONE: it does not judge its own work.
 
 Measured by `embodied-iqa evaluate panel --scenes {scenes} --grid-scenes {grid} --seed {seed}` on
 scenes that were not trained on; every number as found. Intervals are Wilson's at 95 %."""
+
+
+_AGAIN: Final = """\
+## Making it again
+
+```
+embodied-iqa train panel --out DIR      # all members, resumable; --quick for a small one with worse scores
+embodied-iqa evaluate panel --models DIR/models --scenes 100
+embodied-iqa subjects calibrate panel-vla-query --scenes 80
+```
+
+Training draws seeded scenes (pictures of three views, tasks in varied words, the expert's waypoints), trains
+every member in a process of one thread, exports it to ONNX and examines it on held-out scenes. The folder
+holds `train/` and `test/` (samples), `work/` (a checkpoint after every epoch, curves) and `models/` (networks and
+cards). Stopped at any time, the same command goes on and ends with the same weights. `--scenes` and
+`--epochs` change the amount of training. The shipped networks lie in `src/embodied_iqa/subjects/panel/models/`; a card
+belongs to its network by hash, constants belong to a version."""
 
 
 def _head(evaluation: PanelEvaluation) -> str:

@@ -40,6 +40,7 @@ __all__ = [
     "loaded_vlm",
     "set_stage",
     "succeeds",
+    "succeeds_at",
 ]
 
 NATIVE_PX: Final = (640, 480)
@@ -162,11 +163,16 @@ def act_clean(seed: int, index: int, names: tuple[str, ...], models: Path) -> li
 
 def succeeds(world: World, stage: Stage, plan: LearnedPlan) -> bool:
     """Carry a plan out from the start and say whether the task is done, by physics."""
+    return succeeds_at(world, stage.scene, stage.task, plan.waypoints)
+
+
+def succeeds_at(world: World, scene: Scene, task: Instruction, waypoints: NDArray[np.float64]) -> bool:
+    """Carry ``(K, 6)`` waypoints out from the start and say whether the task is done, by physics."""
     world.reset()
     start = world.snapshot()
-    increments = chunk_through(waypoints_from_array(plan.waypoints), world.T_base_tool)
+    increments = chunk_through(waypoints_from_array(waypoints), world.T_base_tool)
     result = rollout(world, increments)
-    return result.stopped is None and task_success(stage.scene, stage.task, start, result.end)
+    return result.stopped is None and task_success(scene, task, start, result.end)
 
 
 def answer_clean(seed: int, index: int, names: tuple[str, ...], models: Path) -> list[AnsweredTask]:

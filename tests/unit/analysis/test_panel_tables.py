@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from embodied_iqa.analysis.heat_map import heat_map
+from embodied_iqa.analysis.panel_cards import update_cards
 from embodied_iqa.analysis.panel_report import write_report
 from embodied_iqa.analysis.panel_tables import (
     agreement,
@@ -17,19 +18,22 @@ from embodied_iqa.analysis.panel_tables import (
     vla_rows,
     vlm_rows,
 )
+from embodied_iqa.images.frame import View
 from embodied_iqa.simulation.panel_clean import ActedTask, AnsweredTask
 from embodied_iqa.simulation.panel_distorted import DistortedScene
 from embodied_iqa.simulation.panel_evaluation import EvaluationPlan, PanelEvaluation
 from embodied_iqa.subjects.instruction import Verb
-from embodied_iqa.subjects.panel.members import MODELS
+from embodied_iqa.subjects.panel.cards import ModelCard, load_card, save_card
 
 VLAS, VLMS = ("panel-vla-film", "panel-vla-query"), ("panel-vlm-fine",)
 
 
-def _evaluation(levels: dict[str, tuple[float, ...]], scenes: int = 40) -> PanelEvaluation:
+def _evaluation(
+    levels: dict[str, tuple[float, ...]], scenes: int = 40, models: Path = Path()
+) -> PanelEvaluation:
     """Scenes of which a share succeeds at each level; the same scenes fail for both VLAs."""
     rng = np.random.default_rng(0)
-    plan = EvaluationPlan(MODELS, VLAS, VLMS, scenes, scenes, tuple(levels), 1)
+    plan = EvaluationPlan(models, VLAS, VLMS, scenes, scenes, tuple(levels), 1)
     rates = np.array(list(levels.values()))
     acted, answered, distorted = [], [], []
     for index in range(scenes):
@@ -94,9 +98,30 @@ def test_answers_are_held_against_both_truths() -> None:
     assert row.changed.value == 1.0
 
 
+def _cards(folder: Path) -> None:
+    """Lay down a card for every member."""
+    training = {"scenes": 1, "epochs": 1, "augmentation": "none", "seed": 1}
+    network = {"encoder": "plain", "reader": "gated", "parameters": 1000}
+    for name in (*VLAS, *VLMS):
+        card = ModelCard(name, name[6:9], "A test.", (View.TOP,), "0" * 64, ("a",), (), network, training)
+        save_card(card, folder / f"{name}.json")
+
+
+def test_cards_get_results_and_failures_as_found(tmp_path: Path) -> None:
+    _cards(tmp_path)
+    update_cards(_evaluation({"01": (0.9, 0.7, 0.5, 0.3, 0.1), "03": (0.9,) * 5}, models=tmp_path))
+    card = load_card(tmp_path / "panel-vla-film.json")
+    assert str(card.results["success"]).startswith("90 %")
+    assert any("cover (0 %" in failure for failure in card.known_failures)
+    assert any(failure.endswith("distortions 01.") for failure in card.known_failures)
+    assert load_card(tmp_path / "panel-vlm-fine.json").results["bleu_clean"] == 1.0
+
+
 def test_the_page_names_weak_verbs_and_links_its_pictures(tmp_path: Path) -> None:
     page = tmp_path / "docs" / "panel.md"
-    write_report(_evaluation({"01": (0.9, 0.7, 0.5, 0.3, 0.1)}), page, tmp_path / "docs" / "pictures")
+    _cards(tmp_path / "models")
+    evaluation = _evaluation({"01": (0.9, 0.7, 0.5, 0.3, 0.1)}, models=tmp_path / "models")
+    write_report(evaluation, page, tmp_path / "docs" / "pictures")
     text = page.read_text(encoding="utf-8")
     assert "`panel-vla-film` cover (0%)" in text
     assert "1 of 1 types" in text

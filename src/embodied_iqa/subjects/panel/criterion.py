@@ -22,17 +22,18 @@ _ANYWHERE_MM: Final = 50.0
 
 TOLERANCE_MM: Final[dict[Verb, float]] = {
     Verb.COVER: 15.0,
-    Verb.INSERT: 10.0,
-    Verb.MOVE: 20.0,
-    Verb.PICK: 15.0,
+    Verb.INSERT: 18.0,
+    Verb.MOVE: 26.0,
+    Verb.PICK: 20.0,
     Verb.PLACE: 20.0,
-    Verb.POUR: 15.0,
-    Verb.PRESS: 18.0,
-    Verb.PULL: 15.0,
-    Verb.PUSH: 20.0,
-    Verb.TWIST: 12.0,
+    Verb.POUR: 22.0,
+    Verb.PRESS: 30.0,
+    Verb.PULL: 24.0,
+    Verb.PUSH: 24.0,
+    Verb.TWIST: 22.0,
 }
-"""How far the lowest waypoints may be off, by verb."""
+"""How far the lowest waypoints may be off, by verb: about what physics bears of a shift of the expert's plan
+(benchmarks/bench_plan_tolerance.py)."""
 
 
 @dataclass(frozen=True, slots=True)

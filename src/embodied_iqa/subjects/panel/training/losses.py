@@ -121,7 +121,7 @@ def _spots(marks: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class ThingHead(nn.Module):
-    """Reads kind, colour, turn and place of every object from the features where it stands; dropped after training.
+    """Reads kind, colour, turn and place of every object from the features where it stands; to learn from.
 
     Without it the turn of a cube is not learned in any sensible time.
     """

@@ -1,0 +1,52 @@
+"""How far the expert's plan may be shifted before physics says no: what the geometric criterion is read from.
+
+python benchmarks/bench_plan_tolerance.py --scenes 6 --json build/bench_plan_tolerance.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+
+from embodied_iqa.scoring.proportions import wilson
+from embodied_iqa.simulation.expert import expert_waypoints
+from embodied_iqa.simulation.panel_clean import HOME_POSE, succeeds_at
+from embodied_iqa.simulation.panel_samples import sample_scene
+from embodied_iqa.simulation.world import World
+from embodied_iqa.subjects.instruction import Verb
+from embodied_iqa.subjects.panel.criterion import TOLERANCE_MM
+from embodied_iqa.subjects.waypoints import waypoints_to_array
+
+SHIFTS_MM = (0.0, 8.0, 12.0, 16.0, 20.0, 26.0, 32.0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scenes", type=int, default=6, help="of each verb")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    done = {verb: dict.fromkeys(SHIFTS_MM, 0) for verb in Verb}
+    for index in range(arguments.scenes * len(Verb)):
+        scene, task = sample_scene(900_001, index)
+        world = World(scene)
+        expert = waypoints_to_array(expert_waypoints(scene, world.snapshot(), task, HOME_POSE))
+        angle = np.random.default_rng([index, 3]).uniform(0, 2 * np.pi)
+        for shift_mm in SHIFTS_MM:
+            plan = expert.copy()
+            plan[:, :2] += 1e-3 * shift_mm * np.array([np.cos(angle), np.sin(angle)])
+            done[task.verb][shift_mm] += succeeds_at(world, scene, task, plan)
+    print("verb    criterion  " + "".join(f"{shift:>7.0f} mm" for shift in SHIFTS_MM))
+    for verb, counts in done.items():
+        shares = "".join(f"{wilson(count, arguments.scenes).value:>10.2f}" for count in counts.values())
+        print(f"{verb:<8}{TOLERANCE_MM[verb]:>6.0f} mm  {shares}")
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        rows = {str(verb): {str(shift): count for shift, count in row.items()} for verb, row in done.items()}
+        arguments.json.write_text(json.dumps({"scenes": arguments.scenes, "done": rows}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
