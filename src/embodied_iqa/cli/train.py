@@ -46,10 +46,11 @@ def run(arguments: argparse.Namespace) -> int:
             "training needs torch", expected="pip install -r requirements/models.txt"
         )
     from embodied_iqa.simulation.panel_training import PanelPlan, train_panel  # noqa: PLC0415
-    from embodied_iqa.subjects.panel.training.recipes import RECIPES, recipe_of  # noqa: PLC0415 - as above
+    from embodied_iqa.subjects.panel.training.recipes import RECIPES, adapted, recipe_of  # noqa: PLC0415 - as above
 
     names = arguments.members.split(",") if arguments.members else list(RECIPES)
-    members = tuple(recipe_of(name.strip()).name for name in names)
+    recipes = [adapted(recipe_of(name.strip()), arguments.scenes, arguments.epochs) for name in names]
+    members = tuple(recipe.name for recipe in recipes)
     plan = PanelPlan(
         members,
         arguments.out,
