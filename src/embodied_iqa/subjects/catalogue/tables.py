@@ -16,7 +16,7 @@ from embodied_iqa.subjects.catalogue.entry import Backend, Paper, Role, SubjectE
 
 __all__ = ["entries", "entry", "find_entry", "names_of"]
 
-_TABLES: Final = ("embedded", "database_vlms", "database_vlas", "static_vlms", "static_vlas")
+_TABLES: Final = ("embedded", "panel", "database_vlms", "database_vlas", "static_vlms", "static_vlas")
 """In the order in which they are listed; a table's first document is what its entries have in common."""
 _FIELDS: Final = frozenset(field.name for field in dataclasses.fields(SubjectEntry))
 

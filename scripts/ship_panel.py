@@ -1,0 +1,70 @@
+"""Puts trained members of the panel into the package: networks, cards, catalogue entries, constants.
+
+python scripts/ship_panel.py DIR/models            # of `embodied-iqa train panel --out DIR`
+python scripts/ship_panel.py DIR/models --replace  # and drop shipped members that are not there
+
+Then `embodied-iqa evaluate panel --scenes 100 --cards --out docs/panel.md` measures what ships.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from embodied_iqa.subjects.panel.cards import ModelCard
+from embodied_iqa.subjects.panel.members import MODELS, card_of, names_in
+
+PACKAGE = Path(__file__).resolve().parents[1] / "src" / "embodied_iqa" / "subjects"
+TABLE = PACKAGE / "catalogue" / "panel.yaml"
+HEAD = """\
+# The embedded panel, written by scripts/ship_panel.py from the members' cards.
+backend: embedded
+licence: Apache-2.0
+---
+"""
+
+
+def main() -> int:
+    """Copy, list and calibrate."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", type=Path, help="folder of networks and cards")
+    parser.add_argument("--replace", action="store_true", help="drop shipped members that are not there")
+    parser.add_argument("--scenes", type=int, default=80, help="for the constants (default: 80)")
+    arguments = parser.parse_args()
+    names = names_in(arguments.models)
+    if arguments.replace:
+        for path in MODELS.iterdir():
+            path.unlink()
+    MODELS.mkdir(exist_ok=True)
+    for name in names:
+        for end in (".onnx", ".json"):
+            shutil.copyfile(arguments.models / f"{name}{end}", MODELS / f"{name}{end}")
+    TABLE.write_text(HEAD + "".join(entry(card_of(name)) for name in names_in()), encoding="utf-8")
+    for name in names:
+        out = PACKAGE / "constants" / f"{name}.json"
+        words = ["subjects", "calibrate", name, "--scenes", str(arguments.scenes), "--out", str(out)]
+        subprocess.run([sys.executable, "-m", "embodied_iqa.cli.main", *words], check=True)
+    return 0
+
+
+def entry(card: ModelCard) -> str:
+    """One subject of the catalogue."""
+    short = card.name.removeprefix("panel-")
+    kind = "convention: increments" if card.role == "vla" else "prompt: plain"
+    return (
+        f"- name: {card.name}\n"
+        f"  label: Panel {short[:3].upper()} {short[4:]}\n"
+        f"  role: {card.role}\n"
+        f"  views: [{', '.join(card.views)}]\n"
+        f"  {kind}\n"
+        f"  parameters_m: {int(card.network['parameters']) / 1e6:.2f}\n"
+        f"  factory: embodied_iqa.subjects.panel.members:{short.replace('-', '_')}\n"
+        f'  note: "Learned. {card.summary}"\n'
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
