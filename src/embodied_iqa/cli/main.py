@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "trial": ("embodied_iqa.cli.trial", "run tasks through the ROS graph, record and score them"),
     "experiment": ("embodied_iqa.cli.experiment", "execution scores of subjects on distorted pictures"),
     "build": ("embodied_iqa.cli.build", "an annotated database: references, distortions, answers, scores"),
+    "annotate": ("embodied_iqa.cli.annotate", "ask further subjects about a database and score them"),
     "db": ("embodied_iqa.cli.db", "check, show, merge and query annotated databases"),
     "serve": ("embodied_iqa.cli.serve", "offer a subject to other machines by openpi's protocol"),
     "rescore": ("embodied_iqa.cli.rescore", "score a recorded trial again from its raw frames"),

@@ -1,0 +1,20 @@
+"""`embodied-iqa annotate`: the last two steps of `build`, for a database that has its pictures."""
+
+from __future__ import annotations
+
+import argparse
+
+from embodied_iqa.cli import build
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `build`; the steps are others."""
+    build.configure(parser)
+    parser.set_defaults(steps="annotate,score")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Ask and score; return the exit code."""
+    return build.run(arguments)
