@@ -98,7 +98,9 @@ def kills(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
         target = folder / f"killed-{begins}"
         begins += 1
         while killed < arguments.kills:
-            builder = subprocess.Popen([*command, str(target)], stderr=subprocess.DEVNULL)
+            builder = subprocess.Popen(
+                [*command, str(target)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
             try:
                 builder.wait(draw.uniform(0.1, 1.0) * whole_s)
                 break

@@ -14,6 +14,8 @@ from embodied_iqa.errors import InputError
 __all__ = ["PART_SUFFIX", "remove_parts", "sha256_of", "write_json_whole", "write_whole"]
 
 PART_SUFFIX: Final = ".part"
+PICTURE_PART_SUFFIX: Final = ".partial"
+"""Of pictures that `images.codecs` has not finished."""
 _CHUNK_BYTES: Final = 1 << 20
 
 
@@ -53,7 +55,7 @@ def write_json_whole(path: Path, tree: Any) -> None:
 
 def remove_parts(folder: Path) -> int:
     """Remove what writers left behind that were killed; return how many files that were."""
-    found = list(folder.rglob(f".*{PART_SUFFIX}"))
+    found = [file for suffix in (PART_SUFFIX, PICTURE_PART_SUFFIX) for file in folder.rglob(f".*{suffix}")]
     for file in found:
         file.unlink(missing_ok=True)
     return len(found)

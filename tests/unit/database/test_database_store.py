@@ -12,6 +12,7 @@ import pytest
 from embodied_iqa.database.schema import TASKS
 from embodied_iqa.database.store import DatabaseStore, open_database, read_digest, read_table, write_table
 from embodied_iqa.errors import InputError
+from embodied_iqa.files import remove_parts
 
 
 def _task(rank: int) -> dict[str, object]:
@@ -60,6 +61,13 @@ def test_full_disk_leaves_the_old_file_and_nothing_else(
         write_table(file, [_task(2)], TASKS)
     assert read_table(file, TASKS).to_pylist() == [_task(1)]
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_what_killed_writers_left_is_removed(tmp_path: Path) -> None:
+    for name in (".a.parquet.1.part", ".b.png.2.partial", "kept.part", "kept.png"):
+        (tmp_path / name).touch()
+    assert remove_parts(tmp_path) == 2
+    assert {file.name for file in tmp_path.iterdir()} == {"kept.part", "kept.png"}
 
 
 def test_missing_values_are_refused_where_they_must_not_be(tmp_path: Path) -> None:
