@@ -33,7 +33,10 @@ class EmulatorProcess:
         self._switches.sendall(line.encode() + b"\n")
         reply = b""
         while not reply.endswith(b"\n"):
-            reply += self._switches.recv(65536)
+            part = self._switches.recv(65536)
+            if not part:
+                raise ConnectionResetError("the emulator has ended")
+            reply += part
         assert not reply.startswith(b"error"), reply
         return reply.decode().strip()
 
@@ -57,13 +60,22 @@ class SharedEmulator:
         self._running: EmulatorProcess | None = None
 
     def mended(self) -> EmulatorProcess:
-        if self._running is not None and self._running.process.poll() is not None:
+        if self._running is not None and not self._is_alive(self._running):
             self.close()
         if self._running is None:
             self._running = EmulatorProcess(*self._words)
         self._running.throw("restore")
         self._running.throw("drop")
         return self._running
+
+    @staticmethod
+    def _is_alive(running: EmulatorProcess) -> bool:
+        """Ask it: one that was killed this moment may not have ended yet."""
+        try:
+            running.throw("state")
+        except OSError:
+            return False
+        return running.process.poll() is None
 
     def close(self) -> None:
         if self._running is not None:
