@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from embodied_iqa.cli.consent import add_consent, with_consent
 from embodied_iqa.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="OPTION=VALUE",
         help="option of the subject, such as loading.device=cuda or policy.convention=pi0-libero",
     )
+    add_consent(parser)
     add("--json", action="store_true", help="say where it listens as JSON")
 
 
@@ -85,8 +87,8 @@ def _subject(arguments: argparse.Namespace) -> ServedSubject:
     name, what = arguments.subject, f"the options of {arguments.subject}"
     role = Role.VLA if arguments.vla else role_of(name)
     if role is Role.VLA:
-        return serve_vla(name, build(VlaOptions, _words(arguments.set), what), _progress)
-    return serve_vlm(name, build(VlmOptions, _words(arguments.set), what), _progress)
+        return serve_vla(name, build(VlaOptions, _words(with_consent(arguments)), what), _progress)
+    return serve_vlm(name, build(VlmOptions, _words(with_consent(arguments)), what), _progress)
 
 
 def _words(words: list[str]) -> dict[str, Any]:

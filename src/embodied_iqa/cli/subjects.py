@@ -6,6 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
+from embodied_iqa.cli.consent import add_consent
 from embodied_iqa.errors import UsageError
 
 __all__ = ["configure", "run"]
@@ -37,6 +38,7 @@ def _configure_calibrate(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=0, help="seed of the scenes (default: 0)")
     add("--config", type=Path, action="append", default=[], metavar="FILE", help="ROS parameter file")
     add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="one parameter")
+    add_consent(parser)
     add(
         "--out",
         type=Path,

@@ -11,6 +11,7 @@ import yaml
 from rich.console import Console
 from rich.progress import track
 
+from embodied_iqa.cli.consent import with_consent
 from embodied_iqa.cli.subjects_tables import scale_in_words
 from embodied_iqa.config import Scalar
 from embodied_iqa.errors import InternalError, UsageError
@@ -39,7 +40,7 @@ def calibrate(arguments: argparse.Namespace) -> int:
         f"embodied-iqa subjects calibrate {arguments.name} --scenes {arguments.scenes} "
         f"--seed {arguments.seed}: every task of each simulated scene, arm at home, clean 640x480 pictures"
     )
-    graph = resolve(tuple(arguments.config), _overrides(arguments.set))
+    graph = resolve(tuple(arguments.config), _overrides(with_consent(arguments, "vlm_node", "vla_node")))
     if role is Role.VLM:
         constants = _measure_vlm(_vlm(arguments.name, graph), scenes, recipe)
     else:

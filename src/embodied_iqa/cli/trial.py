@@ -11,6 +11,7 @@ from pathlib import Path
 
 import yaml
 
+from embodied_iqa.cli.consent import add_consent, with_consent
 from embodied_iqa.cli.output import results_table, stage_name
 from embodied_iqa.cli.person import person_at_terminal
 from embodied_iqa.config import Scalar
@@ -58,6 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--run-dir", type=Path, metavar="DIR", help="new or empty folder (default runs/<date>)")
     add("--config", type=Path, action="append", default=[], metavar="FILE", help="ROS parameter file")
     add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="one parameter")
+    add_consent(parser)
     add("--attach", action="store_true", help="use a graph that runs already (ros2 launch)")
     add("--json", action="store_true", help="print scores.json instead of a table")
 
@@ -116,7 +118,7 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
     if arguments.view:
         views = [str(parse_view(word)) for word in arguments.view]
         overrides |= {f"{node}.views": list(views) for node in nodes_with("views")}
-    for word in arguments.set:
+    for word in with_consent(arguments, "vlm_node", "vla_node"):
         name, equals, value = word.partition("=")
         if not equals:
             raise UsageError("--set takes a parameter and a value", expected="node.parameter=value", got=word)

@@ -158,7 +158,7 @@ def _check_code(folder: Path, reference: SubjectReference, loading: LoadingOptio
         raise UsageError(
             what,
             expected="a model that transformers knows, a server with the model's own environment, or, once "
-            "you have read the code, loading.trust_remote_code and a revision",
+            "you have read the code, --trust-remote-code and a revision",
         )
     if not _COMMIT.match(reference.revision) or not revision.startswith(reference.revision[:12]):
         raise UsageError(

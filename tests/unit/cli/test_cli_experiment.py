@@ -14,7 +14,18 @@ import pytest
 
 from embodied_iqa.cli.main import main
 
-WORDS = ["experiment", "--task", "pick the red cube", "--distortions", "02,19", "--levels", "5", "--out"]
+WORDS = [
+    "experiment",
+    "--subjects",
+    "classical-vla",
+    "--task",
+    "pick the red cube",
+    "--distortions",
+    "02,19",
+    "--levels",
+    "5",
+    "--out",
+]
 DEADLINE_S = 100.0
 
 

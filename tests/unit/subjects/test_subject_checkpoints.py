@@ -118,7 +118,7 @@ def test_code_of_a_checkpoint_takes_consent_and_the_very_revision(folder: Path) 
     write(folder / "config.json", {"model_type": "novel", "auto_map": {"AutoModel": "modeling.Novel"}})
     (folder / "modeling.py").write_text("raise SystemExit")
     revision = fingerprint_of(folder)[:12]
-    with pytest.raises(UsageError, match=r"carries Python code of its own .*loading\.trust_remote_code"):
+    with pytest.raises(UsageError, match=r"carries Python code of its own .*--trust-remote-code"):
         look(folder)
     with pytest.raises(UsageError, match=f"not named; expected transformers:{folder}@{revision}"):
         look(folder, TRUSTING)
