@@ -91,6 +91,7 @@ def test_an_action_on_a_frame_that_was_never_judged_is_refused(running: Cell) ->
     asked_ns = running.send(to_and_fro(), running.now_ns - 5 * MS_NS)
     running.graph.wait(lambda: running.status.last.state == ArmStatus.STATE_HOLDING, "a refusal")
     assert "not leased" in running.status.last.reason
+    running.wait_until(asked_ns + SECOND_NS)
     assert np.ptp(running.commanded(asked_ns), axis=0).max() == 0.0
     running.move()
 
