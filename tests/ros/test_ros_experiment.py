@@ -29,7 +29,18 @@ DEADLINE_S = 110.0
 def live(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, object], tuple[RunRecord, ...]]:
     """The table and the records of one task, clean and in the dark."""
     out = tmp_path_factory.mktemp("experiment") / "out"
-    words = ["--task", TASK.task, "--distortions", "19", "--out", str(out), "--ros", "--json"]
+    words = [
+        "--subjects",
+        "classical-vla",
+        "--task",
+        TASK.task,
+        "--distortions",
+        "19",
+        "--out",
+        str(out),
+        "--ros",
+        "--json",
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "embodied_iqa.cli.main", "experiment", *words],
         capture_output=True,

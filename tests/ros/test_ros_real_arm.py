@@ -108,7 +108,8 @@ class Person:
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], tuple[Any, ...], list[str]]:
     folder = tmp_path_factory.mktemp("real_arm")
     with emulator("--plant", "kinematic", "--unlock-after", "0") as robot:
-        words = ["--task", TASK, "--distortions", "19", "--ros", "--gate", "off", "--json"]
+        words = ["--subjects", "classical-vla", "--task", TASK, "--distortions", "19"]
+        words += ["--ros", "--gate", "off", "--json"]
         words += ["--config", str(write_cell(folder, robot.host)), "--out", str(folder / "out")]
         ours, theirs = pty.openpty()
         process = subprocess.Popen(
