@@ -309,9 +309,9 @@ def test_a_question_of_who_has_left_is_not_asked():
             client.connect()
             with pytest.raises(Exception, match="no answer from"):
                 client.infer(own_observation(observation()))
-        recorder.may_go.set()
         third = client_of(port)
-        third.connect()
+        third.connect()  # one loop serves all: by now it knows that the others have left
+        recorder.may_go.set()
         assert third.infer(own_observation(observation(words="third")))["reason"] == "third"
     assert len(recorder.batches) == 2, "the second question was taken out of the queue"
 
