@@ -172,7 +172,8 @@ class PolicyServer:
     async def _ask(self, question: Any, connection: ServerConnection) -> dict[str, Any] | None:
         if self._worker is None:
             return None
-        result: asyncio.Future[Any] = asyncio.wrap_future(self._worker.ask(question))
+        asked = self._worker.ask(question)
+        result: asyncio.Future[Any] = asyncio.wrap_future(asked)
         left: asyncio.Future[Any] = asyncio.ensure_future(connection.wait_closed())
         try:
             await asyncio.wait({result, left}, return_when=asyncio.FIRST_COMPLETED)
@@ -181,6 +182,7 @@ class PolicyServer:
             return None
         finally:
             left.cancel()
+            asked.cancel()  # at once; through `result` it would take another turn of the loop
             result.cancel()
 
     def _content(self, message: str | bytes) -> dict[str, Any]:
