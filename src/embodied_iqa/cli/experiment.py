@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import yaml
-
 from embodied_iqa import __version__
 from embodied_iqa.cli.experiment_output import as_tree, print_table, write_csv
+from embodied_iqa.cli.node_options import add_node_options, overrides_of
 from embodied_iqa.cli.person import person_at_terminal
 from embodied_iqa.config import Scalar
 from embodied_iqa.errors import UsageError
@@ -61,8 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--vlm", default="", metavar="NAME", help="let this VLM answer too: cognition beside execution")
     add("--out", type=Path, required=True, metavar="DIR", help="new folder, or one that was broken off")
     add("--workers", type=int, default=1, metavar="N", help="processes (default 1); in simulation only")
-    add("--config", type=Path, action="append", default=[], metavar="FILE", help="ROS parameter file")
-    add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="one parameter")
+    add_node_options(parser)
     add("--ros", action="store_true", help="through the ROS graph in real time, recorded")
     add("--robot", choices=["sim", "ur5"], help="with --ros: which arm moves (default sim)")
     add("--robot-ip", metavar="ADDRESS", help="of the UR arm's controller (--robot ur5)")
@@ -126,12 +124,7 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
         "camera_node.source": arguments.camera,
     }
     overrides: dict[str, Scalar] = {name: value for name, value in named.items() if value}
-    for word in arguments.set:
-        name, equals, value = word.partition("=")
-        if not equals:
-            raise UsageError("--set takes a parameter and a value", expected="node.parameter=value", got=word)
-        overrides[name] = yaml.safe_load(value)
-    return overrides
+    return overrides | overrides_of(arguments.set)
 
 
 def _parameters(arguments: argparse.Namespace, graph: GraphConfig) -> dict[str, Scalar]:

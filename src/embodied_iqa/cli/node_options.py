@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import yaml
 
@@ -12,6 +13,8 @@ from embodied_iqa.config import Scalar
 from embodied_iqa.errors import UsageError
 
 __all__ = ["add_node_options", "overrides_of"]
+
+_FORM: Final = "node.parameter=value"
 
 
 def add_node_options(parser: argparse.ArgumentParser) -> None:
@@ -21,16 +24,24 @@ def add_node_options(parser: argparse.ArgumentParser) -> None:
     add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="one parameter")
 
 
-def overrides_of(words: Sequence[str]) -> dict[str, Scalar]:
+def overrides_of(words: Sequence[str], what: str = "a parameter", form: str = _FORM) -> dict[str, Scalar]:
     """Return what `--set` says.
 
+    Args:
+        words: Name, equals sign, and the value as YAML.
+        what: What a word sets.
+        form: What a word looks like.
+
     Raises:
-        UsageError: A word is not ``node.parameter=value``.
+        UsageError: A word is not of that form, or its value is not YAML.
     """
     overrides: dict[str, Scalar] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
-            raise UsageError("--set takes a parameter and a value", expected="node.parameter=value", got=word)
-        overrides[name] = yaml.safe_load(value)
+            raise UsageError(f"--set takes {what} and a value", expected=form, got=word)
+        try:
+            overrides[name] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise UsageError(f"the value of {name} is not YAML", got=value) from None
     return overrides

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import TYPE_CHECKING, Any
-
-import yaml
+from typing import TYPE_CHECKING
 
 from embodied_iqa.cli.consent import add_consent, with_consent
+from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.errors import UsageError
 
 if TYPE_CHECKING:
@@ -86,22 +85,10 @@ def _subject(arguments: argparse.Namespace) -> ServedSubject:
 
     name, what = arguments.subject, f"the options of {arguments.subject}"
     role = Role.VLA if arguments.vla else role_of(name)
+    values = overrides_of(with_consent(arguments), "an option", "option=value")
     if role is Role.VLA:
-        return serve_vla(name, build(VlaOptions, _words(with_consent(arguments)), what), _progress)
-    return serve_vlm(name, build(VlmOptions, _words(with_consent(arguments)), what), _progress)
-
-
-def _words(words: list[str]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals:
-            raise UsageError("--set takes an option and a value", expected="option=value", got=word)
-        try:
-            values[name] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise UsageError(f"the value of {name} is not YAML", got=value) from None
-    return values
+        return serve_vla(name, build(VlaOptions, values, what), _progress)
+    return serve_vlm(name, build(VlmOptions, values, what), _progress)
 
 
 def _progress(line: str) -> None:

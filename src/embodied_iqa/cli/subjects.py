@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from embodied_iqa.cli.consent import add_consent
+from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.errors import UsageError
 
 __all__ = ["configure", "run"]
@@ -36,8 +37,7 @@ def _configure_calibrate(parser: argparse.ArgumentParser) -> None:
     add("--role", choices=["vlm", "vla"], help="where the reference leaves it open")
     add("--scenes", type=int, default=300, help="seeded scenes to draw (default: 300)")
     add("--seed", type=int, default=0, help="seed of the scenes (default: 0)")
-    add("--config", type=Path, action="append", default=[], metavar="FILE", help="ROS parameter file")
-    add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="one parameter")
+    add_node_options(parser)
     add_consent(parser)
     add(
         "--out",

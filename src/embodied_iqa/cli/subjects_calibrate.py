@@ -7,14 +7,13 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import yaml
 from rich.console import Console
 from rich.progress import track
 
 from embodied_iqa.cli.consent import with_consent
+from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.subjects_tables import scale_in_words
-from embodied_iqa.config import Scalar
-from embodied_iqa.errors import InternalError, UsageError
+from embodied_iqa.errors import InternalError
 from embodied_iqa.scoring.constants import SubjectConstants, save_constants
 from embodied_iqa.scoring.decision import position_scale_m
 from embodied_iqa.scoring.frequencies import document_frequencies
@@ -40,7 +39,7 @@ def calibrate(arguments: argparse.Namespace) -> int:
         f"embodied-iqa subjects calibrate {arguments.name} --scenes {arguments.scenes} "
         f"--seed {arguments.seed}: every task of each simulated scene, arm at home, clean 640x480 pictures"
     )
-    graph = resolve(tuple(arguments.config), _overrides(with_consent(arguments, "vlm_node", "vla_node")))
+    graph = resolve(tuple(arguments.config), overrides_of(with_consent(arguments, "vlm_node", "vla_node")))
     if role is Role.VLM:
         constants = _measure_vlm(_vlm(arguments.name, graph), scenes, recipe)
     else:
@@ -53,16 +52,6 @@ def calibrate(arguments: argparse.Namespace) -> int:
         scale = scale_in_words(constants)
         print(f"{constants.subject}: {scale} from {constants.n_references} answers, in {path}")
     return 0
-
-
-def _overrides(words: list[str]) -> dict[str, Scalar]:
-    overrides: dict[str, Scalar] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals:
-            raise UsageError("--set takes a parameter and a value", expected="node.parameter=value", got=word)
-        overrides[name] = yaml.safe_load(value)
-    return overrides
 
 
 def _vlm(name: str, graph: GraphConfig) -> Vlm:

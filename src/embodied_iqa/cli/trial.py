@@ -9,9 +9,8 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-import yaml
-
 from embodied_iqa.cli.consent import add_consent, with_consent
+from embodied_iqa.cli.node_options import add_node_options, overrides_of
 from embodied_iqa.cli.output import results_table, stage_name
 from embodied_iqa.cli.person import person_at_terminal
 from embodied_iqa.config import Scalar
@@ -57,8 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--robot", choices=[str(kind) for kind in RobotKind], help="which arm moves")
     add("--robot-ip", metavar="ADDRESS", help="of the UR arm's controller (--robot ur5)")
     add("--run-dir", type=Path, metavar="DIR", help="new or empty folder (default runs/<date>)")
-    add("--config", type=Path, action="append", default=[], metavar="FILE", help="ROS parameter file")
-    add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="one parameter")
+    add_node_options(parser)
     add_consent(parser)
     add("--attach", action="store_true", help="use a graph that runs already (ros2 launch)")
     add("--json", action="store_true", help="print scores.json instead of a table")
@@ -118,15 +116,7 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
     if arguments.view:
         views = [str(parse_view(word)) for word in arguments.view]
         overrides |= {f"{node}.views": list(views) for node in nodes_with("views")}
-    for word in with_consent(arguments, "vlm_node", "vla_node"):
-        name, equals, value = word.partition("=")
-        if not equals:
-            raise UsageError("--set takes a parameter and a value", expected="node.parameter=value", got=word)
-        try:
-            overrides[name] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise UsageError(f"the value of {name} is not YAML", got=value) from None
-    return overrides
+    return overrides | overrides_of(with_consent(arguments, "vlm_node", "vla_node"))
 
 
 def _run_with_progress(

@@ -79,15 +79,7 @@ def request_json(
     try:
         connection.connect()
         watchdog.start()
-        content = None if body is None else json.dumps(body).encode()
-        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        connection.request(
-            "GET" if content is None else "POST",
-            path,
-            content,
-            {"Accept": "application/json", "Content-Type": "application/json", **headers},
-        )
-        response = connection.getresponse()
+        response = _send(connection, parts, body, headers)
         received = _read(response, max_bytes, where)
         if time.monotonic() >= until_s:  # the watchdog's cut may look like the end of an answer
             raise ServerError(f"{where} {_TOO_SLOW}")
@@ -99,6 +91,16 @@ def request_json(
     finally:
         watchdog.cancel()
         connection.close()
+
+
+def _send(
+    connection: http.client.HTTPConnection, parts: Any, body: object | None, headers: dict[str, str]
+) -> http.client.HTTPResponse:
+    content = None if body is None else json.dumps(body).encode()
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    named = {"Accept": "application/json", "Content-Type": "application/json", **headers}
+    connection.request("GET" if content is None else "POST", path, content, named)
+    return connection.getresponse()
 
 
 def _connection(parts: Any, timeout_s: float, where: str) -> http.client.HTTPConnection:
