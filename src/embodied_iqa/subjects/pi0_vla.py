@@ -21,11 +21,9 @@ from embodied_iqa.subjects.actions.observation import state_for
 from embodied_iqa.subjects.actions.statistics import Statistics, load_statistics
 from embodied_iqa.subjects.actions.table import CONVENTIONS, convention_of
 from embodied_iqa.subjects.checkpoints import Checkpoint
-from embodied_iqa.subjects.memory import check_fits, needed_bytes
 from embodied_iqa.subjects.options import PolicyOptions, VlaRequest
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
-from embodied_iqa.subjects.torch_device import bytes_a_number, choose_device, choose_dtype, free_on
-from embodied_iqa.subjects.transformers_loading import LoadedModel, check_whole, load_libraries
+from embodied_iqa.subjects.transformers_loading import LoadedModel, check_whole, find_room, load_libraries
 
 __all__ = ["Normalisation", "Pi0Vla", "load_pi0"]
 
@@ -191,10 +189,7 @@ def _load(checkpoint: Checkpoint, request: VlaRequest) -> LoadedModel:
     libraries = load_libraries()
     torch, transformers = libraries.torch, libraries.transformers
     loading, name = request.options.loading, request.reference.text
-    device = choose_device(torch, loading.device)
-    dtype = choose_dtype(torch, loading.precision, device)
-    needed = needed_bytes(checkpoint.size, bytes_a_number(dtype))
-    check_fits(name, needed, free_on(torch, device), loading.memory_share)
+    device, dtype = find_room(torch, checkpoint, loading, name)
     began = time.monotonic()
     request.progress(f"reads {checkpoint.size.stored_bytes / 1e9:.2f} GB of weights for {name}")
     try:

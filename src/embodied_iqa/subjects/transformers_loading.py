@@ -10,7 +10,7 @@ from typing import Any, Final
 from embodied_iqa.errors import InputError
 from embodied_iqa.subjects.checkpoints import Checkpoint
 from embodied_iqa.subjects.memory import check_fits, needed_bytes
-from embodied_iqa.subjects.options import DecodingOptions, VlmRequest
+from embodied_iqa.subjects.options import DecodingOptions, LoadingOptions, VlmRequest
 from embodied_iqa.subjects.torch_device import (
     bytes_a_number,
     choose_device,
@@ -19,7 +19,7 @@ from embodied_iqa.subjects.torch_device import (
     load_library,
 )
 
-__all__ = ["Libraries", "LoadedModel", "check_whole", "load_libraries", "load_model"]
+__all__ = ["Libraries", "LoadedModel", "check_whole", "find_room", "load_libraries", "load_model"]
 
 _MOST_TEMPLATE_BYTES: Final = 1_000_000
 _TOKENS: Final = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id")
@@ -70,10 +70,7 @@ def load_model(libraries: Libraries, checkpoint: Checkpoint, request: VlmRequest
     """
     torch, transformers = libraries.torch, libraries.transformers
     loading, name = request.options.loading, request.reference.text
-    device = choose_device(torch, loading.device)
-    dtype = choose_dtype(torch, loading.precision, device)
-    needed = needed_bytes(checkpoint.size, bytes_a_number(dtype))
-    check_fits(name, needed, free_on(torch, device), loading.memory_share)
+    device, dtype = find_room(torch, checkpoint, loading, name)
     began = time.monotonic()
     request.progress(f"reads {checkpoint.size.stored_bytes / 1e9:.2f} GB of weights for {name}")
     common = {"local_files_only": True, "trust_remote_code": checkpoint.runs_code}
@@ -87,6 +84,21 @@ def load_model(libraries: Libraries, checkpoint: Checkpoint, request: VlmRequest
     model.generation_config = _generation(transformers, model, request.options.decoding)
     request.progress(f"{name} is ready on {device} after {time.monotonic() - began:.1f} s")
     return LoadedModel(torch, model, processor)
+
+
+def find_room(
+    torch: Any, checkpoint: Checkpoint, loading: LoadingOptions, name: str
+) -> tuple[Any, Any | None]:
+    """Choose device and number type of a model; the type is None where the checkpoint's own is kept.
+
+    Raises:
+        InputError: It does not fit into the memory there.
+    """
+    device = choose_device(torch, loading.device)
+    dtype = choose_dtype(torch, loading.precision, device)
+    needed = needed_bytes(checkpoint.size, bytes_a_number(dtype))
+    check_fits(name, needed, free_on(torch, device), loading.memory_share)
+    return device, dtype
 
 
 def _check_template(processor: Any, folder: Path) -> None:
