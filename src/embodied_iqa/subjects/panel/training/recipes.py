@@ -41,7 +41,7 @@ class Recipe:
     views: tuple[View, ...]
     style: Style | None
     augmentation: Augmentation
-    scenes: int = 9_000
+    scenes: int = 12_000
     epochs: int = 9
     tasks: int = 6
     batch: int = 48
@@ -83,32 +83,32 @@ RECIPES: Final[dict[str, Recipe]] = {
         Recipe(
             "panel-vla-hybrid",
             "Convolutional stem, two transformer layers, attention queries; fewer scenes; top view.",
-            "hybrid", "gated", (_TOP,), None, _LIGHT, scenes=6_000, epochs=13, seed=15,
+            "hybrid", "gated", (_TOP,), None, _LIGHT, scenes=6_000, epochs=18, seed=15,
         ),
         Recipe(
             "panel-vlm-fine",
             "A residual network with a fine stem; says where the object is and what stands by it; top view.",
-            "fine", "gated", (_TOP,), Style.PLACE, _LIGHT, tasks=4, seed=21,
+            "fine", "gated", (_TOP,), Style.PLACE, _LIGHT, tasks=4, epochs=14, seed=21,
         ),
         Recipe(
             "panel-vlm-plain",
             "A residual network; says on which side of its neighbour the object is; top view.",
-            "plain", "pooled", (_TOP,), Style.RELATION, _NONE, tasks=4, seed=22,
+            "plain", "pooled", (_TOP,), Style.RELATION, _NONE, tasks=4, epochs=14, seed=22,
         ),
         Recipe(
             "panel-vlm-mixer",
             "A convolutional mixer; counts the objects and says where the named one is; top view.",
-            "mixer", "gated", (_TOP,), Style.COUNT, _STRONG, tasks=4, seed=23,
+            "mixer", "gated", (_TOP,), Style.COUNT, _STRONG, tasks=4, epochs=14, seed=23,
         ),
         Recipe(
             "panel-vlm-side",
             "A residual network; says where the object is and what stands by it; looks from the side.",
-            "plain", "gated", (_SIDE,), Style.PLACE, _STRONG, tasks=4, seed=24,
+            "plain", "gated", (_SIDE,), Style.PLACE, _STRONG, tasks=4, epochs=14, seed=24,
         ),
         Recipe(
             "panel-vlm-hand",
             "A convolutional stem and transformer layers; the camera in the hand, which does not see all.",
-            "hybrid", "pooled", (_WRIST,), Style.PLACE, _LIGHT, tasks=4, seed=25,
+            "hybrid", "pooled", (_WRIST,), Style.PLACE, _LIGHT, tasks=4, epochs=14, seed=25,
         ),
     )
 }  # fmt: skip
