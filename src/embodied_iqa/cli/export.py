@@ -33,9 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="of the set, such as cc-by-4.0 (default apache-2.0, or other where photographs are in it)",
     )
     parser.add_argument(
-        "--own-view",
+        "--all-views",
         action="store_true",
-        help="only scores of pictures from a view that the subject is made for",
+        help="mean opinions also of subjects that are not made for the picture's view",
     )
 
 
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.out,
         ExportFormat(arguments.format),
         licence=arguments.licence,
-        own_view_only=arguments.own_view,
+        all_views=arguments.all_views,
         watch=_watch,
     )
     print(f"export: {os.path.relpath(arguments.out)}")

@@ -17,9 +17,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="FILE", help="page to write (default FOLDER/report.html)")
     database = parser.add_argument_group("of a database")
     database.add_argument(
-        "--own-view",
+        "--all-views",
         action="store_true",
-        help="only scores of pictures from a view that the subject is made for",
+        help="also scores of pictures from a view that the subject is not made for",
     )
     database.add_argument("--seed", type=int, default=0, help="of the intervals (default 0)")
 
@@ -40,12 +40,12 @@ def _of_database(arguments: argparse.Namespace) -> Path:
     if arguments.seed < 0:
         raise UsageError("--seed is wrong", expected="0 or more", got=arguments.seed)
     store = open_database(arguments.folder)
-    return write_database_report(store, arguments.out, own_view_only=arguments.own_view, seed=arguments.seed)
+    return write_database_report(store, arguments.out, all_views=arguments.all_views, seed=arguments.seed)
 
 
 def _of_run(arguments: argparse.Namespace) -> Path:
     from embodied_iqa.analysis.stored_run import report_of_folder  # noqa: PLC0415 - as above
 
-    if arguments.own_view or arguments.seed:
-        raise UsageError(f"{arguments.folder} is no database", expected="one, for --own-view and --seed")
+    if arguments.all_views or arguments.seed:
+        raise UsageError(f"{arguments.folder} is no database", expected="one, for --all-views and --seed")
     return report_of_folder(arguments.folder, arguments.out)

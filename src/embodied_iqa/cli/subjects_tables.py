@@ -72,7 +72,7 @@ def print_entry(item: SubjectEntry) -> None:
         "licence": item.licence,
         "parameters, weights, memory": ", ".join(_sizes(item)[:3]),
         "picture": _sizes(item)[3],
-        "views": ", ".join(item.views),
+        "views": ", ".join(item.views) + (", and any other" if item.any_view else ""),
         "prompt": item.prompt,
         "action convention": item.convention,
         "needs": "; ".join(item.needs) or "nothing",

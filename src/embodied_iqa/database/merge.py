@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final
 
 from embodied_iqa import __version__
 from embodied_iqa.database.building.engine import Job, run_jobs
@@ -18,8 +19,11 @@ from embodied_iqa.database.record import finished_record
 from embodied_iqa.database.schema import ANNOTATIONS, PAIRS, REFERENCES, TASKS
 from embodied_iqa.database.store import DatabaseStore, Row, write_table
 from embodied_iqa.errors import InputError
+from embodied_iqa.images.frame import View
 
 __all__ = ["merge_databases"]
+
+_OF_REFERENCE: Final = ("reference_id", "view")
 
 
 def merge_databases(first: DatabaseStore, second: DatabaseStore, out: Path, workers: int = 1) -> Row:
@@ -67,13 +71,14 @@ def _subjects(stores: Sequence[DatabaseStore]) -> list[Row]:
     found: dict[str, Row] = {}
     for store in stores:
         for item in store.record()["subjects"]:
-            before = found.setdefault(item["name"], item)
+            before = found.setdefault(item["name"], dict(item))
             if before["version"] != item["version"]:
                 raise InputError(
                     f"{item['name']} is of another version in {store.path}",
                     expected=before["version"],
                     got=item["version"],
                 )
+            before["any_view"] = before.get("any_view", False) or item.get("any_view", False)
     return [
         {name: value for name, value in found[key].items() if name not in {"d_max_m", "documents"}}
         for key in sorted(found)
@@ -129,6 +134,7 @@ def _copy_pictures(source: Path, out: Path) -> None:
 
 def _copy_answers(stores: Sequence[DatabaseStore], out: DatabaseStore, keys: Sequence[SubjectKey]) -> None:
     blocks = AnnotateStep(out, keys, BuildOptions()).blocks
+    views = {row["reference_id"]: View(row["view"]) for row in out.references(_OF_REFERENCE).to_pylist()}
     for key in keys:
         rows: dict[str, list[Row]] = {}
         seen: set[tuple[str, str]] = set()
@@ -138,7 +144,8 @@ def _copy_answers(stores: Sequence[DatabaseStore], out: DatabaseStore, keys: Seq
                     name = (row["pair_id"] or row["reference_id"], row["task_id"])
                     if name not in seen:
                         seen.add(name)
-                        rows.setdefault(row["reference_id"], []).append(row)
+                        own = key.info.is_made_for(views[row["reference_id"]])
+                        rows.setdefault(row["reference_id"], []).append(row | {"own_view": own})
         for block in blocks:
             mine = [row for item in block.references for row in rows.get(item["reference_id"], ())]
             tasks = {item["reference_id"]: 0 for item in block.references}

@@ -59,6 +59,7 @@ def make(request: VlmRequest) -> OpenAiVlm:
         version=decoding_version(revision, prompt, options.decoding),
         description=f"{reference.model} on {reference.target}, whose revision its server decides",
         views=entry.views if entry is not None else (View.TOP,),
+        any_view=entry.any_view if entry is not None else True,
     )
     return OpenAiVlm(info, server, options.decoding, prompt)
 

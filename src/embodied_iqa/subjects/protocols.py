@@ -24,12 +24,18 @@ class SubjectInfo:
         version: Changes whenever answers can change.
         description: One honest sentence about what this subject is.
         views: The views that it looks at; a VLA's first view is the one that its actions name.
+        any_view: It is made for pictures of any camera; ``views`` then only says which one it sees live.
     """
 
     name: str
     version: str
     description: str
     views: tuple[View, ...]
+    any_view: bool = False
+
+    def is_made_for(self, view: View) -> bool:
+        """Whether pictures of this camera are what the subject is meant to look at."""
+        return self.any_view or view in self.views
 
 
 class ChunkStatus(StrEnum):

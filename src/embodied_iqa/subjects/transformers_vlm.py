@@ -42,6 +42,7 @@ def make(request: VlmRequest) -> Vlm:
         version=f"{version}-{str(loaded.model.dtype).removeprefix('torch.')}",
         description=f"{checkpoint.family} with {checkpoint.size.parameters / 1e9:.3g} billion parameters",
         views=entry.views if entry is not None else (View.TOP,),
+        any_view=entry.any_view if entry is not None else True,
     )
     return TransformersVlm(info, loaded, options.decoding, prompt)
 

@@ -24,9 +24,16 @@ ATTRIBUTES = ("luminance", "contrast", "chrominance", "sharpness", "spatial_info
 
 
 def write_database(
-    path: Path, references: int = 6, subjects: int = 3, seed: int = 0, *, pictures: bool = False, **more: Any
+    path: Path,
+    references: int = 6,
+    subjects: int = 3,
+    seed: int = 0,
+    *,
+    pictures: bool = False,
+    homes: dict[str, str] | None = None,
+    **more: Any,
 ) -> DatabaseStore:
-    """A finished database; `more` goes into its record."""
+    """A finished database; `homes`: the view that a subject is made for, all else; `more` is recorded."""
     rng = np.random.default_rng(seed)
     store = DatabaseStore(path)
     path.mkdir(parents=True, exist_ok=True)
@@ -36,7 +43,7 @@ def write_database(
     write_table(store.references_file, made, REFERENCES)
     write_table(store.pairs_file, pairs, PAIRS)
     write_table(store.tasks_file, tasks, TASKS)
-    write_table(store.scores_file, _scores(pairs, made, subjects, rng), SCORES)
+    write_table(store.scores_file, _at_home(_scores(pairs, made, subjects, rng), homes or {}), SCORES)
     names = [{"name": f"{role}-{n}", "role": role} for role in ("vlm", "vla") for n in range(subjects)]
     store.write_record({"subjects": names, "seed": seed, **more})
     if pictures:
@@ -108,7 +115,7 @@ def _scores(
         "task_id": [f"{p['reference_id']}/{rank}" for _, _, p, rank in keys],
         "rank": [rank for *_, rank in keys],
         "view": [views[p["reference_id"]] for _, _, p, _ in keys],
-        "own_view": [(s + int(p["reference_id"][1:])) % 2 == 0 for _, s, p, _ in keys],
+        "own_view": [True] * len(keys),
         "score": parts.mean(axis=1),
         "position_error_mm": pa.array(100 * (1 - parts[:, 0]), mask=is_vlm),
     }
@@ -120,6 +127,14 @@ def _scores(
         columns[vlm] = pa.array(parts[:, index], mask=~is_vlm)
         columns[vla] = pa.array(parts[:, index], mask=is_vlm)
     return pa.table(columns).select(SCORES.names).cast(SCORES)
+
+
+def _at_home(table: pa.Table, homes: dict[str, str]) -> pa.Table:
+    names, views = table["subject"].to_pylist(), table["view"].to_pylist()
+    own = [homes.get(name, view) == view for name, view in zip(names, views, strict=True)]
+    return table.set_column(
+        table.schema.get_field_index("own_view"), SCORES.field("own_view"), pa.array(own, pa.bool_())
+    )
 
 
 def write_experiment(folder: Path, seed: int = 0, distortions: tuple[str, ...] = DISTORTIONS) -> Path:

@@ -39,7 +39,8 @@ def group_scores(group: Group, pairs: PairTable, subjects: int = 4, seed: int = 
     }
     total = np.mean(list(parts.values()), axis=0)
     names = tuple(f"{group}-{number}" for number in range(subjects))
-    return GroupScores(group, names, parts, total, np.zeros(subjects, np.int64))
+    elsewhere = np.zeros(total.shape, np.bool_)
+    return GroupScores(group, names, parts, total, np.zeros(subjects, np.int64), elsewhere)
 
 
 def grid(references: int = 12) -> ScoreGrid:

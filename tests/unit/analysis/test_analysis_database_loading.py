@@ -78,12 +78,39 @@ def test_a_task_without_score_leaves_the_pair_out_and_is_counted(tmp_path: Path)
     assert study(grid, load_attributes(store, grid.pairs), None).groups[Group.DECISION].opinion.partial == 1
 
 
-def test_scores_of_other_views_can_be_left_out(store: DatabaseStore) -> None:
-    every, own = load_grid(store), load_grid(store, own_view_only=True)
+def test_subjects_count_only_where_they_are_at_home(tmp_path: Path) -> None:
+    homes = {"vlm-0": "top", "vlm-1": "top", "vla-1": "wrist", "vla-2": "top"}
+    store = write_database(tmp_path / "db", references=7, homes=homes)
+    own, every = load_grid(store), load_grid(store, all_views=True)
     rows = store.scores().to_pandas()
-    kept = rows[(rows["role"] == "vlm") & rows["own_view"]].groupby(["pair_id", "subject"]).size()
-    assert np.isfinite(own.groups[Group.COGNITION].total).sum() == len(kept)
-    assert np.isfinite(every.groups[Group.COGNITION].total).all()
+    for group, role in ((Group.COGNITION, "vlm"), (Group.DECISION, "vla")):
+        at_home = rows[(rows["role"] == role) & rows["own_view"]]
+        expected = at_home.pivot_table("score", "pair_id", "subject", "sum")
+        scores = own.groups[group]
+        np.testing.assert_allclose(scores.total, expected.reindex(own.pairs.pair_ids).to_numpy())
+        assert scores.missing.tolist() == [0, 0, 0], "what a subject should not look at is not missing"
+        assert np.isfinite(every.groups[group].total).all()
+        assert not every.groups[group].elsewhere.any()
+    assert own.groups[Group.COGNITION].elsewhere.sum(axis=0).tolist() == [5 * 30, 5 * 30, 0]
+    found = study(own, load_attributes(store, own.pairs), None).groups[Group.COGNITION]
+    assert (found.opinion.partial, found.opinion.absent, found.opinion.unseen) == (0, 0, 0)
+    assert [row.elsewhere for row in found.subjects] == [5 * 30, 5 * 30, 0]
+    counts = {one.view: (one.references, one.counted[Group.COGNITION]) for one in own.views}
+    assert counts == {"wrist": (3, 1), "top": (2, 3), "side": (2, 1)}
+    assert {one.counted[Group.DECISION] for one in every.views} == {3}
+
+
+def test_references_that_nobody_is_made_for_are_counted(tmp_path: Path) -> None:
+    homes = {f"{role}-{n}": "top" for role in ("vlm", "vla") for n in range(3)}
+    store = write_database(tmp_path / "db", homes=homes)
+    grid = load_grid(store)
+    opinion = study(grid, load_attributes(store, grid.pairs), None).groups[Group.DECISION].opinion
+    assert (opinion.partial, opinion.absent, opinion.unseen) == (0, 0, 4 * 30)
+    assert np.isfinite(opinion.raw).sum() == 2 * 30
+    nowhere = write_database(tmp_path / "none", homes=dict.fromkeys(homes, "moon"))
+    with pytest.raises(InputError, match=r"made for the views.*--all-views"):
+        load_grid(nowhere)
+    assert load_grid(nowhere, all_views=True).groups
 
 
 def test_contradicting_tables_are_refused(tmp_path: Path) -> None:

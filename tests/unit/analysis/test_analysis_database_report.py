@@ -103,7 +103,7 @@ def test_other_files_are_not_replaced(
 
 def test_a_folder_that_is_neither_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(tmp_path)]) == 1
-    assert main(["report", str(tmp_path), "--own-view"]) == 2
+    assert main(["report", str(tmp_path), "--all-views"]) == 2
     assert "is no database" in capsys.readouterr().err
 
 
@@ -120,6 +120,25 @@ def test_constant_and_missing_scores_are_told(tmp_path: Path) -> None:
     assert "vla-0 gave every pair the same score" in text
     assert "90 pairs without the decision score of every VLA" in text
     assert ">nan<" not in text.lower()
+
+
+def test_the_page_says_whose_view_counts(tmp_path: Path) -> None:
+    homes = {"vlm-0": "wrist", "vlm-1": "top", "vlm-2": "top", "vla-0": "side"}
+    store = write_database(tmp_path / "db", references=7, homes=homes)
+    text = write_database_report(store).read_text(encoding="utf-8")
+    assert "2 references without a cognition score: no VLM is made for the view side." in text
+    assert "without a decision score" not in text
+    views = pd.read_csv(store.path / "report_tables" / "views.csv", index_col="view")
+    assert views.loc["top"].tolist() == [2, 2, 3, 2, 3]
+    assert views.loc["side"].tolist() == [2, 0, 3, 3, 3]
+    by_view = pd.read_csv(store.path / "report_tables" / "by_view.csv", index_col="view")
+    assert by_view["cognition_pairs"].to_dict() == {"side": 0, "top": 60, "wrist": 90}
+    subjects = pd.read_csv(store.path / "report_tables" / "subjects.csv", index_col="subject")
+    assert subjects.loc["vlm-1", ["pairs", "missing", "pairs_of_other_views"]].tolist() == [60, 0, 150]
+    assert main(["report", str(store.path), "--all-views"]) == 0
+    text = (store.path / "report.html").read_text(encoding="utf-8")
+    assert "without a cognition score" not in text
+    assert "VLMs also count for pictures of views that they are not made for" in text
 
 
 def test_scores_of_one_kind_alone_make_a_page(tmp_path: Path) -> None:

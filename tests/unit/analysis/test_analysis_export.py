@@ -129,6 +129,24 @@ def test_csv_is_read_back_by_pandas(store: DatabaseStore, tmp_path: Path) -> Non
     assert json.loads((out / "dataset.json").read_text()) == store.record()
 
 
+def test_mean_opinions_are_of_subjects_that_are_at_home(tmp_path: Path) -> None:
+    store = write_database(tmp_path / "db", homes={"vlm-0": "top", "vlm-1": "wrist", "vlm-2": "wrist"})
+    for name, words in (("own", []), ("every", ["--all-views"])):
+        out = str(tmp_path / name)
+        assert main(["export", str(store.path), "--format", "csv", "--out", out, *words]) == 0
+    own, every = (
+        pd.read_csv(tmp_path / name / "opinions.csv", index_col="pair_id") for name in ("own", "every")
+    )
+    subjects = own.groupby("view")["cognition_subjects"].unique().apply(list).to_dict()
+    assert subjects == {"side": [0], "top": [1], "wrist": [2]}
+    assert own["cognition_mean"].isna().sum() == 60
+    assert set(every["cognition_subjects"]) == set(every["decision_subjects"]) == {3}
+    pd.testing.assert_series_equal(own["decision_mean"], every["decision_mean"])
+    readme = (tmp_path / "own" / "README.md").read_text(encoding="utf-8")
+    assert "| side | 2 | 0 of 3 | 3 of 3 |" in readme
+    assert "also of those that are made for another" in (tmp_path / "every" / "README.md").read_text()
+
+
 def seeded(path: Path) -> DatabaseStore:
     """A database whose distorted pictures are not stored."""
     store = write_database(path, references=2, pictures=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import functools
 import multiprocessing
@@ -9,6 +10,7 @@ import os
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from photo_database import VLA, VLM, build_and_leave, build_photos, make_photos
@@ -17,17 +19,21 @@ from embodied_iqa import files
 from embodied_iqa.database.building import members
 from embodied_iqa.database.building.engine import BlockReport, run_jobs
 from embodied_iqa.database.building.settings import BuildPlan, EngineKind, EngineOptions, Step, Store
+from embodied_iqa.database.building.step_annotate import Block, SubjectKey
 from embodied_iqa.database.building.step_distort import specs_of
+from embodied_iqa.database.building.subject_tree import subject_key, subject_tree
 from embodied_iqa.database.check import check_database
 from embodied_iqa.database.lock import locked
 from embodied_iqa.database.references import SimulationSource
 from embodied_iqa.database.schema import TASKS
 from embodied_iqa.database.store import DatabaseStore, write_table
 from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.images.frame import Frame
+from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.scoring.cognition import score_cognition
 from embodied_iqa.scoring.constants import load_constants
+from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.classical_vlm import ClassicalVlm
+from embodied_iqa.subjects.protocols import SubjectInfo
 
 
 @pytest.fixture(scope="module")
@@ -265,6 +271,38 @@ def test_one_bad_question_of_a_batch_spoils_only_itself(monkeypatch: pytest.Monk
     answers = member.answers([(frame, "a"), (frame, "bad"), (frame, "b")])  # type: ignore[list-item]
     assert answers == ["A", members.Failure("ValueError: bad task"), "B"]
     assert (member.asked.questions, member.asked.failures) == (3, 1)
+
+
+@pytest.mark.usefixtures("fresh_members")
+@pytest.mark.parametrize(
+    ("home", "own"), [({"views": (View.TOP,)}, True), ({"views": (View.WRIST,)}, False),
+                      ({"views": (View.WRIST,), "any_view": True}, True)],
+)  # fmt: skip
+def test_own_view_is_the_subjects_home(
+    tmp_path: Path, tasks_file: Path, monkeypatch: pytest.MonkeyPatch, home: dict[str, Any], own: bool
+) -> None:
+    class Elsewhere(ClassicalVlm):
+        info = dataclasses.replace(ClassicalVlm().info, **home)
+
+    _with_subject(monkeypatch, Elsewhere())
+    build_photos(tmp_path / "db", tasks_file, references=1)
+    store = DatabaseStore(tmp_path / "db")
+    rows = next(store.annotation_parts(VLM)).to_pylist()
+    assert (
+        {row["own_view"] for row in rows} == set(store.scores(["own_view"])["own_view"].to_pylist()) == {own}
+    )
+    assert subject_key(store.record()["subjects"][0]).info == Elsewhere.info
+
+
+def test_subjects_of_older_databases_read_back() -> None:
+    info = SubjectInfo("a", "1", "for tests", (View.TOP,))
+    key = SubjectKey("a", Role.VLM, info)
+    older = {name: value for name, value in subject_tree(key).items() if name != "any_view"}
+    assert subject_key(older) == subject_key(subject_tree(key)) == key
+    general = SubjectKey("a", Role.VLM, dataclasses.replace(info, any_view=True))
+    assert subject_key(subject_tree(general)) == general
+    block = Block(0, (), (), ())
+    assert block.digest(subject_key(older)) == block.digest(key) != block.digest(general)
 
 
 @pytest.mark.parametrize("writes", [1, 4, 9, 13])

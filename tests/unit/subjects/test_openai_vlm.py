@@ -68,6 +68,7 @@ def test_the_question_is_as_the_protocol_says_and_the_picture_whole(server: Chat
     assert "Authorization" not in server.headers[0]
     assert vlm.info.name == server.reference
     assert vlm.info.version.startswith("lab-model-")
+    assert vlm.info.any_view
 
 
 def test_several_questions_are_asked_at_once_and_kept_in_order(server: ChatServer) -> None:

@@ -38,6 +38,23 @@ def test_the_second_paper_is_there_in_whole() -> None:
     assert len(_labels(Role.VLA, Paper.STATIC_EMBODIED_BENCH)) == STATIC_VLAS
 
 
+def test_real_vlms_take_pictures_of_any_camera() -> None:
+    for item in entries():
+        assert item.any_view == (item.role is Role.VLM and item.backend is not Backend.EMBEDDED), item.name
+    with pytest.raises(InternalError, match="not of any"):
+        SubjectEntry(
+            "a",
+            "A",
+            Role.VLA,
+            Backend.OPENPI,
+            "MIT",
+            (View.TOP,),
+            model_id="m",
+            convention="c",
+            any_view=True,
+        )
+
+
 def test_no_revision_is_invented() -> None:
     assert all(item.revision is None or re.fullmatch("[0-9a-f]{40}", item.revision) for item in entries())
 

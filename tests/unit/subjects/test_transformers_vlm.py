@@ -69,6 +69,7 @@ def test_each_family_answers_about_the_picture(folders: dict[str, Path], kind: s
     assert isinstance(vlm, TransformersVlm)
     assert vlm.info.name == f"transformers:{folders[kind]}"
     assert vlm.info.description.startswith(kind)
+    assert vlm.info.any_view
     assert any("reads" in line for line in lines)
     assert "is ready on cpu" in lines[-1]
     alone = [vlm.answer(*question) for question in QUESTIONS]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
 
-__all__ = ["PARTS", "TASKS_OF_SCALE", "Group", "GroupScores", "PairTable", "ScoreGrid"]
+__all__ = ["PARTS", "TASKS_OF_SCALE", "Group", "GroupScores", "PairTable", "ScoreGrid", "ViewCount"]
 
 Array = NDArray[np.float64]
 Words = NDArray[np.str_]
@@ -72,6 +72,7 @@ class GroupScores:
         parts: Part to ``(pairs, subjects)`` in [0, 5].
         total: ``(pairs, subjects)`` in [0, 5]: the score itself.
         missing: ``(subjects,)``, pairs without a score of all tasks of their reference.
+        elsewhere: ``(pairs, subjects)``, answers that do not count: the subject is made for other views.
     """
 
     group: Group
@@ -79,6 +80,24 @@ class GroupScores:
     parts: Mapping[str, Array]
     total: Array
     missing: NDArray[np.int64]
+    elsewhere: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewCount:
+    """How many subjects answered about the pictures of one view.
+
+    Attributes:
+        view: The view.
+        references: That are of it.
+        answered: Kind to subjects that answered, made for it or not.
+        counted: Kind to subjects whose answers count.
+    """
+
+    view: str
+    references: int
+    answered: Mapping[Group, int]
+    counted: Mapping[Group, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +106,12 @@ class ScoreGrid:
 
     Attributes:
         pairs: The rows of all score arrays.
-        groups: Kind to scores; a kind without a subject is not there.
+        groups: Kind to scores; a kind without a subject that counts is not there.
+        views: A line a view of the references.
+        all_views: Whether subjects also count for pictures of views that they are not made for.
     """
 
     pairs: PairTable
     groups: Mapping[Group, GroupScores]
+    views: tuple[ViewCount, ...] = ()
+    all_views: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from embodied_iqa.analysis.database.grid import (
     GroupScores,
     PairTable,
     ScoreGrid,
+    ViewCount,
 )
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.errors import InputError
@@ -32,35 +34,39 @@ _COLUMNS: Final = (
     "subject",
     "role",
     "pair_id",
+    "view",
     "own_view",
     _TOTAL,
     *(part for parts in PARTS.values() for part in parts),
 )
 
 
-def load_grid(store: DatabaseStore, *, own_view_only: bool = False) -> ScoreGrid:
+def load_grid(store: DatabaseStore, *, all_views: bool = False) -> ScoreGrid:
     """Read the scores of a database.
 
     Args:
         store: The database.
-        own_view_only: Leave out what subjects said of pictures from a view that they are not made for.
+        all_views: Also count what subjects said of pictures from a view that they are not made for.
 
     Raises:
-        InputError: Tables are missing, damaged, or contradict each other.
+        InputError: Tables are missing, damaged, or contradict each other; or no subject is made for a view of
+            the references.
     """
     pairs = _pairs(store)
     scores = store.scores(_COLUMNS)
-    if own_view_only:
-        scores = scores.filter(scores["own_view"])
+    own = pc.or_(scores["own_view"], pa.scalar(all_views))
+    counted, others = scores.filter(own), scores.filter(pc.invert(own))
     expected = _tasks_of_pairs(store, pairs)
     groups = {}
     for group, role in _ROLES.items():
-        rows = scores.filter(pc.equal(scores["role"], role))
+        rows, left_out = (table.filter(pc.equal(table["role"], role)) for table in (counted, others))
         if rows.num_rows:
-            groups[group] = _group(group, rows, pairs, expected)
+            groups[group] = _group(group, rows, left_out, pairs, expected)
+    if others.num_rows and not groups:
+        raise InputError(f"no subject is made for the views of {store.path}", expected="--all-views")
     if not groups:
         raise InputError(f"{store.path} has no scores", expected="a database whose step `score` is done")
-    return ScoreGrid(pairs, groups)
+    return ScoreGrid(pairs, groups, _view_counts(pairs, scores, counted), all_views)
 
 
 def load_attributes(store: DatabaseStore, pairs: PairTable) -> PairAttributes:
@@ -128,17 +134,50 @@ def _tasks_of_pairs(store: DatabaseStore, pairs: PairTable) -> NDArray[np.int64]
     return np.array([by_name.get(name, 0) for name in pairs.reference_ids.tolist()], dtype=np.int64)
 
 
-def _group(group: Group, rows: Any, pairs: PairTable, expected: NDArray[np.int64]) -> GroupScores:
+def _view_counts(pairs: PairTable, answered: Any, counted: Any) -> tuple[ViewCount, ...]:
+    views = pairs.labels["view"]
+    there, counts = (
+        Counter((row["view"], row["role"]) for row in _distinct(table, ("view", "role", "subject")))
+        for table in (answered, counted)
+    )
+    return tuple(
+        ViewCount(
+            view,
+            len(np.unique(pairs.reference_ids[views == view])),
+            {group: there[view, role] for group, role in _ROLES.items()},
+            {group: counts[view, role] for group, role in _ROLES.items()},
+        )
+        for view in np.unique(views).tolist()
+    )
+
+
+def _distinct(table: Any, names: tuple[str, ...]) -> list[dict[str, str]]:
+    return list(table.group_by(list(names)).aggregate([]).to_pylist())
+
+
+def _group(
+    group: Group, rows: Any, left_out: Any, pairs: PairTable, expected: NDArray[np.int64]
+) -> GroupScores:
     subjects = tuple(sorted(pc.unique(rows["subject"]).to_pylist()))
+    left_out = left_out.filter(pc.is_in(left_out["subject"], value_set=pa.array(subjects)))
+    shape = (len(pairs), len(subjects))
+    cells = _cells(rows, subjects, pairs)
+    totals = _sums(cells, _numbers(rows[_TOTAL]), shape, expected)
+    parts = {part: _sums(cells, _numbers(rows[part]), shape, expected) for part in PARTS[group]}
+    elsewhere = np.zeros(shape, np.bool_)
+    elsewhere.ravel()[_cells(left_out, subjects, pairs)] = True
+    missing = (np.isnan(totals) & ~elsewhere).sum(axis=0).astype(np.int64)
+    return GroupScores(group, subjects, parts, totals, missing, elsewhere)
+
+
+def _cells(rows: Any, subjects: tuple[str, ...], pairs: PairTable) -> NDArray[np.int64]:
+    """``(rows,)`` the place of each row in an array of pairs times subjects."""
     found = pc.index_in(rows["pair_id"].combine_chunks(), value_set=pa.array(pairs.pair_ids))
     if found.null_count:
         raise InputError("scores name pairs that do not exist", got=found.null_count)
     columns = np.asarray(pc.index_in(rows["subject"].combine_chunks(), value_set=pa.array(subjects)))
-    cells = np.asarray(found).astype(np.int64) * len(subjects) + columns
-    shape = (len(pairs), len(subjects))
-    totals = _sums(cells, _numbers(rows[_TOTAL]), shape, expected)
-    parts = {part: _sums(cells, _numbers(rows[part]), shape, expected) for part in PARTS[group]}
-    return GroupScores(group, subjects, parts, totals, np.isnan(totals).sum(axis=0).astype(np.int64))
+    cells: NDArray[np.int64] = np.asarray(found).astype(np.int64) * len(subjects) + columns
+    return cells
 
 
 def _sums(

@@ -19,8 +19,9 @@ class Opinion:
     Attributes:
         raw: ``(pairs,)`` mean over the subjects that scored the pair; NaN where none did.
         z_scored: ``(pairs,)`` likewise, of each subject's standardised scores.
-        partial: Pairs that some, but not all, subjects scored.
-        absent: Pairs that no subject scored.
+        partial: Pairs that some, but not all, subjects scored that should have.
+        absent: Pairs that no subject scored, although some should have.
+        unseen: Pairs that no subject should have scored: none is made for their view.
         constant: Columns of subjects whose scores are all the same: they have no z-score.
     """
 
@@ -28,24 +29,28 @@ class Opinion:
     z_scored: Array
     partial: int
     absent: int
+    unseen: int
     constant: tuple[int, ...]
 
 
-def mean_opinion(scores: Array) -> Opinion:
+def mean_opinion(scores: Array, elsewhere: NDArray[np.bool_] | None = None) -> Opinion:
     """Average over subjects.
 
     Args:
         scores: ``(pairs, subjects)``, NaN where a subject did not score.
+        elsewhere: ``(pairs, subjects)``, where a subject should not: it is made for other views.
     """
     known = np.isfinite(scores)
     n_known = known.sum(axis=1)
+    n_expected = np.full(len(scores), scores.shape[1]) if elsewhere is None else (~elsewhere).sum(axis=1)
     z_scores = standardised(scores)
     constant = known.any(axis=0) & ~np.isfinite(z_scores).any(axis=0)
     return Opinion(
         raw=_row_means(scores),
         z_scored=_row_means(z_scores),
-        partial=int(((n_known > 0) & (n_known < scores.shape[1])).sum()),
-        absent=int((n_known == 0).sum()),
+        partial=int(((n_known > 0) & (n_known < n_expected)).sum()),
+        absent=int(((n_known == 0) & (n_expected > 0)).sum()),
+        unseen=int((n_expected == 0).sum()),
         constant=tuple(int(column) for column in np.flatnonzero(constant)),
     )
 

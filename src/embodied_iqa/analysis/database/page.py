@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from embodied_iqa.analysis.database import figures, further_tables, score_tables
 from embodied_iqa.analysis.database.figures import Figure, Scatter
 from embodied_iqa.analysis.database.grid import TASKS_OF_SCALE, Group
 from embodied_iqa.analysis.database.published import EXECUTION_REMARK, SHAPE
+from embodied_iqa.analysis.database.score_tables import KINDS
 from embodied_iqa.analysis.database.study import TOTAL, GroupStudy, Study
 from embodied_iqa.analysis.database.tables import Table
 from embodied_iqa.analysis.formatting import ABSENT, clean_text, number, plural, share
@@ -25,7 +26,6 @@ from embodied_iqa.scoring.execution import EXECUTION_RECIPE
 __all__ = ["DatabasePage", "Part", "Section", "build_page"]
 
 _HIGHEST: Final = 1e-6
-_KINDS: Final = {Group.COGNITION: "VLM", Group.DECISION: "VLA"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def build_page(study: Study, name: str, record: Mapping[str, Any], tables_folder
 def _headline(study: Study) -> str:
     parts = []
     for group, found in study.groups.items():
-        agreed, kinds = found.agreements[TOTAL].mean, plural(len(found.subjects), _KINDS[group])
+        agreed, kinds = found.agreements[TOTAL].mean, plural(len(found.subjects), KINDS[group])
         if np.isfinite(agreed):
             parts.append(f"{kinds} rank the pictures alike with SRCC {number(agreed)}")
         else:
@@ -139,14 +139,14 @@ def _tiles(study: Study) -> tuple[Tile, ...]:
             Tile(
                 f"Mean {group}",
                 number(mean) if np.isfinite(mean) else ABSENT,
-                f"0 to {TASKS_OF_SCALE}, {plural(len(found.subjects), _KINDS[group])}",
+                f"0 to {TASKS_OF_SCALE}, {plural(len(found.subjects), KINDS[group])}",
                 share(mean, TASKS_OF_SCALE),
             )
         )
         agreed, ceiling = found.agreements[TOTAL].mean, found.ceilings[TOTAL].corrected
         note = "" if np.isnan(ceiling) else f"noise ceiling {number(ceiling)}"
         text = number(agreed) if np.isfinite(agreed) else ABSENT
-        tiles.append(Tile(f"{_KINDS[group]}s agree, SRCC", text, note, share(agreed, 1)))
+        tiles.append(Tile(f"{KINDS[group]}s agree, SRCC", text, note, share(agreed, 1)))
     if study.between_raw is not None and study.between_raw.undefined is None:
         between = study.between_raw.value
         note = f"{study.between_raw.count:,} pairs"
@@ -165,19 +165,34 @@ def _remarks(study: Study) -> tuple[str, ...]:
         if found.opinion.partial:
             pairs = plural(found.opinion.partial, "pair")
             remarks.append(
-                f"{pairs} without the {group} score of every {_KINDS[group]}: the mean is over the others."
+                f"{pairs} without the {group} score of every {KINDS[group]}: the mean is over the others."
             )
         if len(found.subjects) == 1:
-            remarks.append(f"Only one {_KINDS[group]}: whether subjects agree needs two.")
+            remarks.append(f"Only one {KINDS[group]}: whether subjects agree needs two.")
         if found.thirds.upper > TASKS_OF_SCALE - _HIGHEST:
             remarks.append(
                 f"More than a third of the pairs have the highest {group} score: mild means unchanged there."
             )
         if found.opinion.absent:
             remarks.append(f"{plural(found.opinion.absent, 'pair')} without any {group} score: left out.")
-    missing = [str(group) for group in Group if group not in study.groups]
-    remarks += [f"No subject of {name} is in the database." for name in missing]
-    return tuple(remarks)
+    return (*remarks, *(remark for group in Group for remark in _view_remarks(study, group)))
+
+
+def _view_remarks(study: Study, group: Group) -> Iterator[str]:
+    """Say which references have no score because no subject is made for their camera."""
+    if not any(one.answered[group] for one in study.views) and group not in study.groups:
+        yield f"No subject of {group} is in the database."
+        return
+    unseen = [one for one in study.views if not one.counted[group]]
+    if unseen:
+        references = plural(sum(one.references for one in unseen), "reference")
+        views = " and ".join(one.view for one in unseen)
+        yield (
+            f"{references} without a {group} score: no {KINDS[group]} is made for the view {views}. "
+            "With --all-views those count that are made for another one."
+        )
+    if study.all_views:
+        yield f"{KINDS[group]}s also count for pictures of views that they are not made for (--all-views)."
 
 
 def _distributions(study: Study) -> Section:
@@ -192,6 +207,7 @@ def _distributions(study: Study) -> Section:
             Part("", tables, figures.distribution_figure(study), boxes=True),
             Part("Dimensions", (score_tables.part_table(study),)),
             Part("Subjects", (score_tables.subject_table(study),)),
+            Part("Whose view", (score_tables.view_table(study),)),
         ),
     )
 
@@ -202,7 +218,7 @@ def _agreement(study: Study) -> Section:
 
     parts = [Part("Means, the paper's, and what noise allows", (score_tables.agreement_means(study),))]
     parts += [
-        Part(f"Between {_KINDS[group]}s", matrices(found))
+        Part(f"Between {KINDS[group]}s", matrices(found))
         for group, found in study.groups.items()
         if len(found.subjects) > 1
     ]

@@ -27,14 +27,14 @@ REPORT: Final = "report.html"
 
 
 def write_database_report(
-    store: DatabaseStore, out: Path | None = None, *, own_view_only: bool = False, seed: int = 0
+    store: DatabaseStore, out: Path | None = None, *, all_views: bool = False, seed: int = 0
 ) -> Path:
     """Write the report of a database and its tables, each whole or not at all.
 
     Args:
         store: The database; its scores have to be there.
         out: The page; None for `report.html` in the database. The tables lie in `<name>_tables` beside it.
-        own_view_only: Leave out what subjects said of pictures from a view that they are not made for.
+        all_views: Also count what subjects said of pictures from a view that they are not made for.
         seed: Of intervals and drawn splits.
 
     Returns:
@@ -45,7 +45,7 @@ def write_database_report(
     """
     page = store.path / REPORT if out is None else out
     folder = page.with_name(f"{page.stem}_tables")
-    grid = load_grid(store, own_view_only=own_view_only)
+    grid = load_grid(store, all_views=all_views)
     runs = joined_execution(store)
     found = study(
         grid,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from embodied_iqa.analysis.database.breakdowns import BreakdownRow
 from embodied_iqa.analysis.database.distributions import QUANTILES, Spread
-from embodied_iqa.analysis.database.grid import PARTS
+from embodied_iqa.analysis.database.grid import PARTS, Group
 from embodied_iqa.analysis.database.jnd import NEVER, LeavingLevel, Third
 from embodied_iqa.analysis.database.published import AGREEMENT, REMARKS
 from embodied_iqa.analysis.database.study import TOTAL, GroupStudy, Study
@@ -18,6 +19,7 @@ from embodied_iqa.analysis.headline import distortion_name
 from embodied_iqa.distortions.spec import LEVELS, DistortionSpec
 
 __all__ = [
+    "KINDS",
     "agreement_matrices",
     "agreement_means",
     "between_table",
@@ -29,11 +31,14 @@ __all__ = [
     "part_table",
     "subject_table",
     "third_table",
+    "view_table",
 ]
 
 _SCALE: Final = (0.0, 5.0)
 _UNIT: Final = (0.0, 1.0)
 _VALUES: Final = {"": "not known"}
+KINDS: Final[Mapping[Group, str]] = {Group.COGNITION: "VLM", Group.DECISION: "VLA"}
+"""What the subjects of a kind are called."""
 
 
 def name_of(distortion_id: str) -> str:
@@ -78,22 +83,44 @@ def subject_table(study: Study) -> Table:
         Column("Kind"),
         Column("Pairs"),
         Column("Missing"),
+        Column("Other views", name="pairs_of_other_views"),
         Column("Mean", heat=_SCALE),
         Column("Deviation"),
         Column("Highest score", heat=_UNIT, name="share_highest"),
         Column("SRCC with the others", heat=_UNIT, name="srcc_with_others"),
     )
     rows = [
-        (row.subject, str(group), row.count, row.missing, row.mean, row.deviation, row.unmoved,
-         row.with_others.value)
+        (row.subject, str(group), row.count, row.missing, row.elsewhere, row.mean, row.deviation,
+         row.unmoved, row.with_others.value)
         for group, found in study.groups.items()
         for row in found.subjects
     ]  # fmt: skip
     note = (
-        "Pairs: scored for all tasks; the rest is missing and counts nowhere. Highest score: share of the "
+        "Pairs: scored for all tasks; the rest is missing and counts nowhere. Other views: pairs of a view "
+        "that the subject is not made for, which do not count either. Highest score: share of the "
         "pairs on which the subject did not change at all. With the others: against their mean opinion."
     )
     return Table("subjects", "Subjects", columns, tuple(rows), note)
+
+
+def view_table(study: Study) -> Table:
+    """How many subjects answered about the pictures of each view, and how many of them count."""
+    columns = [Column("View"), Column("References")]
+    for group, kind in KINDS.items():
+        columns.append(Column(f"{kind}s made for it", name=f"{group}_counted"))
+        columns.append(Column(f"{kind}s that answered", name=f"{group}_answered"))
+    rows: list[tuple[Cell, ...]] = [
+        (one.view, one.references, *(count for g in KINDS for count in (one.counted[g], one.answered[g])))
+        for one in study.views
+    ]
+    note = (
+        "Every subject answers about every picture. The scores of this page are of those that are made for "
+        "the picture's camera, or for any: others hardly react to what is done to it."
+    )
+    if study.all_views:
+        columns = [replace(one, title=one.title.replace("made for it", "counted")) for one in columns]
+        note = "Every subject counts for every picture here, also where it is made for another camera."
+    return Table("views", "Whose view", tuple(columns), tuple(rows), note)
 
 
 def part_table(study: Study) -> Table:

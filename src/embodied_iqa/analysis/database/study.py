@@ -20,7 +20,14 @@ from embodied_iqa.analysis.database.execution import (
     PairOpinion,
     execution_table,
 )
-from embodied_iqa.analysis.database.grid import TASKS_OF_SCALE, Group, GroupScores, PairTable, ScoreGrid
+from embodied_iqa.analysis.database.grid import (
+    TASKS_OF_SCALE,
+    Group,
+    GroupScores,
+    PairTable,
+    ScoreGrid,
+    ViewCount,
+)
 from embodied_iqa.analysis.database.jnd import LeavingLevel, Thirds, leaving_levels, thirds
 from embodied_iqa.analysis.database.opinion import Opinion, mean_opinion
 from embodied_iqa.analysis.database.resampling import References
@@ -41,6 +48,7 @@ class SubjectRow:
         subject: Its name.
         count: Pairs that it scored in full.
         missing: Pairs that it did not.
+        elsewhere: Pairs of views that it is not made for, left out.
         mean: Its mean score in [0, 5].
         deviation: Standard deviation.
         unmoved: Share of its scores that are the highest possible: the distortion changed nothing.
@@ -50,6 +58,7 @@ class SubjectRow:
     subject: str
     count: int
     missing: int
+    elsewhere: int
     mean: float
     deviation: float
     unmoved: float
@@ -97,6 +106,8 @@ class Study:
         between_ceiling: Geometric mean of both kinds' corrected ceilings: more cannot be expected.
         attributes: By distortion.
         execution: None where no experiment was joined.
+        views: How many subjects answered about each view, and how many of them count.
+        all_views: Whether subjects also count for views that they are not made for.
     """
 
     pairs: PairTable
@@ -106,6 +117,8 @@ class Study:
     between_ceiling: float
     attributes: AttributeTable
     execution: ExecutionTable | None
+    views: tuple[ViewCount, ...]
+    all_views: bool
 
 
 def study(
@@ -141,12 +154,14 @@ def study(
         _between_ceiling([groups[group].ceilings[TOTAL] for group in Group] if both else []),
         attribute_table(attributes, grid.pairs, {group: found.raw for group, found in opinions.items()}),
         None if runs is None else execution_table(runs, _pair_opinion(grid)),
+        grid.views,
+        grid.all_views,
     )
 
 
 def _group_study(scores: GroupScores, pairs: PairTable, references: References, seed: int) -> GroupStudy:
     columns = {**scores.parts, TOTAL: scores.total}
-    opinion = mean_opinion(scores.total)
+    opinion = mean_opinion(scores.total, scores.elsewhere)
     cut = thirds(opinion.raw)
     by = {**columns_of(pairs), "JND third": cut.labels}
     return GroupStudy(
@@ -171,6 +186,7 @@ def _subject_row(scores: GroupScores, column: int) -> SubjectRow:
         scores.subjects[column],
         len(known),
         int(scores.missing[column]),
+        int(scores.elsewhere[:, column].sum()),
         _mean(own),
         float(known.std()) if len(known) else np.nan,
         float((known >= _MOST).mean()) if len(known) else np.nan,

@@ -9,7 +9,7 @@ from pathlib import Path
 from embodied_iqa.analysis.database.loading import load_grid
 from embodied_iqa.analysis.export.folder import Licence, write_export
 from embodied_iqa.analysis.export.hugging_face import card_head, fill_hugging_face
-from embodied_iqa.analysis.export.opinions import opinions_of
+from embodied_iqa.analysis.export.opinions import opinions_of, whose_view
 from embodied_iqa.analysis.export.plain import fill_csv
 from embodied_iqa.analysis.export.progress import Watch, unwatched
 from embodied_iqa.analysis.export.pyiqa import fill_pyiqa
@@ -32,7 +32,7 @@ def export_database(
     form: ExportFormat,
     *,
     licence: str | None = None,
-    own_view_only: bool = False,
+    all_views: bool = False,
     watch: Watch = unwatched,
 ) -> None:
     """Write a database in another form, whole or not at all.
@@ -42,14 +42,15 @@ def export_database(
         out: New or empty folder.
         form: The form.
         licence: Name of the set's licence; None for `apache-2.0`, or `other` where photographs are in it.
-        own_view_only: Leave out what subjects said of pictures from a view that they are not made for.
+        all_views: Also count, in mean opinions, subjects that are not made for the picture's view.
         watch: Shows progress.
 
     Raises:
         InputError: The database is not whole, or the folder cannot be written.
     """
     terms = Licence.of(store, licence)
-    opinions = opinions_of(load_grid(store, own_view_only=own_view_only))
+    grid = load_grid(store, all_views=all_views)
+    opinions = opinions_of(grid)
     head: list[str] = []
     if form is ExportFormat.CSV:
         fill = partial(fill_csv, store, opinions)
@@ -57,4 +58,4 @@ def export_database(
         fill = partial(fill_pyiqa, store, opinions, watch=watch)
     else:
         head, fill = card_head(terms.name), partial(fill_hugging_face, store, opinions, watch=watch)
-    write_export(store, out, fill, terms, head)
+    write_export(store, out, lambda folder: f"{fill(folder)}\n\n{whose_view(grid)}", terms, head)

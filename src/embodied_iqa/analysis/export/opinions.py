@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.analysis.database.grid import PairTable, ScoreGrid
+from embodied_iqa.analysis.database.grid import Group, PairTable, ScoreGrid
 from embodied_iqa.analysis.database.jnd import thirds
 from embodied_iqa.analysis.database.opinion import mean_opinion
 
-__all__ = ["PairOpinions", "Target", "opinions_of"]
+__all__ = ["PairOpinions", "Target", "opinions_of", "whose_view"]
 
 Array = NDArray[np.float64]
 
@@ -59,6 +59,23 @@ def opinions_of(grid: ScoreGrid) -> PairOpinions:
         str(group): thirds(mean_opinion(scores.total).raw).labels for group, scores in grid.groups.items()
     }
     return PairOpinions(grid.pairs, {name: _target(scores) for name, scores in columns.items()}, cuts)
+
+
+def whose_view(grid: ScoreGrid) -> str:
+    """Return the sentences that an export's README has about views (Markdown)."""
+    if grid.all_views:
+        return "Mean opinions are of all subjects, also of those that are made for another camera."
+    lines = [
+        "Mean opinions are of the subjects that are made for the picture's camera, or for any; in the table",
+        "of scores that is the column `own_view`.",
+        "",
+        "| view | references | VLMs that count | VLAs that count |",
+        "|---|---|---|---|",
+    ]
+    for one in grid.views:
+        counts = " | ".join(f"{one.counted[group]} of {one.answered[group]}" for group in Group)
+        lines.append(f"| {one.view} | {one.references} | {counts} |")
+    return "\n".join(lines)
 
 
 def _target(scores: Array) -> Target:

@@ -79,8 +79,7 @@ def _answers(
 ) -> list[Any]:
     shown = [(frames_for(member.info.views, pictures.view, frames), task["text"]) for frames, task in wanted]
     if member.role is Role.VLM:
-        own = pictures.view in member.info.views
-        view = pictures.view if own else member.info.views[0]
+        view = pictures.view if pictures.view in member.info.views else member.info.views[0]
         questions: list[Question] = [(frames[view], text) for frames, text in shown]
         return list(member.answers(questions))
     reference = pictures.reference
@@ -113,5 +112,5 @@ def _row(
         "rank": task["rank"],
         "distortion_id": "" if pair is None else pair["distortion_id"],
         "level": 0 if pair is None else pair["level"],
-        "own_view": pictures.view in member.info.views,
+        "own_view": member.info.is_made_for(pictures.view),
     } | said

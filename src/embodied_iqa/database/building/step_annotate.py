@@ -62,7 +62,9 @@ class Block:
         names = [(row["reference_id"], row["view"], row["gripper"]) for row in self.references]
         tasks = [(row["reference_id"], row["task_id"], row["text"]) for row in self.tasks]
         pairs = [(row["pair_id"], row["seed"], row["sha256"]) for row in self.pairs]
-        who = subject.name, subject.info.version, [str(view) for view in subject.info.views]
+        info = subject.info
+        who = [subject.name, info.version, [str(view) for view in info.views]]
+        who += ["any view"] if info.any_view else []
         return digest_of("annotations", 1, who, names, pictures, tasks, pairs)
 
 

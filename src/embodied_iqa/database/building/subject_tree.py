@@ -23,13 +23,18 @@ def subject_tree(key: SubjectKey) -> Row:
         "version": key.info.version,
         "description": key.info.description,
         "views": [str(view) for view in key.info.views],
+        "any_view": key.info.any_view,
     }
 
 
 def subject_key(item: Row) -> SubjectKey:
-    """Return the subject of an entry that `subject_tree` made."""
+    """Return the subject of an entry that `subject_tree` made; older ones do not know `any_view`."""
     views: Sequence[Any] = item["views"]
     info = SubjectInfo(
-        item["says"], item["version"], item["description"], tuple(View(view) for view in views)
+        item["says"],
+        item["version"],
+        item["description"],
+        tuple(View(view) for view in views),
+        any_view=item.get("any_view", False),
     )
     return SubjectKey(item["name"], Role(item["role"]), info)

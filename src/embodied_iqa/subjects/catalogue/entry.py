@@ -72,6 +72,7 @@ class SubjectEntry:
         prompt: A VLM's prompt template, see `subjects.prompt`; empty for a VLA.
         convention: A VLA's action convention, by name; empty for a VLM.
         views: The cameras that it looks at; a VLA's first view is the one that its actions name.
+        any_view: A VLM for pictures of any camera; ``views`` then only says which one is shown to it live.
         family: The checkpoint's model type in transformers; empty where transformers does not load it.
         remote_code: Its repository carries Python code that has to run.
         server: What serves it, for those that run elsewhere.
@@ -96,6 +97,7 @@ class SubjectEntry:
     picture_px: int = 0
     prompt: str = ""
     convention: str = ""
+    any_view: bool = False
     family: str = ""
     remote_code: bool = False
     server: str = ""
@@ -111,6 +113,8 @@ class SubjectEntry:
             raise InternalError(f"catalogue entry {self.name} is not whole")
         if bool(self.prompt) != (self.role is Role.VLM) or bool(self.convention) != (self.role is Role.VLA):
             raise InternalError(f"catalogue entry {self.name} needs a prompt (VLM) or a convention (VLA)")
+        if self.any_view and self.role is not Role.VLM:
+            raise InternalError(f"catalogue entry {self.name} acts in the frame of one camera, not of any")
 
     @property
     def is_api(self) -> bool:
