@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from embodied_iqa.database.execution import joined_execution, runs_twice
 from embodied_iqa.database.pictures import picture_hash
 from embodied_iqa.database.record import tables_of
 from embodied_iqa.database.store import DatabaseStore, Row
@@ -47,6 +48,7 @@ def check_database(store: DatabaseStore, *, pictures: bool = True) -> CheckRepor
         checker.links,
         checker.answers,
         checker.scores,
+        checker.execution,
     ]
     if pictures:
         checks.append(checker.pictures)
@@ -76,7 +78,10 @@ class _Checker:
         there = {str(file.relative_to(self._store.path)): file for file in tables_of(self._store)}
         for name in sorted(known.keys() - there.keys()):
             yield f"{name} is missing"
-        for name in sorted(there.keys() - known.keys()):
+        later = {self._store.execution_file.name}
+        if later & there.keys() - known.keys():
+            self.remarks.append(f"{self._store.execution_file.name} has no hash: join the experiments again")
+        for name in sorted(there.keys() - known.keys() - later):
             yield f"{name} is not in dataset.json: the build was broken off; run it again"
         for name in sorted(there.keys() & known.keys()):
             if sha256_of(there[name]) != known[name]:
@@ -148,6 +153,14 @@ class _Checker:
             yield f"{wrong} scores lie outside of 0 to 1"
         if len(values) < len(table):
             self.remarks.append(f"{len(table) - len(values)} rows without a score")
+
+    def execution(self) -> Iterator[str]:
+        """Every run of the joined experiments is there once."""
+        table = joined_execution(self._store)
+        if table is not None:
+            self.counts["execution"] = table.num_rows
+            for key in runs_twice(table):
+                yield f"a run is there more than once: {key}"
 
     def _on_references(self) -> int:
         return sum(

@@ -14,6 +14,7 @@ from embodied_iqa.database.building.settings import BuildOptions, EngineOptions
 from embodied_iqa.database.building.step_annotate import AnnotateStep, SubjectKey
 from embodied_iqa.database.building.step_score import ScoreStep
 from embodied_iqa.database.building.subject_tree import subject_key
+from embodied_iqa.database.execution import keep_execution, merged_execution
 from embodied_iqa.database.lock import locked
 from embodied_iqa.database.record import finished_record
 from embodied_iqa.database.schema import ANNOTATIONS, PAIRS, REFERENCES, TASKS
@@ -31,7 +32,7 @@ def merge_databases(first: DatabaseStore, second: DatabaseStore, out: Path, work
 
     A reference that both have is taken from the first, and must be the same picture. Where a subject answered
     in one of them only, its answers are there for that part; `embodied-iqa build --steps annotate,score` on
-    the new database asks for the rest.
+    the new database asks for the rest. The runs of joined experiments come along.
 
     Returns:
         The new `dataset.json`.
@@ -43,6 +44,7 @@ def merge_databases(first: DatabaseStore, second: DatabaseStore, out: Path, work
         raise InputError(f"{out} exists", expected="a new folder")
     stores = (first, second)
     subjects = _subjects(stores)
+    execution = merged_execution(stores)
     with locked(out):
         store = DatabaseStore(out)
         _copy_tables(stores, store)
@@ -55,6 +57,8 @@ def merge_databases(first: DatabaseStore, second: DatabaseStore, out: Path, work
         )
         keys = [subject_key(item) for item in subjects]
         _copy_answers(stores, store, keys)
+        if execution is not None:
+            keep_execution(store, execution)
         answered = [key for key in keys if store.annotation_files(key.name)]
         ScoreStep(store, answered).run(lambda jobs: _do(jobs, workers))
         record = finished_record(store, store.record())

@@ -18,7 +18,7 @@ def views_of(store: DatabaseStore) -> dict[str, str]:
         "tasks": store.tasks_file,
         "pairs": store.pairs_file,
         "scores": store.scores_file,
-        "execution": store.path / "execution.parquet",
+        "execution": store.execution_file,
     }
     views = {name: str(file) for name, file in files.items() if file.is_file()}
     if any((store.path / "annotations").glob("*/part-*.parquet")):

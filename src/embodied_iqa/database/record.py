@@ -18,7 +18,13 @@ __all__ = ["finished_record", "tables_of"]
 
 def tables_of(store: DatabaseStore) -> list[Path]:
     """List the tables that are there, in a fixed order."""
-    named = [store.references_file, store.tasks_file, store.pairs_file, store.scores_file]
+    named = [
+        store.references_file,
+        store.tasks_file,
+        store.pairs_file,
+        store.scores_file,
+        store.execution_file,
+    ]
     parts = sorted((store.path / "annotations").glob("*/part-*.parquet"))
     return [file for file in named if file.is_file()] + parts
 

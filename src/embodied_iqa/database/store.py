@@ -122,6 +122,11 @@ class DatabaseStore:
         return self.path / "scores.parquet"
 
     @property
+    def execution_file(self) -> Path:
+        """Runs of joined experiments; not there where none were joined."""
+        return self.path / "execution.parquet"
+
+    @property
     def work(self) -> Path:
         """Parts of unfinished steps."""
         return self.path / "work"

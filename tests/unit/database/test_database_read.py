@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import cv2
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from photo_database import VLA, VLM, build_photos, make_photos
 
@@ -14,10 +18,13 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.database.attributes import QualityLimits, attributes_of, reason_to_reject
 from embodied_iqa.database.building.members import frames_for
 from embodied_iqa.database.check import check_database
+from embodied_iqa.database.execution import joined_execution
+from embodied_iqa.database.lock import locked
 from embodied_iqa.database.merge import merge_databases
 from embodied_iqa.database.store import DatabaseStore, open_database
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import Frame, Intrinsics, View
+from embodied_iqa.trial.experiment_rows import COLUMNS
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +49,70 @@ def test_merged_halves_are_whole(tmp_path: Path, halves: tuple[DatabaseStore, Da
         assert read(both).to_pylist() == read(DatabaseStore(tmp_path / "direct")).to_pylist()
     with pytest.raises(InputError, match="exists"):
         merge_databases(*halves, tmp_path / "both")
+
+
+def _with_runs(store: DatabaseStore, runs: Sequence[tuple[int, float]]) -> DatabaseStore:
+    """Keep made-up runs, a scene and its score each, in a database."""
+    texts = ("subject", "subject_version", "task", "distortion_id", "distortion_name", "gate_mode", "outcome",
+             "reason", "reference_outcome")  # fmt: skip
+    rows = [
+        {name: "x" if name in texts else 0.0 for name in COLUMNS}
+        | {"scene_seed": scene, "level": 1, "distortion_seed": 0, "execution_score": score,
+           "cognition_score": None}
+        for scene, score in runs
+    ]  # fmt: skip
+    folder = store.path.parent / f"experiment-{store.path.name}"
+    folder.mkdir()
+    pq.write_table(pa.Table.from_pylist(rows).select(list(COLUMNS)), folder / "runs.parquet")
+    assert main(["db", "join-execution", str(store.path), str(folder)]) == 0
+    return store
+
+
+def test_merging_carries_runs_of_both_sides_once(
+    tmp_path: Path, halves: tuple[DatabaseStore, DatabaseStore]
+) -> None:
+    stores = []
+    for store, runs in zip(
+        halves, ([(1, 10.0), (2, float("nan"))], [(2, float("nan")), (3, 30.0)]), strict=True
+    ):
+        shutil.copytree(store.path, tmp_path / store.path.name)
+        stores.append(_with_runs(open_database(tmp_path / store.path.name), runs))
+    record = merge_databases(stores[0], stores[1], tmp_path / "both")
+    both = open_database(tmp_path / "both")
+    table = joined_execution(both)
+    assert table["scene_seed"].to_pylist() == [1, 2, 3]
+    assert table["execution_score"].to_pylist()[::2] == [10.0, 30.0]
+    assert "execution.parquet" in record["sha256"]
+    report = check_database(both)
+    assert (report.errors, report.counts["execution"]) == ((), 3)
+    assert main(["db", "sql", str(both.path), "SELECT count(*) FROM execution"]) == 0
+    one = merge_databases(stores[0], halves[1], tmp_path / "one")
+    assert joined_execution(open_database(tmp_path / "one")).num_rows == 2
+    assert one["sha256"]["execution.parquet"] == stores[0].record()["sha256"]["execution.parquet"]
+    assert "execution.parquet" not in merge_databases(*halves, tmp_path / "none")["sha256"]
+
+
+def test_runs_that_contradict_or_are_damaged_are_refused(
+    tmp_path: Path, halves: tuple[DatabaseStore, DatabaseStore]
+) -> None:
+    stores = []
+    for store, score in zip(halves, (10.0, 11.0), strict=True):
+        shutil.copytree(store.path, tmp_path / store.path.name)
+        stores.append(_with_runs(open_database(tmp_path / store.path.name), [(1, score)]))
+    with pytest.raises(InputError, match="tell the same run differently"):
+        merge_databases(stores[0], stores[1], tmp_path / "both")
+    assert not (tmp_path / "both").exists()
+    file = stores[0].execution_file
+    twice = pq.read_table(file)
+    pq.write_table(pa.concat_tables([twice, twice]), file)
+    errors = "\n".join(check_database(stores[0]).errors)
+    assert "execution.parquet is not the file that was written" in errors
+    assert "a run is there more than once" in errors
+    file.write_bytes(b"PAR1")
+    assert any("cannot be read" in line for line in check_database(stores[0]).errors)
+    with locked(stores[1].path):
+        folder = str(tmp_path / "experiment-b")
+        assert main(["db", "join-execution", str(stores[1].path), folder]) == 1
 
 
 def test_sql_reads_every_table(
