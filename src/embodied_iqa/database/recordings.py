@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.database.references import Candidate, home_tool
+from embodied_iqa.database.references import Candidate, fingerprint_of, home_tool
 from embodied_iqa.database.schema import SourceKind
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.assembler import Source
@@ -20,7 +20,7 @@ from embodied_iqa.recording.bag_camera import BagCamera, BagCameraOptions
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.simulation.viewpoints import viewpoint_of
 from embodied_iqa.subjects.task import Task, TaskSource
-from embodied_iqa.subjects.task_files import load_task_file
+from embodied_iqa.subjects.task_files import PictureLabels, PictureTasks, load_task_file
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import TrialRecord
 
@@ -35,6 +35,7 @@ class _Moment:
         stamp_ns: Its stamp.
         view: The camera.
         tasks: About it.
+        labels: What a person says that it shows.
         T_base_tool: 16 numbers row by row, what a VLA was told then; empty where nobody knows.
         gripper: Likewise, 0 open to 1 closed.
     """
@@ -42,6 +43,7 @@ class _Moment:
     stamp_ns: int
     view: View
     tasks: tuple[Task, ...]
+    labels: PictureLabels
     T_base_tool: tuple[float, ...] = ()
     gripper: float = 0.0
 
@@ -57,24 +59,25 @@ class RecordingSource:
         path: An ``.mcap`` file, ours or of ``ros2 bag``.
         tasks_file: See docs/tasks.md.
         moments: By stamp.
-        real: Whether a real camera took the pictures.
+        real: Whether a real camera took the pictures, where the task file does not say otherwise.
+        fingerprint: Of what the task file says; empty without one.
     """
 
     path: Path
     tasks_file: Path | None = None
     moments: tuple[_Moment, ...] = field(init=False)
     real: bool = field(init=False)
+    fingerprint: str = field(init=False)
 
     def __post_init__(self) -> None:
         with TrialReader(self.path) as reader:
             metadata = reader.metadata().get("embodied_iqa", {})
-        if self.tasks_file is None:
-            moments = _decisions(read_trial(self.path))
-        else:
-            moments = _listed(self.path, self.tasks_file)
+        listed = () if self.tasks_file is None else _listed(self.path, self.tasks_file)
+        moments = _decisions(read_trial(self.path)) if self.tasks_file is None else _moments(listed)
         if not moments:
             raise InputError(f"{self.path} gives no references", expected="decisions, or frames with tasks")
         object.__setattr__(self, "moments", moments)
+        object.__setattr__(self, "fingerprint", fingerprint_of(listed) if listed else "")
         object.__setattr__(self, "real", metadata.get("camera_node.source") != "simulated")
 
     @property
@@ -96,12 +99,15 @@ class RecordingSource:
         return Candidate(
             source=SourceKind.RECORDING,
             origin=f"{self.path.name} {moment.stamp_ns} {digest}",
-            real=self.real,
+            real=self.real if moment.labels.real is None else moment.labels.real,
             view=moment.view,
             frames={moment.view: frame},
             T_base_tool=T_base_tool,
             gripper=moment.gripper,
             tasks=moment.tasks,
+            main_object=moment.labels.main_object,
+            main_kind=moment.labels.main_kind,
+            background=moment.labels.background,
             instruction=moment.tasks[0].text,
         )
 
@@ -114,7 +120,9 @@ def _decisions(trial: TrialRecord) -> tuple[_Moment, ...]:
                 task = Task(_task_id(trial, chunk.stamp_ns), 1, trial.task, source=TaskSource.FILE)
                 pose = tuple(float(value) for value in chunk.T_base_tool.ravel())
                 key = chunk.stamp_ns, chunk.view
-                found[key] = _Moment(chunk.stamp_ns, chunk.view, (task,), pose, chunk.gripper)
+                found[key] = _Moment(
+                    chunk.stamp_ns, chunk.view, (task,), PictureLabels(), pose, chunk.gripper
+                )
     return tuple(found[key] for key in sorted(found))
 
 
@@ -122,13 +130,19 @@ def _task_id(trial: TrialRecord, stamp_ns: int) -> str:
     return "b" + hashlib.sha256(f"{trial.task}:{stamp_ns}".encode()).hexdigest()[:15]
 
 
-def _listed(path: Path, tasks_file: Path) -> tuple[_Moment, ...]:
-    found = [
-        _Moment(item.stamp_ns, item.view, item.tasks)
+def _listed(path: Path, tasks_file: Path) -> tuple[PictureTasks, ...]:
+    return tuple(
+        item
         for item in load_task_file(tasks_file)
-        if item.stamp_ns is not None
-        and item.view is not None
-        and (tasks_file.parent / item.path).resolve() == path.resolve()
+        if (tasks_file.parent / item.path).resolve() == path.resolve()
+    )
+
+
+def _moments(listed: Iterable[PictureTasks]) -> tuple[_Moment, ...]:
+    found = [
+        _Moment(item.stamp_ns, item.view, item.tasks, item.labels)
+        for item in listed
+        if item.stamp_ns is not None and item.view is not None
     ]
     return tuple(sorted(found, key=lambda moment: (moment.stamp_ns, moment.view)))
 

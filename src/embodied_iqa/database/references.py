@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Final, Protocol
@@ -30,7 +30,7 @@ from embodied_iqa.subjects.instruction import CATEGORY_OF_KIND, Kind
 from embodied_iqa.subjects.task import Task
 from embodied_iqa.subjects.task_files import PictureTasks, load_task_file
 
-__all__ = ["Candidate", "FolderSource", "ReferenceSource", "SimulationSource", "home_tool"]
+__all__ = ["Candidate", "FolderSource", "ReferenceSource", "SimulationSource", "fingerprint_of", "home_tool"]
 
 _SEED_TAG: Final = 0xDA7A
 
@@ -88,6 +88,11 @@ class ReferenceSource(Protocol):
         """One line for `dataset.json`; another one makes another database."""
         ...
 
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what people wrote about the pictures, which may be mended; empty where nobody did."""
+        ...
+
     def read(self, index: int) -> Candidate:
         """Return a candidate; the same index gives the same one in every process.
 
@@ -95,6 +100,12 @@ class ReferenceSource(Protocol):
             InputError: This one cannot be used; the others may.
         """
         ...
+
+
+def fingerprint_of(items: Iterable[PictureTasks]) -> str:
+    """Return a hash of what a task file says of these pictures; lines and their order do not matter."""
+    texts = sorted(repr(replace(item, line=0)) for item in items)
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:32]
 
 
 @cache
@@ -133,6 +144,11 @@ class SimulationSource:
         """Seed, size and views."""
         size = f"{self.width_px}x{self.height_px}"
         return f"simulation, seed {self.seed}, {size}, views {','.join(self.views)}"
+
+    @property
+    def fingerprint(self) -> str:
+        """Nobody writes about simulated scenes."""
+        return ""
 
     def read(self, index: int) -> Candidate:
         """Draw a scene and its pictures from every camera."""
@@ -209,6 +225,11 @@ class FolderSource:
         """The folder's name: pictures are told apart by their names and content."""
         return f"folder {self.folder.resolve().name}, {self.view} unless the tasks say otherwise"
 
+    @property
+    def fingerprint(self) -> str:
+        """Of the tasks and labels, in whichever order they are listed."""
+        return fingerprint_of(self.tasks.values())
+
     def read(self, index: int) -> Candidate:
         """Read a picture; the camera is taken for the simulated cell's of that view."""
         path = self.pictures[index]
@@ -223,10 +244,13 @@ class FolderSource:
         return Candidate(
             source=SourceKind.FOLDER,
             origin=f"{path.name} {digest}",
-            real=True,
+            real=item.labels.real is not False,
             view=view,
             frames={view: frame},
             T_base_tool=home_tool(),
             gripper=0.0,
             tasks=item.tasks,
+            main_object=item.labels.main_object,
+            main_kind=item.labels.main_kind,
+            background=item.labels.background,
         )

@@ -13,15 +13,28 @@ import yaml
 
 from embodied_iqa.errors import InputError
 
-__all__ = ["COLUMNS", "FORMAT", "MAX_BYTES", "VERSION", "Entry", "TaskEntry", "Value", "read_entries"]
+__all__ = [
+    "COLUMNS",
+    "FORMAT",
+    "LABELS",
+    "MAX_BYTES",
+    "VERSION",
+    "Entry",
+    "TaskEntry",
+    "Value",
+    "read_entries",
+]
 
 FORMAT: Final = "embodied-iqa-tasks"
 VERSION: Final = 1
 MAX_BYTES: Final = 8 * 2**20
 COLUMNS: Final = ("picture", "bag", "stamp_ns", "view", "rank", "text", "verb")
-"""The first line of a CSV file; a line a task, tasks of a picture on consecutive lines."""
+"""The heading of a CSV file; a line a task, tasks of a picture on consecutive lines."""
+LABELS: Final = ("main_object", "main_kind", "background", "real")
+"""What a file may say of a picture: keys of YAML, further columns of CSV in any order."""
 
-_TASK_FIELDS: Final = ("rank", "text", "verb")
+_PLACE_FIELDS: Final = COLUMNS[:4]
+_TASK_FIELDS: Final = COLUMNS[4:]
 _MAX_DEPTH: Final = 6
 _NULL: Final = "tag:yaml.org,2002:null"
 
@@ -94,19 +107,22 @@ def _text_of(path: Path) -> str:
 def _csv_entries(text: str) -> Iterator[Entry]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     entry: Entry | None = None
+    columns: list[str] = []
     try:
         for index, row in enumerate(reader):
             line = reader.line_num
             if index == 0:
                 _check_heading(row, line)
-            elif index == 1 and tuple(row) != COLUMNS:
-                raise _WrongError(line, "wrong columns", ",".join(COLUMNS), ",".join(row))
-            elif index > 1 and row:
-                if len(row) != len(COLUMNS):
-                    raise _WrongError(line, "wrong number of values", str(len(COLUMNS)), len(row))
-                said = {name: Value(word, line) for name, word in zip(COLUMNS, row, strict=True) if word}
+            elif index == 1:
+                columns = _checked_columns(row, line)
+            elif row:
+                if len(row) != len(columns):
+                    raise _WrongError(line, "wrong number of values", str(len(columns)), len(row))
+                said = {name: Value(word, line) for name, word in zip(columns, row, strict=True) if word}
                 task = TaskEntry(line, {name: said.pop(name) for name in _TASK_FIELDS if name in said})
-                if entry is None or _words(entry.fields) != _words(said):
+                if entry is not None and _place(entry.fields) == _place(said):
+                    _add_labels(entry, said)
+                else:
                     if entry is not None:
                         yield entry
                     entry = Entry(line, said)
@@ -117,14 +133,34 @@ def _csv_entries(text: str) -> Iterator[Entry]:
         yield entry
 
 
+def _checked_columns(row: list[str], line: int) -> list[str]:
+    more = row[len(COLUMNS) :]
+    if tuple(row[: len(COLUMNS)]) != COLUMNS or len(set(more)) < len(more) or not set(more) <= set(LABELS):
+        expected = f"{','.join(COLUMNS)}, then any of {','.join(LABELS)}"
+        raise _WrongError(line, "wrong columns", expected, ",".join(row))
+    return row
+
+
+def _add_labels(entry: Entry, said: Fields) -> None:
+    """Take the labels of a further line of a picture; an empty one says nothing."""
+    for name in LABELS:
+        if name in said:
+            first = entry.fields.setdefault(name, said[name])
+            if first.text != said[name].text:
+                expected = f"{first.text[:40]}, as in line {first.line}"
+                raise _WrongError(
+                    said[name].line, f"a picture has two {name}", expected, said[name].text[:40]
+                )
+
+
 def _check_heading(row: list[str], line: int) -> None:
     heading = f"# {FORMAT} {VERSION}"
     if row != [heading]:
         raise _WrongError(line, "not a task file of this version", repr(heading), ",".join(row))
 
 
-def _words(fields: Fields) -> dict[str, str]:
-    return {name: value.text for name, value in fields.items()}
+def _place(fields: Fields) -> dict[str, str]:
+    return {name: fields[name].text for name in _PLACE_FIELDS if name in fields}
 
 
 def _yaml_entries(text: str) -> Iterator[Entry]:
@@ -139,7 +175,7 @@ def _yaml_entries(text: str) -> Iterator[Entry]:
     if "pictures" not in top:
         raise _WrongError(1, "the file lists no pictures", "pictures:")
     for node in _items(top["pictures"], "pictures"):
-        members = dict(_members(node, (*COLUMNS[:4], "tasks"), "a picture"))
+        members = dict(_members(node, (*_PLACE_FIELDS, *LABELS, "tasks"), "a picture"))
         tasks = members.pop("tasks", None)
         entry = Entry(_line(node), _scalars(members))
         for item in [] if tasks is None else _items(tasks, "tasks"):

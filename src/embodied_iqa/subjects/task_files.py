@@ -14,10 +14,29 @@ from embodied_iqa.subjects.instruction import Verb
 from embodied_iqa.subjects.task import MAX_RANK, MAX_TEXT_CHARACTERS, Task, TaskSource
 from embodied_iqa.subjects.task_file_entries import Entry, TaskEntry, Value, read_entries
 
-__all__ = ["PictureTasks", "check_task_file", "load_task_file"]
+__all__ = ["PictureLabels", "PictureTasks", "check_task_file", "load_task_file"]
 
 _MAX_STAMP_NS: Final = 2**63 - 1
 _NUMBER: Final = re.compile(r"[0-9]{1,19}", re.ASCII)
+_MAX_LABEL_CHARACTERS: Final = 60
+_YES_NO: Final = {"true": True, "false": False}
+
+
+@dataclass(frozen=True, slots=True)
+class PictureLabels:
+    """What a person says a picture shows; None where the file does not say.
+
+    Attributes:
+        main_object: Category of the main object, lower case.
+        main_kind: Its kind, lower case.
+        background: What it stands on or before, lower case.
+        real: Whether a real camera took the picture; False for a rendered one.
+    """
+
+    main_object: str | None = None
+    main_kind: str | None = None
+    background: str | None = None
+    real: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +49,7 @@ class PictureTasks:
         view: Which camera it is from; None where a picture's entry does not say.
         tasks: One to five, by rank.
         line: Where the file says so, counted from 1.
+        labels: What the picture shows.
     """
 
     path: PurePosixPath
@@ -37,6 +57,7 @@ class PictureTasks:
     view: View | None
     tasks: tuple[Task, ...]
     line: int
+    labels: PictureLabels = PictureLabels()
 
 
 def load_task_file(path: Path, *, files_exist: bool = True) -> tuple[PictureTasks, ...]:
@@ -96,6 +117,7 @@ class _Checker:
         before = len(self.wrong)
         path = self._place(entry)
         stamp_ns, view = self._frame(entry)
+        labels = self._labels(entry)
         tasks = self._tasks(entry, path)
         if path is None or len(self.wrong) > before:
             return
@@ -105,7 +127,7 @@ class _Checker:
                 entry.line, "a picture is listed twice", got=str(path), expected=f"once, as in line {first}"
             )
             return
-        self.found.append(PictureTasks(path, stamp_ns, view, tuple(tasks), entry.line))
+        self.found.append(PictureTasks(path, stamp_ns, view, tuple(tasks), entry.line, labels))
 
     def _place(self, entry: Entry) -> PurePosixPath | None:
         """Return the path, which cannot leave the folder of the task file, by links neither."""
@@ -135,6 +157,29 @@ class _Checker:
             view = None
         stamp_ns = None if stamp is None else self._number(stamp, "stamp_ns", 0, _MAX_STAMP_NS)
         return stamp_ns, None if view is None else View(view.text)
+
+    def _labels(self, entry: Entry) -> PictureLabels:
+        said = entry.fields.get("real")
+        real = None if said is None else _YES_NO.get(said.text.casefold())
+        if said is not None and real is None:
+            self.tell(said.line, "bad real", expected=" or ".join(_YES_NO), got=said.text[:40])
+        return PictureLabels(
+            self._label(entry, "main_object"),
+            self._label(entry, "main_kind"),
+            self._label(entry, "background"),
+            real,
+        )
+
+    def _label(self, entry: Entry, name: str) -> str | None:
+        said = entry.fields.get(name)
+        if said is None:
+            return None
+        text = " ".join(said.text.split()).lower()
+        if text and text.isprintable() and len(text) <= _MAX_LABEL_CHARACTERS:
+            return text
+        expected = f"1 to {_MAX_LABEL_CHARACTERS} printable characters"
+        self.tell(said.line, f"bad {name}", expected=expected, got=text[:40])
+        return None
 
     def _tasks(self, entry: Entry, path: PurePosixPath | None) -> list[Task]:
         if not 1 <= len(entry.tasks) <= MAX_RANK:

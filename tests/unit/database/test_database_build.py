@@ -16,6 +16,7 @@ import pytest
 from photo_database import VLA, VLM, build_and_leave, build_photos, make_photos
 
 from embodied_iqa import files
+from embodied_iqa.analysis.database.loading import load_grid
 from embodied_iqa.database.building import members
 from embodied_iqa.database.building.engine import BlockReport, run_jobs
 from embodied_iqa.database.building.settings import BuildPlan, EngineKind, EngineOptions, Step, Store
@@ -194,6 +195,43 @@ def test_bad_photographs_are_skipped_by_name(tmp_path: Path) -> None:
     assert "p1.png" in skipped
     with pytest.raises(InputError, match=r"too few references.*1 no tasks, 1 twin, 1 unusable"):
         build_photos(tmp_path / "db", tasks_file, references=5)
+
+
+def _labelled(tasks_file: Path, background: str) -> Path:
+    head, columns, *lines = tasks_file.read_text(encoding="utf-8").splitlines()
+    lines = [line + (f",cube,{background},false" if line.startswith("p0") else ",,,") for line in lines]
+    text = "\n".join([head, f"{columns},main_kind,background,real", *lines])
+    tasks_file.write_text(text + "\n", encoding="utf-8")
+    return tasks_file
+
+
+def test_labels_of_photographs_arrive_and_may_be_mended(
+    tmp_path: Path, whole: DatabaseStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks_file = make_photos(tmp_path / "set", range(6))
+    plain = tasks_file.read_text(encoding="utf-8")
+    build_photos(tmp_path / "db", _labelled(tasks_file, "Wood"), references=5)
+    store = DatabaseStore(tmp_path / "db")
+    names = ["main_object", "main_kind", "background", "real"]
+    rows = store.references(["origin", *names]).to_pylist()
+    labels = {row["origin"].split(".")[0]: [row[name] for name in names] for row in rows}
+    assert labels.pop("p0") == [None, "cube", "wood", False]
+    assert list(labels.values()) == [[None, None, None, True]] * 4
+    pairs = load_grid(store).pairs
+    own = pairs.labels["background"] == "wood"
+    assert own.sum() == 30
+    assert set(pairs.labels["origin"][own].tolist()) == {"simulation"}
+    with monkeypatch.context() as patch:
+        patch.setattr(ClassicalVlm, "answer", lambda *_: pytest.fail("was asked again"))
+        tasks_file.write_text(plain, encoding="utf-8")
+        build_photos(tmp_path / "db", _labelled(tasks_file, "cloth"), references=5)
+    assert store.references(["background"])["background"].to_pylist().count("cloth") == 1
+    assert store.scores().equals(whole.scores())
+    tasks_file.write_text(plain.replace("pick the", "take the"), encoding="utf-8")
+    summary = build_photos(tmp_path / "db", tasks_file, references=5)
+    assert summary.steps[Step.ANNOTATE].rows == 155
+    assert summary.steps[Step.DISTORT].rows == 0
+    assert check_database(store).errors == ()
 
 
 class _Moody(ClassicalVlm):

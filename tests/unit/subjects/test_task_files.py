@@ -15,7 +15,7 @@ from embodied_iqa.resources import source_checkout
 from embodied_iqa.subjects.instruction import Verb
 from embodied_iqa.subjects.task import TaskSource, task_from_row, task_row
 from embodied_iqa.subjects.task_file_entries import MAX_BYTES
-from embodied_iqa.subjects.task_files import check_task_file, load_task_file
+from embodied_iqa.subjects.task_files import PictureLabels, check_task_file, load_task_file
 
 HEAD = "format: embodied-iqa-tasks\nversion: 1\npictures:\n"
 ONE = HEAD + "- picture: a.png\n  tasks:\n"
@@ -73,6 +73,43 @@ def test_pictures_and_recordings(folder: Path, text: str, name: str) -> None:
         assert task_from_row(task_row(task)) == task
 
 
+LABELLED = (
+    HEAD
+    + """\
+- picture: a.png
+  main_object: Kitchen  Item
+  background: wood
+  real: false
+  tasks:
+  - {rank: 1, text: go}
+  - {rank: 2, text: stay}
+- picture: b.png
+  main_kind: cup
+  real: True
+  tasks: [{rank: 1, text: go}]
+"""
+)
+LABELLED_CSV = """\
+# embodied-iqa-tasks 1
+picture,bag,stamp_ns,view,rank,text,verb,real,background,main_object,main_kind
+a.png,,,,1,go,,,wood,Kitchen  Item,
+a.png,,,,2,stay,,false,,Kitchen  Item,
+b.png,,,,1,go,,True,,,cup
+"""
+
+
+@pytest.mark.parametrize(("text", "name"), [(LABELLED, "tasks.yaml"), (LABELLED_CSV, "tasks.csv")])
+def test_pictures_carry_labels(folder: Path, text: str, name: str) -> None:
+    first, second = load_task_file(written(folder, text, name))
+    assert first.labels == PictureLabels("kitchen item", None, "wood", real=False)
+    assert second.labels == PictureLabels(None, "cup", None, real=True)
+    assert len(first.tasks) == 2
+
+
+def test_pictures_without_labels_say_nothing(folder: Path) -> None:
+    assert {item.labels for item in load_task_file(written(folder, GOOD))} == {PictureLabels()}
+
+
 def test_both_forms_give_the_same_tasks(folder: Path) -> None:
     from_yaml = load_task_file(written(folder, GOOD))
     from_csv = load_task_file(written(folder, GOOD_CSV, "tasks.csv"))
@@ -118,6 +155,19 @@ def test_both_forms_give_the_same_tasks(folder: Path) -> None:
         (HEAD + "- picture: a.png\n  stamp_ns: 3\n  tasks: [{rank: 1, text: go}]\n", 5, "no stamp_ns"),
         (HEAD + "- picture: a.png\n  view: nose\n  tasks: [{rank: 1, text: go}]\n", 5, "wrist, top, side"),
         (HEAD + "- bag: runs/trial.mcap\n  tasks: [{rank: 1, text: go}]\n", 4, "stamp_ns and view"),
+        (HEAD + "- picture: a.png\n  real: perhaps\n  tasks: [{rank: 1, text: go}]\n", 5, "true or false"),
+        (HEAD + "- picture: a.png\n  background: ' '\n  tasks: [{rank: 1, text: go}]\n", 5, "bad background"),
+        (
+            HEAD + '- picture: a.png\n  main_object: "a\\u0007"\n  tasks: [{rank: 1, text: t}]\n',
+            5,
+            "printable",
+        ),
+        (
+            HEAD + f"- picture: a.png\n  main_kind: {'x' * 61}\n  tasks: [{{rank: 1, text: t}}]\n",
+            5,
+            "1 to 60",
+        ),
+        (HEAD + "- picture: a.png\n  colour: red\n", 5, "main_object or main_kind or background or real"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(folder: Path, text: str, line: int, why: str) -> None:
@@ -147,6 +197,11 @@ def test_paths_never_leave_the_folder(folder: Path, path: str) -> None:
         (GOOD_CSV + "a.png,,,,9,go,\n", 7, "from 1 to 5"),
         (GOOD_CSV + 'a.png,,,,1,"go,\n', 7, "not CSV"),
         (GOOD_CSV + "kitchen/mug.png,,,,3,go,\n", 7, "listed twice"),
+        (LABELLED_CSV.replace("main_kind", "real"), 2, "wrong columns"),
+        (LABELLED_CSV.replace("main_kind", "colour"), 2, "then any of main_object,main_kind,background,real"),
+        (LABELLED_CSV + "b.png,,,,2,stay,,,,,mug\n", 6, "two main_kind.*cup, as in line 5"),
+        (LABELLED_CSV + "b.png,,,,2,stay,,no,,,\n", 6, "two real"),
+        (LABELLED_CSV.replace("True", "2"), 5, "bad real"),
     ],
 )
 def test_lines_of_csv_are_told(folder: Path, text: str, line: int, why: str) -> None:

@@ -58,7 +58,9 @@ class ReferenceStep:
         self._store = store
         self._source = plan.source
         self._wanted = plan.references
-        self._digest = digest_of("references", 1, plan.source.description, plan.source.count)
+        source = plan.source
+        written = [source.fingerprint] if source.fingerprint else []
+        self._digest = digest_of("references", 1, source.description, source.count, *written)
         self._folder = store.work / "references"
 
     def is_done(self) -> bool:
