@@ -1,7 +1,8 @@
-"""How fast a database is annotated, beside a bare loop over the same models; and what kills do to a build.
+"""How fast a database is annotated, beside a bare loop of the same models; what kills do; what workers bring.
 
 python benchmarks/bench_database.py --json build/bench_database.json
-python benchmarks/bench_database.py --kills 100
+python benchmarks/bench_database.py --kills 100 --references 5 --panel classical-vlm,classical-vla
+python benchmarks/bench_database.py --engines --references 48
 """
 
 from __future__ import annotations
@@ -14,28 +15,34 @@ os.environ.setdefault("LP_NUM_THREADS", "1")
 import argparse
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import cv2
+from database_builds import Wanted, run_build, sizes_of
 
 from embodied_iqa.cli.build import panel_of
-from embodied_iqa.database.building.builder import build
 from embodied_iqa.database.building.members import frames_for, load_member
-from embodied_iqa.database.building.settings import BuildOptions, BuildPlan, EngineOptions, Step
+from embodied_iqa.database.building.settings import EngineKind
 from embodied_iqa.database.check import check_database
 from embodied_iqa.database.pictures import read_frames
-from embodied_iqa.database.references import SimulationSource, home_tool
+from embodied_iqa.database.references import home_tool
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.images.frame import View
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.options import VlaOptions, VlmOptions
 from embodied_iqa.subjects.protocols import VlaObservation
+
+TOLD_EVERY = 5
+STAGES = ("scores.parquet", "annotations", "pairs.parquet", "tasks.parquet", "references.parquet", "work")
 
 
 def bare_loop(store: DatabaseStore, subjects: tuple[str, ...], seconds: float) -> float:
@@ -44,7 +51,7 @@ def bare_loop(store: DatabaseStore, subjects: tuple[str, ...], seconds: float) -
     references = store.references().to_pylist()
     members = [load_member(name, VlmOptions(), VlaOptions()) for name in subjects]
     frames = {row["reference_id"]: read_frames(store.path, row, View) for row in references}
-    answers, spent = 0, 0.0
+    answers, spent, rounds = 0, 0.0, 0
     while spent < seconds:
         for row in references:
             view = View(row["view"])
@@ -57,62 +64,109 @@ def bare_loop(store: DatabaseStore, subjects: tuple[str, ...], seconds: float) -
                         member.model.answer(shown[member.info.views[0]], text)
                     else:
                         member.model.act(VlaObservation(shown, text, home_tool(), 0.0, 0))
-                    answers += 1
-            spent += time.perf_counter() - begun
+                    answers += rounds > 0
+            spent += (time.perf_counter() - begun) * (rounds > 0)  # the first round warms up
+        rounds += 1
     return answers / spent
 
 
-def speed(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
+def speed(folder: Path, wanted: Wanted, arguments: argparse.Namespace) -> dict[str, Any]:
     """Build once and compare."""
-    subjects = panel_of(arguments.panel)
-    plan = BuildPlan(arguments.references, SimulationSource(arguments.seed), arguments.seed)
-    engine = EngineOptions(workers=arguments.workers)
-    summary = build(folder, plan, BuildOptions(subjects, engine=engine))
-    step = summary.steps[Step.ANNOTATE]
-    bare = bare_loop(DatabaseStore(folder), subjects, arguments.bare_s)
-    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    told = run_build(wanted, folder / "db")
+    subjects = panel_of(wanted.panel)
+    bare = bare_loop(DatabaseStore(folder / "db"), subjects, arguments.bare_s)
+    sizes = sizes_of(folder / "db")
     return {
-        "references": arguments.references,
+        **vars(wanted),
         "subjects": list(subjects),
-        "workers": arguments.workers,
-        "annotations": step.rows,
-        "annotations_per_s": step.rows_per_s,
+        **told,
         "bare_per_s": bare,
-        "ratio_to_bare": step.rows_per_s / bare,
-        "share_outside_inference": step.share_outside,
-        "seconds": {str(name): item.seconds for name, item in summary.steps.items()},
-        "bytes_per_pair": size / max(1, summary.record["counts"]["pairs"]),
+        "ratio_to_bare": told["annotations_per_s"] / bare,
+        **sizes,
+        "bytes_per_pair": 1e6 * sum(sizes.values()) / max(1, told["counts"]["pairs"]),
     }
 
 
-def kills(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Kill a build at random until it was killed often enough, then hold it against an undisturbed one."""
-    command = [sys.executable, "-m", "embodied_iqa.cli.main", "build", "--seed", str(arguments.seed)]
-    command += ["--references", str(arguments.references), "--panel", arguments.panel, "--size", "160x120"]
-    command += ["--workers", str(arguments.workers), "--out"]
+def kills(folder: Path, wanted: Wanted, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Kill builds at random moments until that was often enough; hold each against an undisturbed one."""
+    command = [sys.executable, "-m", "embodied_iqa.cli.main", "build"]
     begun = time.perf_counter()
-    subprocess.run([*command, str(folder / "whole")], check=True, capture_output=True)
+    subprocess.run([*command, *wanted.words(folder / "whole")], check=True, capture_output=True)
     whole_s = time.perf_counter() - begun
-    draw, killed, begins = random.Random(arguments.seed), 0, 0
-    while killed < arguments.kills:
-        target = folder / f"killed-{begins}"
-        begins += 1
-        while killed < arguments.kills:
-            builder = subprocess.Popen(
-                [*command, str(target)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
-            try:
-                builder.wait(draw.uniform(0.1, 1.0) * whole_s)
-                break
-            except subprocess.TimeoutExpired:
-                builder.send_signal(signal.SIGKILL)
-                builder.wait()
-                killed += 1
-        subprocess.run([*command, str(target)], check=True, capture_output=True)
-        store = DatabaseStore(target)
-        if store.record() != DatabaseStore(folder / "whole").record() or check_database(store).errors:
-            sys.exit(f"a build that was killed differs: {target}")
-    return {"kills": killed, "builds": begins, "whole_s": whole_s, "same": True}
+    say(f"an undisturbed build takes {whole_s:.1f} s")
+    whole = DatabaseStore(folder / "whole").record()
+    draw = random.Random(arguments.seed)
+    where: Counter[str] = Counter()
+    builds = 0
+    while where.total() < arguments.kills:
+        target = folder / f"killed-{builds}"
+        builds += 1
+        while where.total() < arguments.kills and _killed(command + wanted.words(target), draw, whole_s):
+            where[next((name for name in STAGES if (target / name).exists()), "start")] += 1
+            if where.total() % TOLD_EVERY == 0:
+                minutes = (time.perf_counter() - begun) / 60
+                say(f"{where.total()} of {arguments.kills} kills, {builds} builds, {minutes:.1f} min")
+        subprocess.run([*command, *wanted.words(target)], check=True, capture_output=True)
+        _check_same(DatabaseStore(target), whole)
+        shutil.rmtree(target)
+    return {
+        **vars(wanted),
+        "kills": where.total(),
+        "builds": builds,
+        "whole_s": whole_s,
+        "rows": {name: count for name, count in whole["counts"].items() if name != "failures"},
+        "killed_after": dict(where),
+        "same_rows": True,
+        "wall_s": time.perf_counter() - begun,
+    }
+
+
+def _killed(command: list[str], draw: random.Random, whole_s: float) -> bool:
+    """Build for a random time; say whether it had to be killed."""
+    builder = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        if builder.wait(draw.uniform(0.1, 1.0) * whole_s):
+            sys.exit(f"a build failed by itself: {' '.join(command)}")
+    except subprocess.TimeoutExpired:
+        builder.send_signal(signal.SIGKILL)
+        builder.wait()
+        return True
+    return False
+
+
+def _check_same(store: DatabaseStore, whole: dict[str, Any]) -> None:
+    """The record holds the hash of every table; the check finds what is missing or there twice."""
+    errors = check_database(store).errors
+    if store.record() != whole or errors:
+        sys.exit(f"a build that was killed differs: {store.path} {errors}")
+
+
+def engines(folder: Path, wanted: Wanted, _arguments: argparse.Namespace) -> dict[str, Any]:
+    """Build the same with one worker and with two, in processes and on Ray."""
+    found: dict[str, Any] = {}
+    records = []
+    for kind in EngineKind:
+        for workers in (1, 2):
+            name = f"{kind}_{workers}"
+            told = run_build(replace(wanted, engine=str(kind), workers=workers), folder / name)
+            say(f"{name}: {told['wall_s']:.1f} s, {told['annotations_per_s']:.0f} answers/s")
+            names = ("wall_s", "annotations_per_s", "steady_per_s", "rss_largest_mb", "rss_together_mb")
+            found |= {f"{name}_{key}": told[key] for key in names}
+            records.append(DatabaseStore(folder / name).record())
+            shutil.rmtree(folder / name)
+        one, two = f"{kind}_1", f"{kind}_2"
+        found[f"{kind}_ratio_with_start"] = found[f"{one}_wall_s"] / found[f"{two}_wall_s"]
+        if found[f"{one}_steady_per_s"] and found[f"{two}_steady_per_s"]:
+            found[f"{kind}_ratio_without_start"] = found[f"{two}_steady_per_s"] / found[f"{one}_steady_per_s"]
+    same = all(record == records[0] for record in records)
+    if not same:
+        sys.exit("the engines do not give the same tables")
+    return {**vars(wanted), "annotations": records[0]["counts"]["annotations"], **found, "same_tables": same}
+
+
+def say(text: str) -> None:
+    """Tell on stderr how far it is."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def main() -> None:
@@ -120,16 +174,22 @@ def main() -> None:
     parser.add_argument("--references", type=int, default=8)
     parser.add_argument("--panel", default="embedded")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--size", default="480x360", help="of the pictures (default 480x360)")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--bare-s", type=float, default=5.0, help="how long the bare loop runs")
     parser.add_argument("--kills", type=int, default=0, help="kill a build so often instead")
+    parser.add_argument("--engines", action="store_true", help="compare workers and engines instead")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     cv2.setNumThreads(1)
+    wanted = Wanted(
+        arguments.references, arguments.panel, arguments.seed, arguments.size, workers=arguments.workers
+    )
+    measure = engines if arguments.engines else kills if arguments.kills else speed
     with tempfile.TemporaryDirectory() as folder:
-        found = (kills if arguments.kills else speed)(Path(folder) / "db", arguments)
+        found = measure(Path(folder), wanted, arguments)
     for name, value in found.items():
-        print(f"{name:24} {value:.3f}" if isinstance(value, float) else f"{name:24} {value}")
+        print(f"{name:32} {value:.3f}" if isinstance(value, float) else f"{name:32} {value}")
     if arguments.json is not None:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
         arguments.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
