@@ -6,6 +6,7 @@ import errno
 import functools
 import multiprocessing
 import os
+import signal
 from collections.abc import Iterator
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -19,7 +20,7 @@ from embodied_iqa.analysis.database.grid import Group
 from embodied_iqa.analysis.database.loading import load_grid
 from embodied_iqa.cli.main import main
 from embodied_iqa.database.building import members
-from embodied_iqa.database.building.engine import BlockReport, run_jobs
+from embodied_iqa.database.building.engine import BlockReport, Engine, run_jobs
 from embodied_iqa.database.building.settings import EngineKind, EngineOptions, Step
 from embodied_iqa.database.check import check_database
 from embodied_iqa.database.lock import locked
@@ -185,3 +186,22 @@ def test_second_builder_is_refused_until_the_first_is_gone(
         first.join()
     assert main(words) == 0
     assert DatabaseStore(tmp_path / "db").record() == whole.record()
+
+
+def _whose(mark: Path, number: int) -> BlockReport:
+    (mark / f"{os.getpid()}-{number}").touch()
+    return BlockReport(number, 1)
+
+
+def test_workers_stay_between_steps_and_lost_ones_are_replaced(tmp_path: Path) -> None:
+    jobs = [functools.partial(_whose, tmp_path, number) for number in range(6)]
+    with Engine(EngineOptions(workers=2)) as engine:
+        for _ in range(2):
+            assert sorted(report.block for report in engine.run(jobs)) == list(range(6))
+        workers = {int(mark.name.partition("-")[0]) for mark in tmp_path.iterdir()}
+        assert len(workers) <= 2
+        for worker in workers:
+            os.kill(worker, signal.SIGKILL)
+        assert sorted(report.block for report in engine.run(jobs)) == list(range(6))
+    with pytest.raises(ProcessLookupError):
+        os.kill(next(iter(workers)), 0)

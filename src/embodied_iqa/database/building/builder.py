@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from embodied_iqa import __version__
-from embodied_iqa.database.building.engine import BlockReport, Job, run_jobs
+from embodied_iqa.database.building.engine import BlockReport, Engine, Job
 from embodied_iqa.database.building.members import load_member
 from embodied_iqa.database.building.settings import BuildOptions, BuildPlan, Step
 from embodied_iqa.database.building.step_annotate import AnnotateStep, SubjectKey
@@ -125,6 +125,7 @@ class _Builder:
         self._plan = plan
         self._options = options
         self._watcher = watcher
+        self._engine = Engine(options.engine)
         self._done: dict[Step, StepSummary] = {}
 
     def run(self) -> BuildSummary:
@@ -137,11 +138,12 @@ class _Builder:
             Step.ANNOTATE: self._annotate,
             Step.SCORE: self._score,
         }
-        for step in Step:
-            if step in self._options.steps:
-                self._done[step] = StepSummary()
-                self._check(step)
-                steps[step]()
+        with self._engine:
+            for step in Step:
+                if step in self._options.steps:
+                    self._done[step] = StepSummary()
+                    self._check(step)
+                    steps[step]()
         record = finished_record(self._store, self._store.record())
         self._store.write_record(record)
         return BuildSummary(self._done, record)
@@ -209,7 +211,7 @@ class _Builder:
             begun = time.perf_counter()
             if self._watcher is not None:
                 self._watcher.begin(step, len(jobs))
-            for report in run_jobs(jobs, self._options.engine):
+            for report in self._engine.run(jobs):
                 summary.blocks += 1
                 summary.rows += report.rows
                 summary.busy_s += report.busy_s

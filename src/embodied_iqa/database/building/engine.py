@@ -11,14 +11,15 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, Self
 
 import cv2
 
 from embodied_iqa.database.building.settings import EngineKind, EngineOptions
 from embodied_iqa.errors import EmbodiedIqaError, InputError, MissingDependencyError
 
-__all__ = ["BlockReport", "Job", "run_jobs"]
+__all__ = ["BlockReport", "Engine", "Job", "run_jobs"]
 
 _WAITING_A_WORKER: Final = 2
 """Blocks that are handed out ahead: bounds memory however many there are."""
@@ -50,54 +51,114 @@ Job = Callable[[], BlockReport]
 """Can be pickled, may be done twice, writes its results whole or not at all."""
 
 
-def run_jobs(jobs: Iterable[Job], engine: EngineOptions) -> Iterator[BlockReport]:
-    """Do jobs and yield what became of each as soon as it is done, in any order.
+def run_jobs(jobs: Iterable[Job], options: EngineOptions) -> Iterator[BlockReport]:
+    """Do jobs with workers of their own, see `Engine.run`."""
+    with Engine(options) as engine:
+        yield from engine.run(jobs)
 
-    A worker that is lost has its blocks done again by another one.
 
-    Raises:
-        InputError: A job failed, or workers are lost again and again.
-        MissingDependencyError: Ray is asked for and not installed.
+class Engine:
+    """Workers, which start with the first block and stay until all steps of a build are done.
+
+    Args:
+        options: Who does the blocks.
     """
-    if engine.kind is EngineKind.RAY:
-        yield from _on_ray(jobs, engine)
-    elif engine.workers == 1:
-        for job in jobs:
-            yield job()
-    else:
-        yield from _in_pool(jobs, engine.workers)
 
+    def __init__(self, options: EngineOptions) -> None:
+        self._options = options
+        self._pool: ProcessPoolExecutor | None = None
+        self._ray: Any = None
 
-def _in_pool(jobs: Iterable[Job], workers: int) -> Iterator[BlockReport]:
-    for variable in _ONE_THREAD:  # read by the workers when they start: one processor each
-        os.environ.setdefault(variable, "1")
-    source, again, lost = iter(jobs), list[Job](), 0
-    while True:
-        waiting: dict[Future[BlockReport], Job] = {}
-        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin)
+    def run(self, jobs: Iterable[Job]) -> Iterator[BlockReport]:
+        """Do jobs and yield what became of each as soon as it is done, in any order.
+
+        A worker that is lost has its blocks done again by another one.
+
+        Raises:
+            InputError: A job failed, or workers are lost again and again.
+            MissingDependencyError: Ray is asked for and not installed.
+        """
+        if self._options.kind is EngineKind.RAY:
+            yield from self._on_ray(jobs)
+        elif self._options.workers == 1:
+            for job in jobs:
+                yield job()
+        else:
+            yield from self._in_pool(jobs)
+
+    def close(self) -> None:
+        """End the workers; blocks that were not begun are left undone."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+        if self._ray is not None:
+            self._ray.shutdown()
+            self._ray = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _in_pool(self, jobs: Iterable[Job]) -> Iterator[BlockReport]:
+        source, again, lost = iter(jobs), list[Job](), 0
+        while True:
+            waiting: dict[Future[BlockReport], Job] = {}
+            ahead: list[Job] = []
+            try:
+                while True:
+                    free = self._options.workers * _WAITING_A_WORKER - len(waiting)
+                    ahead = [*_take(again, free), *islice(source, max(0, free - len(again)))]
+                    while ahead:
+                        future = self._workers().submit(_call, ahead[0])
+                        waiting[future] = ahead.pop(0)
+                    if not waiting:
+                        return
+                    done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        report = future.result()
+                        del waiting[future]
+                        lost = 0
+                        yield report
+            except BrokenProcessPool as error:
+                self.close()
+                again += [*waiting.values(), *ahead]
+                lost += 1
+                if lost > _RESTARTS:
+                    raise InputError(
+                        "workers are ended from outside again and again (out of memory?); "
+                        "what is done is kept",
+                        expected="the same command again, perhaps with fewer workers",
+                    ) from error
+
+    def _workers(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            for variable in _ONE_THREAD:  # read by the workers when they start: one processor each
+                os.environ.setdefault(variable, "1")
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self._options.workers, context, _begin)
+        return self._pool
+
+    def _on_ray(self, jobs: Iterable[Job]) -> Iterator[BlockReport]:
+        ray, source, waiting = _ray(), iter(jobs), list[Any]()
         try:
             while True:
-                free = workers * _WAITING_A_WORKER - len(waiting)
-                for job in [*_take(again, free), *islice(source, max(0, free - len(again)))]:
-                    waiting[pool.submit(_call, job)] = job
+                ahead = list(islice(source, self._options.workers * _WAITING_A_WORKER - len(waiting)))
+                if ahead and not ray.is_initialized():
+                    _connect(ray, self._options)
+                    self._ray = ray
+                remote = ray.remote(num_cpus=1, max_retries=_RESTARTS)(_call)
+                waiting += [remote.remote(job) for job in ahead]
                 if not waiting:
                     return
-                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in done:
-                    report = future.result()
-                    del waiting[future]
-                    lost = 0
-                    yield report
-        except BrokenProcessPool as error:
-            again += waiting.values()
-            lost += 1
-            if lost > _RESTARTS:
-                raise InputError(
-                    "workers are ended from outside again and again (out of memory?); what is done is kept",
-                    expected="the same command again, perhaps with fewer workers",
-                ) from error
+                done, waiting = ray.wait(waiting, num_returns=1)
+                yield _result(ray, done[0])
         finally:
-            pool.shutdown(cancel_futures=True)
+            for reference in waiting:
+                ray.cancel(reference, force=True)
 
 
 def _take(jobs: list[Job], count: int) -> list[Job]:
@@ -121,28 +182,6 @@ def _end_with_parent() -> None:
 def _call(job: Job) -> BlockReport:
     cv2.setNumThreads(1)
     return job()
-
-
-def _on_ray(jobs: Iterable[Job], engine: EngineOptions) -> Iterator[BlockReport]:
-    ray = _ray()
-    started = not ray.is_initialized()
-    if started:
-        _connect(ray, engine)
-    remote = ray.remote(num_cpus=1, max_retries=_RESTARTS)(_call)
-    source, waiting = iter(jobs), list[Any]()
-    try:
-        while True:
-            free = engine.workers * _WAITING_A_WORKER - len(waiting)
-            waiting += [remote.remote(job) for job in islice(source, free)]
-            if not waiting:
-                return
-            done, waiting = ray.wait(waiting, num_returns=1)
-            yield _result(ray, done[0])
-    finally:
-        for reference in waiting:
-            ray.cancel(reference, force=True)
-        if started:
-            ray.shutdown()
 
 
 def _ray() -> Any:
