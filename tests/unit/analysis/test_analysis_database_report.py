@@ -141,6 +141,20 @@ def test_the_page_says_whose_view_counts(tmp_path: Path) -> None:
     assert "VLMs also count for pictures of views that they are not made for" in text
 
 
+def test_subjects_without_a_single_score_are_told(tmp_path: Path) -> None:
+    store = write_database(tmp_path / "db", references=3, homes={f"vlm-{n}": "top" for n in range(3)})
+    table = store.scores()
+    is_vla = pc.equal(table["role"], "vla")
+    for name in ("score", "position", "rotation", "state"):
+        column = pc.if_else(is_vla, pa.scalar(None, pa.float64()), table[name])
+        table = table.set_column(table.schema.get_field_index(name), SCORES.field(name), column)
+    write_table(store.scores_file, table, SCORES)
+    text = write_database_report(store).read_text(encoding="utf-8")
+    assert "3 VLAs gave no score that counts" in text
+    assert "2 references without a cognition score: no VLM is made for the views side and wrist." in text
+    assert "not a number" not in text
+
+
 def test_scores_of_one_kind_alone_make_a_page(tmp_path: Path) -> None:
     store = write_database(tmp_path / "db", references=3, subjects=1)
     table = store.scores()

@@ -51,6 +51,26 @@ def test_merged_halves_are_whole(tmp_path: Path, halves: tuple[DatabaseStore, Da
         merge_databases(*halves, tmp_path / "both")
 
 
+def test_merging_takes_the_home_that_either_side_knows(
+    tmp_path: Path, halves: tuple[DatabaseStore, DatabaseStore]
+) -> None:
+    stores = []
+    for store, any_view in zip(halves, (True, None), strict=True):
+        shutil.copytree(store.path, tmp_path / store.path.name)
+        copy = open_database(tmp_path / store.path.name)
+        record = copy.record()
+        record["subjects"][0] |= {"views": ["side"], "any_view": any_view}
+        if any_view is None:
+            del record["subjects"][0]["any_view"]
+        copy.write_record(record)
+        stores.append(copy)
+    assert merge_databases(stores[1], stores[0], tmp_path / "any")["subjects"][0]["any_view"]
+    assert set(DatabaseStore(tmp_path / "any").scores(["own_view"])["own_view"].to_pylist()) == {True}
+    merge_databases(stores[1], stores[1], tmp_path / "side")
+    rows = next(DatabaseStore(tmp_path / "side").annotation_parts(VLM)).to_pylist()
+    assert {row["own_view"] for row in rows} == {False}, "photographs from above"
+
+
 def _with_runs(store: DatabaseStore, runs: Sequence[tuple[int, float]]) -> DatabaseStore:
     """Keep made-up runs, a scene and its score each, in a database."""
     texts = ("subject", "subject_version", "task", "distortion_id", "distortion_name", "gate_mode", "outcome",

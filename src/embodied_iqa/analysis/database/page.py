@@ -119,8 +119,10 @@ def _headline(study: Study) -> str:
         agreed, kinds = found.agreements[TOTAL].mean, plural(len(found.subjects), KINDS[group])
         if np.isfinite(agreed):
             parts.append(f"{kinds} rank the pictures alike with SRCC {number(agreed)}")
-        else:
+        elif np.isfinite(found.means[TOTAL]):
             parts.append(f"{kinds} scored the pictures {number(found.means[TOTAL])} of {TASKS_OF_SCALE}")
+        else:
+            parts.append(f"{kinds} gave no score that counts")
     if study.between_raw is not None and study.between_raw.undefined is None:
         parts.append(f"cognition and decision go together with {number(study.between_raw.value)}")
     return f"{'; '.join(parts)}."
@@ -186,9 +188,9 @@ def _view_remarks(study: Study, group: Group) -> Iterator[str]:
     unseen = [one for one in study.views if not one.counted[group]]
     if unseen:
         references = plural(sum(one.references for one in unseen), "reference")
-        views = " and ".join(one.view for one in unseen)
+        views = f"{'view' if len(unseen) == 1 else 'views'} {' and '.join(one.view for one in unseen)}"
         yield (
-            f"{references} without a {group} score: no {KINDS[group]} is made for the view {views}. "
+            f"{references} without a {group} score: no {KINDS[group]} is made for the {views}. "
             "With --all-views those count that are made for another one."
         )
     if study.all_views:
