@@ -80,7 +80,8 @@ def run_build(wanted: Wanted, out: Path) -> dict[str, Any]:
         text, _ = process.communicate()
     if process.returncode:
         sys.exit(f"the build failed: {' '.join(command)}")
-    return json.loads(text) | {"wall_s": time.perf_counter() - begun} | memory
+    told: dict[str, Any] = json.loads(text)
+    return {**told, "wall_s": time.perf_counter() - begun, **memory}
 
 
 @contextmanager
