@@ -12,6 +12,8 @@ import argparse
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from embodied_iqa.subjects.panel.cards import ModelCard
@@ -33,6 +35,7 @@ def main() -> int:
     parser.add_argument("models", type=Path, help="folder of networks and cards")
     parser.add_argument("--replace", action="store_true", help="drop shipped members that are not there")
     parser.add_argument("--scenes", type=int, default=80, help="for the constants (default: 80)")
+    parser.add_argument("--workers", type=int, default=2, help="constants at once (default: 2)")
     arguments = parser.parse_args()
     names = names_in(arguments.models)
     if arguments.replace:
@@ -43,11 +46,16 @@ def main() -> int:
         for end in (".onnx", ".json"):
             shutil.copyfile(arguments.models / f"{name}{end}", MODELS / f"{name}{end}")
     TABLE.write_text(HEAD + "".join(entry(card_of(name)) for name in names_in()), encoding="utf-8")
-    for name in names:
-        out = PACKAGE / "constants" / f"{name}.json"
-        words = ["subjects", "calibrate", name, "--scenes", str(arguments.scenes), "--out", str(out)]
-        subprocess.run([sys.executable, "-m", "embodied_iqa.cli.main", *words], check=True)
+    with ThreadPoolExecutor(arguments.workers) as pool:
+        list(pool.map(partial(calibrate, arguments.scenes), names))
     return 0
+
+
+def calibrate(scenes: int, name: str) -> None:
+    """Measure a member's constants in a process of its own."""
+    out = PACKAGE / "constants" / f"{name}.json"
+    words = ["subjects", "calibrate", name, "--scenes", str(scenes), "--out", str(out)]
+    subprocess.run([sys.executable, "-m", "embodied_iqa.cli.main", *words], check=True)
 
 
 def entry(card: ModelCard) -> str:

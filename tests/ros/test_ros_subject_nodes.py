@@ -91,7 +91,11 @@ class Feed:
 
 @pytest.fixture(scope="module")
 def feed(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Feed]:
-    overrides = {"vlm_node.frame_deadline_s": 0.5}
+    overrides = {
+        "vlm_node.subject": "classical-vlm",
+        "vla_node.subject": "classical-vla",
+        "vlm_node.frame_deadline_s": 0.5,
+    }
     nodes = ["vlm_node", "vla_node"]
     with RosGraph(ros_domain, tmp_path_factory.mktemp("graph"), nodes, overrides) as graph:
         graph.activate(*nodes)

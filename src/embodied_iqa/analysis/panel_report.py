@@ -14,6 +14,7 @@ from embodied_iqa.analysis.panel_tables import (
     agreement,
     criterion_check,
     graded_responses,
+    rank_rows,
     share_by,
     vla_rows,
     vlm_rows,
@@ -36,6 +37,8 @@ def write_report(evaluation: PanelEvaluation, page: Path, pictures: Path) -> Non
         parts.append(_clean_actions(evaluation))
     if evaluation.answered:
         parts.append(_clean_answers(evaluation))
+    if evaluation.ranked:
+        parts.append(_ranks(evaluation))
     if evaluation.distorted:
         parts.append(_distorted(evaluation, page, pictures))
         parts.append(_agreement(evaluation, page, pictures))
@@ -65,12 +68,12 @@ embodied-iqa subjects calibrate panel-vla-query --scenes 80
 ```
 
 Training draws seeded scenes (pictures of three views, tasks in varied words, the expert's waypoints),
-trains every member in a process of one thread, exports it to ONNX and examines it on held-out scenes. The
-folder holds `train/` and `test/` (samples), `work/` (a checkpoint after every epoch, curves) and `models/`
-(networks and cards). Stopped at any time, the same command goes on and ends with the same weights.
-`--scenes` and `--epochs` change the amount of training. The shipped networks lie in
-`src/embodied_iqa/subjects/panel/models/`; a card belongs to its network by hash, constants belong to a
-version."""
+trains every member first with plain tasks, then with tasks of all ranks, in a process of one thread,
+exports it to ONNX and examines it on held-out scenes. The folder holds `train/` and `test/` (samples),
+`work/` (a checkpoint after every epoch, curves) and `models/` (networks and cards). Stopped at any time,
+the same command goes on and ends with the same weights. `--scenes` and `--epochs` change the amount of
+training. The shipped networks lie in `src/embodied_iqa/subjects/panel/models/`; a card belongs to its
+network by hash, constants belong to a version."""
 
 
 def _head(evaluation: PanelEvaluation) -> str:
@@ -88,7 +91,8 @@ def _members(evaluation: PanelEvaluation) -> str:
 def _member_row(card: ModelCard) -> tuple[str, ...]:
     training, network = card.training, card.network
     recipe = (
-        f"{training['scenes']} scenes x {training['epochs']} epochs, "
+        f"{training['scenes']} scenes x {training['epochs']} epochs "
+        f"({training['of_these_with_plain_tasks']} of them plain tasks), "
         f"augmentation {training['augmentation']}, seed {training['seed']}"
     )
     parts = f"{network['encoder']}, {network['reader']}"
@@ -131,6 +135,7 @@ def _clean_actions(evaluation: PanelEvaluation) -> str:
             agreed,
             f"### By verb\n\n{_by(evaluation, 'verb')}",
             _weak(evaluation.acted),
+            f"### By view\n\n{_by_view(evaluation)}",
             f"### By number of objects on the table\n\n{_by(evaluation, 'crowd')}",
             f"### By background\n\n{_by(evaluation, 'background')}",
         )
@@ -148,6 +153,14 @@ def _by(evaluation: PanelEvaluation, field: str) -> str:
     keys = sorted({key for share in shares.values() for key in share})
     rows = [(key, *(str(shares[name].get(key, "-")) for name in names)) for key in keys]
     return _table((field, *(f"`{name}`" for name in names)), rows)
+
+
+def _by_view(evaluation: PanelEvaluation) -> str:
+    """Pool the members that look through the same cameras."""
+    views = {name: ", ".join(card_of(name, evaluation.plan.models).views) for name in evaluation.plan.vlas}
+    shares = share_by(evaluation.acted, lambda task: views[task.member])
+    rows = [(view, str(list(views.values()).count(view)), str(share)) for view, share in shares.items()]
+    return _table(("cameras", "members", "success"), rows)
 
 
 def _weak(acted: Sequence[ActedTask]) -> str:
@@ -195,6 +208,36 @@ def _clean_answers(evaluation: PanelEvaluation) -> str:
             f"### Examples\n\n{_table(('member', 'answer', 'truth'), examples)}",
         )
     )
+
+
+def _ranks(evaluation: PanelEvaluation) -> str:
+    rows = [
+        (
+            f"`{row.member}`",
+            "BLEU" if row.bleu else "success",
+            str(row.scenes),
+            *(f"{value:.2f}" for value in row.bleu),
+            *(f"{100 * share.value:.0f} %" for share in row.shares),
+        )
+        for row in rank_rows(evaluation.ranked)
+    ]
+    headings = (
+        "member",
+        "of",
+        "scenes",
+        "1 plain",
+        "2 attribute",
+        "3 relation",
+        "4 exclusion",
+        "5 two steps",
+    )
+    return "\n\n".join(("## Tasks of rising difficulty", _RANKS, _table(headings, rows)))
+
+
+_RANKS: Final = """\
+The five tasks of a scene ([tasks.md](tasks.md)), worded for the member's picture; plans by the geometric
+criterion, of two steps the first. The scenes are fuller than those above: every task has look-alikes on the
+table. A member does the first step of two and does not go on to the second."""
 
 
 def _distorted(evaluation: PanelEvaluation, page: Path, pictures: Path) -> str:

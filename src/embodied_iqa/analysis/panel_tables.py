@@ -16,15 +16,19 @@ from embodied_iqa.scoring.proportions import Share, wilson
 from embodied_iqa.simulation.panel_clean import ActedTask, AnsweredTask
 from embodied_iqa.simulation.panel_distorted import DistortedScene
 from embodied_iqa.simulation.panel_evaluation import PanelEvaluation
+from embodied_iqa.simulation.panel_ranks import RankedTask
+from embodied_iqa.subjects.task import MAX_RANK
 
 __all__ = [
     "Agreement",
     "GradedResponse",
+    "RankRow",
     "VlaRow",
     "VlmRow",
     "agreement",
     "criterion_check",
     "graded_responses",
+    "rank_rows",
     "share_by",
     "vla_rows",
     "vlm_rows",
@@ -162,6 +166,42 @@ def vlm_rows(answered: Sequence[AnsweredTask]) -> list[VlmRow]:
                 float(np.mean([bleu(task.swapped, task.swapped_truth) for task in tasks])),
             )
         )
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class RankRow:
+    """One member on tasks of rank 1 to 5; of the fifth the first step counts.
+
+    Attributes:
+        member: Its name.
+        scenes: Number of scenes with five tasks for its camera.
+        shares: VLA: share of the plans that would do, by the geometric criterion; else empty.
+        bleu: VLM: mean sentence BLEU against the true answers; else empty.
+    """
+
+    member: str
+    scenes: int
+    shares: tuple[Share, ...]
+    bleu: tuple[float, ...]
+
+
+def rank_rows(ranked: Sequence[RankedTask]) -> list[RankRow]:
+    """Summarise every member by the rank of its tasks."""
+    rows = []
+    for member, tasks in _grouped(ranked, lambda task: task.member).items():
+        by_rank = [[task for task in tasks if task.rank == rank] for rank in range(1, MAX_RANK + 1)]
+        scenes = len({task.scene for task in tasks})
+        if any(task.truth for task in tasks):
+            known = document_frequencies(task.truth for task in tasks)
+            bleu = tuple(
+                float(np.mean([score_cognition(task.answer, task.truth, known).bleu for task in part]))
+                for part in by_rank
+            )
+            rows.append(RankRow(member, scenes, (), bleu))
+        else:
+            shares = tuple(_share(task.done for task in part) for part in by_rank)
+            rows.append(RankRow(member, scenes, shares, ()))
     return rows
 
 

@@ -116,6 +116,7 @@ def _record(evaluation: PanelEvaluation) -> dict[str, object]:
         agreement,
         criterion_check,
         graded_responses,
+        rank_rows,
         share_by,
         vla_rows,
         vlm_rows,
@@ -134,6 +135,7 @@ def _record(evaluation: PanelEvaluation) -> dict[str, object]:
             for name in plan.vlas
         },
         "vlms": [asdict(row) for row in vlm_rows(evaluation.answered)],
+        "by_rank": [asdict(row) for row in rank_rows(evaluation.ranked)],
         "graded": [asdict(row) for row in graded_responses(evaluation)],
     }  # fmt: skip
     if evaluation.acted:

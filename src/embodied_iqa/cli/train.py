@@ -29,7 +29,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     panel.add_argument("--members", metavar="A,B", help="names of members (default: all)")
     panel.add_argument("--scenes", type=int, help="training scenes (default: as in each member's recipe)")
-    panel.add_argument("--epochs", type=int, help="times that each scene is seen (default: likewise)")
+    panel.add_argument(
+        "--epochs",
+        type=int,
+        help="times that each scene is seen with plain tasks; those with harder ones stay in proportion",
+    )
     panel.add_argument("--seed", type=int, default=1, help="of scenes and weights (default: 1)")
     panel.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
     panel.add_argument("--json", action="store_true", help="print the results as JSON")

@@ -36,6 +36,7 @@ __all__ = [
     "Stage",
     "act_clean",
     "answer_clean",
+    "draw_stage",
     "loaded_vla",
     "loaded_vlm",
     "set_stage",
@@ -127,7 +128,11 @@ HOME_POSE: Final = Kinematics(np.asarray(T_flange_tool)).forward(np.array(HOME_Q
 
 def set_stage(seed: int, index: int) -> Stage:
     """Return scene number ``index`` of a seed with its main task, drawn at the size of a trial's pictures."""
-    scene, task = sample_scene(seed, index)
+    return draw_stage(index, *sample_scene(seed, index))
+
+
+def draw_stage(index: int, scene: Scene, task: Instruction) -> Stage:
+    """Draw a scene at the size of a trial's pictures, as it stands before its task."""
     snapshot = World(scene).snapshot()
     with SceneRenderer(scene, *NATIVE_PX) as renderer:
         return Stage(index, scene, task, {view: renderer.frame(view, snapshot) for view in View})

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from embodied_iqa.scoring.frequencies import document_frequencies
 from embodied_iqa.simulation.panel_clean import ActedTask, AnsweredTask, act_clean, answer_clean
 from embodied_iqa.simulation.panel_distorted import DistortedScene, GridSettings, distort_scene
+from embodied_iqa.simulation.panel_ranks import RankedTask, ask_ranked
 
 __all__ = ["EvaluationPlan", "PanelEvaluation", "evaluate_panel"]
 
@@ -51,12 +52,14 @@ class PanelEvaluation:
         plan: What was done.
         acted: By scene, then member.
         answered: Likewise.
+        ranked: By scene, then member, then rank.
         distorted: By scene.
     """
 
     plan: EvaluationPlan
     acted: tuple[ActedTask, ...]
     answered: tuple[AnsweredTask, ...]
+    ranked: tuple[RankedTask, ...]
     distorted: tuple[DistortedScene, ...]
 
 
@@ -66,8 +69,9 @@ def evaluate_panel(plan: EvaluationPlan, tell: Callable[[str, int, int], None]) 
     with ProcessPoolExecutor(plan.workers, mp_context=context) as pool:
         acted = [row for rows in _each(pool, plan, act_clean, plan.vlas, tell) for row in rows]
         answered = [row for rows in _each(pool, plan, answer_clean, plan.vlms, tell) for row in rows]
+        ranked = [row for rows in _each(pool, plan, ask_ranked, plan.vlas + plan.vlms, tell) for row in rows]
         distorted = _distorted(pool, plan, answered, tell)
-    return PanelEvaluation(plan, tuple(acted), tuple(answered), tuple(distorted))
+    return PanelEvaluation(plan, tuple(acted), tuple(answered), tuple(ranked), tuple(distorted))
 
 
 def _each(
@@ -79,7 +83,7 @@ def _each(
 ) -> list[list[Any]]:
     if not names:
         return []
-    stage = "acting" if job is act_clean else "answering"
+    stage = "acting" if job is act_clean else "answering" if job is answer_clean else "five tasks a scene"
     jobs = [pool.submit(job, plan.seed, index, names, plan.models) for index in range(plan.scenes)]
     for count, _ in enumerate(_completed(jobs), start=1):
         tell(stage, count, len(jobs))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.simulation.panel_views import object_marks
 from embodied_iqa.simulation.panel_wording import reworded
 from embodied_iqa.simulation.scene import Scene, make_scene, tasks_of
 from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
+from embodied_iqa.simulation.task_language import make_tasks
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.instruction import (
     DESTINATIONS_OF_VERB,
@@ -25,14 +27,33 @@ from embodied_iqa.subjects.instruction import (
     Verb,
 )
 from embodied_iqa.subjects.panel.format import ABSENT, shrink
-from embodied_iqa.subjects.panel.training.samples import MAX_THINGS, Samples, save_samples
+from embodied_iqa.subjects.panel.training.samples import (
+    MAX_THINGS,
+    RankedTasks,
+    Samples,
+    ranked_file,
+    save_ranked,
+    save_samples,
+)
+from embodied_iqa.subjects.task import MAX_RANK
 
-__all__ = ["DRAWN_PX", "draw_part", "draw_samples", "random_instruction", "sample_scene"]
+__all__ = [
+    "DRAWN_PX",
+    "RANKED_A_SCENE",
+    "draw_part",
+    "draw_ranked",
+    "draw_samples",
+    "random_instruction",
+    "sample_scene",
+]
 
 DRAWN_PX: Final = (480, 360)
 """Training pictures are drawn twice as wide as members see them."""
 TASKS_A_SCENE: Final = 12
 _ABSENT_TASKS: Final = 2
+_WORDINGS: Final = 2
+RANKED_A_SCENE: Final = _WORDINGS * (MAX_RANK - 1)
+"""Tasks of rank 2 to 5, each rank twice."""
 _COLOURS: Final = tuple(Colour)
 _KINDS: Final = tuple(Kind)
 _VERBS: Final = tuple(Verb)
@@ -151,6 +172,39 @@ def draw_part(folder: Path, seed: int, first: int, end: int) -> None:
     indices = range(first, end)
     scenes = [sample_scene(seed, index)[0] for index in indices]
     save_samples(draw_samples(seed, indices, _shots(scenes)), folder)
+
+
+def draw_ranked(part: Path, seed: int, first: int, end: int) -> None:
+    """Make the tasks of rank 2 to 5 of a part's scenes, worded for each camera's pictures, where missing."""
+    for view in View:
+        file = ranked_file(part, view)
+        if not file.is_file():
+            rows = [_ranked(seed, index, view) for index in range(first, end)]
+            columns = {name: np.array([row[name] for row in rows]) for name in rows[0] if name != "tasks"}
+            save_ranked(RankedTasks(tuple(row["tasks"] for row in rows), **columns), file)
+
+
+def _ranked(seed: int, index: int, view: View) -> dict[str, Any]:
+    """Word tasks of a scene; one that is too poor for them has its main task instead, in varied words."""
+    scene, main = sample_scene(seed, index)
+    things = [item.thing for item in scene.objects]
+    try:
+        found = [
+            (task.text, task.plan[0])
+            for wording in range(_WORDINGS)
+            for task in make_tasks(scene, wording, view=view, main=main)[1:]
+        ]
+    except UsageError:
+        rng = np.random.default_rng([seed, index, 2])
+        found = [(reworded(main, rng), main) for _ in range(RANKED_A_SCENE)]
+    steps = [step for _, step in found]
+    return {
+        "tasks": tuple(text for text, _ in found),
+        "verb": [_VERBS.index(step.verb) for step in steps],
+        "target": [_index(things, step.object) for step in steps],
+        "goal": [_index(things, step.destination) for step in steps],
+        "wanted": [_wanted(step) for step in steps],
+    }
 
 
 def _shots(scenes: Sequence[Scene]) -> Iterator[tuple[Frame, ...]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from queue import Empty
 from typing import Any, Final
 
-from embodied_iqa.simulation.panel_samples import DRAWN_PX, draw_part
+from embodied_iqa.simulation.panel_samples import DRAWN_PX, draw_part, draw_ranked
 from embodied_iqa.subjects.panel.cards import ModelCard
 from embodied_iqa.subjects.panel.training.recipes import Recipe, adapted, quick, recipe_of
 
@@ -90,7 +90,7 @@ def train_panel(plan: PanelPlan, tell: Callable[[Progress], None]) -> list[Model
     with context.Manager() as manager, ProcessPoolExecutor(plan.workers, mp_context=context) as pool:
         events = manager.Queue()
         jobs = [pool.submit(_train, plan, recipe.name, events) for recipe in recipes]
-        totals = {recipe.name: recipe.epochs for recipe in recipes}
+        totals = {recipe.name: recipe.all_epochs for recipe in recipes}
         for name, epoch, loss in _events(jobs, events):
             tell(Progress(name, epoch, totals[name], f"loss {loss:.3f}"))
         return [job.result() for job in jobs]
@@ -118,11 +118,15 @@ def _draw(plan: PanelPlan, scenes: int, pool: ProcessPoolExecutor, tell: Callabl
         *_parts(plan.out / "test", test_seed(plan), test_scenes(plan)),
         *_parts(plan.out / "train", plan.seed, scenes),
     ]
-    missing = [part for part in wanted if not part[0].is_dir()]
-    tell(Progress("scenes", len(wanted) - len(missing), len(wanted)))
-    jobs = [pool.submit(draw_part, *part) for part in missing]
-    for count, _ in enumerate(_completed(jobs), start=len(wanted) - len(missing) + 1):
+    for count, _ in enumerate(_completed([pool.submit(_draw_part, *part) for part in wanted]), start=1):
         tell(Progress("scenes", count, len(wanted)))
+
+
+def _draw_part(part: Path, seed: int, first: int, end: int) -> None:
+    """Draw what is not there yet of a part."""
+    if not part.is_dir():
+        draw_part(part, seed, first, end)
+    draw_ranked(part, seed, first, end)
 
 
 def _parts(folder: Path, seed: int, scenes: int) -> Iterator[tuple[Path, int, int, int]]:

@@ -229,7 +229,7 @@ class VlmParameters:
         cache: Answers that are kept.
     """
 
-    subject: str = "classical-vlm"
+    subject: str = "panel-vlm-fine"
     keep_frames: int = ranged(16, 2, 256)
     frame_deadline_s: float = ranged(5.0, 0.1, 60.0)
     answer_deadline_s: float = ranged(60.0, 0.1, 3600.0)
@@ -261,7 +261,7 @@ class VlaParameters:
         policy: What a foreign policy's numbers mean.
     """
 
-    subject: str = "classical-vla"
+    subject: str = "panel-vla-query"
     keep_frames: int = ranged(8, 2, 256)
     decide_again_s: float = ranged(0.5, 0.05, 60.0)
     max_chunks: int = ranged(12, 1, 1000)

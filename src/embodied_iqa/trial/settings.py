@@ -25,8 +25,8 @@ __all__ = [
 
 DEFAULT_TASKS = ("pick the red cube", "push the green cylinder", "press the blue button")
 """One task of each verb."""
-DEFAULT_DISTORTIONS = ("02:2", "10:5", "19:5")
-"""Lens blur that hardly matters, hard JPEG, darkness."""
+DEFAULT_DISTORTIONS = ("02:2", "18:5", "19:5")
+"""Lens blur that hardly matters, glare, darkness."""
 
 
 @dataclass(frozen=True, slots=True)

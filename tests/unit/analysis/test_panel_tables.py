@@ -14,6 +14,7 @@ from embodied_iqa.analysis.panel_tables import (
     agreement,
     criterion_check,
     graded_responses,
+    rank_rows,
     share_by,
     vla_rows,
     vlm_rows,
@@ -22,6 +23,7 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.simulation.panel_clean import ActedTask, AnsweredTask
 from embodied_iqa.simulation.panel_distorted import DistortedScene
 from embodied_iqa.simulation.panel_evaluation import EvaluationPlan, PanelEvaluation
+from embodied_iqa.simulation.panel_ranks import RankedTask
 from embodied_iqa.subjects.instruction import Verb
 from embodied_iqa.subjects.panel.cards import ModelCard, load_card, save_card
 
@@ -35,7 +37,7 @@ def _evaluation(
     rng = np.random.default_rng(0)
     plan = EvaluationPlan(models, VLAS, VLMS, scenes, scenes, tuple(levels), 1)
     rates = np.array(list(levels.values()))
-    acted, answered, distorted = [], [], []
+    acted, answered, ranked, distorted = [], [], [], []
     for index in range(scenes):
         verb = list(Verb)[index % len(Verb)]
         for name in VLAS:
@@ -46,12 +48,17 @@ def _evaluation(
         answered.append(
             AnsweredTask("panel-vlm-fine", index, verb, f"a b c {index}", f"a b c {index}", "x y", "x y")
         )
+        for rank in range(1, 6):
+            ranked.append(RankedTask(VLAS[0], index, rank, index % 5 >= rank, "", ""))
+            ranked.append(
+                RankedTask("panel-vlm-fine", index, rank, False, "a b c d e"[: 9 - rank], "a b c d e")
+            )
         draw = (index + 0.5) / scenes
         success = np.broadcast_to(draw < rates, (len(VLAS), *rates.shape)).copy()
         shift = np.where(success, 5.0, 200.0) + rng.uniform(0, 1, rates.shape)
         cognition = np.clip(1.0 - shift[:1] / 300.0, 0.0, 1.0)
         distorted.append(DistortedScene(index, success, shift, cognition, ((True, True), (False, True))))
-    return PanelEvaluation(plan, tuple(acted), tuple(answered), tuple(distorted))
+    return PanelEvaluation(plan, tuple(acted), tuple(answered), tuple(ranked), tuple(distorted))
 
 
 def test_a_falling_response_is_graded_and_a_rising_one_is_not() -> None:
@@ -98,9 +105,18 @@ def test_answers_are_held_against_both_truths() -> None:
     assert row.changed.value == 1.0
 
 
+def test_ranks_are_counted_apart() -> None:
+    acting, answering = rank_rows(_evaluation({"01": (0.5,) * 5}).ranked)
+    assert [share.value for share in acting.shares] == pytest.approx([0.8, 0.6, 0.4, 0.2, 0.0])
+    assert acting.scenes == 40
+    assert acting.bleu == answering.shares == ()
+    assert list(answering.bleu) == sorted(answering.bleu, reverse=True)
+    assert answering.bleu[0] > answering.bleu[-1]
+
+
 def _cards(folder: Path) -> None:
     """Lay down a card for every member."""
-    training = {"scenes": 1, "epochs": 1, "augmentation": "none", "seed": 1}
+    training = {"scenes": 1, "epochs": 1, "of_these_with_plain_tasks": 1, "augmentation": "none", "seed": 1}
     network = {"encoder": "plain", "reader": "gated", "parameters": 1000}
     for name in (*VLAS, *VLMS):
         card = ModelCard(name, name[6:9], "A test.", (View.TOP,), "0" * 64, ("a",), (), network, training)

@@ -192,7 +192,7 @@ def test_command_of_the_robot_is_understood(given: dict[str, str]) -> None:
     arguments = parser.parse_args(words)
     graph = resolve((), trial_command._overrides(arguments))
     assert graph is not None
-    assert arguments.vla == given.get("VLA", "classical-vla")
+    assert arguments.vla == given.get("VLA", "panel-vla-query")
 
 
 def test_the_robot_image_starts_a_launch_file_that_is_there() -> None:

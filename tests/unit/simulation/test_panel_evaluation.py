@@ -30,7 +30,11 @@ def test_a_whole_evaluation_tells_every_stage() -> None:
     told: dict[str, int] = {}
     plan = EvaluationPlan(MODELS, VLAS, VLMS, 2, 1, ("01",), 9, workers=1)
     found = evaluate_panel(plan, lambda stage, done, _: told.update({stage: done}))
-    assert told == {"acting": 2, "answering": 2, "distorting": 1}
+    assert told == {"acting": 2, "answering": 2, "five tasks a scene": 2, "distorting": 1}
     assert [task.scene for task in found.acted] == [0, 1]
     assert found.answered[0].answer
+    assert [(task.member, task.rank) for task in found.ranked] == 2 * [
+        (name, rank) for name in VLAS + VLMS for rank in range(1, 6)
+    ]
+    assert all(bool(task.truth) == (task.member in VLMS) for task in found.ranked)
     assert len(found.distorted) == 1

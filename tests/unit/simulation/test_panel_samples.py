@@ -7,16 +7,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.simulation.panel_clean import set_stage, succeeds
-from embodied_iqa.simulation.panel_samples import draw_part, random_instruction, sample_scene, scene_tasks
+from embodied_iqa.simulation.panel_samples import (
+    RANKED_A_SCENE,
+    draw_part,
+    draw_ranked,
+    random_instruction,
+    sample_scene,
+    scene_tasks,
+)
 from embodied_iqa.simulation.panel_views import object_marks, visible_things
 from embodied_iqa.simulation.panel_wording import reworded
 from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
+from embodied_iqa.simulation.task_resolver import resolve_plan
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.instruction import Verb, parse_instruction
 from embodied_iqa.subjects.panel.learned_vla import LearnedPlan
-from embodied_iqa.subjects.panel.training.samples import load_samples
+from embodied_iqa.subjects.panel.training.samples import load_samples, ranked_file
 
 
 def test_every_wording_means_its_task() -> None:
@@ -43,6 +52,27 @@ def test_tasks_hold_the_main_one_and_some_whose_objects_are_missing() -> None:
     there = {item.thing for item in scene.objects}
     assert tasks[0] == main
     assert sum(task.object not in there for task in tasks) == 2
+
+
+def test_tasks_of_higher_rank_mean_what_their_labels_say(tmp_path: Path) -> None:
+    draw_ranked(tmp_path, 3, 0, 12)
+    ranked = np.load(ranked_file(tmp_path, View.SIDE), allow_pickle=False)
+    checked = 0
+    for index in range(12):
+        scene, main = sample_scene(3, index)
+        for slot, text in enumerate(ranked["tasks"][index]):
+            try:
+                step = resolve_plan(str(text), scene, view=View.SIDE)[0]
+            except UsageError:
+                assert parse_instruction(str(text)) == main, "a poor scene repeats its main task"
+                continue
+            assert list(Verb)[ranked["verb"][index, slot]] is step.verb
+            assert scene.objects[ranked["target"][index, slot]].thing == step.object
+            goal = ranked["goal"][index, slot]
+            assert (scene.objects[goal].thing if goal >= 0 else None) == step.destination
+            checked += 1
+    assert checked >= 8 * 10
+    assert ranked["verb"].shape == (12, RANKED_A_SCENE)
 
 
 def test_marks_are_where_segmentation_sees_the_objects() -> None:

@@ -126,6 +126,29 @@ def test_answers_change_with_the_picture_and_are_repeatable(name: str, stages: S
     assert changed >= SCENES // 2
 
 
+@pytest.mark.parametrize("name", VLMS)
+def test_questions_at_once_are_answered_as_one_by_one(name: str, stages: Stages) -> None:
+    vlm = make_panel_vlm(name)
+    view = vlm.info.views[0]
+    tasks = [stage[0] for stage in stages[:3]]
+    questions = [(stage[1][view], task) for stage in stages[:3] for task in tasks]
+    assert vlm.answer_batch(questions) == [vlm.answer(*question) for question in questions]
+
+
+@pytest.mark.parametrize("name", VLAS)
+def test_observations_at_once_are_acted_on_as_one_by_one(name: str, stages: Stages) -> None:
+    vla = make_panel_vla(name)
+    observations = [
+        VlaObservation(stage[1], task, HOME_POSE, 0.0, 0)
+        for stage in stages[:3]
+        for task in [stage[0] for stage in stages[:3]]
+    ]
+    for chunk, observation in zip(vla.act_batch(observations), observations, strict=True):
+        alone = vla.act(observation)
+        assert chunk.status is alone.status
+        np.testing.assert_allclose(chunk.increments, alone.increments, atol=1e-6)
+
+
 def test_words_that_nobody_taught_do_no_harm(stages: Stages) -> None:
     frame = stages[0][1][View.TOP]
     assert make_panel_vlm(VLMS[0]).answer(frame, "Xyzzy!! " * 40)

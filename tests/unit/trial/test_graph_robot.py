@@ -23,6 +23,7 @@ def test_real_arm_needs_no_world_and_a_person_sets_the_scene() -> None:
         "arm_node.robot": "ur5",
         "arm_node.ur.ip": "192.168.1.10",
         "camera_node.source": "realsense",
+        "vla_node.subject": "classical-vla",
     }
     assert "sim_node" not in _names(overrides)
     graph = resolve(overrides=overrides)
@@ -34,6 +35,13 @@ def test_real_arm_needs_no_world_and_a_person_sets_the_scene() -> None:
 def test_a_real_arm_does_not_look_at_simulated_pictures() -> None:
     with pytest.raises(UsageError, match="camera simulated does not go with robot ur5"):
         resolve(overrides={"arm_node.robot": "ur5", "arm_node.ur.ip": "192.168.1.10"})
+
+
+def test_what_knows_the_simulator_only_moves_no_real_arm() -> None:
+    real = {"arm_node.robot": "ur5", "arm_node.ur.ip": "192.168.1.10", "camera_node.source": "realsense"}
+    with pytest.raises(UsageError, match=r"panel-vla-query was taught in the simulator .* vla_node.subject"):
+        resolve(overrides=real)
+    resolve(overrides=real | {"arm_node.robot": "none"})
 
 
 def test_emulator_and_arm_agree_on_an_address_of_the_session(monkeypatch: pytest.MonkeyPatch) -> None:

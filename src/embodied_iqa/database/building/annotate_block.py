@@ -28,7 +28,7 @@ class BlockPictures:
         path: The database.
         reference: A row of `references.parquet`.
         pairs: Rows of `pairs.parquet`.
-        views: The cameras that somebody looks through.
+        views: The cameras whose pictures somebody is shown.
 
     Raises:
         InputError: A file is damaged.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, TypeVar
@@ -18,10 +18,10 @@ from embodied_iqa.subjects.options import VlaOptions, VlmOptions
 from embodied_iqa.subjects.protocols import ActionChunk, SubjectInfo, Vla, VlaObservation, Vlm
 from embodied_iqa.subjects.registry import make_vla, make_vlm, role_of
 
-__all__ = ["Asked", "Failure", "Member", "frames_for", "load_member"]
+__all__ = ["Asked", "Failure", "Member", "cameras_for", "frames_for", "load_member"]
 
-_BATCH: Final = 32
-"""Questions at once; a model may cut that into smaller ones."""
+_BATCH: Final = 40
+"""Questions at once, eight pictures with their five tasks; a model may cut that into smaller ones."""
 _REASON_LETTERS: Final = 200
 
 ItemT = TypeVar("ItemT")
@@ -155,22 +155,34 @@ def load_member(name: str, vlm: VlmOptions, vla: VlaOptions) -> Member:
     return Member(name, role, model.info, model)
 
 
-def frames_for(views: Sequence[View], reference_view: View, frames: dict[View, Frame]) -> dict[View, Frame]:
-    """Return what a subject is shown: always the reference's picture, as one of its cameras.
+def cameras_for(views: Sequence[View], reference_view: View) -> dict[View, View]:
+    """Return whose picture a subject is shown as each of its cameras: always the reference's as one of them.
 
     A subject that looks through the reference's camera gets the picture as that camera's; any other gets it
-    as its first camera's, with the pose it was really taken from. Its further cameras show their own picture
-    of the same instant, or where there is none the reference's.
+    as its first camera's. Its further cameras show their own picture of the same instant.
 
     Args:
         views: The subject's cameras.
         reference_view: The reference's camera.
-        frames: The pictures of that instant, distorted alike.
     """
-    own = reference_view in views
+    shown = {view: view for view in views}
+    if reference_view not in shown:
+        shown[views[0]] = reference_view
+    return shown
+
+
+def frames_for(
+    views: Sequence[View], reference_view: View, frames: Mapping[View, Frame]
+) -> dict[View, Frame]:
+    """Return what a subject is shown, as `cameras_for` says, with the poses that it was really taken from.
+
+    Args:
+        views: The subject's cameras.
+        reference_view: The reference's camera.
+        frames: The pictures of that instant, distorted alike; the reference's stands in for a missing one.
+    """
     shown = {}
-    for index, view in enumerate(views):
-        stands_in = not own and index == 0
-        frame = frames[reference_view] if stands_in else frames.get(view, frames[reference_view])
+    for view, taken in cameras_for(views, reference_view).items():
+        frame = frames.get(taken, frames[reference_view])
         shown[view] = Frame(view, frame.stamp_ns, frame.rgb, frame.intrinsics, frame.T_base_camera)
     return shown

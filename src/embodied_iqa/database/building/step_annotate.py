@@ -13,11 +13,12 @@ from pathlib import Path
 
 from embodied_iqa.database.building.annotate_block import BlockPictures, annotate
 from embodied_iqa.database.building.engine import BlockReport, Job
-from embodied_iqa.database.building.members import Asked, Member, load_member
+from embodied_iqa.database.building.members import Asked, Member, cameras_for, load_member
 from embodied_iqa.database.building.settings import BLOCK, BuildOptions, digest_of
 from embodied_iqa.database.schema import ANNOTATIONS
 from embodied_iqa.database.store import DatabaseStore, Row, read_digest, read_table, write_table
 from embodied_iqa.errors import InputError
+from embodied_iqa.images.frame import View
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.options import VlaOptions, VlmOptions
 from embodied_iqa.subjects.protocols import SubjectInfo
@@ -192,5 +193,6 @@ def _pictures(
     tasks, pairs = _grouped(list(block.tasks)), _grouped(list(block.pairs))
     for reference in block.references:
         name = reference["reference_id"]
-        views = [view for member in members for view in member.info.views]
+        own = View(reference["view"])
+        views = {taken for member in members for taken in cameras_for(member.info.views, own).values()}
         yield BlockPictures(store.path, reference, pairs.get(name, []), views), tasks.get(name, [])

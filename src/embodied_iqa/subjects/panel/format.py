@@ -30,7 +30,7 @@ __all__ = [
 
 PICTURE_PX: Final = (240, 180)
 """Width and height that every member sees; a 640 x 480 picture is 2.7 times as wide."""
-MAX_TASK_WORDS: Final = 16
+MAX_TASK_WORDS: Final = 24
 MAX_ANSWER_WORDS: Final = 22
 PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
 _SPECIAL: Final = ("<pad>", "<unk>", "<begin>", "<end>")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import UsageError
+from embodied_iqa.images.frame import View
 from embodied_iqa.subjects.panel.network import PanelNetwork
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
 from embodied_iqa.subjects.waypoints import chunk_through, waypoints_from_array
@@ -67,31 +69,58 @@ class LearnedVla:
         Raises:
             UsageError: A view is missing.
         """
+        return self.act_batch([observation])[0]
+
+    def act_batch(self, observations: Sequence[VlaObservation]) -> list[ActionChunk]:
+        """Choose for each observation; successive ones of the same pictures look at them once.
+
+        Raises:
+            UsageError: A view is missing.
+        """
+        chunks: list[ActionChunk] = []
+        for _, group in groupby(observations, self._pictures_of):
+            seen = list(group)
+            pictures = [seen[0].frames[view].rgb for view in self._info.views]
+            plans = self.plans(pictures, [observation.instruction for observation in seen])
+            chunks += [_chunk(*pair, self._info.views[0]) for pair in zip(seen, plans, strict=True)]
+        return chunks
+
+    def _pictures_of(self, observation: VlaObservation) -> tuple[int, ...]:
         missing = [view for view in self._info.views if view not in observation.frames]
         if missing:
             raise UsageError(
                 "a view is missing", expected=", ".join(missing), available=list(observation.frames)
             )
-        if observation.step > 0:
-            return _still(ChunkStatus.DONE, "one chunk a task: does not judge its own work")
-        frames = [observation.frames[view] for view in self._info.views]
-        plan = self.plan([frame.rgb for frame in frames], observation.instruction)
-        if not plan.acts:
-            return _still(ChunkStatus.NO_TARGET, f"sees no such object (probability {plan.seen:.2f})")
-        increments = chunk_through(waypoints_from_array(plan.waypoints), observation.T_base_tool)
-        size = frames[0].intrinsics
-        aim_px = (plan.aim[0] * size.width_px - 0.5, plan.aim[1] * size.height_px - 0.5)
-        reason = f"plans {len(plan.waypoints)} waypoints, sees the object with probability {plan.seen:.2f}"
-        return ActionChunk(ChunkStatus.ACT, increments, reason, aim_px)
+        return tuple(id(observation.frames[view].rgb) for view in self._info.views)
 
     def plan(self, pictures: Sequence[NDArray[np.uint8]], task: str) -> LearnedPlan:
         """Plan from bare ``(H, W, 3)`` pictures, one a view."""
-        plan, more, seen, aim = self._network.run(task, pictures)
-        count = int(np.cumprod(more > _LIKELY).sum())
-        waypoints = plan[:count].astype(np.float64)
-        if not np.isfinite(waypoints).all():
-            waypoints = waypoints[:0]
-        return LearnedPlan(waypoints, float(seen), (float(aim[0]), float(aim[1])))
+        return self.plans(pictures, [task])[0]
+
+    def plans(self, pictures: Sequence[NDArray[np.uint8]], tasks: Sequence[str]) -> list[LearnedPlan]:
+        """Plan for several tasks from the same pictures."""
+        plans, more, seen, aim = self._network.run(tasks, pictures)
+        counts = np.cumprod(more > _LIKELY, axis=1).sum(axis=1)
+        return [
+            LearnedPlan(_finite(plans[row, : counts[row]]), float(seen[row]), (float(u), float(v)))
+            for row, (u, v) in enumerate(aim)
+        ]
+
+
+def _finite(waypoints: NDArray[np.float32]) -> NDArray[np.float64]:
+    return waypoints.astype(np.float64) if np.isfinite(waypoints).all() else np.empty((0, waypoints.shape[1]))
+
+
+def _chunk(observation: VlaObservation, plan: LearnedPlan, view: View) -> ActionChunk:
+    if observation.step > 0:
+        return _still(ChunkStatus.DONE, "one chunk a task: does not judge its own work")
+    if not plan.acts:
+        return _still(ChunkStatus.NO_TARGET, f"sees no such object (probability {plan.seen:.2f})")
+    increments = chunk_through(waypoints_from_array(plan.waypoints), observation.T_base_tool)
+    size = observation.frames[view].intrinsics
+    aim_px = (plan.aim[0] * size.width_px - 0.5, plan.aim[1] * size.height_px - 0.5)
+    reason = f"plans {len(plan.waypoints)} waypoints, sees the object with probability {plan.seen:.2f}"
+    return ActionChunk(ChunkStatus.ACT, increments, reason, aim_px)
 
 
 def _still(status: ChunkStatus, reason: str) -> ActionChunk:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.images.frame import Frame
+from embodied_iqa.subjects.batching import Question
 from embodied_iqa.subjects.panel.format import Vocabulary
 from embodied_iqa.subjects.panel.network import PanelNetwork
 from embodied_iqa.subjects.protocols import SubjectInfo
@@ -38,7 +41,18 @@ class LearnedVlm:
         """Answer a task about the picture; words that it was not taught count as unknown."""
         return self.describe(frame.rgb, task)
 
+    def answer_batch(self, questions: Sequence[Question]) -> list[str]:
+        """Answer each question; successive ones about the same picture look at it once."""
+        answers: list[str] = []
+        for _, group in groupby(questions, lambda question: id(question[0].rgb)):
+            asked = list(group)
+            answers += self._answers(asked[0][0].rgb, [task for _, task in asked])
+        return answers
+
     def describe(self, rgb: NDArray[np.uint8], task: str) -> str:
         """Answer a task about a bare ``(H, W, 3)`` picture."""
-        (numbers,) = self._network.run(task, [rgb])
-        return self._answer_words.decode(int(number) for number in numbers)
+        return self._answers(rgb, [task])[0]
+
+    def _answers(self, rgb: NDArray[np.uint8], tasks: Sequence[str]) -> list[str]:
+        (answers,) = self._network.run(tasks, [rgb])
+        return [self._answer_words.decode(int(number) for number in numbers) for numbers in answers]

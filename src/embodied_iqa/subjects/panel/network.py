@@ -40,12 +40,15 @@ class PanelNetwork:
         self._session: Any = _open(content, name)
         self._words = Vocabulary(self.card.words)
 
-    def run(self, task: str, pictures: Sequence[NDArray[np.uint8]]) -> list[NDArray[Any]]:
-        """Return the network's outputs for one task on one ``(H, W, 3)`` picture a view, of any size."""
+    def run(self, tasks: Sequence[str], pictures: Sequence[NDArray[np.uint8]]) -> list[NDArray[Any]]:
+        """Return the network's outputs, a row a task, on one ``(H, W, 3)`` picture a view, of any size.
+
+        Pictures are looked at once for all tasks. The last bits of a row may depend on how many there are.
+        """
         inputs: dict[str, NDArray[Any]] = {
             f"picture_{index}": shrink(picture)[None] for index, picture in enumerate(pictures)
         }
-        inputs["words"] = self._words.encode(task_words(task), MAX_TASK_WORDS)[None]
+        inputs["words"] = np.stack([self._words.encode(task_words(task), MAX_TASK_WORDS) for task in tasks])
         outputs: list[NDArray[Any]] = self._session.run(None, inputs)
         return [np.asarray(output) for output in outputs]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from embodied_iqa.errors import InternalError
+from embodied_iqa.subjects.panel.cameras import camera_of_tasks
 from embodied_iqa.subjects.panel.cards import ModelCard, save_card
 from embodied_iqa.subjects.panel.learned_vla import LearnedVla
 from embodied_iqa.subjects.panel.learned_vlm import LearnedVlm
@@ -74,7 +75,9 @@ def take_course(
         tell: Called after every epoch.
     """
     torch.set_num_threads(1)
-    lessons = Lessons(load_samples(folders.train, recipe.views, recipe.scenes), recipe.style)
+    worded_for = camera_of_tasks(recipe.views)
+    samples = load_samples(folders.train, recipe.views, recipe.scenes, worded_for=worded_for)
+    lessons = Lessons(samples, recipe.style)
     network, results = train_member(recipe, lessons, folders.work / recipe.name, tell)
     save_curve(results, recipe.name, folders.work / f"{recipe.name}.svg")
     path = folders.models / f"{recipe.name}.onnx"
@@ -127,6 +130,7 @@ def _training_facts(
         "style": "" if recipe.style is None else str(recipe.style),
         "augmentation": str(recipe.augmentation),
         "epochs": len(results),
+        "of_these_with_plain_tasks": min(recipe.epochs, len(results)),
         "tasks_a_step": recipe.tasks,
         "batch": recipe.batch,
         "rate": recipe.rate,

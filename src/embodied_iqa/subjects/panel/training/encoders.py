@@ -66,10 +66,7 @@ class Mixer(nn.Module):
 
 
 class Attention(nn.Module):
-    """A pre-norm transformer layer over the cells; keys and values come from 5 x 5 pooled cells.
-
-    pooled_k, pooled_v = self._split(self.to_kv(pooled))
-    """
+    """A pre-norm transformer layer over the cells; keys and values come from 5 x 5 pooled cells."""
 
     _POOL = (3, 4)
 
@@ -119,6 +116,18 @@ class MixerNet(nn.Sequential):
         super().__init__(conv(3, 48, 8, 6, 1), conv(48, width, 3, 2), *(Mixer(width) for _ in range(4)))
 
 
+class FineMixer(nn.Sequential):
+    """The fine stem and three mixer blocks: for cameras that see the table from far and aslant."""
+
+    def __init__(self, width: int = 80) -> None:
+        super().__init__(
+            conv(3, 24, 5, 3),
+            conv(24, 48, 3, 2),
+            conv(48, width, 3, 2),
+            *(Mixer(width) for _ in range(3)),
+        )
+
+
 class Hybrid(nn.Module):
     """A convolutional stem, one residual block, then two transformer layers over the grid."""
 
@@ -139,6 +148,7 @@ ENCODERS: Final[dict[str, tuple[type[nn.Module], int]]] = {
     "plain": (Plain, 64),
     "fine": (FineStem, 64),
     "mixer": (MixerNet, 80),
+    "fine-mixer": (FineMixer, 80),
     "hybrid": (Hybrid, 64),
 }
 """Name to class and number of channels."""

@@ -22,7 +22,7 @@ class GatedReader(nn.Module):
         self.unit = nn.GRU(_WORD_WIDTH, TASK_WIDTH, batch_first=True)
 
     def forward(self, tasks: Tensor) -> Tensor:
-        """Read ``(N, 16)`` word numbers into ``(N, 96)``."""
+        """Read ``(N, 24)`` word numbers into ``(N, 96)``."""
         states, _ = self.unit(self.embed(tasks))
         last = (tasks != PAD).sum(1, keepdim=True).clamp_min(1) - 1
         here = torch.arange(MAX_TASK_WORDS, device=tasks.device)[None] == last
@@ -41,7 +41,7 @@ class PooledReader(nn.Module):
         self.mix = nn.Sequential(nn.ReLU(), nn.Linear(TASK_WIDTH, TASK_WIDTH))
 
     def forward(self, tasks: Tensor) -> Tensor:
-        """Read ``(N, 16)`` word numbers into ``(N, 96)``."""
+        """Read ``(N, 24)`` word numbers into ``(N, 96)``."""
         there = (tasks != PAD)[:, :, None]
         words = (self.embed(tasks) + self.places) * there
         heard = self.near(words.transpose(1, 2)).transpose(1, 2)

@@ -35,6 +35,8 @@ _GROUNDING: Final = 0.3
 _THINGS: Final = 0.3
 _WEIGHT_DECAY: Final = 0.02
 _WARM_UP: Final = 0.1
+_SECOND: Final = 0.5
+"""The highest rate with tasks of all ranks, as a share of that with plain ones."""
 _LARGEST_GRADIENT: Final = 1.0
 
 
@@ -90,7 +92,7 @@ def train_member(
     results = load_checkpoint(folder, pupil, optimiser, record)
     for result in results:
         tell(result)
-    for epoch in range(len(results), min(recipe.epochs, stop_after or recipe.epochs)):
+    for epoch in range(len(results), min(recipe.all_epochs, stop_after or recipe.all_epochs)):
         result = _epoch(pupil, optimiser, recipe, lessons, epoch)
         results.append(result)
         save_checkpoint(folder, pupil, optimiser, results, record)
@@ -116,14 +118,15 @@ def _epoch(
     rng = np.random.default_rng([recipe.seed, epoch])
     order = rng.permutation(len(lessons))
     steps = max(1, len(order) // recipe.batch)
-    several = lessons.tasks.shape[1]
+    plain = epoch < recipe.epochs
+    several = lessons.tasks.shape[1] - (lessons.samples.ranked if plain else 0)
     total = 0.0
     pupil.train()
     for step in range(steps):
         scenes = order[step * recipe.batch : (step + 1) * recipe.batch]
         tasks = rng.permuted(np.tile(np.arange(several), (len(scenes), 1)), axis=1)[:, : recipe.tasks]
         batch = lessons.batch(scenes, tasks, recipe.augmentation, rng)
-        _set_rate(optimiser, recipe, (epoch * steps + step) / (recipe.epochs * steps))
+        _set_rate(optimiser, recipe, epoch + step / steps)
         total += _step(pupil, optimiser, batch)
     return EpochResult(epoch + 1, total / steps, time.monotonic() - begin)
 
@@ -141,11 +144,15 @@ def _step(pupil: Pupil, optimiser: torch.optim.Optimizer, batch: Batch) -> float
     return value
 
 
-def _set_rate(optimiser: torch.optim.Optimizer, recipe: Recipe, done: float) -> None:
-    """Rise in a line, then fall along half a cosine; ``done`` in [0, 1)."""
+def _set_rate(optimiser: torch.optim.Optimizer, recipe: Recipe, epoch: float) -> None:
+    """Rise in a line, then fall along half a cosine, once for plain tasks and, lower, for all."""
+    if epoch < recipe.epochs:
+        highest, done = recipe.rate, epoch / recipe.epochs
+    else:
+        highest, done = _SECOND * recipe.rate, (epoch - recipe.epochs) / recipe.ranked_epochs
     if done < _WARM_UP:
         share = done / _WARM_UP
     else:
         share = 0.5 * (1 + math.cos(math.pi * (done - _WARM_UP) / (1 - _WARM_UP)))
     for group in optimiser.param_groups:
-        group["lr"] = recipe.rate * max(share, 1e-3)
+        group["lr"] = highest * max(share, 1e-3)

@@ -33,7 +33,7 @@ class Batch:
 
     Attributes:
         pictures: For each view ``(B, 3, 180, 240)`` in [-0.5, 0.5].
-        tasks: ``(B, R, 16)`` word numbers.
+        tasks: ``(B, R, 24)`` word numbers.
         plan: ``(B R, K, 6)``, centred and scaled.
         places: ``(B R, 5)``, x, y of target and destination, and the target's turn, centred and scaled.
         placed: ``(B R, 5)`` 1 where that means something.

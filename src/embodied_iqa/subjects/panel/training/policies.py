@@ -125,7 +125,7 @@ class QueryPolicy(nn.Module):
         self.head = _AffineHead(shape.views * shape.heads * (width + 2) + TASK_WIDTH)
 
     def forward(self, pictures: tuple[Tensor, ...], tasks: Tensor) -> PolicyOutput:
-        """Plan for ``(B, 3, 180, 240)`` pictures a view and ``(B, R, 16)`` tasks."""
+        """Plan for ``(B, 3, 180, 240)`` pictures a view and ``(B, R, 24)`` tasks."""
         batch, several = tasks.shape[:2]
         task = self.reader(tasks.flatten(0, 1)).float()
         parts, attention, tokens = [task], [], []
@@ -143,7 +143,11 @@ class QueryPolicy(nn.Module):
 
 
 class Query(nn.Module):
-    """Several attention queries that a task asks of a picture's cells."""
+    """Several attention queries that a task asks of a picture's cells, twice.
+
+    What the first look finds moves the queries of the second: "left of the bowl" needs to know where that is.
+    Before training the second look is the first.
+    """
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -151,6 +155,11 @@ class Query(nn.Module):
         self.ask = nn.Sequential(nn.Linear(TASK_WIDTH, 128), nn.ReLU(), nn.Linear(128, heads * _KEY_WIDTH))
         self.key = nn.Linear(width, _KEY_WIDTH)
         self.key_place = nn.Parameter(0.02 * torch.randn(TOKENS, _KEY_WIDTH))
+        self.again = nn.Sequential(
+            nn.Linear(heads * (width + 2) + TASK_WIDTH, 128), nn.ReLU(), nn.Linear(128, heads * _KEY_WIDTH)
+        )
+        nn.init.zeros_(self.again[2].weight)
+        nn.init.zeros_(self.again[2].bias)
         self.register_buffer("centres", cell_centres(), persistent=False)
 
     def forward(self, cells: Tensor, task: Tensor) -> tuple[Tensor, Tensor]:
@@ -158,11 +167,18 @@ class Query(nn.Module):
         batch, several = task.shape[:2]
         queries = self.ask(task).view(batch, several * self.heads, _KEY_WIDTH)
         keys = self.key(cells) + self.key_place
-        logits = torch.matmul(queries, keys.transpose(1, 2)).float() * _KEY_WIDTH**-0.5
-        weights = logits.softmax(-1)
         valued = torch.cat([cells, self.centres.expand(batch, -1, -1)], dim=-1).float()
-        seen = torch.matmul(weights, valued)
+        first, _ = self._look(queries, keys, valued)
+        found = torch.cat([first.view(batch, several, -1), task], dim=-1)
+        queries = queries + self.again(found).view(batch, several * self.heads, _KEY_WIDTH)
+        seen, logits = self._look(queries, keys, valued)
         return seen.view(batch, several, -1), logits.view(batch, several, self.heads, TOKENS)
+
+    @staticmethod
+    def _look(queries: Tensor, keys: Tensor, valued: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what queries see of the cells, and their logits."""
+        logits = torch.matmul(queries, keys.transpose(1, 2)).float() * _KEY_WIDTH**-0.5
+        return torch.matmul(logits.softmax(-1), valued), logits
 
 
 class FilmPolicy(nn.Module):
@@ -190,7 +206,7 @@ class FilmPolicy(nn.Module):
         task = self.reader(tasks.flatten(0, 1)).float()
         stem = self.stem(pictures[0])
         film = self.modulate(task).view(batch * several, 3, 2, -1, 1, 1)
-        features = stem.repeat_interleave(several, dim=0) if several > 1 else stem
+        features = stem[:, None].expand(-1, several, -1, -1, -1).flatten(0, 1)
         for index, (block, norm) in enumerate(zip(self.blocks, self.norms, strict=True)):
             scaled = norm(block(features)) * (1 + film[:, index, 0]) + film[:, index, 1]
             features = features + functional.relu(scaled)

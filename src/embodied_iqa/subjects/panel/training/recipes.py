@@ -27,7 +27,8 @@ class Recipe:
         style: What its answers mention; None for a VLA.
         augmentation: What is done to its training pictures.
         scenes: Training scenes.
-        epochs: Times that it sees each.
+        epochs: Times that it sees each with plain tasks.
+        ranked_epochs: Times after that with tasks of all ranks.
         tasks: Tasks a scene and step.
         batch: Scenes a step.
         rate: Highest learning rate.
@@ -43,6 +44,7 @@ class Recipe:
     augmentation: Augmentation
     scenes: int = 12_000
     epochs: int = 9
+    ranked_epochs: int = 6
     tasks: int = 6
     batch: int = 48
     rate: float = 2e-3
@@ -52,6 +54,11 @@ class Recipe:
     def is_vla(self) -> bool:
         """Whether it acts; else it answers."""
         return self.style is None
+
+    @property
+    def all_epochs(self) -> int:
+        """Both kinds."""
+        return self.epochs + self.ranked_epochs
 
 
 _TOP, _SIDE, _WRIST = View.TOP, View.SIDE, View.WRIST
@@ -72,8 +79,8 @@ RECIPES: Final[dict[str, Recipe]] = {
         ),
         Recipe(
             "panel-vla-side",
-            "A convolutional mixer and attention queries; looks from the side.",
-            "mixer", "pooled", (_SIDE,), None, _LIGHT, seed=13,
+            "A convolutional mixer with a fine stem and attention queries; looks from the side.",
+            "fine-mixer", "gated", (_SIDE,), None, _LIGHT, epochs=14, seed=13,
         ),
         Recipe(
             "panel-vla-hand",
@@ -127,16 +134,20 @@ def recipe_of(name: str) -> Recipe:
 
 
 def adapted(recipe: Recipe, scenes: int | None, epochs: int | None) -> Recipe:
-    """Return the recipe with another amount of training, where one is given.
+    """Return the recipe with another amount of training, where one is given; ``epochs`` of plain tasks.
+
+    Those with tasks of all ranks stay in proportion.
 
     Raises:
         UsageError: A number is not positive.
     """
     if min(scenes or 1, epochs or 1) < 1 or 0 in {scenes, epochs}:
         raise UsageError("wrong amount of training", expected="scenes and epochs from 1")
-    return dataclasses.replace(recipe, scenes=scenes or recipe.scenes, epochs=epochs or recipe.epochs)
+    plain = epochs or recipe.epochs
+    ranked = max(1, round(recipe.ranked_epochs * plain / recipe.epochs))
+    return dataclasses.replace(recipe, scenes=scenes or recipe.scenes, epochs=plain, ranked_epochs=ranked)
 
 
 def quick(recipe: Recipe) -> Recipe:
     """Return the small version: fewer scenes and epochs, worse scores."""
-    return dataclasses.replace(recipe, scenes=1_500, epochs=6)
+    return dataclasses.replace(recipe, scenes=1_500, epochs=5, ranked_epochs=2)

@@ -1,4 +1,7 @@
-"""Training samples on disk: scenes with their pictures, objects, tasks and plans, in parts written whole."""
+"""Training samples on disk: scenes with their pictures, objects, tasks and plans, in parts written whole.
+
+Tasks of rank 2 to 5 are worded for one camera's picture; they lie beside a part, a file a camera.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,16 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import View
 
-__all__ = ["MAX_THINGS", "Samples", "load_samples", "parts_of", "save_samples"]
+__all__ = [
+    "MAX_THINGS",
+    "RankedTasks",
+    "Samples",
+    "load_samples",
+    "parts_of",
+    "ranked_file",
+    "save_ranked",
+    "save_samples",
+]
 
 MAX_THINGS: Final = 10
 """Most objects of a scene that are kept as labels."""
@@ -39,6 +51,7 @@ class Samples:
         thing_colour: ``(n, T)`` int64, index in `Colour`.
         thing_place: ``(n, T, 3)`` float32, centre in the base frame (m) and turn about the vertical (rad).
         thing_mark: ``(n, T, V, 2)`` float32, where a view has its centre, (u, v) in [0, 1] in the picture.
+        ranked: How many of a scene's tasks, the last ones, are of rank 2 to 5.
     """
 
     views: tuple[View, ...]
@@ -52,12 +65,55 @@ class Samples:
     thing_colour: NDArray[np.int64]
     thing_place: NDArray[np.float32]
     thing_mark: NDArray[np.float32]
+    ranked: int = 0
 
     def __len__(self) -> int:
         return len(self.verb)
 
 
-_LABELS: Final = tuple(item.name for item in fields(Samples))[3:]
+_LABELS: Final = tuple(item.name for item in fields(Samples))[3:-1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedTasks:
+    """Tasks of rank 2 to 5 of the ``n`` scenes of a part, ``Q`` each, in words for one camera's picture.
+
+    Attributes:
+        tasks: ``n`` tuples of ``Q`` tasks in words.
+        verb: ``(n, Q)`` int64, as in `Samples`, like the rest of the first step.
+        target: ``(n, Q)`` int64.
+        goal: ``(n, Q)`` int64.
+        wanted: ``(n, Q, 4)`` int64.
+    """
+
+    tasks: tuple[tuple[str, ...], ...]
+    verb: NDArray[np.int64]
+    target: NDArray[np.int64]
+    goal: NDArray[np.int64]
+    wanted: NDArray[np.int64]
+
+
+_RANKED: Final = tuple(item.name for item in fields(RankedTasks))[1:]
+
+
+def ranked_file(part: Path, view: View) -> Path:
+    """Where the tasks of rank 2 to 5 for a camera's pictures of a part lie."""
+    return part / f"ranked-{view}.npz"
+
+
+def save_ranked(ranked: RankedTasks, file: Path) -> None:
+    """Write them, whole or not at all."""
+    partial = file.with_name(f".{file.name}.partial")
+    with partial.open("wb") as stream:
+        texts = np.array(ranked.tasks)
+        np.savez(stream, tasks=texts, **{name: getattr(ranked, name) for name in _RANKED})
+    partial.replace(file)
+
+
+def _load_ranked(file: Path) -> dict[str, Any]:
+    with np.load(file, allow_pickle=False) as stored:
+        labels: dict[str, Any] = {name: stored[name] for name in _RANKED}
+        return labels | {"tasks": tuple(tuple(map(str, row)) for row in stored["tasks"])}
 
 
 def save_samples(samples: Samples, folder: Path) -> None:
@@ -77,13 +133,16 @@ def parts_of(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("part-*") if path.is_dir())
 
 
-def load_samples(folder: Path, views: Sequence[View], limit: int | None = None) -> Samples:
+def load_samples(
+    folder: Path, views: Sequence[View], limit: int | None = None, *, worded_for: View | None = None
+) -> Samples:
     """Read the parts below a folder, with the pictures of the named views only.
 
     Args:
         folder: Where `save_samples` wrote ``part-*``.
         views: Which pictures.
         limit: Read no more scenes than these.
+        worded_for: Append the tasks of rank 2 to 5 for this camera's pictures to the others.
 
     Raises:
         InputError: There is no part, or one is broken.
@@ -92,20 +151,25 @@ def load_samples(folder: Path, views: Sequence[View], limit: int | None = None) 
     if not parts:
         raise InputError(f"no training samples in {folder}", expected="folders part-*")
     try:
-        loaded = [_load_part(part, views) for part in parts]
+        loaded = [_load_part(part, views, worded_for) for part in parts]
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"broken training samples in {folder}: {error}") from error
     return _joined(loaded, limit)
 
 
-def _load_part(folder: Path, views: Sequence[View]) -> Samples:
+def _load_part(folder: Path, views: Sequence[View], worded_for: View | None) -> Samples:
     with np.load(folder / _ARRAYS, allow_pickle=False) as stored:
         labels: dict[str, Any] = {name: stored[name] for name in _LABELS}
     order = [list(View).index(view) for view in views]
     labels["thing_mark"] = labels["thing_mark"][:, :, order]
     pictures = tuple(np.load(folder / f"{view}.npy", mmap_mode="r", allow_pickle=False) for view in views)
-    texts = json.loads((folder / _TEXTS).read_text(encoding="utf-8"))
-    return Samples(tuple(views), pictures, tuple(tuple(row) for row in texts), **labels)
+    texts = tuple(map(tuple, json.loads((folder / _TEXTS).read_text(encoding="utf-8"))))
+    if worded_for is not None:
+        ranked = _load_ranked(ranked_file(folder, worded_for))
+        texts = tuple(row + more for row, more in zip(texts, ranked["tasks"], strict=True))
+        labels |= {name: np.concatenate([labels[name], ranked[name]], axis=1) for name in _RANKED}
+        labels["ranked"] = ranked["verb"].shape[1]
+    return Samples(tuple(views), pictures, texts, **labels)
 
 
 def _joined(parts: Sequence[Samples], limit: int | None) -> Samples:
@@ -116,4 +180,4 @@ def _joined(parts: Sequence[Samples], limit: int | None) -> Samples:
         np.concatenate([part.pictures[view] for part in parts])[:limit] for view in range(len(parts[0].views))
     )
     texts = tuple(row for part in parts for row in part.tasks)[:limit]
-    return Samples(parts[0].views, pictures, texts, **labels)
+    return Samples(parts[0].views, pictures, texts, **labels, ranked=parts[0].ranked)

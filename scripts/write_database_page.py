@@ -1,0 +1,118 @@
+"""Writes what a built database shows as a Markdown page with the tables of its report.
+
+python scripts/write_database_page.py DB --summary build.json --out docs/full-build.md
+
+`build.json` is what `embodied-iqa build --json` printed. The pictures that the page links are parts of
+`embodied-iqa report DB`, as a browser draws them; the page names them and does not make them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from embodied_iqa.analysis.database.loading import load_attributes, load_grid, runs_of_table
+from embodied_iqa.analysis.database.page import Section, build_page
+from embodied_iqa.analysis.database.study import study
+from embodied_iqa.analysis.database.tables import Cell, Column, Table
+from embodied_iqa.analysis.formatting import ABSENT, number
+from embodied_iqa.database.execution import joined_execution
+from embodied_iqa.database.store import DatabaseStore
+
+_PICTURES: Final = {"distributions": "Spreads", "jnd": "Levels", "breakdowns": "Means", "execution": "Runs"}
+_LONG: Final = 12
+"""Tables with more rows are folded."""
+
+
+def main() -> int:
+    """Read, compute, write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("database", type=Path)
+    parser.add_argument("--summary", type=Path, required=True, help="what build --json printed")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--peak-mib", type=int, required=True, help="most memory of all processes together")
+    arguments = parser.parse_args()
+    store = DatabaseStore(arguments.database)
+    summary = json.loads(arguments.summary.read_text(encoding="utf-8"))
+    pictures = arguments.out.parent / "pictures"
+    text = "\n\n".join(_page(store, summary, arguments.peak_mib, pictures)) + "\n"
+    partial = arguments.out.with_suffix(".partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(arguments.out)
+    return 0
+
+
+def _page(store: DatabaseStore, summary: dict[str, Any], peak_mib: int, pictures: Path) -> Iterator[str]:
+    grid = load_grid(store)
+    runs = joined_execution(store)
+    found = study(grid, load_attributes(store, grid.pairs), None if runs is None else runs_of_table(runs))
+    page = build_page(found, store.path.name, store.record(), "")
+    yield f"# A whole database: what it took and what it shows\n\n{page.headline} {page.lead}"
+    yield _made(summary, peak_mib)
+    yield from (f"- {remark}" for remark in page.remarks)
+    for section in page.sections:
+        yield from _section(section, pictures)
+
+
+def _made(summary: dict[str, Any], peak_mib: int) -> str:
+    """Say what each step took."""
+    rows = [
+        (
+            name,
+            f"{step['rows']:,}",
+            f"{step['seconds']:.0f}",
+            f"{step['rows'] / step['seconds']:.0f}" if step["seconds"] else ABSENT,
+            ABSENT if (outside := step["share_outside_inference"]) is None else f"{100 * outside:.0f} %",
+        )
+        for name, step in summary["steps"].items()
+    ]
+    seconds = sum(step["seconds"] for step in summary["steps"].values())
+    counts = ", ".join(f"{count:,} {name}" for name, count in summary["counts"].items() if name != "failures")
+    table = _lines(("step", "rows", "seconds", "rows/s", "outside of models"), rows)
+    return (
+        f"{counts}; {seconds / 60:.0f} minutes on two cores, at most {peak_mib:,} MiB of memory in all "
+        f"processes together, {summary['megabytes']:,.0f} MB on the disk.\n\n{table}"
+    )
+
+
+def _section(section: Section, pictures: Path) -> Iterator[str]:
+    yield f"## {section.title}\n\n{section.lead}\n\nThe paper: {section.paper}"
+    picture = pictures / f"database-{section.anchor}.webp"
+    if section.anchor in _PICTURES and picture.is_file():
+        yield f"![{_PICTURES[section.anchor]}](pictures/{picture.name})"
+    for part in section.parts:
+        for table in part.tables:
+            yield _table(table)
+
+
+def _table(table: Table) -> str:
+    columns = [table.columns[index] for index in table.shown]
+    rows = [
+        tuple(_cell(row[index], column) for index, column in zip(table.shown, columns, strict=True))
+        for row in table.rows
+    ]
+    text = _lines([column.title for column in columns], rows)
+    if len(rows) <= _LONG and not table.folded:
+        return f"**{table.title}.** {table.note}\n\n{text}"
+    return f"<details><summary>{table.title}</summary>\n\n{table.note}\n\n{text}\n\n</details>"
+
+
+def _lines(headings: Sequence[str], rows: Sequence[tuple[str, ...]]) -> str:
+    return "\n".join(
+        ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
+        + ["| " + " | ".join(row) + " |" for row in rows]
+    )
+
+
+def _cell(cell: Cell, column: Column) -> str:
+    if cell is None or cell != cell:  # noqa: PLR0124 - NaN is the one value that differs from itself
+        return ABSENT
+    return number(cell, column.digits) if isinstance(cell, float) else str(cell)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
