@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.attach and not arguments.ros:
         raise UsageError("--attach goes with --ros")
     plan = _plan(arguments)
-    graph = _graph(arguments)
+    graph = _graph(arguments, plan.subjects)
     from embodied_iqa.trial.experiment_folder import ExperimentFolder  # noqa: PLC0415 - start-up
     from embodied_iqa.trial.experiment_scores import mean_rows, score_rows  # noqa: PLC0415
 
@@ -103,8 +103,14 @@ def _plan(arguments: argparse.Namespace) -> ExperimentPlan:
     )
 
 
-def _graph(arguments: argparse.Namespace) -> GraphConfig:
-    overrides = _overrides(arguments)
+def _graph(arguments: argparse.Namespace, subjects: Sequence[str]) -> GraphConfig:
+    """Resolve the configuration with every subject, since the robot may refuse one; return the first's."""
+    first, *_ = [_resolved(arguments, subject) for subject in subjects]
+    return first
+
+
+def _resolved(arguments: argparse.Namespace, subject: str) -> GraphConfig:
+    overrides = _overrides(arguments) | {"vla_node.subject": subject}
     graph = resolve(tuple(arguments.config), overrides)
     if graph.robot is RobotKind.UR5 and not (arguments.ros and arguments.gate):
         raise UsageError(
