@@ -35,24 +35,29 @@ def main() -> int:
     parser.add_argument("--summary", type=Path, required=True, help="what build --json printed")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--peak-mib", type=int, required=True, help="most memory of all processes together")
+    parser.add_argument("--note", default="", help="a sentence about how it was measured")
     arguments = parser.parse_args()
     store = DatabaseStore(arguments.database)
     summary = json.loads(arguments.summary.read_text(encoding="utf-8"))
     pictures = arguments.out.parent / "pictures"
-    text = "\n\n".join(_page(store, summary, arguments.peak_mib, pictures)) + "\n"
+    text = "\n\n".join(_page(store, summary, arguments.peak_mib, pictures, arguments.note)) + "\n"
     partial = arguments.out.with_suffix(".partial")
     partial.write_text(text, encoding="utf-8")
     partial.replace(arguments.out)
     return 0
 
 
-def _page(store: DatabaseStore, summary: dict[str, Any], peak_mib: int, pictures: Path) -> Iterator[str]:
+def _page(
+    store: DatabaseStore, summary: dict[str, Any], peak_mib: int, pictures: Path, note: str
+) -> Iterator[str]:
     grid = load_grid(store)
     runs = joined_execution(store)
     found = study(grid, load_attributes(store, grid.pairs), None if runs is None else runs_of_table(runs))
     page = build_page(found, store.path.name, store.record(), "")
     yield f"# A whole database: what it took and what it shows\n\n{page.headline} {page.lead}"
     yield _made(summary, peak_mib)
+    if note:
+        yield note
     yield from (f"- {remark}" for remark in page.remarks)
     for section in page.sections:
         yield from _section(section, pictures)
