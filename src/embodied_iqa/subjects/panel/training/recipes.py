@@ -99,8 +99,8 @@ RECIPES: Final[dict[str, Recipe]] = {
         ),
         Recipe(
             "panel-vlm-plain",
-            "A residual network; says on which side of its neighbour the object is; top view.",
-            "plain", "pooled", (_TOP,), Style.RELATION, _NONE, tasks=4, epochs=14, seed=22,
+            "A residual network taught on unchanged pictures; says on which side of its neighbour it is.",
+            "fine", "pooled", (_TOP,), Style.RELATION, _NONE, tasks=4, epochs=14, seed=22,
         ),
         Recipe(
             "panel-vlm-mixer",
@@ -109,8 +109,8 @@ RECIPES: Final[dict[str, Recipe]] = {
         ),
         Recipe(
             "panel-vlm-side",
-            "A residual network; says where the object is and what stands by it; looks from the side.",
-            "plain", "gated", (_SIDE,), Style.PLACE, _STRONG, tasks=4, epochs=14, seed=24,
+            "A mixer with a fine stem; says where the object is and what stands by it; looks from the side.",
+            "fine-mixer", "gated", (_SIDE,), Style.PLACE, _LIGHT, tasks=4, epochs=14, seed=24,
         ),
         Recipe(
             "panel-vlm-hand",
