@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,8 +20,10 @@ from embodied_iqa.analysis.database.page import Section, build_page
 from embodied_iqa.analysis.database.study import study
 from embodied_iqa.analysis.database.tables import Cell, Column, Table
 from embodied_iqa.analysis.formatting import ABSENT, number
+from embodied_iqa.analysis.markdown import markdown_table
 from embodied_iqa.database.execution import joined_execution
 from embodied_iqa.database.store import DatabaseStore
+from embodied_iqa.files import write_text_whole
 
 _PICTURES: Final = {"distributions": "Spreads", "jnd": "Levels", "breakdowns": "Means", "execution": "Runs"}
 _LONG: Final = 12
@@ -41,9 +43,7 @@ def main() -> int:
     summary = json.loads(arguments.summary.read_text(encoding="utf-8"))
     pictures = arguments.out.parent / "pictures"
     text = "\n\n".join(_page(store, summary, arguments.peak_mib, pictures, arguments.note)) + "\n"
-    partial = arguments.out.with_suffix(".partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(arguments.out)
+    write_text_whole(arguments.out, text)
     return 0
 
 
@@ -77,7 +77,7 @@ def _made(summary: dict[str, Any], peak_mib: int) -> str:
     ]
     seconds = sum(step["seconds"] for step in summary["steps"].values())
     counts = ", ".join(f"{count:,} {name}" for name, count in summary["counts"].items() if name != "failures")
-    table = _lines(("step", "rows", "seconds", "rows/s", "outside of models"), rows)
+    table = markdown_table(("step", "rows", "seconds", "rows/s", "outside of models"), rows)
     return (
         f"{counts}; {seconds / 60:.0f} minutes on two cores, at most {peak_mib:,} MiB of memory in all "
         f"processes together, {summary['megabytes']:,.0f} MB on the disk.\n\n{table}"
@@ -100,17 +100,10 @@ def _table(table: Table) -> str:
         tuple(_cell(row[index], column) for index, column in zip(table.shown, columns, strict=True))
         for row in table.rows
     ]
-    text = _lines([column.title for column in columns], rows)
+    text = markdown_table([column.title for column in columns], rows)
     if len(rows) <= _LONG and not table.folded:
         return f"**{table.title}.** {table.note}\n\n{text}"
     return f"<details><summary>{table.title}</summary>\n\n{table.note}\n\n{text}\n\n</details>"
-
-
-def _lines(headings: Sequence[str], rows: Sequence[tuple[str, ...]]) -> str:
-    return "\n".join(
-        ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
-        + ["| " + " | ".join(row) + " |" for row in rows]
-    )
 
 
 def _cell(cell: Cell, column: Column) -> str:

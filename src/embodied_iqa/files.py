@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from embodied_iqa.errors import InputError
 
-__all__ = ["PART_SUFFIX", "remove_parts", "sha256_of", "write_json_whole", "write_whole"]
+__all__ = ["PART_SUFFIX", "remove_parts", "sha256_of", "write_json_whole", "write_text_whole", "write_whole"]
 
 PART_SUFFIX: Final = ".part"
 PICTURE_PART_SUFFIX: Final = ".partial"
@@ -47,10 +47,15 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         raise
 
 
+def write_text_whole(path: Path, text: str) -> None:
+    """Write UTF-8 text."""
+    write_whole(path, lambda fresh: fresh.write_text(text, encoding="utf-8"))
+
+
 def write_json_whole(path: Path, tree: Any) -> None:
     """Write JSON with sorted keys: the same tree gives the same bytes."""
     text = json.dumps(tree, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
-    write_whole(path, lambda fresh: fresh.write_text(text, encoding="utf-8"))
+    write_text_whole(path, text)
 
 
 def remove_parts(folder: Path) -> int:

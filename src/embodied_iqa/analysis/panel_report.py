@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from embodied_iqa.analysis.heat_map import heat_map
+from embodied_iqa.analysis.markdown import markdown_table
 from embodied_iqa.analysis.panel_tables import (
     agreement,
     criterion_check,
@@ -20,6 +21,7 @@ from embodied_iqa.analysis.panel_tables import (
     vlm_rows,
 )
 from embodied_iqa.distortions.catalogue import entry
+from embodied_iqa.files import write_text_whole
 from embodied_iqa.simulation.panel_clean import ActedTask
 from embodied_iqa.simulation.panel_evaluation import PanelEvaluation
 from embodied_iqa.subjects.panel.cards import ModelCard
@@ -43,7 +45,7 @@ def write_report(evaluation: PanelEvaluation, page: Path, pictures: Path) -> Non
         parts.append(_distorted(evaluation, page, pictures))
         parts.append(_agreement(evaluation, page, pictures))
     parts.append(_AGAIN)
-    _write(page, "\n\n".join(parts) + "\n")
+    write_text_whole(page, "\n\n".join(parts) + "\n")
 
 
 _HEAD: Final = """\
@@ -84,7 +86,7 @@ def _head(evaluation: PanelEvaluation) -> str:
 def _members(evaluation: PanelEvaluation) -> str:
     names = (*evaluation.plan.vlas, *evaluation.plan.vlms)
     rows = [_member_row(card_of(name, evaluation.plan.models)) for name in names]
-    table = _table(("member", "views", "network", "parameters", "trained on", "what it is"), rows)
+    table = markdown_table(("member", "views", "network", "parameters", "trained on", "what it is"), rows)
     return f"## Members\n\n{table}"
 
 
@@ -131,7 +133,7 @@ def _clean_actions(evaluation: PanelEvaluation) -> str:
         (
             "## Acting on clean pictures",
             "Physics decides: the plan is carried out in the simulated cell.",
-            _table(headings, rows),
+            markdown_table(headings, rows),
             agreed,
             f"### By verb\n\n{_by(evaluation, 'verb')}",
             _weak(evaluation.acted),
@@ -152,7 +154,7 @@ def _by(evaluation: PanelEvaluation, field: str) -> str:
     }
     keys = sorted({key for share in shares.values() for key in share})
     rows = [(key, *(str(shares[name].get(key, "-")) for name in names)) for key in keys]
-    return _table((field, *(f"`{name}`" for name in names)), rows)
+    return markdown_table((field, *(f"`{name}`" for name in names)), rows)
 
 
 def _by_view(evaluation: PanelEvaluation) -> str:
@@ -160,7 +162,7 @@ def _by_view(evaluation: PanelEvaluation) -> str:
     views = {name: ", ".join(card_of(name, evaluation.plan.models).views) for name in evaluation.plan.vlas}
     shares = share_by(evaluation.acted, lambda task: views[task.member])
     rows = [(view, str(list(views.values()).count(view)), str(share)) for view, share in shares.items()]
-    return _table(("cameras", "members", "success"), rows)
+    return markdown_table(("cameras", "members", "success"), rows)
 
 
 def _weak(acted: Sequence[ActedTask]) -> str:
@@ -204,8 +206,8 @@ def _clean_answers(evaluation: PanelEvaluation) -> str:
         (
             "## Answering on clean pictures",
             "The truth is composed from the scene.",
-            _table(headings, rows),
-            f"### Examples\n\n{_table(('member', 'answer', 'truth'), examples)}",
+            markdown_table(headings, rows),
+            f"### Examples\n\n{markdown_table(('member', 'answer', 'truth'), examples)}",
         )
     )
 
@@ -231,7 +233,7 @@ def _ranks(evaluation: PanelEvaluation) -> str:
         "4 exclusion",
         "5 two steps",
     )
-    return "\n\n".join(("## Tasks of rising difficulty", _RANKS, _table(headings, rows)))
+    return "\n\n".join(("## Tasks of rising difficulty", _RANKS, markdown_table(headings, rows)))
 
 
 _RANKS: Final = """\
@@ -252,7 +254,7 @@ def _distorted(evaluation: PanelEvaluation, page: Path, pictures: Path) -> str:
     if plan.vlms:
         cognition = np.stack([scene.cognition for scene in scenes]).mean(axis=(0, 1))
         title = "Cognition score of the VLMs by level"
-        _write(pictures / "panel-cognition.svg", heat_map(title, names, levels, cognition))
+        write_text_whole(pictures / "panel-cognition.svg", heat_map(title, names, levels, cognition))
         parts.append(f"![Cognition of the VLMs]({_link(page, pictures)}/panel-cognition.svg)")
     parts.append(_member_levels(evaluation, levels))
     return "\n\n".join(parts)
@@ -263,7 +265,7 @@ def _success(evaluation: PanelEvaluation, names: Sequence[str], picture: Path, f
     responses = graded_responses(evaluation)
     values = np.array([[share.value for share in response.shares] for response in responses])
     levels = [str(level) for level in range(1, values.shape[1] + 1)]
-    _write(picture, heat_map("Success of the VLAs by level", names, levels, values))
+    write_text_whole(picture, heat_map("Success of the VLAs by level", names, levels, values))
     graded = sum(response.graded for response in responses)
     others = [name for name, response in zip(names, responses, strict=True) if not response.graded]
     return (
@@ -285,7 +287,9 @@ def _member_levels(evaluation: PanelEvaluation, levels: Sequence[str]) -> str:
         )
         for name, line in zip(members, lines, strict=True)
     ]
-    return "Mean over all types:\n\n" + _table(("member", *(f"level {level}" for level in levels)), rows)
+    return "Mean over all types:\n\n" + markdown_table(
+        ("member", *(f"level {level}" for level in levels)), rows
+    )
 
 
 def _agreement(evaluation: PanelEvaluation, page: Path, pictures: Path) -> str:
@@ -294,7 +298,7 @@ def _agreement(evaluation: PanelEvaluation, page: Path, pictures: Path) -> str:
     titles = {"all": "SRCC over all scenes and conditions", "within": "Mean SRCC within one condition"}
     for kind, values in (("all", found.over_all), ("within", found.within)):
         svg = heat_map(titles[kind], short, short, values, low=-1.0, high=1.0, slanted=True)
-        _write(pictures / f"panel-agreement-{kind}.svg", svg)
+        write_text_whole(pictures / f"panel-agreement-{kind}.svg", svg)
     folder, upper = _link(page, pictures), np.triu_indices(len(short), 1)
     return (
         "## Agreement of the members\n\nDo the same pictures hurt them? Harm is the shift of a VLA's plan, "
@@ -306,17 +310,5 @@ def _agreement(evaluation: PanelEvaluation, page: Path, pictures: Path) -> str:
     )
 
 
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
-
-
 def _link(page: Path, pictures: Path) -> str:
     return Path(os.path.relpath(pictures, page.parent)).as_posix()
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)

@@ -78,20 +78,25 @@ class LearnedVla:
             UsageError: A view is missing.
         """
         chunks: list[ActionChunk] = []
-        for _, group in groupby(observations, self._pictures_of):
+        for (later, *_), group in groupby(observations, self._shown):
             seen = list(group)
+            if later:
+                done = _still(ChunkStatus.DONE, "one chunk a task: does not judge its own work")
+                chunks += [done] * len(seen)
+                continue
             pictures = [seen[0].frames[view].rgb for view in self._info.views]
             plans = self.plans(pictures, [observation.instruction for observation in seen])
             chunks += [_chunk(*pair, self._info.views[0]) for pair in zip(seen, plans, strict=True)]
         return chunks
 
-    def _pictures_of(self, observation: VlaObservation) -> tuple[int, ...]:
+    def _shown(self, observation: VlaObservation) -> tuple[int, ...]:
+        """Whether it is not the first step, and which pictures there are."""
         missing = [view for view in self._info.views if view not in observation.frames]
         if missing:
             raise UsageError(
                 "a view is missing", expected=", ".join(missing), available=list(observation.frames)
             )
-        return tuple(id(observation.frames[view].rgb) for view in self._info.views)
+        return (observation.step > 0, *(id(observation.frames[view].rgb) for view in self._info.views))
 
     def plan(self, pictures: Sequence[NDArray[np.uint8]], task: str) -> LearnedPlan:
         """Plan from bare ``(H, W, 3)`` pictures, one a view."""
@@ -112,8 +117,6 @@ def _finite(waypoints: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def _chunk(observation: VlaObservation, plan: LearnedPlan, view: View) -> ActionChunk:
-    if observation.step > 0:
-        return _still(ChunkStatus.DONE, "one chunk a task: does not judge its own work")
     if not plan.acts:
         return _still(ChunkStatus.NO_TARGET, f"sees no such object (probability {plan.seen:.2f})")
     increments = chunk_through(waypoints_from_array(plan.waypoints), observation.T_base_tool)
