@@ -56,18 +56,21 @@ class _Sight(NamedTuple):
         values: ``(B, 300, C + 2)`` features and places of the cells.
         keys: ``(B, 64, 300)``.
         context: ``(1, B R, H)``, the first state.
+        task: ``(B R, 1, 96)``, as the reader has it.
     """
 
     values: Tensor
     keys: Tensor
     context: Tensor
+    task: Tensor
 
 
 class Captioner(nn.Module):
     """A gated recurrent unit follows the words; for each word its state looks at the picture's cells.
 
     Queries of the task set the first state. Attention comes after the unit, as in Luong et al. (2015): in
-    training all words look at once.
+    training all words look at once. Each word is chosen beside the task as it was read: what to do is said
+    last, and a unit does not always learn to keep it that long.
     """
 
     def __init__(self, words: int, answers: int, shape: CaptionerShape) -> None:
@@ -83,7 +86,8 @@ class Captioner(nn.Module):
         self.embed = nn.Embedding(answers, _WORD_WIDTH)
         self.unit = nn.GRU(_WORD_WIDTH, _STATE, batch_first=True)
         self.look = nn.Linear(_STATE, _KEY_WIDTH)
-        self.out = nn.Sequential(nn.Linear(_STATE + width + 2, _STATE), nn.ReLU(), nn.Linear(_STATE, answers))
+        known = _STATE + width + 2 + TASK_WIDTH
+        self.out = nn.Sequential(nn.Linear(known, _STATE), nn.ReLU(), nn.Linear(_STATE, answers))
 
     def forward(self, pictures: tuple[Tensor, ...], tasks: Tensor, answers: Tensor) -> CaptionerOutput:
         """Predict each word of ``(B, R, L + 1)`` answers from those before it."""
@@ -110,7 +114,7 @@ class Captioner(nn.Module):
         context = self.begin(torch.cat([seen.flatten(0, 1), task], dim=1)).float().tanh()
         valued = torch.cat([cells, self.query.centres.expand(batch, -1, -1)], dim=-1)
         keys = (self.key(cells) + self.key_place).transpose(1, 2)
-        return _Sight(valued, keys, context[None]), logits.flatten(0, 1), cells
+        return _Sight(valued, keys, context[None], task[:, None]), logits.flatten(0, 1), cells
 
     def _continue(self, words: Tensor, state: Tensor, sight: _Sight) -> tuple[Tensor, Tensor]:
         """Follow ``(N, L)`` words; return the logits of those that come after each, and the last state."""
@@ -119,4 +123,5 @@ class Captioner(nn.Module):
         look = self.look(states).view(batch, -1, _KEY_WIDTH)
         weights = (torch.matmul(look, sight.keys).float() * _KEY_WIDTH**-0.5).softmax(-1)
         seen = torch.matmul(weights, sight.values).view(*states.shape[:2], -1)
-        return self.out(torch.cat([states, seen], dim=-1)), state
+        task = sight.task.expand(-1, words.shape[1], -1)
+        return self.out(torch.cat([states, seen, task], dim=-1)), state
