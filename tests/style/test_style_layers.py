@@ -9,7 +9,7 @@ import pytest
 from style_sources import Source, imports_of, sources
 
 LAYERS = (
-    {"errors", "config", "files", "resources", "pins"},
+    {"errors", "config", "files", "resources", "pins", "workers"},
     {"images"},
     {"subjects", "scoring", "metrics", "distortions", "kinematics"},
     {"trial", "recording", "gate", "robot", "simulation", "database"},

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from hashlib import blake2b, sha256
-from multiprocessing import get_context
 from pathlib import Path
 
 import cv2
@@ -23,6 +21,7 @@ from embodied_iqa.distortions.region import distort_region
 from embodied_iqa.distortions.spec import LEVELS, DistortionSpec
 from embodied_iqa.distortions.stream import frame_generator
 from embodied_iqa.errors import InputError, InternalError
+from embodied_iqa.workers import Workers, result_of
 
 __all__ = ["Job", "Region", "Setting", "expected_record", "random_level", "run_jobs", "sha256_of_source"]
 
@@ -31,7 +30,6 @@ _ENCODERS = {
     "webp": (".webp", (cv2.IMWRITE_WEBP_QUALITY, 101)),
 }
 _WAITING_PER_WORKER = 3
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,22 +132,17 @@ def run_jobs(jobs: Iterable[Job], setting: Setting, workers: int) -> Iterator[li
     Raises:
         InputError: A picture cannot be read, or the folder cannot be written to.
     """
-    for variable in _ONE_THREAD:  # read by the workers when they start: one processor each
-        os.environ.setdefault(variable, "1")
-    with ProcessPoolExecutor(
-        workers, get_context("spawn"), initializer=cv2.setNumThreads, initargs=(1,)
-    ) as pool:
+    pool = Workers(workers)
+    try:
         waiting: deque[Future[list[Record]]] = deque()
-        try:
-            for job in jobs:
-                waiting.append(pool.submit(_do, job, setting))
-                if len(waiting) >= workers * _WAITING_PER_WORKER:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+        for job in jobs:
+            waiting.append(pool.submit(_do, job, setting))
+            if len(waiting) >= workers * _WAITING_PER_WORKER:
+                yield result_of(waiting.popleft())
+        while waiting:
+            yield result_of(waiting.popleft())
+    finally:
+        pool.close()  # the pictures at hand are written whole
 
 
 def _do(job: Job, setting: Setting) -> list[Record]:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Sequence
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from embodied_iqa.scoring.frequencies import document_frequencies
 from embodied_iqa.simulation.panel_clean import ActedTask, AnsweredTask, act_clean, answer_clean
 from embodied_iqa.simulation.panel_distorted import DistortedScene, GridSettings, distort_scene
 from embodied_iqa.simulation.panel_ranks import RankedTask, ask_ranked
+from embodied_iqa.workers import Workers, result_of
 
 __all__ = ["EvaluationPlan", "PanelEvaluation", "evaluate_panel"]
-
-_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +63,7 @@ class PanelEvaluation:
 
 def evaluate_panel(plan: EvaluationPlan, tell: Callable[[str, int, int], None]) -> PanelEvaluation:
     """Evaluate; ``tell`` is called with the stage, how much of it is done, and of how much."""
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(plan.workers, mp_context=context) as pool:
+    with Workers(plan.workers) as pool:
         acted = [row for rows in _each(pool, plan, act_clean, plan.vlas, tell) for row in rows]
         answered = [row for rows in _each(pool, plan, answer_clean, plan.vlms, tell) for row in rows]
         ranked = [row for rows in _each(pool, plan, ask_ranked, plan.vlas + plan.vlms, tell) for row in rows]
@@ -75,7 +72,7 @@ def evaluate_panel(plan: EvaluationPlan, tell: Callable[[str, int, int], None]) 
 
 
 def _each(
-    pool: ProcessPoolExecutor,
+    pool: Workers,
     plan: EvaluationPlan,
     job: Callable[[int, int, tuple[str, ...], Path], list[Any]],
     names: tuple[str, ...],
@@ -85,13 +82,14 @@ def _each(
         return []
     stage = "acting" if job is act_clean else "answering" if job is answer_clean else "five tasks a scene"
     jobs = [pool.submit(job, plan.seed, index, names, plan.models) for index in range(plan.scenes)]
-    for count, _ in enumerate(_completed(jobs), start=1):
+    for count, done in enumerate(as_completed(jobs), start=1):
+        result_of(done)
         tell(stage, count, len(jobs))
-    return [done.result() for done in jobs]
+    return [job.result() for job in jobs]
 
 
 def _distorted(
-    pool: ProcessPoolExecutor,
+    pool: Workers,
     plan: EvaluationPlan,
     answered: Sequence[AnsweredTask],
     tell: Callable[[str, int, int], None],
@@ -104,14 +102,7 @@ def _distorted(
     }
     settings = GridSettings(plan.seed, plan.vlas, plan.vlms, plan.distortions, plan.models, frequencies)
     jobs = [pool.submit(distort_scene, settings, index) for index in range(plan.grid_scenes)]
-    for count, _ in enumerate(_completed(jobs), start=1):
+    for count, done in enumerate(as_completed(jobs), start=1):
+        result_of(done)
         tell("distorting", count, len(jobs))
-    return [done.result() for done in jobs]
-
-
-def _completed(jobs: Sequence[Future[_Result]]) -> Iterator[_Result]:
-    open_jobs: set[Future[_Result]] = set(jobs)
-    while open_jobs:
-        done, open_jobs = wait(open_jobs, return_when=FIRST_COMPLETED)
-        for job in done:
-            yield job.result()
+    return [job.result() for job in jobs]

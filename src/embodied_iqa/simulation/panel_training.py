@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 import multiprocessing
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, as_completed
 from dataclasses import dataclass
+from multiprocessing.queues import Queue
 from pathlib import Path
 from queue import Empty
-from typing import Any, Final
+from typing import Final, TypeAlias
 
+from embodied_iqa.errors import InternalError
 from embodied_iqa.simulation.panel_samples import DRAWN_PX, draw_part, draw_ranked
 from embodied_iqa.subjects.panel.cards import ModelCard
 from embodied_iqa.subjects.panel.training.recipes import Recipe, adapted, quick, recipe_of
+from embodied_iqa.workers import Workers, result_of
 
 __all__ = ["PanelPlan", "Progress", "train_panel"]
 
 PART_SCENES: Final = 250
 _TEST_SEED_OFFSET: Final = 1_000_003
 _LONGEST_WAIT_S: Final = 0.5
+
+_Events: TypeAlias = "Queue[tuple[str, int, float]]"
+"""Member, epoch and loss, from the workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +90,13 @@ def train_panel(plan: PanelPlan, tell: Callable[[Progress], None]) -> list[Model
         InputError: A checkpoint in the folder is broken or belongs to another recipe.
     """
     recipes = [_recipe(plan, name) for name in plan.members]
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(plan.workers, mp_context=context) as pool:
+    with Workers(plan.workers) as pool:
         _draw(plan, max(recipe.scenes for recipe in recipes), pool, tell)
-    with context.Manager() as manager, ProcessPoolExecutor(plan.workers, mp_context=context) as pool:
-        events = manager.Queue()
-        jobs = [pool.submit(_train, plan, recipe.name, events) for recipe in recipes]
+    events = multiprocessing.get_context("spawn").Queue()
+    with Workers(plan.workers, _begin, events) as pool:  # new ones: those that drew hold a graphics context
+        jobs = [pool.submit(_train, plan, recipe.name) for recipe in recipes]
         totals = {recipe.name: recipe.all_epochs for recipe in recipes}
-        for name, epoch, loss in _events(jobs, events):
+        for name, epoch, loss in _told(jobs, events):
             tell(Progress(name, epoch, totals[name], f"loss {loss:.3f}"))
         return [job.result() for job in jobs]
 
@@ -112,13 +117,15 @@ def test_seed(plan: PanelPlan) -> int:
     return plan.seed + _TEST_SEED_OFFSET
 
 
-def _draw(plan: PanelPlan, scenes: int, pool: ProcessPoolExecutor, tell: Callable[[Progress], None]) -> None:
+def _draw(plan: PanelPlan, scenes: int, pool: Workers, tell: Callable[[Progress], None]) -> None:
     """Draw the parts of training and held-out samples that are not there yet."""
     wanted = [
         *_parts(plan.out / "test", test_seed(plan), test_scenes(plan)),
         *_parts(plan.out / "train", plan.seed, scenes),
     ]
-    for count, _ in enumerate(_completed([pool.submit(_draw_part, *part) for part in wanted]), start=1):
+    jobs = [pool.submit(_draw_part, *part) for part in wanted]
+    for count, job in enumerate(as_completed(jobs), start=1):
+        result_of(job)
         tell(Progress("scenes", count, len(wanted)))
 
 
@@ -134,15 +141,7 @@ def _parts(folder: Path, seed: int, scenes: int) -> Iterator[tuple[Path, int, in
         yield folder / f"part-{part:03d}", seed, start, min(start + PART_SCENES, scenes)
 
 
-def _completed(jobs: Sequence[Future[None]]) -> Iterator[None]:
-    open_jobs: set[Future[None]] = set(jobs)
-    while open_jobs:
-        done, open_jobs = wait(open_jobs, return_when=FIRST_COMPLETED)
-        for job in done:
-            yield job.result()
-
-
-def _events(jobs: Iterable[Future[ModelCard]], events: Any) -> Iterator[tuple[str, int, float]]:
+def _told(jobs: Iterable[Future[ModelCard]], events: _Events) -> Iterator[tuple[str, int, float]]:
     """Yield what the workers report until all have ended."""
     open_jobs = set(jobs)
     while open_jobs:
@@ -151,11 +150,25 @@ def _events(jobs: Iterable[Future[ModelCard]], events: Any) -> Iterator[tuple[st
         except Empty:
             ended = {job for job in open_jobs if job.done()}
             for job in ended:
-                job.result()  # an error ends everything
+                result_of(job)  # an error ends everything
             open_jobs -= ended
 
 
-def _train(plan: PanelPlan, name: str, events: Any) -> ModelCard:
+_events: _Events | None = None
+
+
+def _begin(events: _Events) -> None:
+    global _events  # noqa: PLW0603 - one a worker process, set once
+    _events = events
+
+
+def _tell(name: str, epoch: int, loss: float) -> None:
+    if _events is None:
+        raise InternalError("a worker was given a member before it was set up")
+    _events.put((name, epoch, loss))
+
+
+def _train(plan: PanelPlan, name: str) -> ModelCard:
     """Take one member's course; runs in a worker."""
     from embodied_iqa.subjects.panel.training.course import (  # noqa: PLC0415 - needs torch
         CourseFolders,
@@ -166,4 +179,4 @@ def _train(plan: PanelPlan, name: str, events: Any) -> ModelCard:
     recipe = _recipe(plan, name)
     data = DataRecipe(plan.seed, test_seed(plan), DRAWN_PX, plan.command, plan.quick)
     folders = CourseFolders(plan.out / "train", plan.out / "test", plan.out / "work", plan.models)
-    return take_course(recipe, data, folders, lambda result: events.put((name, result.epoch, result.loss)))
+    return take_course(recipe, data, folders, lambda result: _tell(name, result.epoch, result.loss))

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import as_completed
 from functools import cache, partial
 from pathlib import Path
 
-from embodied_iqa.errors import InputError, InternalError
+from embodied_iqa.errors import InternalError
 from embodied_iqa.gate.calibration import GateCalibration
 from embodied_iqa.gate.calibration_file import load_calibrations
 from embodied_iqa.gate.verdict import GateMode
@@ -29,6 +24,7 @@ from embodied_iqa.trial.experiment_rows import RunRow, row_of
 from embodied_iqa.trial.headless import Cell, run_headless
 from embodied_iqa.trial.headless_settings import HeadlessSettings
 from embodied_iqa.trial.record import RunRecord
+from embodied_iqa.workers import Workers, result_of
 
 __all__ = ["HeadlessRunner", "run_all"]
 
@@ -91,22 +87,10 @@ def run_all(
         for key in keys:
             yield key, runner.run(key)
         return
-    os.environ["LP_NUM_THREADS"] = "1"  # a core a worker; Mesa reads it when the worker starts
-    context = multiprocessing.get_context("spawn")  # a graphics context does not survive a fork
-    pool = ProcessPoolExecutor(min(workers, len(keys)), context, _begin, (settings, vlm))
-    try:
-        waiting: dict[Future[RunRow], RunKey] = {pool.submit(_run, key): key for key in keys}
-        while waiting:
-            done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield waiting.pop(future), future.result()
-    except BrokenProcessPool as error:
-        raise InputError(
-            "a worker was ended from outside (out of memory?); what is done is kept",
-            expected="the same command again, perhaps with fewer workers",
-        ) from error
-    finally:
-        pool.shutdown(cancel_futures=True)
+    with Workers(min(workers, len(keys)), _begin, settings, vlm) as pool:
+        runs = {pool.submit(_run, key): key for key in keys}
+        for run in as_completed(runs):
+            yield runs[run], result_of(run)
 
 
 _runner: HeadlessRunner | None = None
@@ -114,8 +98,6 @@ _runner: HeadlessRunner | None = None
 
 def _begin(settings: HeadlessSettings, vlm: str) -> None:
     global _runner  # noqa: PLW0603 - one a worker process, made once
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers itself
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     _runner = HeadlessRunner(settings, vlm)
 
 
@@ -123,14 +105,6 @@ def _run(key: RunKey) -> RunRow:
     if _runner is None:
         raise InternalError("a worker was given a run before it was set up")
     return _runner.run(key)
-
-
-def _end_with_parent() -> None:
-    """End when the parent was killed: nobody would ever take this worker's results."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _calibrations(settings: HeadlessSettings) -> tuple[GateCalibration, ...]:

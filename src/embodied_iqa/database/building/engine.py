@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
-import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from itertools import islice
@@ -18,6 +15,7 @@ import cv2
 
 from embodied_iqa.database.building.settings import EngineKind, EngineOptions
 from embodied_iqa.errors import EmbodiedIqaError, InputError, MissingDependencyError
+from embodied_iqa.workers import Workers, one_thread_each
 
 __all__ = ["BlockReport", "Engine", "Job", "run_jobs"]
 
@@ -25,7 +23,6 @@ _WAITING_A_WORKER: Final = 2
 """Blocks that are handed out ahead: bounds memory however many there are."""
 _RESTARTS: Final = 3
 _OBJECT_STORE_BYTES: Final = 100_000_000
-_ONE_THREAD: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "LP_NUM_THREADS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +63,7 @@ class Engine:
 
     def __init__(self, options: EngineOptions) -> None:
         self._options = options
-        self._pool: ProcessPoolExecutor | None = None
+        self._pool: Workers | None = None
         self._ray: Any = None
 
     def run(self, jobs: Iterable[Job]) -> Iterator[BlockReport]:
@@ -89,7 +86,7 @@ class Engine:
     def close(self) -> None:
         """End the workers; blocks that were not begun are left undone."""
         if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+            self._pool.close()
             self._pool = None
         if self._ray is not None:
             self._ray.shutdown()
@@ -101,6 +98,9 @@ class Engine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is not None and self._pool is not None:
+            self._pool.end()
+            self._pool = None
         self.close()
 
     def _in_pool(self, jobs: Iterable[Job]) -> Iterator[BlockReport]:
@@ -134,12 +134,9 @@ class Engine:
                         expected="the same command again, perhaps with fewer workers",
                     ) from error
 
-    def _workers(self) -> ProcessPoolExecutor:
+    def _workers(self) -> Workers:
         if self._pool is None:
-            for variable in _ONE_THREAD:  # read by the workers when they start: one processor each
-                os.environ.setdefault(variable, "1")
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self._options.workers, context, _begin)
+            self._pool = Workers(self._options.workers)
         return self._pool
 
     def _on_ray(self, jobs: Iterable[Job]) -> Iterator[BlockReport]:
@@ -166,19 +163,6 @@ def _take(jobs: list[Job], count: int) -> list[Job]:
     return taken
 
 
-def _begin() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers itself
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """End when the parent was killed: nobody waits for this worker's block any more."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
 def _call(job: Job) -> BlockReport:
     cv2.setNumThreads(1)
     return job()
@@ -197,8 +181,7 @@ def _ray() -> Any:
 def _connect(ray: Any, engine: EngineOptions) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    for variable in _ONE_THREAD:
-        os.environ.setdefault(variable, "1")
+    one_thread_each()
     try:
         if engine.address:
             ray.init(address=engine.address, log_to_driver=False)
