@@ -18,8 +18,8 @@ from typing import Any, Final
 from embodied_iqa.analysis.database.loading import load_attributes, load_grid, runs_of_table
 from embodied_iqa.analysis.database.page import Section, build_page
 from embodied_iqa.analysis.database.study import study
-from embodied_iqa.analysis.database.tables import Cell, Column, Table
-from embodied_iqa.analysis.formatting import ABSENT, number
+from embodied_iqa.analysis.database.tables import Table, cell_text
+from embodied_iqa.analysis.formatting import ABSENT
 from embodied_iqa.analysis.markdown import markdown_table
 from embodied_iqa.database.execution import joined_execution
 from embodied_iqa.database.store import DatabaseStore
@@ -97,19 +97,13 @@ def _section(section: Section, pictures: Path) -> Iterator[str]:
 def _table(table: Table) -> str:
     columns = [table.columns[index] for index in table.shown]
     rows = [
-        tuple(_cell(row[index], column) for index, column in zip(table.shown, columns, strict=True))
+        tuple(cell_text(row[index], column) for index, column in zip(table.shown, columns, strict=True))
         for row in table.rows
     ]
     text = markdown_table([column.title for column in columns], rows)
     if len(rows) <= _LONG and not table.folded:
         return f"**{table.title}.** {table.note}\n\n{text}"
     return f"<details><summary>{table.title}</summary>\n\n{table.note}\n\n{text}\n\n</details>"
-
-
-def _cell(cell: Cell, column: Column) -> str:
-    if cell is None or cell != cell:  # noqa: PLR0124 - NaN is the one value that differs from itself
-        return ABSENT
-    return number(cell, column.digits) if isinstance(cell, float) else str(cell)
 
 
 if __name__ == "__main__":

@@ -110,14 +110,13 @@ def _graph(arguments: argparse.Namespace, subjects: Sequence[str]) -> GraphConfi
 
 
 def _resolved(arguments: argparse.Namespace, subject: str) -> GraphConfig:
-    overrides = _overrides(arguments) | {"vla_node.subject": subject}
+    """Resolve for one subject; the gate is off where neither the command line nor ``--set`` names it."""
+    overrides = {_GATE: str(GateMode.OFF)} | _overrides(arguments) | {"vla_node.subject": subject}
     graph = resolve(tuple(arguments.config), overrides)
     if graph.robot is RobotKind.UR5 and not (arguments.ros and arguments.gate):
         raise UsageError(
             "an experiment on a real arm", expected="--ros and --gate, named", got="one of them is missing"
         )
-    if arguments.gate is None:
-        graph = resolve(tuple(arguments.config), {_GATE: str(GateMode.OFF)} | overrides)
     return graph
 
 

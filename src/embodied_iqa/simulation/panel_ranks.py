@@ -15,7 +15,7 @@ from embodied_iqa.simulation.task_language import make_tasks
 from embodied_iqa.simulation.task_scenes import draw_task_scene
 from embodied_iqa.subjects.instruction import Instruction
 from embodied_iqa.subjects.panel.answers import Style, true_answer
-from embodied_iqa.subjects.panel.cameras import WHOLE_TABLE, camera_of_tasks
+from embodied_iqa.subjects.panel.cameras import camera_of_tasks
 from embodied_iqa.subjects.panel.criterion import plan_error, would_do
 from embodied_iqa.subjects.panel.members import VLA_NAMES, card_of
 from embodied_iqa.subjects.task import Task
@@ -49,7 +49,7 @@ def ask_ranked(seed: int, index: int, names: tuple[str, ...], models: Path) -> l
 
     A member whose camera shows too little for five tasks is not asked about this scene.
     """
-    scene, main = draw_task_scene(seed + index, views=WHOLE_TABLE)
+    scene, main = draw_task_scene(seed + index)
     stage = draw_stage(index, scene, main)
     found: list[RankedTask] = []
     for name in names:

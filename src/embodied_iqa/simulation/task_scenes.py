@@ -28,7 +28,8 @@ def draw_task_scene(
     Args:
         seed: Any integer from 0; the same arguments give the same scene on every machine.
         verb: Of the easiest task; None: the verbs take turns with the seed.
-        views: The cameras. The wrist camera shows a part of the table only, so that fewer scenes will do.
+        views: The cameras; those that show the whole table unless others are named. The wrist camera shows a
+            part of it only, so that fewer scenes will do.
 
     Returns:
         The scene, which ``make_scene(scene.seed, instruction)`` makes again, and its main task.

@@ -15,8 +15,8 @@ from markupsafe import Markup
 from embodied_iqa.analysis.database.loading import load_attributes, load_grid, runs_of_table
 from embodied_iqa.analysis.database.page import DatabasePage, build_page
 from embodied_iqa.analysis.database.study import study
-from embodied_iqa.analysis.database.tables import Cell, Column, Table, heat_step
-from embodied_iqa.analysis.formatting import ABSENT, clean_text, number
+from embodied_iqa.analysis.database.tables import Cell, Column, Table, cell_text, heat_step
+from embodied_iqa.analysis.formatting import clean_text, number
 from embodied_iqa.database.execution import joined_execution
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.errors import InputError
@@ -98,17 +98,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["number"] = number
-    environment.filters["cell"] = _cell
+    environment.filters["cell"] = cell_text
     environment.filters["heat"] = _heat
     return environment
-
-
-def _cell(cell: Cell, column: Column) -> str:
-    if cell is None or cell != cell:  # noqa: PLR0124 - NaN is the one value that differs from itself
-        return ABSENT
-    if isinstance(cell, float):
-        return number(cell, column.digits)
-    return f"{cell:,}" if isinstance(cell, int) else clean_text(cell)
 
 
 def _heat(cell: Cell, column: Column) -> str:

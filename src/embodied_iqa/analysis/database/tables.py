@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["Cell", "Column", "Table", "csv_cell", "heat_step"]
+from embodied_iqa.analysis.formatting import ABSENT, clean_text, number
+
+__all__ = ["Cell", "Column", "Table", "cell_text", "csv_cell", "heat_step"]
 
 Cell = str | int | float | None
 """None and NaN stand for what does not exist."""
@@ -68,6 +70,15 @@ class Table:
         """Return the lines of the CSV file, heading first."""
         names = [column.csv_name for column in self.columns]
         return [names, *([csv_cell(cell) for cell in row] for row in self.rows)]
+
+
+def cell_text(cell: Cell, column: Column) -> str:
+    """Return a cell as people read it."""
+    if cell is None or cell != cell:  # noqa: PLR0124 - NaN is the one value that differs from itself
+        return ABSENT
+    if isinstance(cell, float):
+        return number(cell, column.digits)
+    return f"{cell:,}" if isinstance(cell, int) else clean_text(cell)
 
 
 def csv_cell(cell: Cell) -> str:

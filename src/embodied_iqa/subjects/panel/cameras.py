@@ -7,12 +7,12 @@ from typing import Final
 
 from embodied_iqa.images.frame import View
 
-__all__ = ["WHOLE_TABLE", "camera_of_tasks"]
+__all__ = ["camera_of_tasks"]
 
-WHOLE_TABLE: Final = (View.TOP, View.SIDE)
+_WHOLE_TABLE: Final = (View.TOP, View.SIDE)
 """Cameras that show the whole table."""
 
 
 def camera_of_tasks(views: Sequence[View]) -> View:
     """Return the camera that "left" and "right" are meant for: one that shows the whole table, if any."""
-    return next((view for view in views if view in WHOLE_TABLE), views[0])
+    return next((view for view in views if view in _WHOLE_TABLE), views[0])
