@@ -42,7 +42,7 @@ SEED_OF_FRESH_SCENES = 7_000_000
 
 
 def plain_numpy(rgb: Picture) -> tuple[float, ...]:
-    """Seven of the fourteen statistics as one would write them without thinking of speed."""
+    """Seven of the fifteen statistics as one would write them without thinking of speed."""
     gray = (rgb @ np.array([0.299, 0.587, 0.114])).astype(np.float64)
     response = ndimage.convolve(gray, np.outer([1, -2, 1], [1, -2, 1]))
     steps = np.abs(np.diff(gray, axis=1)).mean(axis=0)

@@ -43,6 +43,7 @@ SYMPTOMS: Final[dict[Statistic, Symptom]] = {
     Statistic.FLAT: Symptom(None, "blocks lost", 4),
     Statistic.CHROMA: Symptom("colours faded", "colours too strong", 2),
     Statistic.CHROMA_DETAIL: Symptom("colours smeared", "colours noisy or shifted", 3),
+    Statistic.VIVIDNESS: Symptom("colours faded", "colours too strong", 0),
 }
 """For every statistic."""
 

@@ -79,6 +79,7 @@ _SCALES: Final[dict[Statistic, _Scale]] = {
     Statistic.FLAT: _Scale(logarithmic=False, floor=0.004),
     Statistic.CHROMA: _Scale(logarithmic=True, floor=0.08, smallest=1.0),
     Statistic.CHROMA_DETAIL: _Scale(logarithmic=True, floor=0.15, smallest=0.01),
+    Statistic.VIVIDNESS: _Scale(logarithmic=True, floor=0.08, smallest=1.0),
 }
 
 

@@ -1,4 +1,4 @@
-"""What a picture alone tells about its quality: fourteen quick statistics without a reference.
+"""What a picture alone tells about its quality: fifteen quick statistics without a reference.
 
 Everything up to the last division is whole-number arithmetic on uint8 and int16 pictures, so that the numbers
 are the same bit for bit for every number of threads, live and offline. None of them is a quality by itself: a
@@ -19,7 +19,7 @@ from embodied_iqa.errors import InputError
 
 __all__ = ["MIN_SIDE_PX", "STATISTICS_VERSION", "ImageStatistics", "Statistic", "measure"]
 
-STATISTICS_VERSION: Final = "1"
+STATISTICS_VERSION: Final = "2"
 """Changes whenever a number can change: calibrations of another version are worthless."""
 
 MIN_SIDE_PX: Final = 16
@@ -27,6 +27,7 @@ _BLACK, _WHITE = 1, 254
 _GRID_PX: Final = 8
 _CELL_PX: Final = 16
 _SPECK_GRAY: Final = 24
+_VIVID_IS_ONE_IN: Final = 200
 _CALM_MEAN_PER_SIGMA: Final = 6.0 * 0.32466
 """Mean of ``|x| / sigma`` over its lower half for a Gaussian, times the norm of the noise mask."""
 _SMALL: Final = 0.01
@@ -52,6 +53,7 @@ class Statistic(StrEnum):
     FLAT = "flat"
     CHROMA = "chroma"
     CHROMA_DETAIL = "chroma_detail"
+    VIVIDNESS = "vividness"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,9 @@ class ImageStatistics:
         chroma: Mean distance of Cr and Cb from neutral, summed (gray levels).
         chroma_detail: Energy of fine detail of Cr and Cb, summed, over that of luminance, at half resolution.
             Shifted colour planes and colour noise raise it, smeared colours lower it.
+        vividness: Distance of Cr and Cb from neutral, summed, that more than 0.5 % of the pixels reach, at
+            half resolution (gray levels, at most 255). Unlike the mean it is that of the most colourful
+            object, however small: where colours fade it falls, whatever the table looks like.
     """
 
     width_px: int
@@ -100,6 +105,7 @@ class ImageStatistics:
     flat: float
     chroma: float
     chroma_detail: float
+    vividness: float
 
     def value(self, statistic: Statistic) -> float:
         """Return one of them by name."""
@@ -124,7 +130,7 @@ def measure(rgb: NDArray[np.uint8]) -> ImageStatistics:
     steps_y: Gray = cv2.absdiff(gray[1:], gray[:-1])
     columns = cv2.reduce(steps_x, 0, cv2.REDUCE_SUM, dtype=cv2.CV_32S).ravel()
     rows = cv2.reduce(steps_y, 1, cv2.REDUCE_SUM, dtype=cv2.CV_32S).ravel()
-    chroma, chroma_detail = _chroma(rgb)
+    chroma, chroma_detail, vividness = _chroma(rgb)
     exposure, contrast = _mean_and_deviation(histogram)
     return ImageStatistics(
         width_px=rgb.shape[1],
@@ -143,6 +149,7 @@ def measure(rgb: NDArray[np.uint8]) -> ImageStatistics:
         flat=_flat(steps_x, steps_y),
         chroma=chroma,
         chroma_detail=chroma_detail,
+        vividness=vividness,
     )
 
 
@@ -225,10 +232,13 @@ def _flat(steps_x: Gray, steps_y: Gray) -> float:
     return float(1.0 - cells.mean())
 
 
-def _chroma(rgb: NDArray[np.uint8]) -> tuple[float, float]:
+def _chroma(rgb: NDArray[np.uint8]) -> tuple[float, float, float]:
     half = cv2.resize(rgb, (rgb.shape[1] // 2, rgb.shape[0] // 2), interpolation=cv2.INTER_AREA)
     luminance, *colours = cv2.split(cv2.cvtColor(half, cv2.COLOR_RGB2YCrCb))
     neutral = np.full_like(luminance, 128)
-    chroma = sum(float(cv2.norm(plane, neutral, cv2.NORM_L1)) for plane in colours) / luminance.size
+    distances = [cv2.absdiff(plane, neutral) for plane in colours]
+    chroma = sum(float(cv2.norm(distance, cv2.NORM_L1)) for distance in distances) / luminance.size
     detail = sum(_laplacian_energy(plane) for plane in colours)
-    return chroma, (detail + _SMALL) / (_laplacian_energy(luminance) + _SMALL)
+    above = np.cumsum(_histogram(cv2.add(*distances), 0)[::-1])[::-1]  # pixels at a level or above it
+    vividness = int(np.count_nonzero(above * _VIVID_IS_ONE_IN > luminance.size)) - 1
+    return chroma, (detail + _SMALL) / (_laplacian_energy(luminance) + _SMALL), float(vividness)

@@ -41,6 +41,7 @@ def clean_frames(count: int, seed: int = 0) -> list[ImageStatistics]:
             flat=generator.beta(2, 8),
             chroma=generator.uniform(20, 35),
             chroma_detail=generator.lognormal(-2, 0.2),
+            vividness=generator.uniform(90, 150),
         )
         for _ in range(count)
     ]

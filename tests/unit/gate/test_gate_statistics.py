@@ -114,6 +114,7 @@ RISING: list[tuple[Statistic, Callable[[Picture, float], Picture], list[float]]]
     (Statistic.CHROMA, coloured, [0.1, 0.4, 1.0, 2.0]),
     (Statistic.CHROMA_DETAIL, colour_noisy, [2, 5, 10]),
     (Statistic.CHROMA_DETAIL, with_shifted_green, [0, 1, 3]),
+    (Statistic.VIVIDNESS, coloured, [0.1, 0.4, 1.0, 2.0]),
     (Statistic.TONES, bent, [2.0, 1.5, 1.1, 1.0]),
 ]
 
@@ -148,7 +149,7 @@ def test_a_uniform_picture_has_plain_values() -> None:
     assert (statistics.sharpness, statistics.contrast, statistics.noise, statistics.specks) == (0, 0, 0, 0)
     assert (statistics.blockiness, statistics.detail, statistics.tones, statistics.flat) == (1, 1, 0, 1)
     assert statistics.exposure == pytest.approx(128 / 255)
-    assert (statistics.chroma, statistics.chroma_detail) == (0, 1)
+    assert (statistics.chroma, statistics.chroma_detail, statistics.vividness) == (0, 1, 0)
 
 
 def plain_values(picture: Picture) -> dict[Statistic, float]:
@@ -159,6 +160,8 @@ def plain_values(picture: Picture) -> dict[Statistic, float]:
     border = np.concatenate([steps[0][7::8].ravel(), steps[1][:, 7::8].ravel()])
     inside = np.concatenate([np.delete(s, np.s_[7::8], axis=axis).ravel() for axis, s in enumerate(steps)])
     height, width = (side // 16 for side in gray.shape)
+    small = cv2.resize(picture, (gray.shape[1] // 2, gray.shape[0] // 2), interpolation=cv2.INTER_AREA)
+    far = np.abs(cv2.cvtColor(small, cv2.COLOR_RGB2YCrCb)[..., 1:].astype(np.int64) - 128).sum(axis=2)
     cells = [gray[16 * y : 16 * y + 16, 16 * x : 16 * x + 16] for y in range(height) for x in range(width)]
     return {
         Statistic.SHARPNESS: np.mean(laplacian**2),
@@ -168,6 +171,7 @@ def plain_values(picture: Picture) -> dict[Statistic, float]:
         Statistic.CLIPPED_BRIGHT: np.mean(gray >= 254),
         Statistic.BLOCKINESS: (border.mean() + 0.01) / (inside.mean() + 0.01),
         Statistic.FLAT: np.mean([np.ptp(cell) == 0 for cell in cells]),
+        Statistic.VIVIDNESS: min(np.sort(far, axis=None)[::-1][far.size // 200], 255),
         Statistic.SPECKS: np.mean(np.abs(gray - ndimage.median_filter(gray, 3, mode="nearest")) > 24),
     }
 
