@@ -95,14 +95,15 @@ def test_identical_frames_still_leave_room() -> None:
     st.tuples(st.floats(1.01, 3), st.floats(0.01, 5)),
 )
 @settings(max_examples=100, deadline=None)
-def test_bounds_enclose_all_but_the_outermost_frames(
+def test_bounds_enclose_all_but_the_outermost_tenth_on_either_side(
     values: list[float], statistic: Statistic, margins: tuple[float, float]
 ) -> None:
     usual = {name.value: 0.5 for name in Statistic}
     frames = [ImageStatistics(64, 64, **{**usual, statistic.value: value}) for value in values]
     margin = Margins(margins[0], margins[0] + margins[1])
     bounds = calibrate(View.TOP, frames, "any", margin).bounds[statistic]
-    assert {bounds.judge(value) for value in sorted(values)[2:-2]} == {Verdict.PASS}
+    tenth = math.ceil(0.1 * (len(values) - 1))  # further out, frames may be bad ones: these do not widen it
+    assert {bounds.judge(value) for value in sorted(values)[tenth:-tenth]} == {Verdict.PASS}
 
 
 @given(st.floats(), st.tuples(*[st.floats(0, 100)] * 4).map(sorted))
