@@ -38,24 +38,36 @@ def test_all_equal_is_all_mild_and_nothing_is_nothing() -> None:
     assert thirds(np.full(4, np.nan)).unscored == 4
 
 
-def test_leaving_level_is_where_the_mean_falls_below_the_cut() -> None:
+def test_leaving_level_is_where_fewer_than_half_are_mild() -> None:
     ids = np.repeat(["01", "02", "03"], 10)
     levels = np.tile(np.repeat([1, 2, 3, 4, 5], 2), 3)
-    by_level = {"01": [5, 4, 3, 2, 1], "02": [5, 5, 5, 5, 5], "03": [1, 5, 5, 5, 5]}
-    scores = np.array([by_level[a][b - 1] for a, b in zip(ids, levels, strict=True)], float)
+    mild, medium, severe = ("mild", "mild"), ("mild", "medium"), ("severe", "medium")
+    by_level = [mild, medium, severe, medium, severe] + [mild] * 5 + [severe, *[mild] * 4]
+    labels = np.array([label for pair in by_level for label in pair])
     references = References.drawn(np.tile(["r0", "r1"], 15))
-    found = leaving_levels(scores, ids, levels, 3.5, references)
+    found = leaving_levels(labels, ids, levels, references)
     assert [item.level for item in found] == [3, NEVER, 1]
-    assert [(item.low, item.high) for item in found] == [(3, 3), (NEVER, NEVER), (1, 1)]
-    assert found[0].means == (5, 4, 3, 2, 1)
+    assert found[0].shares == (1, 0.5, 0, 0.5, 0)
+    assert [(item.low, item.high) for item in found[1:]] == [(NEVER, NEVER), (1, 1)]
+
+
+def test_leaving_level_can_be_told_where_most_scores_are_the_highest() -> None:
+    """Any mean is below the highest score; a count of the unchanged pairs still tells levels apart."""
+    levels = np.repeat([1, 2, 3, 4, 5], 100)
+    changed = np.concatenate([np.arange(100) < 10 * level for level in (1, 3, 4, 6, 9)])
+    labels = thirds(np.where(changed, 4.0, 5.0)).labels
+    references = References.drawn(np.tile([f"r{i}" for i in range(100)], 5))
+    (found,) = leaving_levels(labels, np.full(500, "10"), levels, references)
+    assert found.level == 4
+    assert found.shares == pytest.approx((0.9, 0.7, 0.6, 0.4, 0.1))
 
 
 def test_interval_of_the_level_covers_what_noise_can_do() -> None:
     rng = np.random.default_rng(1)
     ids, levels = np.full(500, "01"), np.tile([1, 2, 3, 4, 5], 100)
-    scores = 4 - 0.5 * levels + rng.normal(0, 2, 500)
+    labels = thirds(4 - 0.5 * levels + rng.normal(0, 2, 500)).labels
     references = References.drawn(np.repeat([f"r{i}" for i in range(100)], 5))
-    (found,) = leaving_levels(scores, ids, levels, 2.75, references)
+    (found,) = leaving_levels(labels, ids, levels, references)
     assert found.low is not None
     assert found.high is not None
     assert found.low <= (found.level or 0) <= found.high
@@ -64,7 +76,7 @@ def test_interval_of_the_level_covers_what_noise_can_do() -> None:
 
 def test_unscored_distortion_has_no_level() -> None:
     references = References.drawn(np.array(list("abab")))
-    (found,) = leaving_levels(np.full(4, np.nan), np.full(4, "07"), np.arange(1, 5), 2.0, references)
+    (found,) = leaving_levels(np.full(4, ""), np.full(4, "07"), np.arange(1, 5), references)
     assert found.level is None
 
 
@@ -111,7 +123,7 @@ def test_order_of_rows_changes_no_mean_and_no_interval() -> None:
         cut = thirds(scores[rows])
         references = References.drawn(pairs.reference_ids[rows])
         ids, levels = pairs.distortion_ids[rows], pairs.levels[rows]
-        leaving = leaving_levels(scores[rows], ids, levels, cut.upper, references)
+        leaving = leaving_levels(cut.labels, ids, levels, references)
         results.append((leaving, breakdown(scores[rows], ids, cut.labels, references)))
     ours, theirs = results
     assert [(a.level, a.low, a.high) for a in ours[0]] == [(a.level, a.low, a.high) for a in theirs[0]]

@@ -16,6 +16,7 @@ __all__ = ["NEVER", "LeavingLevel", "Third", "Thirds", "leaving_levels", "thirds
 Array = NDArray[np.float64]
 NEVER = len(LEVELS) + 1
 """Stands for "at none of the levels" where a level is expected."""
+_HALF = 0.5
 _ROUNDING = 1e-9
 """Means of equal scores may differ by so much."""
 
@@ -53,18 +54,18 @@ class LeavingLevel:
 
     Attributes:
         distortion_id: Two digits.
-        level: The lowest level whose mean score is below `Thirds.upper`; NEVER where none is; None
+        level: The lowest level at which fewer than half of the pairs are mild; NEVER where none is; None
             where nothing was scored.
         low: Lower end of the 95 % interval (references drawn again, the cut held), or None.
         high: Upper end; NEVER where it reaches beyond the last level.
-        means: Mean score of each level, 1 to 5; NaN where there is none.
+        shares: Share of mild pairs of each level, 1 to 5, in [0, 1]; NaN where there is none.
     """
 
     distortion_id: str
     level: int | None
     low: int | None
     high: int | None
-    means: tuple[float, ...]
+    shares: tuple[float, ...]
 
 
 def thirds(scores: Array) -> Thirds:
@@ -82,32 +83,41 @@ def thirds(scores: Array) -> Thirds:
 
 
 def leaving_levels(
-    scores: Array,
+    labels: NDArray[np.str_],
     distortion_ids: NDArray[np.str_],
     levels: NDArray[np.int64],
-    upper: float,
     references: References,
 ) -> tuple[LeavingLevel, ...]:
-    """Find for every distortion the first level whose mean score is below `upper`."""
+    """Find for every distortion the first level at which fewer than half of the pairs are mild.
+
+    Counting pairs, not averaging scores, gives an answer also where most scores are the highest there is:
+    any mean is below that.
+
+    Args:
+        labels: ``(pairs,)`` `Thirds.labels`.
+        distortion_ids: ``(pairs,)``.
+        levels: ``(pairs,)``.
+        references: For the intervals.
+    """
+    mild = np.where(labels == "", np.nan, labels == Third.MILD)
     names, index = np.unique(distortion_ids, return_inverse=True)
     cells = index.reshape(-1) * len(LEVELS) + levels - 1
-    found = cell_means(scores, cells.astype(np.int64), len(names) * len(LEVELS), references)
-    means = found.means.reshape(len(names), -1)
+    found = cell_means(mild, cells.astype(np.int64), len(names) * len(LEVELS), references)
+    shares = found.means.reshape(len(names), -1)
     draws = found.draws.reshape(len(found.draws), len(names), -1)
     result = []
     for number, name in enumerate(names):
-        measured = np.isfinite(means[number])
-        if not measured.any():
-            result.append(LeavingLevel(str(name), None, None, None, tuple(means[number])))
+        told = tuple(float(share) for share in shares[number])
+        if not np.isfinite(shares[number]).any():
+            result.append(LeavingLevel(str(name), None, None, None, told))
             continue
-        drawn = _first(draws[:, number, :], upper)
+        drawn = _first(draws[:, number, :])
         low, high = (round(float(value)) for value in np.percentile(drawn, (2.5, 97.5), method="nearest"))
-        own = int(_first(means[number][None], upper)[0])
-        result.append(LeavingLevel(str(name), own, low, high, tuple(means[number])))
+        result.append(LeavingLevel(str(name), int(_first(shares[number][None])[0]), low, high, told))
     return tuple(result)
 
 
-def _first(means: Array, upper: float) -> NDArray[np.int64]:
-    """``(rows, 5)`` to the first level below the cut, NEVER without one; NaN is not below."""
-    below = np.nan_to_num(means, nan=np.inf) < upper - _ROUNDING
+def _first(shares: Array) -> NDArray[np.int64]:
+    """``(rows, 5)`` to the first level below a half, NEVER without one; NaN is not below."""
+    below = np.nan_to_num(shares, nan=1.0) < _HALF - _ROUNDING
     return np.where(below.any(axis=1), below.argmax(axis=1) + 1, NEVER)

@@ -241,7 +241,8 @@ def _jnd(study: Study) -> Section:
         "jnd",
         "The robot's just-noticeable difference",
         "All pairs are cut in thirds by their mean opinion: mild, medium, severe. A distortion is noticed "
-        "from the first level on whose mean is no longer mild. Dot: that level; line: its 95 % interval.",
+        "from the first level on at which fewer than half of the pairs are mild. Dot: that level; line: its "
+        "95 % interval.",
         "It grades pictures mild, medium and severe too; its levels for single distortions are not at hand.",
         (
             Part("First level that is not mild", (score_tables.jnd_table(study),), figures.jnd_figure(study)),

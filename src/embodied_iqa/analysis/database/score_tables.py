@@ -224,7 +224,7 @@ def jnd_table(study: Study) -> Table:
     columns = [Column("Distortion")]
     for group in study.groups:
         columns.append(Column(str(group).capitalize(), name=f"{group}_text"))
-        more = ("level", "low", "high", *(f"mean_level_{level}" for level in LEVELS))
+        more = ("level", "low", "high", *(f"mild_level_{level}" for level in LEVELS))
         columns += [Column(what, name=f"{group}_{what}", shown=False) for what in more]
     columns.append(Column("The paper", name="paper"))
     by = [{one.distortion_id: one for one in found.leaving} for found in study.groups.values()]
@@ -233,10 +233,10 @@ def jnd_table(study: Study) -> Table:
         cells: list[Cell] = [name_of(number)]
         for leaving in by:
             one = leaving[number]
-            cells += [leaving_text(one), one.level, one.low, one.high, *one.means]
+            cells += [leaving_text(one), one.level, one.low, one.high, *one.shares]
         rows.append((*cells, paper_says(number).removeprefix("Paper: ")))
     note = (
-        "Lowest level at which the mean opinion is below the cut of mild, with its 95 % interval "
+        "Lowest level at which fewer than half of the pairs are mild, with its 95 % interval "
         "(references drawn again 500 times, the cut held). never: at none of the five levels."
     )
     return Table("jnd", "First level that is not mild", tuple(columns), tuple(rows), note, folded=True)

@@ -173,7 +173,7 @@ def _group_study(scores: GroupScores, pairs: PairTable, references: References, 
         {part: noise_ceiling(values, seed=seed) for part, values in columns.items()},
         {part: _mean(mean_opinion(values).raw) for part, values in columns.items()},
         spreads(opinion.raw, pairs.distortion_ids, pairs.levels),
-        leaving_levels(opinion.raw, pairs.distortion_ids, pairs.levels, cut.upper, references),
+        leaving_levels(cut.labels, pairs.distortion_ids, pairs.levels, references),
         {name: breakdown(opinion.raw, values, cut.labels, references) for name, values in by.items()},
     )
 

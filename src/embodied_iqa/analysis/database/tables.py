@@ -85,7 +85,7 @@ def csv_cell(cell: Cell) -> str:
     """Return a cell for a CSV file: numbers in full, nothing where there is none."""
     if cell is None or (isinstance(cell, float) and not math.isfinite(cell)):
         return ""
-    return repr(cell) if isinstance(cell, float) else str(cell)
+    return repr(float(cell)) if isinstance(cell, float) else str(cell)
 
 
 def heat_step(cell: Cell, heat: Sequence[float] | None) -> int | None:
