@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from embodied_iqa.analysis.database.breakdowns import BreakdownRow
@@ -103,7 +103,14 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A distortion in a scatter plot: percent from the left and from the bottom."""
+    """A distortion in a scatter plot.
+
+    Attributes:
+        x: Percent from the left.
+        y: Percent from the bottom.
+        number: Stands beside it; empty where there is no room for it.
+        words: All about it, for whoever points at it.
+    """
 
     x: float
     y: float
@@ -130,6 +137,8 @@ class Scatter:
     y_ticks: tuple[tuple[float, str], ...]
 
 
+_LABEL: Final = (8.0, 4.5)
+"""Room that a number takes in a scatter plot, percent."""
 _SCORE_TICKS: Final = tuple((_WHOLE * n / TASKS_OF_SCALE, str(n)) for n in range(TASKS_OF_SCALE + 1))
 _LEVEL_TICKS: Final = tuple(
     (_WHOLE * (place - 0.5) / NEVER, "never" if place == NEVER else str(place))
@@ -193,7 +202,7 @@ def scatter(rows: Sequence[ExecutionRow], group: Group) -> Scatter | None:
     if not known:
         return None
     x, y = _axis([score for _, score in known], 0.5), _axis([row.execution for row, _ in known], 10.0)
-    points = tuple(
+    points = _with_room(
         Point(
             _place(score, x),
             _place(row.execution, y),
@@ -204,6 +213,15 @@ def scatter(rows: Sequence[ExecutionRow], group: Group) -> Scatter | None:
     )
     title = f"{str(group).capitalize()} and execution"
     return Scatter(title, str(group), points, _ticks(x, 1), _ticks(y, 0))
+
+
+def _with_room(points: Iterable[Point]) -> tuple[Point, ...]:
+    """Drop the numbers that would cover others; those of the worst distortions stay."""
+    placed: list[Point] = []
+    for point in sorted(points, key=lambda one: one.x + one.y):
+        crowded = any(abs(one.x - point.x) < _LABEL[0] and abs(one.y - point.y) < _LABEL[1] for one in placed)
+        placed.append(replace(point, number="") if crowded else point)
+    return tuple(placed)
 
 
 def _axis(values: Sequence[float], step: float) -> tuple[float, ...]:
