@@ -37,8 +37,8 @@ def share(value: float | None, whole: float) -> float | None:
 
 
 def plural(count: int, noun: str) -> str:
-    """Return such as "1 frame" or "3 frames"."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    """Return such as "1 frame" or "3,000 frames"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def clean_text(text: str) -> str:
