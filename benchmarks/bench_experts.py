@@ -10,8 +10,7 @@ import json
 import time
 from pathlib import Path
 
-import numpy as np
-
+from embodied_iqa.scoring.proportions import wilson
 from embodied_iqa.simulation.expert import expert_chunk
 from embodied_iqa.simulation.rollout import rollout
 from embodied_iqa.simulation.scene import make_scene
@@ -19,14 +18,6 @@ from embodied_iqa.simulation.scene_tasks import draw_instruction
 from embodied_iqa.simulation.tasks import task_success
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.instruction import Verb
-
-
-def wilson(done: int, tries: int, z: float = 1.96) -> tuple[float, float]:
-    """Return the 95 % interval of a rate (Wilson 1927)."""
-    rate = done / tries
-    middle = (rate + z * z / (2 * tries)) / (1 + z * z / tries)
-    half = z / (1 + z * z / tries) * float(np.sqrt(rate * (1 - rate) / tries + z * z / (4 * tries * tries)))
-    return middle - half, middle + half
 
 
 def measure(verb: Verb, seeds: int, first: int) -> dict[str, object]:
@@ -45,10 +36,10 @@ def measure(verb: Verb, seeds: int, first: int) -> dict[str, object]:
         if result.stopped or not task_success(scene, instruction, start, result.end):
             failures.append(f"{instruction} (seed {seed}): {result.stopped or 'not done'}")
     wall_s = time.perf_counter() - began
-    low, high = wilson(seeds - len(failures), seeds)
+    share = wilson(seeds - len(failures), seeds)
     return {
         "success": 1 - len(failures) / seeds,
-        "interval": [low, high],
+        "interval": [share.low, share.high],
         "seeds": seeds,
         "seconds_a_rollout": wall_s / seeds,
         "simulated_s": simulated_ns / 1e9 / seeds,
