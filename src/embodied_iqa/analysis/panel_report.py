@@ -85,15 +85,21 @@ def _head(evaluation: PanelEvaluation) -> str:
 
 def _members(evaluation: PanelEvaluation) -> str:
     names = (*evaluation.plan.vlas, *evaluation.plan.vlms)
-    rows = [_member_row(card_of(name, evaluation.plan.models)) for name in names]
-    table = markdown_table(("member", "views", "network", "parameters", "trained on", "what it is"), rows)
-    return f"## Members\n\n{table}"
+    cards = [card_of(name, evaluation.plan.models) for name in names]
+    headings = ("member", "views", "network", "parameters", "trained on", "what it is")
+    table = markdown_table(headings, [_member_row(card) for card in cards])
+    minutes = sum(float(card.training["minutes"]) for card in cards)
+    commands = ", ".join(
+        f"`{command}`" for command in sorted({str(card.training["command"]) for card in cards})
+    )
+    made = f"Made by {commands}; their epochs took {minutes:.0f} minutes in all, of one process each."
+    return f"## Members\n\n{table}\n\n{made}"
 
 
 def _member_row(card: ModelCard) -> tuple[str, ...]:
     training, network = card.training, card.network
     recipe = (
-        f"{training['scenes']} scenes x {training['epochs']} epochs "
+        f"{int(training['scenes']):,} scenes x {training['epochs']} epochs "
         f"({training['of_these_with_plain_tasks']} of them plain tasks), "
         f"augmentation {training['augmentation']}, seed {training['seed']}"
     )
