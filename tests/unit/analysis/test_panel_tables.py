@@ -116,7 +116,8 @@ def test_ranks_are_counted_apart() -> None:
 
 def _cards(folder: Path) -> None:
     """Lay down a card for every member."""
-    training = {"scenes": 1, "epochs": 1, "of_these_with_plain_tasks": 1, "augmentation": "none", "seed": 1}
+    training = {"scenes": 1000, "epochs": 1, "of_these_with_plain_tasks": 1, "augmentation": "none", "seed": 1}
+    training |= {"command": "embodied-iqa train panel --seed 1 --out DIR", "minutes": 2.5}
     network = {"encoder": "plain", "reader": "gated", "parameters": 1000}
     for name in (*VLAS, *VLMS):
         card = ModelCard(name, name[6:9], "A test.", (View.TOP,), "0" * 64, ("a",), (), network, training)
@@ -141,6 +142,8 @@ def test_the_page_names_weak_verbs_and_links_its_pictures(tmp_path: Path) -> Non
     text = page.read_text(encoding="utf-8")
     assert "`panel-vla-film` cover (0%)" in text
     assert "1 of 1 types" in text
+    minutes = 2.5 * len([*VLAS, *VLMS])
+    assert f"`embodied-iqa train panel --seed 1 --out DIR`; their epochs took {minutes:.0f} minutes" in text
     for name in ("success", "cognition", "agreement-all", "agreement-within"):
         assert f"pictures/panel-{name}.svg" in text
         assert (tmp_path / "docs" / "pictures" / f"panel-{name}.svg").read_text().startswith("<svg")
