@@ -116,8 +116,15 @@ def test_ranks_are_counted_apart() -> None:
 
 def _cards(folder: Path) -> None:
     """Lay down a card for every member."""
-    training = {"scenes": 1000, "epochs": 1, "of_these_with_plain_tasks": 1, "augmentation": "none", "seed": 1}
-    training |= {"command": "embodied-iqa train panel --seed 1 --out DIR", "minutes": 2.5}
+    training: dict[str, str | int | float | bool] = {
+        "command": "embodied-iqa train panel --seed 1 --out DIR",
+        "scenes": 1000,
+        "epochs": 1,
+        "of_these_with_plain_tasks": 1,
+        "augmentation": "none",
+        "seed": 1,
+        "minutes": 2.5,
+    }
     network = {"encoder": "plain", "reader": "gated", "parameters": 1000}
     for name in (*VLAS, *VLMS):
         card = ModelCard(name, name[6:9], "A test.", (View.TOP,), "0" * 64, ("a",), (), network, training)
