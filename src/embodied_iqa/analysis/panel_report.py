@@ -69,13 +69,8 @@ embodied-iqa evaluate panel --models DIR/models --scenes 100
 embodied-iqa subjects calibrate panel-vla-query --scenes 80
 ```
 
-Training draws seeded scenes (pictures of three views, tasks in varied words, the expert's waypoints),
-trains every member first with plain tasks, then with tasks of all ranks, in a process of one thread,
-exports it to ONNX and examines it on held-out scenes. The folder holds `train/` and `test/` (samples),
-`work/` (a checkpoint after every epoch, curves) and `models/` (networks and cards). Stopped at any time,
-the same command goes on and ends with the same weights. `--scenes` and `--epochs` change the amount of
-training. The shipped networks lie in `src/embodied_iqa/subjects/panel/models/`; a card belongs to its
-network by hash, constants belong to a version."""
+`docs/train-panel.md` has what these do. The shipped networks lie in `src/embodied_iqa/subjects/panel/models/`; a card
+belongs to its network by hash, constants belong to a version."""
 
 
 def _head(evaluation: PanelEvaluation) -> str:

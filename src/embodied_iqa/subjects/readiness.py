@@ -68,7 +68,7 @@ def check_readiness(text: str) -> Readiness:
     except UserError as error:
         return Readiness(text, role, (str(error),))
     backends = VLM_BACKENDS if role is Role.VLM else VLA_BACKENDS
-    if reference.backend is Backend.EMBEDDED:
+    if reference.backend in {Backend.EMBEDDED, Backend.PANEL}:
         return Readiness(text, role, ())
     if reference.backend not in backends:
         return Readiness(text, role, (f"no {role.upper()} runs on {reference.backend} in this version",))

@@ -7,6 +7,7 @@ openai:http://gpu:8000/v1#model            a model of an OpenAI-compatible serve
 openpi://gpu:8000                          a policy server that speaks openpi's protocol
 openvla+http://gpu:8000/act                a policy server that answers as OpenVLA's does
 pi0-droid=openpi://gpu:8000                what the catalogue knows of pi0-droid, served there
+panel:/out/models/panel-vla-query          a member of a panel that `embodied-iqa train panel` made
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from embodied_iqa.errors import UsageError
+from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.subjects.catalogue import Backend, Role, SubjectEntry, find_entry, names_of
+from embodied_iqa.subjects.panel.cards import ModelCard, load_card
 
 __all__ = ["FORMS", "LOCATIONS", "SubjectReference", "parse_reference", "role_of"]
 
@@ -29,9 +31,11 @@ FORMS: Final = (
     "openpi://HOST:PORT",
     "openvla+http://HOST:PORT/act",
     "NAME=any of these",
+    "panel:FOLDER/MEMBER of `embodied-iqa train panel`",
 )
 """For error messages and help."""
 
+_TRAINED: Final = "panel:"
 _SCHEMES: Final = {
     "transformers:": Backend.TRANSFORMERS,
     "openai:": Backend.OPENAI,
@@ -39,6 +43,7 @@ _SCHEMES: Final = {
     "openpi+wss://": Backend.OPENPI,
     "openvla+http://": Backend.OPENVLA_HTTP,
     "openvla+https://": Backend.OPENVLA_HTTP,
+    _TRAINED: Backend.PANEL,
 }
 _ROLES: Final = {
     Backend.OPENAI: (Role.VLM,),
@@ -64,7 +69,8 @@ class SubjectReference:
         role: What it is wanted for.
         backend: What runs it.
         target: Folder or repository (transformers), address without model (openai), address (openpi,
-            openvla+http with its scheme reduced to http or https); empty for an embedded subject.
+            openvla+http with its scheme reduced to http or https), or the file of a network and its card
+            without ending (panel); empty for an embedded subject.
         model: What an OpenAI-compatible server calls the model; else empty.
         revision: Commit, branch or tag of a repository; empty where none is given.
         entry: What the catalogue says of it, or None.
@@ -108,6 +114,8 @@ def parse_reference(text: str, role: Role) -> SubjectReference:
     rest = location.removeprefix(scheme)
     if backend is Backend.TRANSFORMERS:
         return _checkpoint(text, role, rest, entry)
+    if backend is Backend.PANEL:
+        return _trained(text, role, rest, entry)
     if backend is Backend.OPENAI:
         return _api(text, rest, entry)
     address = location.removeprefix("openvla+") if backend is Backend.OPENVLA_HTTP else location
@@ -127,6 +135,8 @@ def role_of(text: str) -> Role:
         return entry.role
     if name:
         raise UsageError("unknown subject", got=name, available=(*names_of(Role.VLM), *names_of(Role.VLA)))
+    if text.startswith(_TRAINED):
+        return Role(_card_of(text.removeprefix(_TRAINED), text).role)
     vla_schemes = tuple(word for word, backend in _SCHEMES.items() if _ROLES.get(backend) == (Role.VLA,))
     role = Role.VLA if text.startswith(vla_schemes) else Role.VLM
     return parse_reference(text, role).role
@@ -197,6 +207,25 @@ def _api(text: str, address: str, entry: SubjectEntry | None) -> SubjectReferenc
         raise UsageError("an OpenAI-compatible server needs the model's name", expected=FORMS[2], got=text)
     _check_address(base, text)
     return SubjectReference(text, Role.VLM, Backend.OPENAI, target=base.rstrip("/"), model=model, entry=entry)
+
+
+def _trained(text: str, role: Role, target: str, entry: SubjectEntry | None) -> SubjectReference:
+    if entry is not None:
+        raise UsageError("a member of a panel says itself who it is", expected=FORMS[-1], got=text)
+    card = _card_of(target, text)
+    if card.role != role:
+        raise UsageError(f"{card.name} is no {role.upper()}", got=text)
+    return SubjectReference(text, role, Backend.PANEL, target=target)
+
+
+def _card_of(target: str, text: str) -> ModelCard:
+    path = Path(f"{target}.json").expanduser()
+    if not path.is_file():
+        raise UsageError("no member of a panel there", expected=FORMS[-1], got=text)
+    try:
+        return load_card(path)
+    except InputError as error:
+        raise UsageError(str(error), got=text) from error
 
 
 def _check_address(address: str, text: str) -> None:

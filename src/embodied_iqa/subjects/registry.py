@@ -40,6 +40,7 @@ __all__ = [
 VLM_BACKENDS: Final[dict[Backend, str]] = {
     Backend.TRANSFORMERS: "embodied_iqa.subjects.transformers_vlm:make",
     Backend.OPENAI: "embodied_iqa.subjects.openai_vlm:make",
+    Backend.PANEL: "embodied_iqa.subjects.panel.members:make_trained_vlm",
 }
 """Back end to ``module:factory``; the factory makes a `Vlm` of a `VlmRequest`, loaded and ready."""
 
@@ -47,6 +48,7 @@ VLA_BACKENDS: Final[dict[Backend, str]] = {
     Backend.TRANSFORMERS: "embodied_iqa.subjects.transformers_vla:make",
     Backend.OPENPI: "embodied_iqa.subjects.remote_vla:OpenPiVla",
     Backend.OPENVLA_HTTP: "embodied_iqa.subjects.remote_vla:OpenVlaHttp",
+    Backend.PANEL: "embodied_iqa.subjects.panel.members:make_trained_vla",
 }
 """Back end to ``module:factory``; the factory makes a `Vla` of a `VlaRequest`, loaded and ready."""
 
@@ -78,7 +80,7 @@ def make_vlm(text: str, options: VlmOptions | None = None, progress: Progress = 
     request = VlmRequest(reference, options or VlmOptions(), progress)
     vlm = cast("Vlm", _make(reference, VLM_BACKENDS, request))
     cache = request.options.cache
-    if reference.backend is Backend.EMBEDDED or not cache.enabled:
+    if reference.backend in {Backend.EMBEDDED, Backend.PANEL} or not cache.enabled:
         return vlm
     folder = Path(cache.folder) if cache.folder else cache_folder() / "answers"
     return CachedVlm(vlm, AnswerCache(folder, round(1e6 * cache.max_mb)))

@@ -19,6 +19,7 @@ from embodied_iqa.config import Scalar, build, flatten, load_yaml, parameters_of
 from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.resources import shared_file
+from embodied_iqa.subjects.catalogue import Backend
 from embodied_iqa.subjects.panel.members import VLA_NAMES
 from embodied_iqa.trial.parameters import (
     ArmParameters,
@@ -207,7 +208,7 @@ def _consistent(configs: dict[str, Any]) -> GraphConfig:
             ],
         )
     trial, vla = configs["trial_node"], configs["vla_node"]
-    if robot is RobotKind.UR5 and vla.subject in VLA_NAMES:
+    if robot is RobotKind.UR5 and (vla.subject in VLA_NAMES or vla.subject.startswith(f"{Backend.PANEL}:")):
         raise UsageError(
             f"{vla.subject} was taught in the simulator and moves no real arm",
             expected="vla_node.subject: a policy for this arm (docs/policies.md)",

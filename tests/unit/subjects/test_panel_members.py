@@ -30,7 +30,8 @@ from embodied_iqa.subjects.panel.members import (
     names_in,
 )
 from embodied_iqa.subjects.protocols import ChunkStatus, VlaObservation
-from embodied_iqa.subjects.registry import constants_of, make_vla, make_vlm
+from embodied_iqa.subjects.readiness import check_readiness
+from embodied_iqa.subjects.registry import constants_of, info_of, make_vla, make_vlm
 from embodied_iqa.subjects.waypoints import waypoints_to_array
 
 LARGEST_PANEL_BYTES = 25_000_000
@@ -169,6 +170,30 @@ def test_a_network_that_is_not_the_cards_is_refused(tmp_path: Path) -> None:
     (tmp_path / f"{name}.json").write_text(json.dumps({"format": 99}))
     with pytest.raises(InputError, match="no model card"):
         make_panel_vla(name, tmp_path)
+
+
+def test_a_panel_of_ones_own_is_named_by_its_place(stages: Stages, tmp_path: Path) -> None:
+    for end in (".onnx", ".json"):
+        for name in ("panel-vla-query", "panel-vlm-fine"):
+            shutil.copyfile(MODELS / f"{name}{end}", tmp_path / f"{name}{end}")
+    acts, answers = f"panel:{tmp_path}/panel-vla-query", f"panel:{tmp_path}/panel-vlm-fine"
+    own, shipped = make_vla(acts), make_vla("panel-vla-query")
+    assert (own.info.name, own.info.version) == (acts, shipped.info.version)
+    observation = _observation(stages[0])
+    np.testing.assert_array_equal(own.act(observation).increments, shipped.act(observation).increments)
+    said = make_vlm(answers).answer(stages[0][1][View.TOP], stages[0][0])
+    assert said == make_vlm("panel-vlm-fine").answer(stages[0][1][View.TOP], stages[0][0])
+    assert [info_of(text).views for text in (acts, answers)] == [(View.TOP,)] * 2
+    assert check_readiness(acts).is_ready
+    with pytest.raises(UsageError, match="panel-vla-query is no VLM"):
+        make_vlm(acts)
+    with pytest.raises(UsageError, match="no member of a panel there; expected panel:FOLDER/MEMBER"):
+        make_vla(f"panel:{tmp_path}/panel-vla-film")
+    with pytest.raises(UsageError, match="says itself who it is"):
+        make_vla(f"pi0-droid={acts}")
+    (tmp_path / "panel-vla-query.json").write_text("{}")
+    with pytest.raises(UsageError, match="is no model card"):
+        make_vla(acts)
 
 
 def test_an_empty_folder_has_no_members(tmp_path: Path) -> None:

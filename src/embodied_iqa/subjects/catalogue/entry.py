@@ -39,6 +39,8 @@ class Backend(StrEnum):
     """A policy server that speaks openpi's websocket protocol."""
     OPENVLA_HTTP = "openvla-http"
     """A policy server that answers POST /act as OpenVLA's does."""
+    PANEL = "panel"
+    """A network and its card that `embodied-iqa train panel` made."""
 
 
 class Paper(StrEnum):

@@ -51,12 +51,13 @@ class LearnedVla:
     Args:
         folder: Where network and card lie.
         name: The member.
+        called: What its answers call it; its name where empty.
     """
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, called: str = "") -> None:
         self._network = PanelNetwork(folder, name)
         card = self._network.card
-        self._info = SubjectInfo(card.name, card.version, card.summary, card.views)
+        self._info = SubjectInfo(called or card.name, card.version, card.summary, card.views)
 
     @property
     def info(self) -> SubjectInfo:

@@ -1,4 +1,4 @@
-"""The members that ship with the package: one factory each, for the catalogue."""
+"""The members that ship with the package, one factory each for the catalogue, and those of a user's own."""
 
 from __future__ import annotations
 
@@ -8,11 +8,22 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.errors import UsageError
+from embodied_iqa.subjects.options import VlaRequest, VlmRequest
 from embodied_iqa.subjects.panel.cards import ModelCard, load_card
 from embodied_iqa.subjects.panel.learned_vla import LearnedVla
 from embodied_iqa.subjects.panel.learned_vlm import LearnedVlm
 
-__all__ = ["MODELS", "VLA_NAMES", "VLM_NAMES", "card_of", "make_panel_vla", "make_panel_vlm", "names_in"]
+__all__ = [
+    "MODELS",
+    "VLA_NAMES",
+    "VLM_NAMES",
+    "card_of",
+    "make_panel_vla",
+    "make_panel_vlm",
+    "make_trained_vla",
+    "make_trained_vlm",
+    "names_in",
+]
 
 MODELS: Final = Path(str(files("embodied_iqa.subjects.panel"))) / "models"
 """Networks and cards that ship with the package."""
@@ -41,6 +52,18 @@ def make_panel_vla(name: str, folder: Path = MODELS) -> LearnedVla:
 def make_panel_vlm(name: str, folder: Path = MODELS) -> LearnedVlm:
     """Load a learned VLM."""
     return LearnedVlm(folder, name)
+
+
+def make_trained_vla(request: VlaRequest) -> LearnedVla:
+    """Load a learned VLA of the user's own, ``panel:FOLDER/MEMBER``."""
+    place = Path(request.reference.target).expanduser()
+    return LearnedVla(place.parent, place.name, called=request.reference.text)
+
+
+def make_trained_vlm(request: VlmRequest) -> LearnedVlm:
+    """Load a learned VLM of the user's own, ``panel:FOLDER/MEMBER``."""
+    place = Path(request.reference.target).expanduser()
+    return LearnedVlm(place.parent, place.name, called=request.reference.text)
 
 
 def card_of(name: str, folder: Path = MODELS) -> ModelCard:
