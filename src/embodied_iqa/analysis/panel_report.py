@@ -69,8 +69,9 @@ embodied-iqa evaluate panel --models DIR/models --scenes 100
 embodied-iqa subjects calibrate panel-vla-query --scenes 80
 ```
 
-`docs/train-panel.md` has what these do. The shipped networks lie in `src/embodied_iqa/subjects/panel/models/`; a card
-belongs to its network by hash, constants belong to a version."""
+`docs/train-panel.md` has what these do. The shipped networks lie in
+`src/embodied_iqa/subjects/panel/models/`; a card belongs to its network by hash, constants belong to a
+version."""
 
 
 def _head(evaluation: PanelEvaluation) -> str:
