@@ -109,8 +109,8 @@ RECIPES: Final[dict[str, Recipe]] = {
         ),
         Recipe(
             "panel-vlm-side",
-            "A mixer with a fine stem; says where the object is and what stands by it; looks from the side.",
-            "fine-mixer", "gated", (_SIDE,), Style.PLACE, _LIGHT, tasks=4, epochs=14, seed=24,
+            "A mixer with a fine stem; counts the objects and says where the named one is; from the side.",
+            "fine-mixer", "gated", (_SIDE,), Style.COUNT, _LIGHT, tasks=4, epochs=14, seed=24,
         ),
         Recipe(
             "panel-vlm-hand",
