@@ -82,7 +82,7 @@ def begin(domain: int, folder: Path, *more: str) -> Trial:
 def done(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
     """One task: the reference run and one with lost blocks."""
     folder = tmp_path_factory.mktemp("runs") / "one"
-    trial = begin(ros_domain, folder, "--distortion", "24:5", "--gate", "shadow", "--json")
+    trial = begin(ros_domain, folder, "--distortion", "20:5", "--gate", "shadow", "--json")
     said, problems = trial.process.communicate(timeout=DEADLINE_S)
     assert trial.process.returncode == 0, problems
     assert trial.nodes() == {}
@@ -97,7 +97,7 @@ def test_what_is_printed_is_what_is_written(done: tuple[dict[str, Any], Path]) -
 def test_a_run_for_the_reference_and_for_each_distortion(done: tuple[dict[str, Any], Path]) -> None:
     reference, spoilt = done[0]["runs"]
     assert reference["distortion"] is None
-    assert {"id": "24", "level": 5, "seed": 0}.items() <= spoilt["distortion"].items()
+    assert {"id": "20", "level": 5, "seed": 0}.items() <= spoilt["distortion"].items()
     for run in (reference, spoilt):
         assert (run["task"], run["scene_seed"], run["gate"]["mode"]) == (TASK, 7, "shadow")
         assert {"bleu", "rouge", "cider", "score", "answer", "reference_answer"} <= set(run["cognition"])
@@ -128,7 +128,7 @@ def test_the_folder_holds_what_users_rely_on(done: tuple[dict[str, Any], Path]) 
     }
     config = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
     assert config["parameters"]["gate_node"]["judge.mode"] == "shadow"
-    assert config["distortions"] == [{"id": "24", "level": 5, "seed": 0, "frozen": False}]
+    assert config["distortions"] == [{"id": "20", "level": 5, "seed": 0, "frozen": False}]
     for entry in GRAPH:
         log = folder / "log" / f"{entry.name}.log"
         assert not log.is_file() or "Traceback" not in log.read_text(), entry.name
