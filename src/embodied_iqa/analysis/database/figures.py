@@ -137,7 +137,7 @@ class Scatter:
     y_ticks: tuple[tuple[float, str], ...]
 
 
-_LABEL: Final = (8.0, 4.5)
+_LABEL: Final = (6.0, 4.0)
 """Room that a number takes in a scatter plot, percent."""
 _SCORE_TICKS: Final = tuple((_WHOLE * n / TASKS_OF_SCALE, str(n)) for n in range(TASKS_OF_SCALE + 1))
 _LEVEL_TICKS: Final = tuple(
