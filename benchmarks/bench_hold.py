@@ -131,8 +131,7 @@ class Watch(Node):
         status = self.status
         return bool(
             status is not None
-            and status.state == ArmStatus.STATE_EXECUTING
-            and status.goal_sequence == self.sequence
+            and status.state == ArmStatus.STATE_EXECUTING  # whichever goal: one sent twice is refused once
             and status.tool_speed > 0.02
         )
 
