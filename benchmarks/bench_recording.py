@@ -39,7 +39,7 @@ from embodied_iqa.recording.compression import Compression
 from embodied_iqa.recording.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.recording.messages import TypeStore
 from embodied_iqa.recording.reader import TrialReader
-from embodied_iqa.recording.recover import recover
+from embodied_iqa.recording.repair.recover import recover
 from embodied_iqa.recording.writer import TrialWriter, WriterOptions
 
 TOPIC = "/camera/top/image_raw"

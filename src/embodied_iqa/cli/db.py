@@ -85,7 +85,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _merge(arguments: argparse.Namespace) -> int:
-    from embodied_iqa.database.merge import merge_databases  # noqa: PLC0415 - start-up stays short
+    from embodied_iqa.database.building.merge import merge_databases  # noqa: PLC0415 - start-up stays short
     from embodied_iqa.database.store import open_database  # noqa: PLC0415
 
     stores = open_database(arguments.first), open_database(arguments.second)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from embodied_iqa.recording.recover import RecoveryReport
+    from embodied_iqa.recording.repair.recover import RecoveryReport
 
 __all__ = ["configure", "run"]
 
@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Mend the recording and say what was kept and lost."""
-    from embodied_iqa.recording.recover import recover  # noqa: PLC0415 - keeps --help fast
+    from embodied_iqa.recording.repair.recover import recover  # noqa: PLC0415 - keeps --help fast
 
     if arguments.json or not sys.stderr.isatty():
         report = recover(arguments.recording, arguments.out)
@@ -44,7 +44,7 @@ def _recover_with_bar(recording: Path, output: Path | None) -> RecoveryReport:
     from rich.console import Console  # noqa: PLC0415 - as above
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
-    from embodied_iqa.recording.recover import recover  # noqa: PLC0415
+    from embodied_iqa.recording.repair.recover import recover  # noqa: PLC0415
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:

@@ -1,12 +1,11 @@
 """MCAP records as bytes: framing, and the parts of a chunk without copying its data.
 
-The format: https://mcap.dev/spec. Records that are small go through the `mcap` library's own types.
+Format: https://mcap.dev/spec. Small records use the types of the `mcap` library.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Protocol
@@ -27,11 +26,9 @@ __all__ = [
     "RECORD_PREFIX",
     "ChunkParts",
     "DamagedRecordError",
-    "MessageParts",
     "decode",
     "encode",
     "message_prefix",
-    "messages_and_others",
     "split_chunk",
 ]
 
@@ -67,7 +64,7 @@ _READERS: dict[int, type[_Readable]] = {
 
 @dataclass(frozen=True, slots=True)
 class ChunkParts:
-    """A chunk record taken apart.
+    """Parts of a chunk record.
 
     Attributes:
         start_ns: Log time of its first message.
@@ -76,7 +73,7 @@ class ChunkParts:
         crc: CRC-32 of those bytes; 0 for none.
         compression: ``""``, ``"lz4"`` or ``"zstd"``.
         data: The compressed bytes; fewer than ``data_size`` where the record was cut short.
-        data_size: Bytes that ``data`` ought to have.
+        data_size: Bytes that ``data`` should have.
     """
 
     start_ns: int
@@ -86,23 +83,6 @@ class ChunkParts:
     compression: str
     data: memoryview
     data_size: int
-
-
-@dataclass(frozen=True, slots=True)
-class MessageParts:
-    """Where a message lies among the plain bytes of a chunk.
-
-    Attributes:
-        channel_id: Its channel.
-        log_time_ns: When it was recorded.
-        offset: First byte of its record.
-        end: First byte after its record.
-    """
-
-    channel_id: int
-    log_time_ns: int
-    offset: int
-    end: int
 
 
 def encode(record: McapRecord) -> bytes:
@@ -116,7 +96,7 @@ def decode(opcode: int, body: Buffer) -> McapRecord | None:
     """Return a header, footer, schema, channel, attachment or metadata record; None for other kinds.
 
     Raises:
-        DamagedRecordError: The body is none of its kind.
+        DamagedRecordError: The body is not a record of this kind.
     """
     reader = _READERS.get(opcode)
     if reader is None:
@@ -141,10 +121,10 @@ def message_prefix(
 
 
 def split_chunk(body: Buffer) -> ChunkParts:
-    """Take the body of a chunk record apart; its data may be cut short.
+    """Split the body of a chunk record into its parts; its data may be cut short.
 
     Raises:
-        DamagedRecordError: The body is no chunk.
+        DamagedRecordError: The body is not a chunk.
     """
     view = memoryview(body)
     try:
@@ -158,33 +138,3 @@ def split_chunk(body: Buffer) -> ChunkParts:
     if len(data) > data_size:
         raise DamagedRecordError("chunk record with wrong lengths")
     return ChunkParts(start_ns, end_ns, plain_size, crc, compression, data, data_size)
-
-
-def messages_and_others(plain: Buffer) -> Iterator[MessageParts | McapRecord]:
-    """Walk through the whole records among the plain bytes of a chunk.
-
-    Yields:
-        A `MessageParts` for each message, a library record for each schema and channel. Ends quietly at the
-        first record that is not whole.
-
-    Raises:
-        DamagedRecordError: A record is damaged.
-    """
-    view = memoryview(plain)
-    offset = 0
-    while offset + RECORD_PREFIX.size <= len(view):
-        opcode, size = RECORD_PREFIX.unpack_from(view, offset)
-        body = offset + RECORD_PREFIX.size
-        end = body + size
-        if end > len(view):
-            return
-        if opcode == Opcode.MESSAGE:
-            if size < MESSAGE_PREFIX.size:
-                raise DamagedRecordError("message record with wrong lengths")
-            channel_id, _, log_time_ns, _ = MESSAGE_PREFIX.unpack_from(view, body)
-            yield MessageParts(channel_id, log_time_ns, offset, end)
-        else:
-            record = decode(opcode, view[body:end])
-            if record is not None:
-                yield record
-        offset = end

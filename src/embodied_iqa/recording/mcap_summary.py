@@ -1,4 +1,4 @@
-"""What the end of an MCAP file repeats of its contents, so that readers can seek."""
+"""Summary section of an MCAP file: the index by which readers seek."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
+from typing import Self
 
 from mcap.data_stream import ReadDataStream
 from mcap.opcode import Opcode
 from mcap.records import ChunkIndex, Footer, Statistics, SummaryOffset
 
-from embodied_iqa.recording.compression import Buffer
+from embodied_iqa.recording.compression import Buffer, Compression, compress
 from embodied_iqa.recording.framing import CHUNK_PREFIX, LENGTH, RECORD_PREFIX, encode
 
 __all__ = ["ChunkContent", "Summary", "statistics_counts"]
@@ -20,7 +21,7 @@ __all__ = ["ChunkContent", "Summary", "statistics_counts"]
 
 @dataclass(frozen=True, slots=True)
 class ChunkContent:
-    """A compressed chunk and where its messages lie.
+    """A compressed chunk and the positions of its messages.
 
     Attributes:
         parts: Buffers whose concatenation is the compressed data.
@@ -35,6 +36,21 @@ class ChunkContent:
     plain_size: int
     crc: int
     index: Mapping[int, Sequence[tuple[int, int]]]
+
+    @classmethod
+    def pack(
+        cls,
+        plain: Sequence[Buffer],
+        index: Mapping[int, Sequence[tuple[int, int]]],
+        compression: Compression,
+        zstd_level: int,
+    ) -> Self:
+        """Compress the records of a new chunk, the concatenation of the buffers in ``plain``."""
+        crc = 0
+        for part in plain:
+            crc = zlib.crc32(part, crc)
+        parts = compress(plain, compression, zstd_level)
+        return cls(parts, compression.mcap_name, sum(len(part) for part in plain), crc, index)
 
     @property
     def data_size(self) -> int:
@@ -61,7 +77,7 @@ class ChunkContent:
 
 @dataclass(slots=True)
 class Summary:
-    """What the end of the file repeats. Indexes are kept encoded: 100 bytes instead of an object each."""
+    """Contents of the summary section. Indexes are kept encoded: 100 bytes instead of an object each."""
 
     schemas: list[bytes] = field(default_factory=list)
     channels: list[bytes] = field(default_factory=list)

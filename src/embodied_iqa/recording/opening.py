@@ -1,4 +1,4 @@
-"""Opens a recording for reading, and says in one line why it cannot be read."""
+"""Opening of recordings for reading, with one-line errors where that fails."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mcap.summary import Summary
 
 from embodied_iqa.recording.errors import RecordingReadError
 from embodied_iqa.recording.framing import FOOTER_BYTES, MAGIC
-from embodied_iqa.recording.scan import summary_section
+from embodied_iqa.recording.scanned_record import summary_section
 
 __all__ = ["DAMAGE", "checked_summary", "damaged", "open_recording", "recording_file"]
 
@@ -68,7 +68,7 @@ def open_recording(path: Path) -> BinaryIO:
     if start != MAGIC:
         file.close()
         raise RecordingReadError(
-            path, "is empty" if not start else "is no MCAP file", expected="a recording (.mcap)"
+            path, "is empty" if not start else "is not an MCAP file", expected="a recording (.mcap)"
         )
     file.seek(0)
     return file
@@ -83,7 +83,7 @@ def checked_summary(path: Path, file: BinaryIO, reader: SeekingReader) -> Summar
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - len(MAGIC)))
     if size < 2 * len(MAGIC) + FOOTER_BYTES or file.read() != MAGIC:
-        raise RecordingReadError(path, f"is cut short; {_mend(path)}")
+        raise RecordingReadError(path, f"is cut short; {_advice(path)}")
     try:
         profile = reader.get_header().profile
         summary = reader.get_summary()
@@ -91,21 +91,23 @@ def checked_summary(path: Path, file: BinaryIO, reader: SeekingReader) -> Summar
     except DAMAGE as error:
         raise damaged(path, error) from error
     if profile != "ros2":
-        raise RecordingReadError(path, "is an MCAP of another kind", expected="profile 'ros2'", got=profile)
+        raise RecordingReadError(
+            path, "is an MCAP file of another kind", expected="profile 'ros2'", got=profile
+        )
     if summary is not None and not section:
         raise damaged(path, "the index has a wrong checksum")
     if summary is None or not _is_index(summary):
-        raise RecordingReadError(path, f"has no index; {_mend(path)}")
+        raise RecordingReadError(path, f"has no index; {_advice(path)}")
     return summary
 
 
 def damaged(path: Path, why: object) -> RecordingReadError:
-    """Return the error for damage that the user can mend."""
-    return RecordingReadError(path, f"is damaged ({why}); {_mend(path)}")
+    """Return the error for damage that `recover` can repair."""
+    return RecordingReadError(path, f"is damaged ({why}); {_advice(path)}")
 
 
-def _mend(path: Path) -> str:
-    return f"mend it with: embodied-iqa recover {path}"
+def _advice(path: Path) -> str:
+    return f"repair it with: embodied-iqa recover {path}"
 
 
 def _is_index(summary: Summary) -> bool:

@@ -13,11 +13,11 @@ from mcap.records import Attachment, Channel, Schema
 
 from embodied_iqa import __version__
 from embodied_iqa.errors import InputError, InternalError, UsageError
-from embodied_iqa.recording.chunks import pack_chunk
 from embodied_iqa.recording.compression import DEFAULT_ZSTD_LEVEL, Buffer, Compression
 from embodied_iqa.recording.errors import RecordingWriteError
 from embodied_iqa.recording.framing import message_prefix
 from embodied_iqa.recording.mcap_output import McapOutput
+from embodied_iqa.recording.mcap_summary import ChunkContent
 from embodied_iqa.recording.messages import TypeStore
 
 __all__ = ["LIBRARY", "TrialWriter", "WriterOptions", "WriterStatus"]
@@ -271,7 +271,7 @@ class TrialWriter:
         self._write_chunk([pending], index)
 
     def _write_chunk(self, parts: list[Buffer], index: dict[int, list[tuple[int, int]]]) -> None:
-        content = pack_chunk(parts, index, self._options.compression, self._options.zstd_level)
+        content = ChunkContent.pack(parts, index, self._options.compression, self._options.zstd_level)
         try:
             self._output.add_chunk(content)
         except RecordingWriteError:

@@ -22,7 +22,6 @@ from embodied_iqa.database.building.engine import BlockReport, run_jobs
 from embodied_iqa.database.building.settings import BuildPlan, EngineKind, EngineOptions, Step, Store
 from embodied_iqa.database.building.step_annotate import Block, SubjectKey
 from embodied_iqa.database.building.step_distort import specs_of
-from embodied_iqa.database.building.subject_tree import subject_key, subject_tree
 from embodied_iqa.database.check import check_database
 from embodied_iqa.database.lock import locked
 from embodied_iqa.database.references import SimulationSource
@@ -329,18 +328,18 @@ def test_own_view_is_the_subjects_home(
     assert (
         {row["own_view"] for row in rows} == set(store.scores(["own_view"])["own_view"].to_pylist()) == {own}
     )
-    assert subject_key(store.record()["subjects"][0]).info == Elsewhere.info
+    assert SubjectKey.of(store.record()["subjects"][0]).info == Elsewhere.info
 
 
 def test_subjects_of_older_databases_read_back() -> None:
     info = SubjectInfo("a", "1", "for tests", (View.TOP,))
     key = SubjectKey("a", Role.VLM, info)
-    older = {name: value for name, value in subject_tree(key).items() if name != "any_view"}
-    assert subject_key(older) == subject_key(subject_tree(key)) == key
+    older = {name: value for name, value in key.tree().items() if name != "any_view"}
+    assert SubjectKey.of(older) == SubjectKey.of(key.tree()) == key
     general = SubjectKey("a", Role.VLM, dataclasses.replace(info, any_view=True))
-    assert subject_key(subject_tree(general)) == general
+    assert SubjectKey.of(general.tree()) == general
     block = Block(0, (), (), ())
-    assert block.digest(subject_key(older)) == block.digest(key) != block.digest(general)
+    assert block.digest(SubjectKey.of(older)) == block.digest(key) != block.digest(general)
 
 
 @pytest.mark.parametrize("writes", [1, 4, 9, 13])

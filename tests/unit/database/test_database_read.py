@@ -17,10 +17,10 @@ from photo_database import VLA, VLM, build_photos, make_photos
 from embodied_iqa.cli.main import main
 from embodied_iqa.database.attributes import QualityLimits, attributes_of, reason_to_reject
 from embodied_iqa.database.building.members import frames_for
+from embodied_iqa.database.building.merge import merge_databases
 from embodied_iqa.database.check import check_database
 from embodied_iqa.database.execution import joined_execution
 from embodied_iqa.database.lock import locked
-from embodied_iqa.database.merge import merge_databases
 from embodied_iqa.database.store import DatabaseStore, open_database
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import Frame, Intrinsics, View

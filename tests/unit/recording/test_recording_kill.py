@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from recording_samples import read_with_mcap, read_with_rosbags
 
-from embodied_iqa.recording.recover import recover
+from embodied_iqa.recording.repair.recover import recover
 
 WRITER = """
 import itertools, sys

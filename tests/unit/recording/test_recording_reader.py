@@ -29,7 +29,7 @@ from rosbags.typesys import Stores, get_typestore
 from embodied_iqa.recording.errors import RecordingReadError
 from embodied_iqa.recording.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.recording.reader import TrialReader
-from embodied_iqa.recording.recover import recover
+from embodied_iqa.recording.repair.recover import recover
 from embodied_iqa.recording.writer import TrialWriter
 
 
@@ -127,7 +127,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", "is empty"),
-        (b"SQLite format 3\0" * 9, "is no MCAP file"),
+        (b"SQLite format 3\0" * 9, "is not an MCAP file"),
         (b"\x89MCAP0\r\n", "cut short.*embodied-iqa recover"),
         (b"\x89MCAP0\r\n" + bytes(100) + b"\x89MCAP0\r\n", "is damaged.*embodied-iqa recover"),
     ],

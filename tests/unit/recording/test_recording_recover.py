@@ -22,7 +22,7 @@ from recording_samples import EVENT_TOPIC, read_with_mcap, read_with_rosbags, sa
 from embodied_iqa.cli.main import main
 from embodied_iqa.recording.compression import Compression
 from embodied_iqa.recording.errors import RecordingReadError, RecordingWriteError
-from embodied_iqa.recording.recover import recover
+from embodied_iqa.recording.repair.recover import recover
 from embodied_iqa.recording.writer import WriterOptions
 
 COUNT = 30
@@ -198,8 +198,8 @@ def test_command_reports_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "no MCAP"),
-        (b"SQLite format 3\0", "no MCAP"),
+        (b"", "is empty"),
+        (b"SQLite format 3\0", "not an MCAP"),
         (b"\x89MCAP0\r\n", "nothing to recover"),
         (b"\x89MCAP0\r\n\x01\x40\0\0\0\0\0\0\0\x04\0\0\0ro", "nothing to recover"),
     ],

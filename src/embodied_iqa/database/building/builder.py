@@ -17,7 +17,6 @@ from embodied_iqa.database.building.step_annotate import AnnotateStep, SubjectKe
 from embodied_iqa.database.building.step_distort import DistortStep
 from embodied_iqa.database.building.step_references import ReferenceStep
 from embodied_iqa.database.building.step_score import ScoreStep
-from embodied_iqa.database.building.subject_tree import subject_key, subject_tree
 from embodied_iqa.database.lock import locked
 from embodied_iqa.database.record import finished_record
 from embodied_iqa.database.store import DatabaseStore, Row, is_database
@@ -160,7 +159,7 @@ class _Builder:
         subjects = {item["name"]: item for item in found.get("subjects", ())}
         for name in self._options.subjects if Step.ANNOTATE in self._options.steps else ():
             member = load_member(name, self._options.vlm, self._options.vla)
-            subjects[name] = subject_tree(SubjectKey(name, member.role, member.info))
+            subjects[name] = SubjectKey(name, member.role, member.info).tree()
         ordered = [subjects[name] for name in sorted(subjects)]
         self._store.write_record({**found, "plan": tree, "embodied_iqa": __version__, "subjects": ordered})
 
@@ -174,7 +173,7 @@ class _Builder:
             raise UsageError(f"step {step} needs {needed} first", expected=f"--steps up to {step}")
 
     def _subjects(self) -> list[SubjectKey]:
-        return [subject_key(item) for item in self._store.record()["subjects"]]
+        return [SubjectKey.of(item) for item in self._store.record()["subjects"]]
 
     def _references(self) -> None:
         step = ReferenceStep(self._store, self._plan)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import Self
 
 from embodied_iqa.database.building.annotate_block import BlockPictures, annotate
 from embodied_iqa.database.building.engine import BlockReport, Job
@@ -28,17 +29,41 @@ __all__ = ["AnnotateStep", "Block", "SubjectKey"]
 
 @dataclass(frozen=True, slots=True)
 class SubjectKey:
-    """A subject as the builder knows it without having it loaded.
+    """A subject that need not be loaded.
 
     Attributes:
-        name: As the panel calls it.
+        name: Its reference in the panel.
         role: VLM or VLA.
-        info: Who it says it is.
+        info: What it reports about itself.
     """
 
     name: str
     role: Role
     info: SubjectInfo
+
+    @classmethod
+    def of(cls, entry: Row) -> Self:
+        """Return the subject of an entry of `dataset.json`; older entries lack `any_view`."""
+        info = SubjectInfo(
+            entry["says"],
+            entry["version"],
+            entry["description"],
+            tuple(View(view) for view in entry["views"]),
+            any_view=entry.get("any_view", False),
+        )
+        return cls(entry["name"], Role(entry["role"]), info)
+
+    def tree(self) -> Row:
+        """Return the subject's entry in `dataset.json`."""
+        return {
+            "name": self.name,
+            "role": str(self.role),
+            "says": self.info.name,
+            "version": self.info.version,
+            "description": self.info.description,
+            "views": [str(view) for view in self.info.views],
+            "any_view": self.info.any_view,
+        }
 
 
 @dataclass(frozen=True, slots=True)

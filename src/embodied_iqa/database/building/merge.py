@@ -13,7 +13,6 @@ from embodied_iqa.database.building.engine import Job, run_jobs
 from embodied_iqa.database.building.settings import BuildOptions, EngineOptions
 from embodied_iqa.database.building.step_annotate import AnnotateStep, SubjectKey
 from embodied_iqa.database.building.step_score import ScoreStep
-from embodied_iqa.database.building.subject_tree import subject_key
 from embodied_iqa.database.execution import keep_execution, merged_execution
 from embodied_iqa.database.lock import locked
 from embodied_iqa.database.record import finished_record
@@ -55,7 +54,7 @@ def merge_databases(first: DatabaseStore, second: DatabaseStore, out: Path, work
                 "subjects": subjects,
             }
         )
-        keys = [subject_key(item) for item in subjects]
+        keys = [SubjectKey.of(item) for item in subjects]
         _copy_answers(stores, store, keys)
         if execution is not None:
             keep_execution(store, execution)

@@ -1,21 +1,17 @@
-"""Walks through an MCAP file that may be cut short or damaged, and finds the next chunk after damage."""
+"""A record read from an MCAP file that may be cut short or damaged."""
 
 from __future__ import annotations
 
-import re
 import struct
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from mcap.opcode import Opcode
 from mcap.records import Attachment, Footer, McapRecord
 
 from embodied_iqa.recording.framing import (
-    CHUNK_PREFIX,
     FOOTER_BYTES,
-    LENGTH,
     MAGIC,
     MESSAGE_PREFIX,
     RECORD_PREFIX,
@@ -25,18 +21,14 @@ from embodied_iqa.recording.framing import (
     split_chunk,
 )
 
-__all__ = ["Gap", "ScannedRecord", "scan", "summary_section"]
+__all__ = ["ScannedRecord", "record_at", "summary_section"]
 
-_LARGEST_RECORD = 1 << 30
-_WINDOW = 8 << 20
-_KNOWN_OPCODES = range(Opcode.HEADER, Opcode.DATA_END + 1)
-_CHUNK_START = re.compile(rb"\x06(?=.{36}(?:\x04\0\0\0zstd|\x03\0\0\0lz4|\0\0\0\0))", re.DOTALL)
-"""Opcode, then length, times, size and CRC (36 bytes), then the compression's name."""
-_CHUNK_START_BYTES = RECORD_PREFIX.size + CHUNK_PREFIX.size + 4
-_INDEX_HEAD = struct.Struct("<HI")
-_INDEX_ENTRY_BYTES = 16
-_DATA_END_BYTES = 4
-_LAST_CDR_KIND = 0x0B  # of the representation identifiers in DDS-XTypes 1.3, table 60
+_LARGEST_RECORD: Final = 1 << 30
+_KNOWN_OPCODES: Final = range(Opcode.HEADER, Opcode.DATA_END + 1)
+_INDEX_HEAD: Final = struct.Struct("<HI")
+_INDEX_ENTRY_BYTES: Final = 16
+_DATA_END_BYTES: Final = 4
+_LAST_CDR_KIND: Final = 0x0B  # of the representation identifiers in DDS-XTypes 1.3, table 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,46 +60,6 @@ class ScannedRecord:
         return (len(self.body) - _INDEX_HEAD.size) // _INDEX_ENTRY_BYTES if is_index else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """Bytes that are no records.
-
-    Attributes:
-        offset: The first of them.
-        size: How many.
-    """
-
-    offset: int
-    size: int
-
-
-def scan(file: BinaryIO, size: int) -> Iterator[ScannedRecord | Gap]:
-    """Walk through a file from after its magic bytes to its footer, or as far as it goes.
-
-    Args:
-        file: An MCAP file.
-        size: Its size in bytes.
-
-    Yields:
-        Whole records, gaps of damage, and at the end a chunk that is not whole, if there is one.
-    """
-    offset = len(MAGIC)
-    while offset < size:
-        record = _record_at(file, offset, size)
-        if record is not None and record.whole:
-            yield record
-            offset = record.end
-            if record.opcode == Opcode.FOOTER and not record.damaged:
-                return
-            continue
-        found = _next_chunk(file, offset + 1, size)
-        if found is None:
-            yield record if record is not None else Gap(offset, size - offset)
-            return
-        yield Gap(offset, found - offset)
-        offset = found
-
-
 def summary_section(file: BinaryIO, size: int) -> list[ScannedRecord]:
     """Return the records of the summary section; empty where there is none or its checksum is wrong."""
     file.seek(max(0, size - len(MAGIC) - FOOTER_BYTES))
@@ -126,7 +78,7 @@ def summary_section(file: BinaryIO, size: int) -> list[ScannedRecord]:
     found: list[ScannedRecord] = []
     offset = footer.summary_start
     while offset < end:
-        record = _record_at(file, offset, end)
+        record = record_at(file, offset, end)
         if record is None or not record.whole:
             return []
         found.append(record)
@@ -134,7 +86,7 @@ def summary_section(file: BinaryIO, size: int) -> list[ScannedRecord]:
     return found
 
 
-def _record_at(file: BinaryIO, offset: int, size: int) -> ScannedRecord | None:
+def record_at(file: BinaryIO, offset: int, size: int) -> ScannedRecord | None:
     """Return the record at ``offset``, or None where the bytes there cannot be one."""
     file.seek(offset)
     head = file.read(RECORD_PREFIX.size)
@@ -204,28 +156,3 @@ def _may_be_record(file: BinaryIO, offset: int, size: int) -> bool:
         return True
     opcode, length = RECORD_PREFIX.unpack(head)
     return opcode in _KNOWN_OPCODES and length <= _LARGEST_RECORD
-
-
-def _next_chunk(file: BinaryIO, start: int, size: int) -> int | None:
-    """Return the offset of the next chunk record with consistent lengths that ends within the file."""
-    for base in range(start, size, _WINDOW):
-        file.seek(base)
-        window = file.read(_WINDOW + _CHUNK_START_BYTES + 4)
-        for match in _CHUNK_START.finditer(window):
-            if match.start() < _WINDOW and _is_chunk(file, base + match.start(), size):
-                return base + match.start()
-    return None
-
-
-def _is_chunk(file: BinaryIO, offset: int, size: int) -> bool:
-    file.seek(offset)
-    head = file.read(_CHUNK_START_BYTES + 4 + LENGTH.size)
-    try:
-        _, length = RECORD_PREFIX.unpack_from(head)
-        name_size = CHUNK_PREFIX.unpack_from(head, RECORD_PREFIX.size)[4]
-        data_at = RECORD_PREFIX.size + CHUNK_PREFIX.size + name_size
-        (data_size,) = LENGTH.unpack_from(head, data_at)
-    except struct.error:
-        return False
-    fits = offset + RECORD_PREFIX.size + int(length) <= size
-    return fits and bool(length == CHUNK_PREFIX.size + name_size + LENGTH.size + data_size)

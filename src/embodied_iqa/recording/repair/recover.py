@@ -1,4 +1,4 @@
-"""Mends recordings: a valid, indexed file from one that was cut short at any byte or is damaged."""
+"""Recovery: a valid, indexed recording from one that was cut short at any byte or is damaged."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from mcap.opcode import Opcode
 from mcap.records import Channel, Header
 
 from embodied_iqa.recording.errors import RecordingReadError, RecordingWriteError
-from embodied_iqa.recording.framing import MAGIC
-from embodied_iqa.recording.intact import intact_counts
 from embodied_iqa.recording.mcap_output import McapOutput
-from embodied_iqa.recording.opening import recording_file
-from embodied_iqa.recording.salvage import Salvage
-from embodied_iqa.recording.scan import ScannedRecord, scan, summary_section
+from embodied_iqa.recording.opening import open_recording, recording_file
+from embodied_iqa.recording.repair.salvage import Salvage
+from embodied_iqa.recording.repair.scan import scan
+from embodied_iqa.recording.repair.verify import verified_counts
+from embodied_iqa.recording.scanned_record import ScannedRecord, summary_section
 from embodied_iqa.recording.writer import LIBRARY
 
 __all__ = ["RecoveryReport", "recover"]
@@ -29,29 +29,29 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class RecoveryReport:
-    """What recovery found and did.
+    """Result of a recovery.
 
     Attributes:
         source: The file that was read.
-        output: The file that was written; None where the source needs no mending.
-        cut_short: Whether the source ends before its footer.
+        output: The file that was written; None where the source needs no repair.
         messages: Messages in the recovered file, by topic.
+        metadata: Metadata records kept.
+        attachments: Attachments kept.
+        cut_short: Whether the source ends before its footer.
         damaged_chunks: Chunks left out because their checksum or contents are wrong.
         lost_messages: Messages known to be lost: in damaged chunks, or without a channel.
         skipped_bytes: Bytes of the source that belong to no whole record.
-        metadata: Metadata records kept.
-        attachments: Attachments kept.
     """
 
     source: Path
     output: Path | None
-    cut_short: bool
     messages: Mapping[str, int]
-    damaged_chunks: int
-    lost_messages: int
-    skipped_bytes: int
     metadata: int
     attachments: int
+    cut_short: bool = False
+    damaged_chunks: int = 0
+    lost_messages: int = 0
+    skipped_bytes: int = 0
 
     @property
     def kept_messages(self) -> int:
@@ -62,31 +62,30 @@ class RecoveryReport:
 def recover(path: Path, output: Path | None = None, progress: Progress | None = None) -> RecoveryReport:
     """Write a valid, indexed file with everything that whole records of ``path`` hold.
 
-    Whole chunks are copied as they are, chunks with a wrong checksum are left out, the beginning of a chunk
-    that was cut short is used as far as it goes. After damage to the file's structure, the next whole chunk
-    is looked for.
+    Whole chunks are copied as they are, chunks with a wrong checksum are left out, and a chunk that was cut
+    short is used up to the cut. After damage to the file's structure, the next whole chunk is searched.
 
     Args:
-        path: The file to mend, or a folder of ``ros2 bag`` with one; it is not changed.
+        path: The file to repair, or a folder of ``ros2 bag`` with one; it is not changed.
         output: The file to write, whole or not at all; None for ``<stem>.recovered.mcap`` beside ``path``.
         progress: Gets bytes done and bytes in all.
 
     Returns:
-        What was kept and lost; its ``output`` is None, and nothing is written, where ``path`` is intact.
+        What was kept and lost; its ``output`` is None, and nothing is written, where ``path`` is undamaged.
 
     Raises:
-        RecordingReadError: The file is missing, no MCAP, of another profile, or holds nothing.
+        RecordingReadError: The file is missing, not an MCAP file, of another profile, or holds nothing.
         RecordingWriteError: The output exists or cannot be written.
     """
     path = recording_file(path)
     target = output if output is not None else path.with_name(f"{path.stem}.recovered.mcap")
-    with _open(path) as file:
+    step = progress or (lambda _done, _total: None)
+    with open_recording(path) as file:
         size = file.seek(0, os.SEEK_END)
         _check_profile(path, file, size)
-        step = progress or _no_progress
-        counts = intact_counts(file, size, step)
+        counts = verified_counts(file, size, step)
         if counts is not None:
-            return _intact_report(path, file, size, counts)
+            return _undamaged_report(path, file, size, counts)
         _check_free(target)
         return _rewrite(path, target, file, size, step)
 
@@ -96,43 +95,23 @@ def _check_free(target: Path) -> None:
         raise RecordingWriteError(target, "already exists; choose another name with --out")
 
 
-def _no_progress(done: int, total: int) -> None:
-    del done, total
-
-
-def _open(path: Path) -> BinaryIO:
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise RecordingReadError(path, f"cannot be read: {error.strerror}") from error
-    if file.read(len(MAGIC)) != MAGIC:
-        file.close()
-        raise RecordingReadError(path, "is no MCAP file: there is nothing to recover")
-    return file
-
-
 def _check_profile(path: Path, file: BinaryIO, size: int) -> None:
     first = next(scan(file, size), None)
     if not isinstance(first, ScannedRecord) or not isinstance(first.value, Header):
         raise RecordingReadError(path, "was cut short before its first record: there is nothing to recover")
     if first.value.profile != "ros2":
-        raise RecordingReadError(
-            path, "is an MCAP of another kind", expected="profile 'ros2'", got=first.value.profile
-        )
+        profile = first.value.profile
+        raise RecordingReadError(path, "has another MCAP profile", expected="'ros2'", got=profile)
 
 
-def _intact_report(path: Path, file: BinaryIO, size: int, counts: Mapping[int, int]) -> RecoveryReport:
+def _undamaged_report(path: Path, file: BinaryIO, size: int, counts: Mapping[int, int]) -> RecoveryReport:
     summary = summary_section(file, size)
     channels = [record.value for record in summary if isinstance(record.value, Channel)]
     kinds = Counter(record.opcode for record in summary)
     return RecoveryReport(
         source=path,
         output=None,
-        cut_short=False,
         messages=_by_topic(channels, counts),
-        damaged_chunks=0,
-        lost_messages=0,
-        skipped_bytes=0,
         metadata=kinds[Opcode.METADATA_INDEX],
         attachments=kinds[Opcode.ATTACHMENT_INDEX],
     )
@@ -165,11 +144,11 @@ def _rewrite(path: Path, target: Path, file: BinaryIO, size: int, progress: Prog
     return RecoveryReport(
         source=path,
         output=target,
-        cut_short=salvage.cut_short,
         messages=_by_topic(salvage.channels, salvage.counts),
+        metadata=salvage.metadata,
+        attachments=salvage.attachments,
+        cut_short=salvage.cut_short,
         damaged_chunks=salvage.damaged_chunks,
         lost_messages=salvage.lost_messages,
         skipped_bytes=salvage.skipped_bytes,
-        metadata=salvage.metadata,
-        attachments=salvage.attachments,
     )

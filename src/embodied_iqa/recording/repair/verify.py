@@ -1,4 +1,4 @@
-"""Whether a recording needs mending: every checksum, every count, every index entry."""
+"""Verification of a recording: every checksum, every count, every index entry."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import BinaryIO
 
 from mcap.opcode import Opcode
 
-from embodied_iqa.recording.chunks import open_chunk
 from embodied_iqa.recording.framing import MAGIC, RECORD_PREFIX, ChunkParts, DamagedRecordError
 from embodied_iqa.recording.mcap_summary import statistics_counts
-from embodied_iqa.recording.scan import Gap, scan, summary_section
+from embodied_iqa.recording.repair.chunks import open_chunk
+from embodied_iqa.recording.repair.scan import Gap, scan
+from embodied_iqa.recording.scanned_record import summary_section
 
-__all__ = ["intact_counts"]
+__all__ = ["verified_counts"]
 
 
-def intact_counts(file: BinaryIO, size: int, progress: Callable[[int, int], None]) -> dict[int, int] | None:
-    """Return how many messages each channel of an intact, indexed file has; None where it needs mending.
+def verified_counts(file: BinaryIO, size: int, progress: Callable[[int, int], None]) -> dict[int, int] | None:
+    """Return how many messages each channel of a whole, indexed file has; None where it needs repair.
 
     Args:
         file: An MCAP file.
@@ -26,15 +27,12 @@ def intact_counts(file: BinaryIO, size: int, progress: Callable[[int, int], None
         progress: Gets bytes done and bytes in all.
     """
     summary = summary_section(file, size)
-    promised = next((record.body for record in summary if record.opcode == Opcode.STATISTICS), None)
-    if promised is None:
+    statistics = next((record.body for record in summary if record.opcode == Opcode.STATISTICS), None)
+    if statistics is None:
         return None
-    indexed = sum(record.opcode == Opcode.CHUNK_INDEX for record in summary)
+    indexed_chunks = sum(record.opcode == Opcode.CHUNK_INDEX for record in summary)
     counted = _count(file, size, progress)
-    if counted is None:
-        return None
-    chunks, counts = counted
-    return counts if chunks == indexed and counts == statistics_counts(promised) else None
+    return counted[1] if counted == (indexed_chunks, statistics_counts(statistics)) else None
 
 
 def _count(
@@ -48,8 +46,8 @@ def _count(
             return None
         progress(record.end, size)
         if record.opcode == Opcode.DATA_END:
-            promised = int.from_bytes(record.body, "little")
-            return (chunks, dict(counts)) if promised in {0, crc} else None
+            stored_crc = int.from_bytes(record.body, "little")
+            return (chunks, dict(counts)) if stored_crc in {0, crc} else None
         crc = zlib.crc32(record.body, zlib.crc32(RECORD_PREFIX.pack(record.opcode, len(record.body)), crc))
         if record.opcode == Opcode.MESSAGE:
             return None  # outside a chunk: no index leads to it

@@ -1,4 +1,4 @@
-"""Carries what is whole from a damaged recording, record by record, into a new file."""
+"""Copy of the whole records of a damaged recording into a new file."""
 
 from __future__ import annotations
 
@@ -9,18 +9,13 @@ from collections.abc import Iterable, Sequence
 from mcap.opcode import Opcode
 from mcap.records import Attachment, Channel, Metadata, Schema
 
-from embodied_iqa.recording.chunks import OpenChunk, open_chunk, open_cut_chunk, pack_chunk
 from embodied_iqa.recording.compression import DEFAULT_ZSTD_LEVEL, Buffer, Compression
-from embodied_iqa.recording.framing import (
-    RECORD_PREFIX,
-    ChunkParts,
-    DamagedRecordError,
-    MessageParts,
-    messages_and_others,
-)
+from embodied_iqa.recording.framing import RECORD_PREFIX, ChunkParts, DamagedRecordError
 from embodied_iqa.recording.mcap_output import McapOutput
 from embodied_iqa.recording.mcap_summary import ChunkContent
-from embodied_iqa.recording.scan import Gap, ScannedRecord
+from embodied_iqa.recording.repair.chunks import OpenChunk, open_chunk, open_cut_chunk, parse_chunk
+from embodied_iqa.recording.repair.scan import Gap
+from embodied_iqa.recording.scanned_record import ScannedRecord
 
 __all__ = ["Salvage"]
 
@@ -156,7 +151,7 @@ class Salvage:
             index.setdefault(message.channel_id, []).append((message.log_time_ns, offset))
             parts.append(part)
             offset += len(part)
-        self._write(pack_chunk(parts, index, Compression.ZSTD, DEFAULT_ZSTD_LEVEL))
+        self._write(ChunkContent.pack(parts, index, Compression.ZSTD, DEFAULT_ZSTD_LEVEL))
 
     def _write(self, content: ChunkContent) -> None:
         if not content.index:
@@ -175,8 +170,7 @@ class Salvage:
     def _write_loose(self) -> None:
         plain = b"".join(self._loose)
         self._loose, self._loose_bytes = [], 0
-        found = [item for item in messages_and_others(plain) if isinstance(item, MessageParts)]
-        self._repack(OpenChunk(plain, found, ()))
+        self._repack(parse_chunk(plain))
 
     def _learn_all(self, records: Iterable[Schema | Channel]) -> None:
         for record in records:

@@ -1,0 +1,1 @@
+"""Repair of recordings that were cut short or damaged."""
