@@ -43,7 +43,7 @@ def executables() -> list[str]:
 setup(
     name=NAME,
     version=version(),
-    description="Image quality as a robot feels it: measure it, record it, gate a policy with it (ROS 2)",
+    description="Image quality for embodied agents: measure it, record it, gate a policy with it (ROS 2)",
     long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",

@@ -3,7 +3,7 @@
 python scripts/ship_panel.py DIR/models            # of `embodied-iqa train panel --out DIR`
 python scripts/ship_panel.py DIR/models --replace  # and drop shipped members that are not there
 
-Then `embodied-iqa evaluate panel --scenes 100 --cards --out docs/panel.md` measures what ships.
+Then `embodied-iqa evaluate panel --scenes 100 --cards --out docs/results/panel.md` measures what ships.
 """
 
 from __future__ import annotations

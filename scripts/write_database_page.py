@@ -1,9 +1,9 @@
-"""Writes what a built database shows as a Markdown page with the tables of its report.
+"""Write the tables of a database's report as a Markdown page.
 
-python scripts/write_database_page.py DB --summary build.json --out docs/full-build.md
+python scripts/write_database_page.py DB --summary build.json --out docs/results/full-build.md
 
 `build.json` is what `embodied-iqa build --json` printed. The pictures that the page links are parts of
-`embodied-iqa report DB`, as a browser draws them; the page names them and does not make them.
+`embodied-iqa report DB`, as a browser draws them; the page only links them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -36,7 +37,7 @@ def main() -> int:
     parser.add_argument("database", type=Path)
     parser.add_argument("--summary", type=Path, required=True, help="what build --json printed")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--peak-mib", type=int, required=True, help="most memory of all processes together")
+    parser.add_argument("--peak-mib", type=int, required=True, help="peak memory of all processes together")
     parser.add_argument("--note", default="", help="a sentence about how it was measured")
     arguments = parser.parse_args()
     store = DatabaseStore(arguments.database)
@@ -54,11 +55,11 @@ def _page(
     runs = joined_execution(store)
     found = study(grid, load_attributes(store, grid.pairs), None if runs is None else runs_of_table(runs))
     page = build_page(found, store.path.name, store.record(), "")
-    yield f"# A whole database: what it took and what it shows\n\n{page.headline} {page.lead}"
+    yield f"# A full database with the embedded panel\n\n{_prose(f'{page.headline} {page.lead}')}"
     yield _made(summary, peak_mib)
     if note:
-        yield note
-    yield from (f"- {remark}" for remark in page.remarks)
+        yield _prose(note)
+    yield from (_prose(f"- {remark}", indent="  ") for remark in page.remarks)
     for section in page.sections:
         yield from _section(section, pictures)
 
@@ -78,14 +79,15 @@ def _made(summary: dict[str, Any], peak_mib: int) -> str:
     seconds = sum(step["seconds"] for step in summary["steps"].values())
     counts = ", ".join(f"{count:,} {name}" for name, count in summary["counts"].items() if name != "failures")
     table = markdown_table(("step", "rows", "seconds", "rows/s", "outside of models"), rows)
-    return (
-        f"{counts}; {seconds / 60:.0f} minutes on two cores, at most {peak_mib:,} MiB of memory in all "
-        f"processes together, {summary['megabytes']:,.0f} MB on the disk.\n\n{table}"
+    took = (
+        f"{counts}; {seconds / 60:.0f} minutes on two cores, at most {peak_mib:,} MiB of memory for all "
+        f"processes together, {summary['megabytes']:,.0f} MB on disk."
     )
+    return f"{_prose(took)}\n\n{table}"
 
 
 def _section(section: Section, pictures: Path) -> Iterator[str]:
-    yield f"## {section.title}\n\n{section.lead}\n\nThe paper: {section.paper}"
+    yield f"## {section.title}\n\n{_prose(section.lead)}\n\n{_prose(f'The paper: {section.paper}')}"
     picture = pictures / f"database-{section.anchor}.webp"
     if section.anchor in _PICTURES and picture.is_file():
         yield f"![{_PICTURES[section.anchor]}](pictures/{picture.name})"
@@ -102,8 +104,13 @@ def _table(table: Table) -> str:
     ]
     text = markdown_table([column.title for column in columns], rows)
     if len(rows) <= _LONG and not table.folded:
-        return f"**{table.title}.** {table.note}\n\n{text}"
-    return f"<details><summary>{table.title}</summary>\n\n{table.note}\n\n{text}\n\n</details>"
+        return f"{_prose(f'**{table.title}.** {table.note}')}\n\n{text}"
+    return f"<details><summary>{table.title}</summary>\n\n{_prose(table.note)}\n\n{text}\n\n</details>"
+
+
+def _prose(text: str, *, indent: str = "") -> str:
+    """Wrap a paragraph, as the pages beside it."""
+    return textwrap.fill(text, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ embodied-iqa evaluate panel --models DIR/models --scenes 100
 embodied-iqa subjects calibrate panel-vla-query --scenes 80
 ```
 
-`docs/train-panel.md` has what these do. The shipped networks lie in
+`docs/train-panel.md` explains these commands. The shipped networks are in
 `src/embodied_iqa/subjects/panel/models/`; a card belongs to its network by hash, constants belong to a
 version."""
 
@@ -239,7 +239,7 @@ def _ranks(evaluation: PanelEvaluation) -> str:
 
 
 _RANKS: Final = """\
-The five tasks of a scene ([tasks.md](tasks.md)), worded for the member's picture; plans by the geometric
+The five tasks of a scene (`docs/tasks.md`), worded for the member's picture; plans by the geometric
 criterion, of two steps the first. The scenes are fuller than those above: every task has look-alikes on the
 table. A member does the first step of two and does not go on to the second."""
 

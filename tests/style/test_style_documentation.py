@@ -1,0 +1,102 @@
+"""Documentation: links and anchors exist, pages are indexed, lines are wrapped, nothing is unused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from style_sources import ROOT, project_files
+
+LONGEST = 100
+README_LINES = 120
+DOCS = ROOT / "docs"
+PAGES = tuple(sorted(file for file in project_files() if file.suffix == ".md"))
+_CODE_BLOCK = re.compile(r"^ *(```).*?^ *```$", re.MULTILINE | re.DOTALL)
+_CODE_SPAN = re.compile(r"`[^`]*`")
+_LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
+_HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
+
+
+def _name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@cache
+def _prose(page: Path) -> str:
+    """The page without its code blocks; lines keep their numbers."""
+    text = page.read_text(encoding="utf-8")
+    return _CODE_BLOCK.sub(lambda block: "\n" * block[0].count("\n"), text)
+
+
+def links_of(text: str) -> list[str]:
+    """Targets of links and pictures, except those on other hosts."""
+    targets = _LINK.findall(_CODE_SPAN.sub("", text))
+    return [target for target in targets if "://" not in target and not target.startswith("mailto:")]
+
+
+def anchors_of(text: str) -> set[str]:
+    """Anchors of the headings, as GitHub makes them."""
+    anchors: set[str] = set()
+    for heading in _HEADING.findall(text):
+        words = re.sub(r"[^\w\- ]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower())
+        anchor = plain = words.strip().replace(" ", "-")
+        count = 0
+        while anchor in anchors:
+            count += 1
+            anchor = f"{plain}-{count}"
+        anchors.add(anchor)
+    return anchors
+
+
+def _broken(page: Path) -> Iterator[str]:
+    for target in links_of(_prose(page)):
+        path, _, anchor = target.partition("#")
+        file = page if not path else (page.parent / path).resolve()
+        if not file.exists():
+            yield f"{target}: no such file"
+        elif anchor and anchor not in anchors_of(_prose(file)):
+            yield f"{target}: no such heading"
+
+
+def test_the_checks_find_what_they_are_for() -> None:
+    text = "see [a\nb](x.md#c-d), `[no](link)`, ![p](y.png), [web](https://example.org)"
+    assert links_of(text) == ["x.md#c-d", "y.png"]
+    assert anchors_of("# `a_b.json`, (and) C\n\n## d\n\n## d\n") == {"a_bjson-and-c", "d", "d-1"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_links_and_anchors_exist(page: Path) -> None:
+    assert list(_broken(page)) == []
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CONTRIBUTING.md"], ids=_name)
+def test_lines_are_wrapped(page: Path) -> None:
+    long = [
+        f"{number}: {line}"
+        for number, line in enumerate(_prose(page).splitlines(), start=1)
+        if len(line) > LONGEST
+        and not line.lstrip().startswith("|")
+        and "](" not in line
+        and "://" not in line
+    ]
+    assert long == [], f"{_name(page)}: wrap prose at {LONGEST} characters"
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= README_LINES
+
+
+def test_every_page_is_in_the_index_once() -> None:
+    index = DOCS / "README.md"
+    listed = [target for target in links_of(_prose(index)) if "#" not in target]
+    pages = sorted(page.relative_to(DOCS).as_posix() for page in PAGES if DOCS in page.parents)
+    assert sorted([*listed, index.name]) == pages
+
+
+def test_every_picture_is_shown() -> None:
+    shown = {(page.parent / target).resolve() for page in PAGES for target in links_of(_prose(page))}
+    pictures = {file for file in project_files() if DOCS in file.parents and file.suffix != ".md"}
+    assert sorted(_name(file) for file in pictures - shown) == []
