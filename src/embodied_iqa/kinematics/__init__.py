@@ -1,6 +1,6 @@
-"""The UR5: forward, inverse, Jacobian, singularities, motion.
+"""UR5 kinematics: forward, inverse, Jacobian, singularities, collisions, rigid transforms.
 
-Importing this package is cheap: the compiled kernels (numba) are loaded at the first computation.
+Importing this package does not import numba: the compiled kernels are loaded at the first computation.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""A UR arm with a tool: the one object through which kinematics are asked for."""
+"""Forward and inverse kinematics and Jacobian of a UR arm with a tool."""
 
 from __future__ import annotations
 
+import functools
+import importlib
 import math
 from dataclasses import dataclass, field
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from embodied_iqa.errors import UsageError
 from embodied_iqa.kinematics.geometry import UR5, UrGeometry
 from embodied_iqa.kinematics.inverse import InverseBatch, InverseResult, Reach
-from embodied_iqa.kinematics.loading import kernels
 from embodied_iqa.kinematics.se3 import invert
 from embodied_iqa.kinematics.singularity import SingularityMargins, smallest_margins
 
@@ -20,13 +22,15 @@ __all__ = ["Kinematics"]
 Array = NDArray[np.float64]
 
 
-def _identity() -> Array:
-    return np.eye(4)
+@functools.cache
+def _kernels() -> ModuleType:
+    """Return the compiled kernels; imported at the first computation because numba loads slowly."""
+    return importlib.import_module("embodied_iqa.kinematics.kernels")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kinematics:
-    """Kinematics of a UR arm; tool = flange x tool transform.
+    """Kinematics of a UR arm with a tool: ``T_base_tool = T_base_flange T_flange_tool``.
 
     Poses are in the controller's ``base`` frame (m); configurations are joint angles (rad). A single
     configuration or pose gives a single result; a batch of N gives a batch.
@@ -36,7 +40,7 @@ class Kinematics:
         geometry: The arm's lengths.
     """
 
-    T_flange_tool: Array = field(default_factory=_identity)
+    T_flange_tool: Array = field(default_factory=functools.partial(np.eye, 4))
     geometry: UrGeometry = UR5
     _T_tool_flange: Array = field(init=False, repr=False)
 
@@ -52,16 +56,14 @@ class Kinematics:
     def forward(self, q_rad: ArrayLike) -> Array:
         """Return ``T_base_tool``: ``(6,) -> (4, 4)``, ``(N, 6) -> (N, 4, 4)``."""
         q = _configurations(q_rad)
-        if q.ndim == 1:
-            one: Array = kernels().forward_one(q, self.geometry.table, self.T_flange_tool)
-            return one
-        T_base_tool: Array = kernels().forward(q, self.geometry.table, self.T_flange_tool)
+        kernel = _kernels().forward_one if q.ndim == 1 else _kernels().forward
+        T_base_tool: Array = kernel(q, self.geometry.table, self.T_flange_tool)
         return T_base_tool
 
     def link_frames(self, q_rad: ArrayLike) -> Array:
         """Return frames 0 (base) to 6 (flange): ``(6,) -> (7, 4, 4)``, ``(N, 6) -> (N, 7, 4, 4)``."""
         q = _configurations(q_rad)
-        frames: Array = kernels().link_frames(q.reshape(-1, 6), self.geometry.table)
+        frames: Array = _kernels().link_frames(q.reshape(-1, 6), self.geometry.table)
         return frames[0] if q.ndim == 1 else frames
 
     def jacobian(self, q_rad: ArrayLike) -> Array:
@@ -70,22 +72,22 @@ class Kinematics:
         ``J qd = (v, w)``: velocity of the tool centre point (m/s), angular velocity (rad/s), in base axes.
         """
         q = _configurations(q_rad)
-        J: Array = kernels().jacobian(q.reshape(-1, 6), self.geometry.table, self.T_flange_tool)
+        J: Array = _kernels().jacobian(q.reshape(-1, 6), self.geometry.table, self.T_flange_tool)
         return J[0] if q.ndim == 1 else J
 
     def inverse(self, T_base_tool: ArrayLike, q6_hold_rad: float = 0.0) -> InverseResult:
         """Return every solution of one pose in closed form (Hawkins 2013, "Analytic inverse kinematics").
 
         Args:
-            T_base_tool: ``(4, 4)``. Unreachable or not finite gives an empty result with the reason.
-            q6_hold_rad: Theta6 where the wrist is singular and theta6 free: give the current angle.
+            T_base_tool: ``(4, 4)``. An unreachable or non-finite pose gives an empty result with the reason.
+            q6_hold_rad: Theta6 to use if the wrist is singular and theta6 is free: pass the current angle.
         """
         T = np.ascontiguousarray(T_base_tool, dtype=np.float64)
         if T.shape != (4, 4):
             raise UsageError("wrong shape of a pose", expected="(4, 4)", got=T.shape)
         if not math.isfinite(q6_hold_rad):
             raise UsageError("wrong theta6 to hold", expected="a finite angle", got=q6_hold_rad)
-        q, branches, status = kernels().inverse_one(
+        q, branches, status = _kernels().inverse_one(
             T, self.geometry.table, self._T_tool_flange, float(q6_hold_rad)
         )
         return InverseResult(q, branches, Reach(status))
@@ -103,17 +105,17 @@ class Kinematics:
         hold = np.ascontiguousarray(np.broadcast_to(np.asarray(q6_hold_rad, dtype=np.float64), T.shape[:1]))
         if not np.isfinite(hold).all():
             raise UsageError("wrong theta6 to hold", expected="finite angles")
-        return InverseBatch(*kernels().inverse(T, self.geometry.table, self._T_tool_flange, hold))
+        return InverseBatch(*_kernels().inverse(T, self.geometry.table, self._T_tool_flange, hold))
 
     def singularity_margins(self, q_rad: ArrayLike) -> SingularityMargins:
-        """Say how far one configuration ``(6,)`` is from each singularity."""
+        """Return the distance of one configuration ``(6,)`` from each singularity."""
         q = _configurations(q_rad)
         if q.ndim != 1:
             raise UsageError("wrong shape of a configuration", expected="(6,)", got=q.shape)
         return smallest_margins(q[None], self.geometry)
 
     def smallest_margins(self, q_rad: ArrayLike) -> SingularityMargins:
-        """Say how close configurations ``(N, 6)`` come to each singularity: the smallest of each margin."""
+        """Return the smallest distance of configurations ``(N, 6)`` from each singularity."""
         return smallest_margins(_configurations(q_rad).reshape(-1, 6), self.geometry)
 
 

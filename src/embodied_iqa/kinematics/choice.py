@@ -1,4 +1,4 @@
-"""Which of up to eight solutions the arm takes."""
+"""Selection of one of up to eight inverse-kinematics solutions."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ Array = NDArray[np.float64]
 TWO_PI = 2.0 * np.pi
 
 Obstruction = Callable[[Array], str | None]
-"""Says why a configuration ``(6,)`` (rad) must not be taken, or None: such as a `CollisionModel`."""
+"""Returns why a configuration ``(6,)`` (rad) is not allowed, or None; a `CollisionModel` is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChoiceOptions:
-    """What a solution must respect.
+    """Constraints on a solution.
 
     Attributes:
         q_min_rad: Lower joint limits.
         q_max_rad: Upper joint limits.
         shoulder_margin_m: Smallest distance from the shoulder singularity.
         angular_margin_rad: Smallest distance from the elbow and wrist singularities.
-        obstruction: A further reason to refuse a configuration, or None.
+        obstruction: A further check of a configuration, or None.
     """
 
     q_min_rad: tuple[float, ...] = (-TWO_PI,) * 6
@@ -48,13 +48,13 @@ class ChoiceOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """The chosen solution, or why none is fit.
+    """The chosen solution, or why no solution is allowed.
 
     Attributes:
         q_rad: ``(6,)`` float64, or None.
         branch: The solution's branch (see `InverseResult`), or None.
         distance_rad: Largest joint motion from the current configuration; infinite without a solution.
-        reason: Why there is none: for each solution in turn; empty otherwise.
+        reason: Why each solution was refused; empty if one was chosen.
     """
 
     q_rad: Array | None
@@ -66,16 +66,16 @@ class Choice:
 def nearest_turns(
     q_rad: ArrayLike, near_rad: ArrayLike, low_rad: ArrayLike, high_rad: ArrayLike
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """Add whole turns to angles so that they come nearest to ``near_rad`` within limits.
+    """Add whole turns to angles to bring them nearest to ``near_rad`` within limits.
 
     Args:
-        q_rad: ``(..., 6)``, angles that are free up to whole turns.
-        near_rad: ``(6,)`` or ``(..., 6)``, where the arm is.
-        low_rad: ``(6,)``.
-        high_rad: ``(6,)``.
+        q_rad: ``(..., 6)``, angles defined up to whole turns.
+        near_rad: ``(6,)`` or ``(..., 6)``, the current angles.
+        low_rad: ``(6,)``, lower limits.
+        high_rad: ``(6,)``, upper limits.
 
     Returns:
-        The angles, and a mask of the same shape: False where no turn lies within the limits.
+        The angles, and a mask of the same shape: False where no turn is within the limits.
     """
     q, near = np.asarray(q_rad, dtype=np.float64), np.asarray(near_rad, dtype=np.float64)
     fewest = np.ceil((np.asarray(low_rad) - q) / TWO_PI - 1e-12)
@@ -87,16 +87,16 @@ def nearest_turns(
 def choose(
     kinematics: Kinematics, T_base_tool: ArrayLike, q_now_rad: ArrayLike, options: ChoiceOptions | None = None
 ) -> Choice:
-    """Choose the solution of one pose that is nearest to where the arm is and fit to be taken.
+    """Choose the allowed solution of one pose that is nearest to the current configuration.
 
-    Nearest is the smallest Euclidean joint distance with wrap-around inside the limits. At the wrist
+    Distance is the Euclidean joint distance with wrap-around inside the limits. At the wrist
     singularity theta6 keeps its current angle.
 
     Args:
         kinematics: The arm.
         T_base_tool: ``(4, 4)``.
-        q_now_rad: ``(6,)``, where the arm is.
-        options: Limits, margins and obstructions; by default only joint limits of two turns.
+        q_now_rad: ``(6,)``, the current configuration.
+        options: Limits, margins and obstructions; by default only joint limits of +-2 pi.
     """
     options = options or ChoiceOptions()
     q_now = np.asarray(q_now_rad, dtype=np.float64)
@@ -110,16 +110,14 @@ def choose(
     refusals = []
     for index in np.argsort(distance, kind="stable"):
         q, branch = turned[index], int(result.branches[index])
-        refusal = _refusal(kinematics, q, bool(within[index].all()), options)
+        refusal = _refusal(kinematics, q, options) if within[index].all() else "outside of the joint limits"
         if refusal is None:
             return Choice(q, branch, float(np.abs(q - q_now).max()))
         refusals.append(f"branch {branch}: {refusal}")
     return Choice(None, None, float("inf"), "; ".join(refusals))
 
 
-def _refusal(kinematics: Kinematics, q: Array, within: bool, options: ChoiceOptions) -> str | None:  # noqa: FBT001
-    if not within:
-        return "outside of the joint limits"
+def _refusal(kinematics: Kinematics, q: Array, options: ChoiceOptions) -> str | None:
     if options.shoulder_margin_m > 0.0 or options.angular_margin_rad > 0.0:
         margins = kinematics.singularity_margins(q)
         close = margins.within(options.shoulder_margin_m, options.angular_margin_rad)

@@ -1,20 +1,21 @@
-"""A simple body of capsules for the arm, and the table and wall around it.
+"""Collision checks of the arm, modelled as capsules, against itself, the table and a wall.
 
-Coarse on purpose: it refuses configurations that cross the table, a wall or the arm itself. It does not know
-the objects on the table.
+The model is coarse on purpose and does not include objects on the table.
 """
 
 from __future__ import annotations
 
+import functools
+import importlib
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embodied_iqa.kinematics.arm import Kinematics
 from embodied_iqa.kinematics.geometry import UrGeometry
-from embodied_iqa.kinematics.loading import collision_kernels
 
 __all__ = ["Collision", "CollisionModel", "Part", "World"]
 
@@ -22,8 +23,14 @@ Array = NDArray[np.float64]
 _Point = tuple[float, float, float]
 
 
+@functools.cache
+def _kernels() -> ModuleType:
+    """Return the compiled distances; imported at the first check because numba loads slowly."""
+    return importlib.import_module("embodied_iqa.kinematics.collision_kernels")
+
+
 class Part(StrEnum):
-    """The parts of the arm that have a capsule, from the base outwards."""
+    """Parts of the arm that have a capsule, from the base outwards."""
 
     BASE = "base"
     SHOULDER = "shoulder"
@@ -38,10 +45,10 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What stands around the arm, in the controller's base frame.
+    """Obstacles around the arm, in the controller's base frame.
 
     Attributes:
-        table_z_m: Height of the table's top; parts from the elbow on must stay above. None: no table.
+        table_z_m: Height of the table top; parts from the upper arm on must stay above. None: no table.
         wall_x_m: A wall that the arm must stay in front of (at larger x). None: no wall.
         margin_m: Clearance to keep from everything, the arm itself included.
     """
@@ -56,8 +63,8 @@ class Collision:
     """The smallest clearance of a configuration.
 
     Attributes:
-        between: The two that are closest, in words.
-        clearance_m: Their distance; negative where they overlap.
+        between: Names of the closest pair.
+        clearance_m: Their distance; negative if they overlap.
     """
 
     between: tuple[str, str]
@@ -77,32 +84,24 @@ class _Capsule:
 
 
 _SHOULDER_OFFSET_M = 0.13585
-"""UR5: the upper arm runs this far beside the shoulder axis; DH lengths know only the sum of the offsets."""
+"""UR5: offset of the upper arm from the shoulder axis; DH lengths have only the sum of the offsets."""
 
 _FOREARM_OFFSET_M = 0.01615
 
+_OUTWARDS = tuple(Part)
 _APART = [
-    (Part.BASE, Part.FOREARM),
-    (Part.BASE, Part.WRIST_1),
-    (Part.BASE, Part.WRIST_2),
-    (Part.BASE, Part.WRIST_3),
-    (Part.BASE, Part.TOOL),
-    (Part.SHOULDER, Part.FOREARM),
-    (Part.SHOULDER, Part.WRIST_1),
-    (Part.SHOULDER, Part.WRIST_2),
-    (Part.SHOULDER, Part.WRIST_3),
-    (Part.SHOULDER, Part.TOOL),
-    (Part.UPPER_ARM, Part.WRIST_1),
-    (Part.UPPER_ARM, Part.WRIST_2),
-    (Part.UPPER_ARM, Part.WRIST_3),
-    (Part.UPPER_ARM, Part.TOOL),
-    (Part.ELBOW, Part.WRIST_3),
-    (Part.ELBOW, Part.TOOL),
-    (Part.FOREARM, Part.WRIST_3),
-    (Part.FOREARM, Part.TOOL),
-    (Part.WRIST_1, Part.TOOL),
+    (inner, outer)
+    for inner, first in (
+        (Part.BASE, Part.FOREARM),
+        (Part.SHOULDER, Part.FOREARM),
+        (Part.UPPER_ARM, Part.WRIST_1),
+        (Part.ELBOW, Part.WRIST_3),
+        (Part.FOREARM, Part.WRIST_3),
+        (Part.WRIST_1, Part.TOOL),
+    )
+    for outer in _OUTWARDS[_OUTWARDS.index(first) :]
 ]
-"""Pairs that can meet; neighbours in the chain always touch."""
+"""Pairs that can collide; neighbours always touch."""
 
 
 def _capsules(geometry: UrGeometry, T_flange_tool: Array, tool_radius_m: float) -> tuple[_Capsule, ...]:
@@ -125,7 +124,7 @@ def _capsules(geometry: UrGeometry, T_flange_tool: Array, tool_radius_m: float) 
 
 
 _FIRST_MOVING = 2
-"""The base and the shoulder stand on the table: not compared with it."""
+"""The base and the shoulder are fixed to the table and not compared with it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,7 +134,7 @@ class CollisionModel:
     Args:
         kinematics: The arm with its tool.
         world: Table and wall.
-        tool_radius_m: Radius of the gripper's capsule; its round end touches the tool centre point.
+        tool_radius_m: Radius of the gripper's capsule, whose round end touches the tool centre point.
     """
 
     kinematics: Kinematics
@@ -146,12 +145,11 @@ class CollisionModel:
 
     def __post_init__(self) -> None:
         capsules = _capsules(self.kinematics.geometry, self.kinematics.T_flange_tool, self.tool_radius_m)
-        order = list(Part)
         shape = (
             np.array([capsule.frame for capsule in capsules]),
             np.array([(capsule.start_m, capsule.end_m) for capsule in capsules], dtype=np.float64),
             np.array([capsule.radius_m for capsule in capsules]),
-            np.array([(order.index(a), order.index(b)) for a, b in _APART]),
+            np.array([(_OUTWARDS.index(a), _OUTWARDS.index(b)) for a, b in _APART]),
         )
         object.__setattr__(self, "_shape", shape)
         object.__setattr__(self, "_planes", _planes(self.world))
@@ -171,15 +169,14 @@ class CollisionModel:
         return index, Collision(self._names(int(which[index])), float(clearance_m[index]))
 
     def __call__(self, q_rad: NDArray[np.float64]) -> str | None:
-        """Say why one configuration is not allowed, or None: a predicate for `ChoiceOptions`."""
+        """Return why one configuration is not allowed, or None, as `ChoiceOptions` expects."""
         found = self.nearest(q_rad)
         return str(found) if found.clearance_m < self.world.margin_m else None
 
     def _clearances(self, q_rad: Array) -> tuple[Array, NDArray[np.int64]]:
         frames = self.kinematics.link_frames(q_rad)
-        planes, skips, _ = self._planes
-        result: tuple[Array, NDArray[np.int64]] = collision_kernels().clearances(
-            frames, *self._shape, planes, skips
+        result: tuple[Array, NDArray[np.int64]] = _kernels().clearances(
+            frames, *self._shape, *self._planes[:2]
         )
         return result
 
@@ -187,7 +184,7 @@ class CollisionModel:
         if which < len(_APART):
             return str(_APART[which][0]), str(_APART[which][1])
         plane, part = divmod(which - len(_APART), len(Part))
-        return str(list(Part)[part]), self._planes[2][plane]
+        return str(_OUTWARDS[part]), self._planes[2][plane]
 
 
 def _planes(world: World) -> tuple[Array, NDArray[np.int64], tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""Distances between capsules, compiled. `collision` says what they mean; lengths in m."""
+"""Compiled distances between capsules (m), for `collision`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.kinematics.compiled import compiled
+from embodied_iqa.kinematics.kernels import compiled
 
 Array = NDArray[np.float64]
 Pairs = NDArray[np.int64]
@@ -15,6 +15,7 @@ Pairs = NDArray[np.int64]
 
 @compiled
 def _clamp(value: float) -> float:
+    """Return the value limited to [0, 1]."""
     return min(1.0, max(0.0, value))
 
 

@@ -1,4 +1,4 @@
-"""The lengths of a UR arm and of the tool at its flange."""
+"""Denavit-Hartenberg parameters of UR arms and the tool transform."""
 
 from __future__ import annotations
 
@@ -47,14 +47,12 @@ class UrGeometry:
             ]
         )
         if not np.isfinite(table).all() or self.a2_m == 0 or self.a3_m == 0 or self.d4_m <= 0:
-            raise UsageError(
-                "wrong lengths of a UR arm", expected="finite, a2 and a3 not 0, d4 > 0", got=self.name
-            )
+            raise UsageError("wrong link lengths", expected="finite, a2 and a3 not 0, d4 > 0", got=self.name)
         object.__setattr__(self, "table", table)
 
 
 UR5 = UrGeometry("UR5", d1_m=0.089159, a2_m=-0.425, a3_m=-0.39225, d4_m=0.10915, d5_m=0.09465, d6_m=0.0823)
-"""The CB3 UR5, as its controller's own table says."""
+"""The CB3 UR5, from its controller's own table."""
 
 
 def tool_along_z(length_m: float) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""What the inverse returns: the joint angles that put the tool at a pose, or why there are none."""
+"""Results of the inverse kinematics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["InverseBatch", "InverseResult", "Reach"]
 
 
 class Reach(IntEnum):
-    """Whether a pose can be reached, and if not, why."""
+    """Reachability of a pose."""
 
     OK = 0
     NOT_FINITE = 1
@@ -22,16 +22,16 @@ class Reach(IntEnum):
 
     @property
     def reason(self) -> str:
-        """The reason in words; empty where the pose can be reached."""
+        """Why the pose is unreachable; empty for OK."""
         return _REASONS[self]
 
 
 _REASONS = {
     Reach.OK: "",
-    Reach.NOT_FINITE: "the pose holds a number that is not finite",
+    Reach.NOT_FINITE: "the pose has a number that is not finite",
     Reach.NOT_RIGID: "the pose is not a rigid motion: its rotation is not orthonormal and right-handed",
-    Reach.SHOULDER: "the wrist would lie inside the cylinder about the base axis that no wrist can enter",
-    Reach.TOO_FAR: "the pose lies beyond the stretched arm",
+    Reach.SHOULDER: "the wrist would be inside the cylinder about the base axis that it cannot enter",
+    Reach.TOO_FAR: "the pose is beyond the reach of the stretched arm",
 }
 
 
@@ -42,8 +42,8 @@ class InverseResult:
     Attributes:
         q_rad: ``(M, 6)`` float64 in [-pi, pi], M from 0 to 8; always finite.
         branches: ``(M,)`` int64, increasing: the branch of each solution, ``4 shoulder + 2 wrist + elbow``
-            (each 0 or 1). Along a path that meets no singularity a branch is continuous.
-        reach: Why M is 0.
+            (each 0 or 1). A branch is continuous along a path without singularities.
+        reach: OK, or why M is 0.
     """
 
     q_rad: NDArray[np.float64]
@@ -52,7 +52,7 @@ class InverseResult:
 
     @property
     def reason(self) -> str:
-        """Why there is no solution, in words; empty where there is one."""
+        """Why there is no solution; empty if there is one."""
         return self.reach.reason
 
 
@@ -61,7 +61,7 @@ class InverseBatch:
     """All solutions of N poses.
 
     Attributes:
-        q_rad: ``(N, 8, 6)`` float64 in [-pi, pi], by branch (see `InverseResult`); zeros where not valid.
+        q_rad: ``(N, 8, 6)`` float64 in [-pi, pi], by branch (see `InverseResult`); zero if not valid.
         valid: ``(N, 8)`` bool.
         status: ``(N,)`` int8, a `Reach` for each pose.
     """
@@ -71,5 +71,5 @@ class InverseBatch:
     status: NDArray[np.int8]
 
     def reason(self, index: int) -> str:
-        """Why pose ``index`` has no solution, in words; empty where it has one."""
+        """Return why pose ``index`` has no solution; empty if it has one."""
         return Reach(int(self.status[index])).reason

@@ -1,22 +1,26 @@
-"""The arithmetic of the arm on raw arrays, compiled. `forward`, `inverse` and `jacobian` say what it means.
+"""Compiled kinematics on raw arrays; the methods of `Kinematics` document them.
 
-All kernels live in this one file because numba's cache on disk notices changes only in the file of the
-function that is called. ``table`` is `UrGeometry.table`; angles are in rad, lengths in m.
+Kernels that call each other are in one file because numba's on-disk cache notices changes only in the file of
+the function that is called. ``table`` is `UrGeometry.table`; angles are in rad, lengths in m.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import TypeVar
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.kinematics.compiled import compiled
+from embodied_iqa.kinematics.inverse import Reach
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+_FunctionT = TypeVar("_FunctionT", bound=Callable[..., object])
 
-OK, NOT_FINITE, NOT_RIGID, SHOULDER, TOO_FAR = range(5)
+OK, NOT_FINITE, NOT_RIGID, SHOULDER, TOO_FAR = map(int, Reach)
 
 ROTATION_TOLERANCE = 1e-6
 """How far ``R^T R`` may be from the identity."""
@@ -28,8 +32,22 @@ MERGED = 2e-8
 """Half the distance (rad, m) below which a pair of solutions is one: the square root of rounding."""
 
 
+def compiled(function: _FunctionT) -> _FunctionT:
+    """Compile ``function`` with numba at its first call, or load it from the on-disk cache.
+
+    The cache is beside the source, else in the user's cache folder. If neither is writable, every process
+    compiles again.
+    """
+    options = {"error_model": "numpy", "nogil": True}
+    try:
+        kernel: _FunctionT = numba.njit(cache=True, **options)(function)
+    except RuntimeError:
+        kernel = numba.njit(**options)(function)
+    return kernel
+
+
 @compiled
-def _chain(q: Array, table: Array, frames: Array) -> None:
+def _write_frames(q: Array, table: Array, frames: Array) -> None:
     """Write the seven frames 0 (base) to 6 (flange) of one configuration into ``frames`` (7, 4, 4)."""
     frames[0] = 0.0
     for i in range(4):
@@ -65,7 +83,7 @@ def link_frames(q: Array, table: Array) -> Array:
     """(N, 6) -> (N, 7, 4, 4)."""
     frames = np.empty((q.shape[0], 7, 4, 4))
     for n in range(q.shape[0]):
-        _chain(q[n], table, frames[n])
+        _write_frames(q[n], table, frames[n])
     return frames
 
 
@@ -75,7 +93,7 @@ def forward(q: Array, table: Array, T_flange_tool: Array) -> Array:
     frames = np.empty((7, 4, 4))
     T_base_tool = np.empty((q.shape[0], 4, 4))
     for n in range(q.shape[0]):
-        _chain(q[n], table, frames)
+        _write_frames(q[n], table, frames)
         _multiply(frames[6], T_flange_tool, T_base_tool[n])
     return T_base_tool
 
@@ -85,7 +103,7 @@ def forward_one(q: Array, table: Array, T_flange_tool: Array) -> Array:
     """(6,) -> (4, 4)."""
     frames = np.empty((7, 4, 4))
     T_base_tool = np.empty((4, 4))
-    _chain(q, table, frames)
+    _write_frames(q, table, frames)
     _multiply(frames[6], T_flange_tool, T_base_tool)
     return T_base_tool
 
@@ -96,7 +114,7 @@ def jacobian(q: Array, table: Array, T_flange_tool: Array) -> Array:
     frames, tool = np.empty((7, 4, 4)), np.empty((4, 4))
     J = np.empty((q.shape[0], 6, 6))
     for n in range(q.shape[0]):
-        _chain(q[n], table, frames)
+        _write_frames(q[n], table, frames)
         _multiply(frames[6], T_flange_tool, tool)
         for i in range(6):
             zx, zy, zz = frames[i, 0, 2], frames[i, 1, 2], frames[i, 2, 2]
@@ -118,6 +136,7 @@ def _wrap(angle: float) -> float:
 
 @compiled
 def _check(T: Array) -> int:
+    """Return OK, NOT_FINITE or NOT_RIGID."""
     total = 0.0
     for row in range(3):
         for column in range(4):
@@ -155,8 +174,8 @@ def _solve(T: Array, table: Array, q6_hold: float, q: Array, valid: Mask) -> int
             break
         X = h if shoulder == 0 else -h
         c1, s1 = scale * (X * x5 - d4 * y5), scale * (X * y5 + d4 * x5)
-        q[4 * shoulder, 0] = math.atan2(s1, c1)
-        found = _solve_wrist(T, table, q6_hold, c1, s1, X, shoulder, q, valid)
+        rows = slice(4 * shoulder, 4 * shoulder + 4)
+        found = _solve_wrist(T, table, q6_hold, c1, s1, X, q[rows], valid[rows])
         if status != OK:
             status = found
     return status
@@ -164,15 +183,7 @@ def _solve(T: Array, table: Array, q6_hold: float, q: Array, valid: Mask) -> int
 
 @compiled
 def _solve_wrist(  # noqa: PLR0917 - compiled code takes numbers, not records
-    T: Array,
-    table: Array,
-    q6_hold: float,
-    c1: float,
-    s1: float,
-    X: float,
-    shoulder: int,
-    q: Array,
-    valid: Mask,
+    T: Array, table: Array, q6_hold: float, c1: float, s1: float, X: float, q: Array, valid: Mask
 ) -> int:
     """Theta5 and theta6 from the last two rows of R in frame 1; then the plane of the two long links."""
     v0, v1 = s1 * T[0, 0] - c1 * T[1, 0], s1 * T[0, 1] - c1 * T[1, 1]
@@ -185,7 +196,7 @@ def _solve_wrist(  # noqa: PLR0917 - compiled code takes numbers, not records
     else:
         c6, s6 = v0 / s5, -v1 / s5
         t6 = math.atan2(s6, c6)
-    t5 = math.atan2(s5, c5)
+    t1, t5 = math.atan2(s1, c1), math.atan2(s5, c5)
     x4x, x4y, x4z = _rotate(T, c5 * c6, -c5 * s6, -s5)
     z4x, z4y, z4z = _rotate(T, -s6, -c6, 0.0)
     t234 = math.atan2(x4z, c1 * x4x + s1 * x4y)
@@ -193,11 +204,10 @@ def _solve_wrist(  # noqa: PLR0917 - compiled code takes numbers, not records
     Y = T[2, 3] - table[5, 0] * T[2, 2] - table[0, 0]
     status = TOO_FAR
     for wrist in range(1 if singular else 2):
-        sign = 1.0 - 2.0 * wrist
-        first = 4 * shoulder + 2 * wrist
-        q[first, 0] = q[4 * shoulder, 0]
-        q[first, 4], q[first, 5] = sign * t5, _wrap(t6 + wrist * math.pi)
-        found = _solve_elbow(table, X - sign * d5_x, Y - sign * d5_y, t234 + wrist * math.pi, first, q, valid)
+        sign, rows = 1.0 - 2.0 * wrist, slice(2 * wrist, 2 * wrist + 2)
+        q[rows, 0], q[rows, 4], q[rows, 5] = t1, sign * t5, _wrap(t6 + wrist * math.pi)
+        t234_wrist = t234 + wrist * math.pi
+        found = _solve_elbow(table, X - sign * d5_x, Y - sign * d5_y, t234_wrist, q[rows], valid[rows])
         if status != OK:
             status = found
     return status
@@ -214,7 +224,7 @@ def _rotate(T: Array, x: float, y: float, z: float) -> tuple[float, float, float
 
 @compiled
 def _solve_elbow(  # noqa: PLR0917 - compiled code takes numbers, not records
-    table: Array, px: float, py: float, t234: float, first: int, q: Array, valid: Mask
+    table: Array, px: float, py: float, t234: float, q: Array, valid: Mask
 ) -> int:
     """The planar arm of two links that reaches ``(px, py)``: theta3 (two), theta2, theta4."""
     a2, a3 = table[1, 1], table[2, 1]
@@ -227,11 +237,9 @@ def _solve_elbow(  # noqa: PLR0917 - compiled code takes numbers, not records
     t3 = math.atan2(s3, c3)
     for elbow in range(1 if s3 <= MERGED else 2):
         sign = 1.0 - 2.0 * elbow
-        row = first + elbow
         t2 = direction - sign * lean
-        q[row, 0], q[row, 4], q[row, 5] = q[first, 0], q[first, 4], q[first, 5]
-        q[row, 1], q[row, 2], q[row, 3] = _wrap(t2), sign * t3, _wrap(t234 - t2 - sign * t3)
-        valid[row] = True
+        q[elbow, 1], q[elbow, 2], q[elbow, 3] = _wrap(t2), sign * t3, _wrap(t234 - t2 - sign * t3)
+        valid[elbow] = True
     return OK
 
 

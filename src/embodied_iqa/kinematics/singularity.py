@@ -1,4 +1,4 @@
-"""The three singularities of a UR arm and how close a configuration is to them.
+"""Distances of a configuration from the three singularities of a UR arm.
 
 The determinant of the Jacobian factors into them:
 ``|det J| = |a2 a3 sin(q3) sin(q5) (a2 cos(q2) + a3 cos(q2+q3) + d5 sin(q2+q3+q4))|``.
@@ -19,10 +19,10 @@ __all__ = ["Singularity", "SingularityMargins", "smallest_margins"]
 
 
 class Singularity(StrEnum):
-    """Where the arm loses a direction of motion."""
+    """Singularities, at each of which the arm loses a direction of motion."""
 
     SHOULDER = "shoulder"
-    """The wrist centre lies on the cylinder of radius d4 about the base axis: theta1 has one solution."""
+    """The wrist centre is on the cylinder of radius d4 about the base axis: theta1 has one solution."""
     ELBOW = "elbow"
     """The arm is stretched or folded: theta3 is 0 or pi."""
     WRIST = "wrist"
@@ -37,7 +37,7 @@ class SingularityMargins:
         shoulder_m: Distance of the wrist centre from the shoulder's singular plane (m).
         elbow_rad: Distance of theta3 from the nearest multiple of pi, in [0, pi/2].
         wrist_rad: Distance of theta5 from the nearest multiple of pi, in [0, pi/2].
-        reach_m: The arm's two long links together (m): what a shoulder margin is measured against.
+        reach_m: Length of the two long links (m), the scale of the shoulder margin.
     """
 
     shoulder_m: float
@@ -47,17 +47,17 @@ class SingularityMargins:
 
     @property
     def closeness(self) -> float:
-        """1 at a singularity, 0 as far as possible from all: one minus the smallest relative margin."""
+        """One minus the smallest relative margin: 1 at a singularity, 0 as far as possible from all."""
         return 1.0 - min(self._relative().values())
 
     @property
     def nearest(self) -> Singularity:
         """The singularity with the smallest relative margin."""
         relative = self._relative()
-        return min(relative, key=lambda name: relative[name])
+        return min(relative, key=relative.__getitem__)
 
     def within(self, linear_m: float, angular_rad: float) -> Singularity | None:
-        """Return a singularity that is closer than the limits, or None."""
+        """Return a singularity closer than the limits, or None."""
         if self.shoulder_m < linear_m:
             return Singularity.SHOULDER
         if self.elbow_rad < angular_rad:

@@ -1,4 +1,4 @@
-"""CIDEr-D: how much two answers agree on the words that matter.
+"""CIDEr-D: agreement of two answers in tf-idf-weighted n-grams.
 
 Vedantam, Zitnick, Parikh: CIDEr, Consensus-based Image Description Evaluation, CVPR 2015, equations 1 to 4
 with the clipping and the length penalty of section 6. The numbers equal those of ``pycocoevalcap``, which
@@ -23,7 +23,7 @@ _LENGTH_SIGMA: Final = 6.0
 
 @dataclass(frozen=True, slots=True)
 class _Vector:
-    """The tf-idf vector of an answer, cut by order (index 0: single words)."""
+    """Tf-idf vector of an answer, split by n-gram order (index 0: single words)."""
 
     weights: tuple[dict[tuple[str, ...], float], ...]
     norms: tuple[float, ...]
@@ -44,36 +44,36 @@ def _clipped_cosine(candidate: _Vector, reference: _Vector, order: int) -> float
     norm = candidate.norms[order] * reference.norms[order]
     if norm == 0.0:
         return 0.0
-    theirs = reference.weights[order]
-    shared = candidate.weights[order].keys() & theirs.keys()
-    return math.fsum(min(candidate.weights[order][g], theirs[g]) * theirs[g] for g in shared) / norm
+    weights, reference_weights = candidate.weights[order], reference.weights[order]
+    shared = weights.keys() & reference_weights.keys()
+    return math.fsum(min(weights[g], reference_weights[g]) * reference_weights[g] for g in shared) / norm
 
 
 def cider_d(candidate: Sequence[str], reference: Sequence[str], frequencies: DocumentFrequencies) -> float:
-    """Return CIDEr-D of one candidate against one reference, both cut into words.
+    """Return CIDEr-D of one candidate against one reference, both as words.
 
     Returns:
-        In [0, 10], higher is better. Below 10 even for identical answers where they are shorter than four
-        words or where all their n-grams of some order occur in every document.
+        In [0, 10], higher is better. Identical answers score below 10 if they have fewer than four words or
+        if all their n-grams of some order occur in every document.
     """
-    ours, theirs = _vector(candidate, frequencies), _vector(reference, frequencies)
-    distance = ours.n_bigrams - theirs.n_bigrams
+    vector, reference_vector = _vector(candidate, frequencies), _vector(reference, frequencies)
+    distance = vector.n_bigrams - reference_vector.n_bigrams
     penalty = math.exp(-(distance**2) / (2 * _LENGTH_SIGMA**2))
-    cosines = [_clipped_cosine(ours, theirs, order) for order in range(MAX_ORDER)]
+    cosines = [_clipped_cosine(vector, reference_vector, order) for order in range(MAX_ORDER)]
     return CIDER_MAX * penalty * math.fsum(cosines) / MAX_ORDER
 
 
 def normalised_cider(
     candidate: Sequence[str], reference: Sequence[str], frequencies: DocumentFrequencies
 ) -> float:
-    """Return CIDEr-D as a share of what the reference reaches against itself, times 10.
+    """Return CIDEr-D divided by the score of the reference against itself, times 10.
 
-    A short or commonplace reference cannot reach 10 in plain CIDEr-D; divided by its own maximum, identical
-    answers always score 10. Where that maximum is 0 (every n-gram of the reference occurs in every document,
-    so that none tells anything) the score is 10 for identical answers and 0 for all others.
+    A short or common reference cannot reach 10 in plain CIDEr-D; with this normalisation identical answers
+    always score 10. If the maximum is 0 because every n-gram of the reference occurs in every document, all
+    other answers score 0.
 
     Returns:
-        In [0, 10], higher is better; 0 where either answer is empty.
+        In [0, 10], higher is better; 0 if either answer is empty.
     """
     if not candidate or not reference:
         return 0.0

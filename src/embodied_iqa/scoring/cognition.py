@@ -1,4 +1,4 @@
-"""Cognition: how far a VLM's answers on the distorted and on the reference picture agree."""
+"""Cognition score: agreement of a VLM's answers on the distorted and the reference picture."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from embodied_iqa.scoring.cider import CIDER_MAX, normalised_cider
-from embodied_iqa.scoring.frequencies import DocumentFrequencies
-from embodied_iqa.scoring.words import words
+from embodied_iqa.scoring.frequencies import DocumentFrequencies, words
 
 if TYPE_CHECKING:
     from rouge_score.rouge_scorer import RougeScorer
@@ -23,7 +22,7 @@ COGNITION_RECIPE: Final = (
     "CIDEr-D, n = 1..4, document frequencies over the subject's reference answers, divided by the reference "
     "answer's own maximum; score = (BLEU + ROUGE + 0.1 CIDEr) / 3"
 )
-"""What the paper leaves open, as it is done here; stated in every result file."""
+"""Choices that the paper leaves open, stated in every result file."""
 
 _CIDER_WEIGHT: Final = 0.1
 
@@ -48,13 +47,13 @@ class CognitionScore:
 def score_cognition(answer: str, reference_answer: str, frequencies: DocumentFrequencies) -> CognitionScore:
     """Score a VLM's answer on the distorted picture against its own on the reference picture.
 
-    Answers with the same words score exactly 1. An empty answer scores 0, also against an empty reference
-    answer: a subject that says nothing shows no understanding that a distortion could have spared.
+    Answers with the same words score exactly 1. An empty answer scores 0, even against an empty reference
+    answer, because it shows no understanding.
 
     Args:
         answer: On the distorted picture.
-        reference_answer: On the reference picture, by the same subject for the same task.
-        frequencies: Over all reference answers of that subject.
+        reference_answer: On the reference picture, from the same subject for the same task.
+        frequencies: Document frequencies over all reference answers of that subject.
     """
     candidate, reference = words(answer), words(reference_answer)
     if not candidate or not reference:
@@ -78,14 +77,13 @@ def _rouge(candidate: Sequence[str], reference: Sequence[str]) -> float:
 
 @cache
 def _bleu_metric() -> BLEU:
-    """Imported on first use: with rouge-score it costs most of a second."""
-    from sacrebleu.metrics import BLEU  # noqa: PLC0415 slow import
+    from sacrebleu.metrics import BLEU  # noqa: PLC0415 - slow import
 
     return BLEU(effective_order=True, tokenize="none")
 
 
 class _Words:
-    """The words are cut already, and ROUGE's own cutter knows only a to z."""
+    """Tokeniser for text that is already split; ROUGE's own keeps only a to z."""
 
     def tokenize(self, text: str) -> list[str]:
         return text.split(" ")
@@ -93,6 +91,6 @@ class _Words:
 
 @cache
 def _rouge_scorer() -> RougeScorer:
-    from rouge_score.rouge_scorer import RougeScorer  # noqa: PLC0415 slow import
+    from rouge_score.rouge_scorer import RougeScorer  # noqa: PLC0415 - slow import
 
     return RougeScorer(["rougeL"], tokenizer=_Words())

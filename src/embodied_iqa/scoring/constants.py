@@ -1,15 +1,15 @@
-"""What a subject's scores are scaled by: stored, so that a live pair is scored like a whole database."""
+"""Per-subject scoring constants, stored so that single pairs and whole databases are scored alike."""
 
 from __future__ import annotations
 
 import json
 import math
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from embodied_iqa.errors import InputError
+from embodied_iqa.files import write_text_whole
 from embodied_iqa.scoring.frequencies import DocumentFrequencies
 
 __all__ = ["FORMAT", "SubjectConstants", "UncalibratedError", "load_constants", "save_constants"]
@@ -23,7 +23,7 @@ _KEYS: Final = frozenset(
 
 
 class UncalibratedError(InputError):
-    """A subject has no constants of its version: nothing of it can be scored yet."""
+    """A subject without constants for its version cannot be scored yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class SubjectConstants:
 
     Attributes:
         subject: The subject's name in the registry.
-        version: The subject's version; constants of another version are worthless.
-        recipe: How they were measured, in words: the command, the scenes, the seed.
-        n_references: Number of reference answers or actions that they come from, at least 1.
+        version: The subject's version; constants of another version do not apply.
+        recipe: Description of the measurement: the command, the scenes, the seed.
+        n_references: Number of reference answers or actions measured, at least 1.
         d_max_m: Scale of the position score of a VLA, above 0 m; None for a VLM.
         frequencies: Document frequencies of the reference answers of a VLM; None for a VLA.
     """
@@ -62,7 +62,7 @@ class SubjectConstants:
 
 
 def save_constants(constants: SubjectConstants, path: Path) -> None:
-    """Write the constants as JSON, whole or not at all."""
+    """Write the constants as JSON, atomically."""
     frequencies = constants.frequencies
     value = {
         "format": FORMAT,
@@ -73,12 +73,7 @@ def save_constants(constants: SubjectConstants, path: Path) -> None:
         "d_max_m": constants.d_max_m,
         "document_frequencies": None if frequencies is None else frequencies.to_json(),
     }
-    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        whole = Path(folder) / path.name
-        whole.write_text(text, encoding="utf-8")
-        whole.replace(path)
+    write_text_whole(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def load_constants(path: Path) -> SubjectConstants:
@@ -92,31 +87,19 @@ def load_constants(path: Path) -> SubjectConstants:
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read the subject's constants {path}: {error}") from error
     if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise InputError(f"{path} holds no subject's constants", expected=f"JSON with format {FORMAT}")
+        raise InputError(f"{path} is not a file of subject constants", expected=f"JSON with format {FORMAT}")
     if set(value) != _KEYS:
         raise InputError(f"{path} has wrong keys", got=sorted(value), available=sorted(_KEYS))
-    return _parse(value, path)
-
-
-def _parse(value: dict[str, object], path: Path) -> SubjectConstants:
     match value:
-        case {
-            "subject": str(subject),
-            "version": str(version),
-            "recipe": str(recipe),
-            "n_references": int(n),
-        }:
+        case {"subject": str(), "version": str(), "recipe": str(), "n_references": int()}:
             pass
         case _:
             raise InputError(f"{path}: wrong type", expected="texts and a whole number n_references")
-    d_max_m, frequencies = value["d_max_m"], value["document_frequencies"]
-    if d_max_m is not None and type(d_max_m) not in {int, float}:
+    if type(d_max_m := value["d_max_m"]) not in {int, float, type(None)}:
         raise InputError(f"{path}: wrong d_max_m", expected="a number or null", got=d_max_m)
+    del value["format"]
+    frequencies = value.pop("document_frequencies")
+    value["d_max_m"] = None if d_max_m is None else float(d_max_m)
     return SubjectConstants(
-        subject,
-        version,
-        recipe,
-        n,
-        d_max_m=None if d_max_m is None else float(cast("float", d_max_m)),
-        frequencies=None if frequencies is None else DocumentFrequencies.from_json(frequencies),
+        **value, frequencies=None if frequencies is None else DocumentFrequencies.from_json(frequencies)
     )

@@ -1,4 +1,4 @@
-"""Decision: how far a VLA's actions on the distorted and on the reference picture agree."""
+"""Decision score: agreement of a VLA's actions on the distorted and the reference picture."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from embodied_iqa.kinematics import chain_increments, rotation_to_rotvec
 
 __all__ = ["DECISION_RECIPE", "DecisionScore", "StepError", "position_scale_m", "score_decision"]
 
+Array = NDArray[np.float64]
+
 DECISION_RECIPE: Final = (
     "poses after the whole chunk, increments chained from the same start; position 1 - clip(d / d_max), "
     "d_max the 95th percentile of distances between random pairs of the subject's reference actions; "
     "rotation (1 + cos) / 2 of the rotation vectors, below 0.001 rad no direction; state 1 - |dg|; "
     "score = mean of the three"
 )
-"""What the paper leaves open, as it is done here; stated in every result file."""
+"""Choices that the paper leaves open, stated in every result file."""
 
 _STILL_RAD: Final = 1e-3
 _SCALE_PERCENTILE: Final = 95.0
@@ -28,7 +30,7 @@ _SCALE_PERCENTILE: Final = 95.0
 
 @dataclass(frozen=True, slots=True)
 class StepError:
-    """How far the two chunks are apart after the same number of increments; a chunk that is over stays.
+    """Difference of two chunks after the same number of increments; a finished chunk stays where it is.
 
     Attributes:
         position_mm: Distance of the points reached.
@@ -64,32 +66,31 @@ class DecisionScore:
 
 @dataclass(frozen=True, slots=True)
 class _Poses:
-    """Where a chunk has the tool after 0, 1, ... N increments, seen from the tool at the start.
+    """Poses of the tool after 0, 1, ... N increments, in the frame of the tool at the start.
 
     Attributes:
         T_start_tool: ``(N + 1, 4, 4)``, in m.
         grippers: ``(N + 1,)``, in [0, 1].
     """
 
-    T_start_tool: NDArray[np.float64]
-    grippers: NDArray[np.float64]
+    T_start_tool: Array
+    grippers: Array
 
 
 def score_decision(
-    increments: NDArray[np.float64],
-    reference_increments: NDArray[np.float64],
+    increments: Array,
+    reference_increments: Array,
     d_max_m: float,
     *,
     gripper: float = 0.0,
 ) -> DecisionScore:
     """Score a VLA's chunk on the distorted picture against its own on the reference picture.
 
-    An empty chunk (the subject sees no target, or is done) stays where it is: no displacement, no rotation,
-    and the gripper as it was.
+    An empty chunk (the subject sees no target, or has finished) moves neither the tool nor the gripper.
 
     Args:
         increments: ``(K, 7)`` rows ``(x, y, z, rx, ry, rz, g)`` in m, rad and [0, 1], as in ``ActionChunk``.
-        reference_increments: ``(L, 7)``, on the reference picture, by the same subject for the same task.
+        reference_increments: ``(L, 7)``, on the reference picture, from the same subject for the same task.
         d_max_m: The distance that scores 0, above 0; see :func:`position_scale_m`.
         gripper: State of the gripper before the chunk, in [0, 1].
 
@@ -100,35 +101,24 @@ def score_decision(
     if not (np.isfinite(d_max_m) and d_max_m > 0):
         raise UsageError("the position scale d_max_m is wrong", expected="a length above 0 m", got=d_max_m)
     n_steps = max(len(increments), len(reference_increments))
-    ours = _chain(increments, gripper, n_steps)
-    theirs = _chain(reference_increments, gripper, n_steps)
-    distances_m = np.linalg.norm(ours.T_start_tool[:, :3, 3] - theirs.T_start_tool[:, :3, 3], axis=1)
-    R_ours, R_theirs = ours.T_start_tool[:, :3, :3], theirs.T_start_tool[:, :3, :3]
-    angles_rad = np.linalg.norm(rotation_to_rotvec(R_theirs.transpose(0, 2, 1) @ R_ours), axis=1)
-    states = np.minimum(1.0, np.abs(ours.grippers - theirs.grippers))
+    poses, reference = (_poses(rows, gripper, n_steps) for rows in (increments, reference_increments))
+    distances_m, angles_rad, states = _differences(poses, reference)
     position = 1.0 - min(1.0, float(distances_m[-1]) / d_max_m)
-    rotation = _direction_agreement(rotation_to_rotvec(R_ours[-1]), rotation_to_rotvec(R_theirs[-1]))
+    rotation = _direction_agreement(poses.T_start_tool[-1], reference.T_start_tool[-1])
     state = 1.0 - float(states[-1])
-    return DecisionScore(
-        position=position,
-        rotation=rotation,
-        state=state,
-        score=(position + rotation + state) / 3,
-        position_error_mm=1e3 * float(distances_m[-1]),
-        steps=tuple(
-            StepError(1e3 * float(distances_m[k]), float(angles_rad[k]), float(states[k]))
-            for k in range(1, n_steps + 1)
-        ),
-    )
+    errors = zip(1e3 * distances_m, angles_rad, states, strict=True)
+    _, *steps = (StepError(*map(float, error)) for error in errors)
+    score = (position + rotation + state) / 3
+    return DecisionScore(position, rotation, state, score, 1e3 * float(distances_m[-1]), tuple(steps))
 
 
-def position_scale_m(chunks: Sequence[NDArray[np.float64]], *, seed: int = 0, n_pairs: int = 10_000) -> float:
-    """Measure ``d_max_m``: the 95th percentile of distances between points that random pairs of chunks reach.
+def position_scale_m(chunks: Sequence[Array], *, seed: int = 0, n_pairs: int = 10_000) -> float:
+    """Measure ``d_max_m``: 95th percentile of the distances between the end points of random pairs of chunks.
 
     Args:
         chunks: The subject's own actions on reference pictures, each ``(K, 7)``; at least two.
         seed: Seed of the pairs.
-        n_pairs: How many pairs of two different chunks.
+        n_pairs: Number of pairs of two different chunks.
 
     Returns:
         In m, above 0.
@@ -138,7 +128,7 @@ def position_scale_m(chunks: Sequence[NDArray[np.float64]], *, seed: int = 0, n_
     """
     if len(chunks) < 2:
         raise InputError("too few reference actions for a scale", expected="at least 2", got=len(chunks))
-    points_m = np.stack([_chain(chunk, 0.0, len(chunk)).T_start_tool[-1, :3, 3] for chunk in chunks])
+    points_m = np.stack([_poses(chunk, 0.0, len(chunk)).T_start_tool[-1, :3, 3] for chunk in chunks])
     generator = np.random.default_rng(seed)
     first = generator.integers(len(chunks), size=n_pairs)
     second = (first + generator.integers(1, len(chunks), size=n_pairs)) % len(chunks)
@@ -149,30 +139,35 @@ def position_scale_m(chunks: Sequence[NDArray[np.float64]], *, seed: int = 0, n_
     return scale_m
 
 
-def _chain(increments: NDArray[np.float64], gripper: float, n_steps: int) -> _Poses:
-    """Chain ``T = dT_1 ... dT_k`` from the identity, then stay until ``n_steps``."""
+def _differences(poses: _Poses, reference: _Poses) -> tuple[Array, Array, Array]:
+    """Return distances (m), angles (rad) and gripper differences, ``(N + 1,)`` each."""
+    T, T_reference = poses.T_start_tool, reference.T_start_tool
+    distances_m = np.linalg.norm(T[:, :3, 3] - T_reference[:, :3, 3], axis=1)
+    turns = rotation_to_rotvec(T_reference[:, :3, :3].transpose(0, 2, 1) @ T[:, :3, :3])
+    states = np.minimum(1.0, np.abs(poses.grippers - reference.grippers))
+    return distances_m, np.linalg.norm(turns, axis=1), states
+
+
+def _poses(increments: Array, gripper: float, n_steps: int) -> _Poses:
+    """Chain ``T = dT_1 ... dT_k`` from the identity; the tool then stays there until ``n_steps``."""
     if increments.ndim != 2 or increments.shape[1] != 7 or not np.isfinite(increments).all():
         raise InputError("wrong action chunk", expected="(K, 7) finite numbers", got=increments.shape)
-    poses = np.tile(np.eye(4), (n_steps + 1, 1, 1))
-    grippers = np.full(n_steps + 1, float(gripper))
-    last = len(increments)
-    if last:
-        poses[1 : last + 1] = chain_increments(np.eye(4), increments)
-        poses[last:] = poses[last]
-        grippers[1 : last + 1] = increments[:, 6]
-        grippers[last:] = increments[-1, 6]
-    return _Poses(poses, grippers)
+    stay = (0, n_steps - len(increments))
+    T = np.concatenate([np.eye(4)[None], chain_increments(np.eye(4), increments)])
+    grippers = np.concatenate([[float(gripper)], increments[:, 6]])
+    return _Poses(np.pad(T, (stay, (0, 0), (0, 0)), mode="edge"), np.pad(grippers, stay, mode="edge"))
 
 
-def _direction_agreement(ours_rad: NDArray[np.float64], theirs_rad: NDArray[np.float64]) -> float:
-    """``(1 + cos) / 2`` of two rotation vectors; two that hardly turn agree, one that does not is at 0.5."""
-    if np.array_equal(ours_rad, theirs_rad):
+def _direction_agreement(T: Array, T_reference: Array) -> float:
+    """``(1 + cos) / 2`` of two rotation vectors; 1 if neither turns noticeably, 0.5 if only one does."""
+    rotvec_rad, reference_rad = rotation_to_rotvec(T[:3, :3]), rotation_to_rotvec(T_reference[:3, :3])
+    if np.array_equal(rotvec_rad, reference_rad):
         return 1.0
-    norms = np.linalg.norm(ours_rad), np.linalg.norm(theirs_rad)
+    norms = np.linalg.norm(rotvec_rad), np.linalg.norm(reference_rad)
     still = [bool(norm < _STILL_RAD) for norm in norms]
     if all(still):
         return 1.0
     if any(still):
         return 0.5
-    cosine = float(ours_rad @ theirs_rad / (norms[0] * norms[1]))
+    cosine = float(rotvec_rad @ reference_rad / (norms[0] * norms[1]))
     return (1.0 + min(1.0, max(-1.0, cosine))) / 2

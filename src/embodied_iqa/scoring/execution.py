@@ -1,4 +1,4 @@
-"""Execution: how well the arm did the task on distorted pictures."""
+"""Execution score: how well the arm did the task on distorted pictures."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ class ExecutionScore:
 
     Attributes:
         outcome: How the run ended.
-        distance_m: Distance of the final tool position from the reference run's; None where it was not
-            measured.
+        distance_m: Distance of the final tool position from the reference run's; None if not measured.
         score: In [0, 100], higher is better.
     """
 
@@ -50,8 +49,8 @@ def score_execution(outcome: Outcome, distance_m: float | None) -> ExecutionScor
 
     Args:
         outcome: How the run on distorted pictures ended.
-        distance_m: Distance between the two runs' final tool positions (tool centre points, base frame), in
-            m. A failure needs it; for the other outcomes it is only kept.
+        distance_m: Distance between the final tool positions of both runs (tool centre points, base frame).
+            Required for a failure; only stored for the other outcomes.
 
     Raises:
         UsageError: The distance of a failure is missing, or a distance is negative or not finite.

@@ -1,7 +1,9 @@
-"""In how many reference answers each n-gram occurs: what CIDEr weighs words by."""
+"""Tokenisation of answers, and the document frequencies with which CIDEr weights n-grams."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,16 +11,25 @@ from types import MappingProxyType
 from typing import Final
 
 from embodied_iqa.errors import InputError
-from embodied_iqa.scoring.words import words
 
-__all__ = ["MAX_ORDER", "DocumentFrequencies", "document_frequencies", "ngrams"]
+__all__ = ["MAX_ORDER", "DocumentFrequencies", "document_frequencies", "ngrams", "words"]
 
 MAX_ORDER: Final = 4
 """N-grams of one to four words."""
+_WORD = re.compile(r"[^\W_]+")
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Split a text into case-folded runs of letters and digits without punctuation.
+
+    BLEU, ROUGE and CIDEr use the same words, as in the COCO caption evaluation (Chen et al. 2015, sec. 3.1):
+    punctuation and capital letters do not change a score. In languages without spaces a clause is one word.
+    """
+    return tuple(_WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
 
 
 def ngrams(tokens: Sequence[str], max_order: int = MAX_ORDER) -> Iterator[tuple[str, ...]]:
-    """Every n-gram of ``tokens``, from single words up to ``max_order`` words, as often as it occurs."""
+    """Yield every n-gram of 1 to ``max_order`` words, once for each occurrence."""
     for order in range(1, max_order + 1):
         for start in range(len(tokens) - order + 1):
             yield tuple(tokens[start : start + order])
@@ -29,7 +40,7 @@ class DocumentFrequencies:
     """Document frequencies of one subject's reference answers; every answer is one document.
 
     Attributes:
-        counts: N-gram, its words joined by single spaces, to the number of answers that hold it. Read-only.
+        counts: Number of answers that contain an n-gram, by its words joined with single spaces; read-only.
         n_documents: Number of answers, at least 1.
     """
 
@@ -49,19 +60,19 @@ class DocumentFrequencies:
         object.__setattr__(self, "counts", MappingProxyType(dict(sorted(self.counts.items()))))
 
     def count(self, ngram: tuple[str, ...]) -> int:
-        """Return how many answers hold ``ngram``; 0 where none does."""
+        """Return the number of answers that contain ``ngram``."""
         return self.counts.get(" ".join(ngram), 0)
 
     def to_json(self) -> dict[str, object]:
-        """Return what :meth:`from_json` reads."""
+        """Return plain data for :meth:`from_json`."""
         return {"n_documents": self.n_documents, "counts": dict(self.counts)}
 
     @classmethod
     def from_json(cls, value: object) -> DocumentFrequencies:
-        """Read what :meth:`to_json` gave.
+        """Read the data that :meth:`to_json` returns.
 
         Raises:
-            InputError: It is something else.
+            InputError: The data have another structure.
         """
         match value:
             case {"n_documents": int(n_documents), "counts": dict(counts), **rest} if not rest:
@@ -71,7 +82,7 @@ class DocumentFrequencies:
 
 
 def document_frequencies(answers: Iterable[str]) -> DocumentFrequencies:
-    """Count over all reference answers of a subject; empty answers are documents too.
+    """Count over all reference answers of a subject, including empty ones.
 
     Raises:
         InputError: There are no answers.

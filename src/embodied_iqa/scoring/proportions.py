@@ -1,4 +1,4 @@
-"""Shares of successes with their uncertainty."""
+"""Success rates with Wilson confidence intervals."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from embodied_iqa.errors import InputError
 __all__ = ["Share", "wilson"]
 
 _Z: Final = 1.959963984540054
-"""Of 95 %."""
+"""Quantile of the normal distribution for a two-sided 95 % interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share of successes.
+    """A success rate.
 
     Attributes:
         value: In [0, 1].
         low: Lower end of the 95 % interval.
-        high: Its upper end.
+        high: Upper end of the interval.
         n: Number of trials.
     """
 
@@ -35,10 +35,10 @@ class Share:
 
 
 def wilson(successes: int, n: int) -> Share:
-    """Return the share of successes with Wilson's 95 % interval (Wilson 1927).
+    """Return the success rate with Wilson's 95 % interval (Wilson 1927).
 
     Raises:
-        InputError: There were no trials, or more successes than trials.
+        InputError: There are no trials, or more successes than trials.
     """
     if not 0 <= successes <= n or n < 1:
         raise InputError("wrong number of successes", expected=f"0 to {n}, of at least 1", got=successes)

@@ -21,7 +21,7 @@ from embodied_iqa.kinematics import (
     pose_to_transform,
     tool_along_z,
 )
-from embodied_iqa.kinematics.loading import collision_kernels
+from embodied_iqa.kinematics.collision_kernels import segment_distance
 
 ARM = Kinematics(tool_along_z(0.2))
 HOME = np.array([0.0, -1.57, 1.57, -1.57, -1.57, 0.0])
@@ -124,7 +124,7 @@ def _gap(at: np.ndarray, ends: tuple[np.ndarray, ...]) -> float:
 
 def test_segment_distance_agrees_with_an_optimiser():
     rng = np.random.default_rng(3)
-    distance = collision_kernels().segment_distance
+    distance = segment_distance
     for _ in range(60):
         p1, q1, p2, q2 = rng.normal(0, 1, (4, 3))
         ends = (p1, q1, p2, q2)

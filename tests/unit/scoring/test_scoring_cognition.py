@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from embodied_iqa.errors import InputError
 from embodied_iqa.scoring.cider import cider_d, normalised_cider
 from embodied_iqa.scoring.cognition import score_cognition
-from embodied_iqa.scoring.frequencies import DocumentFrequencies, document_frequencies
-from embodied_iqa.scoring.words import words
+from embodied_iqa.scoring.frequencies import DocumentFrequencies, document_frequencies, words
 
 CORPUS = [
     "Pick up the red cube left of the bowl.",

@@ -1,11 +1,11 @@
-"""Loading of the compiled kernels."""
+"""Compiling and lazily importing the kernels."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
-from embodied_iqa.kinematics.compiled import compiled
+from embodied_iqa.kinematics.kernels import compiled
 
 
 def test_importing_the_package_does_not_import_numba():
@@ -14,7 +14,9 @@ def test_importing_the_package_does_not_import_numba():
     assert done.stdout.strip() == "False"
 
 
-def test_where_no_folder_can_hold_the_cache_the_code_still_compiles():
+def test_code_compiles_even_if_no_cache_folder_is_writable():
     space: dict = {}
-    exec("def double(x):\n    return 2 * x\n", space)  # a function without a file has no place for a cache
+    exec(
+        "def double(x):\n    return 2 * x\n", space
+    )  # numba finds no cache folder for a function without a file
     assert compiled(space["double"])(21) == 42
