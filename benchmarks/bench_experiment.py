@@ -19,15 +19,15 @@ from pathlib import Path
 import cv2
 
 from embodied_iqa.distortions import DistortionSpec
+from embodied_iqa.experiment.headless_runs import HeadlessRunner
+from embodied_iqa.experiment.plan import RunKey, parse_tasks
+from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.images.frame import Frame, View
+from embodied_iqa.offline.headless_options import settings_of
+from embodied_iqa.scenes.scene import make_scene
+from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.scene import make_scene
-from embodied_iqa.simulation.snapshot import WorldSnapshot
 from embodied_iqa.simulation.world import World
-from embodied_iqa.trial.experiment_headless import HeadlessRunner
-from embodied_iqa.trial.experiment_plan import RunKey, parse_tasks
-from embodied_iqa.trial.graph import resolve
-from embodied_iqa.trial.headless_settings import settings_of
 
 SIZE = {"camera_node.width_px": 320, "camera_node.height_px": 240}
 SPECS = (None, DistortionSpec("02", 5), DistortionSpec("19", 5))

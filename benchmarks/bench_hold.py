@@ -34,6 +34,7 @@ from rich.progress import track
 from rich.table import Table
 from std_srvs.srv import SetBool
 
+from embodied_iqa.graph.node_table import GRAPH, resolve
 from embodied_iqa.ros.calls import call
 from embodied_iqa.ros.conversion import chunk_to_msg, ns_of
 from embodied_iqa.ros.environment import prepare_environment
@@ -42,7 +43,6 @@ from embodied_iqa.ros.lifecycle import LifecycleManager
 from embodied_iqa.ros.qos import EVENT, STATE
 from embodied_iqa.subjects.protocols import ActionChunk as Chunk
 from embodied_iqa.subjects.protocols import ChunkStatus
-from embodied_iqa.trial.graph import GRAPH, resolve
 
 NODES = ("sim_node", "camera_node", "distortion_node", "gate_node", "arm_node")
 TARGETS_MS = {"gate_node": 150.0, "camera_node": 250.0}

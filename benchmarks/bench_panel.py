@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from embodied_iqa.images.frame import Frame, View
+from embodied_iqa.scenes.scene import make_scene, tasks_of
 from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.scene import make_scene, tasks_of
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.classical_vla import ClassicalVla
-from embodied_iqa.subjects.classical_vlm import ClassicalVlm
-from embodied_iqa.subjects.panel.members import MODELS, make_panel_vla, make_panel_vlm, names_in
+from embodied_iqa.subjects.backends.classical.vla import ClassicalVla
+from embodied_iqa.subjects.backends.classical.vlm import ClassicalVlm
+from embodied_iqa.subjects.backends.panel.members import MODELS, make_panel_vla, make_panel_vlm, names_in
 from embodied_iqa.subjects.protocols import Vla, VlaObservation, Vlm
 
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
+from embodied_iqa.manipulation.waypoints import waypoints_to_array
+from embodied_iqa.panel.criterion import TOLERANCE_MM
+from embodied_iqa.panel.evaluation.clean_scenes import HOME_POSE, succeeds_at
+from embodied_iqa.panel.samples.draw_samples import sample_scene
 from embodied_iqa.scoring.proportions import wilson
 from embodied_iqa.simulation.expert import expert_waypoints
-from embodied_iqa.simulation.panel_clean import HOME_POSE, succeeds_at
-from embodied_iqa.simulation.panel_samples import sample_scene
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.instruction import Verb
-from embodied_iqa.subjects.panel.criterion import TOLERANCE_MM
-from embodied_iqa.subjects.waypoints import waypoints_to_array
+from embodied_iqa.tasks.instruction import Verb
 
 SHIFTS_MM = (0.0, 8.0, 12.0, 16.0, 20.0, 26.0, 32.0)
 

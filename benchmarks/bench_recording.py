@@ -35,8 +35,8 @@ from rosbags.rosbag2 import Writer as RosbagsWriter
 from rosbags.typesys import Stores, get_typestore
 
 from embodied_iqa.errors import UserError
+from embodied_iqa.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.recording.compression import Compression
-from embodied_iqa.recording.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.recording.messages import TypeStore
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.recording.repair.recover import recover

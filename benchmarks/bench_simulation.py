@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from embodied_iqa.images.frame import View
+from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.scene import make_scene
 from embodied_iqa.simulation.world import World
 
 

@@ -19,9 +19,9 @@ from launch.actions import (
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
+from embodied_iqa.graph.launching import LaunchArgument, files_of, overrides_of, recorded_overrides
+from embodied_iqa.graph.node_table import Purpose, nodes_of, resolve, write_parameters
 from embodied_iqa.ros.environment import process_environment
-from embodied_iqa.trial.graph import Purpose, nodes_of, resolve, write_parameters
-from embodied_iqa.trial.launching import LaunchArgument, files_of, overrides_of, recorded_overrides
 from embodied_iqa.trial.run_folder import new_run_id
 
 Words = Callable[[Mapping[str, str], Path], list[str]]

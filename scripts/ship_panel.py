@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from embodied_iqa.subjects.panel.cards import ModelCard
-from embodied_iqa.subjects.panel.members import MODELS, card_of, names_in
+from embodied_iqa.subjects.backends.panel.members import MODELS, card_of, names_in
+from embodied_iqa.subjects.model_card import ModelCard
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "embodied_iqa" / "subjects"
 TABLE = PACKAGE / "catalogue" / "panel.yaml"
@@ -69,7 +69,7 @@ def entry(card: ModelCard) -> str:
         f"  views: [{', '.join(card.views)}]\n"
         f"  {kind}\n"
         f"  parameters_m: {int(card.network['parameters']) / 1e6:.2f}\n"
-        f"  factory: embodied_iqa.subjects.panel.members:{short.replace('-', '_')}\n"
+        f"  factory: embodied_iqa.subjects.backends.panel.members:{short.replace('-', '_')}\n"
         f'  note: "Learned. {card.summary}"\n'
     )
 

@@ -16,15 +16,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from embodied_iqa.analysis.database.loading import load_attributes, load_grid, runs_of_table
-from embodied_iqa.analysis.database.page import Section, build_page
-from embodied_iqa.analysis.database.study import study
-from embodied_iqa.analysis.database.tables import Table, cell_text
-from embodied_iqa.analysis.formatting import ABSENT
-from embodied_iqa.analysis.markdown import markdown_table
+from embodied_iqa.analysis.loading import load_attributes, load_grid, runs_of_table
+from embodied_iqa.analysis.study import study
 from embodied_iqa.database.execution import joined_execution
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.files import write_text_whole
+from embodied_iqa.reports.database.page import Section, build_page
+from embodied_iqa.reports.database.tables import Table, cell_text
+from embodied_iqa.reports.kit.formatting import ABSENT
+from embodied_iqa.reports.kit.markdown import markdown_table
 
 _PICTURES: Final = {"distributions": "Spreads", "jnd": "Levels", "breakdowns": "Means", "execution": "Runs"}
 _LONG: Final = 12

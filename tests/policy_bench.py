@@ -12,7 +12,7 @@ from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import CameraInfo, Image, JointState
 
 from embodied_iqa.images.frame import Intrinsics, View
-from embodied_iqa.recording.image_cdr import image_to_cdr
+from embodied_iqa.images.image_cdr import image_to_cdr
 from embodied_iqa.ros.conversion import camera_info_of, ns_of, pose_of, time_of
 from embodied_iqa.ros.qos import EVENT, PICTURE, STATE
 from ros_graph import RosGraph

@@ -18,9 +18,9 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
+from embodied_iqa.graph.node_table import GRAPH, command_of, resolve, write_parameters
+from embodied_iqa.graph.processes import ProcessGroup, ProcessSpec
 from embodied_iqa.ros.lifecycle import LifecycleManager
-from embodied_iqa.trial.graph import GRAPH, command_of, resolve, write_parameters
-from embodied_iqa.trial.processes import ProcessGroup, ProcessSpec
 
 DEADLINE_S = 40.0
 """Generous for slow machines; a wait ends as soon as what it waits for is there."""

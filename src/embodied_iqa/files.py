@@ -11,7 +11,18 @@ from typing import Any, Final
 
 from embodied_iqa.errors import InputError
 
-__all__ = ["PART_SUFFIX", "remove_parts", "sha256_of", "write_json_whole", "write_text_whole", "write_whole"]
+__all__ = [
+    "PART_SUFFIX",
+    "Buffer",
+    "remove_parts",
+    "sha256_of",
+    "write_json_whole",
+    "write_text_whole",
+    "write_whole",
+]
+
+Buffer = bytes | bytearray | memoryview
+"""Contiguous bytes that can be written to a file."""
 
 PART_SUFFIX: Final = ".part"
 PICTURE_PART_SUFFIX: Final = ".partial"

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from embodied_iqa.images.image_cdr import IMAGE_TYPE, image_from_cdr, image_to_cdr
 from embodied_iqa.recording.definitions import default_prefixes
-from embodied_iqa.recording.image_cdr import IMAGE_TYPE, image_from_cdr, image_to_cdr
 from embodied_iqa.recording.messages import TypeStore
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.recording.writer import TrialWriter

@@ -13,7 +13,7 @@ from sensor_msgs.msg import Image
 
 from embodied_iqa.distortions import DistortionSpec, FrameDistorter
 from embodied_iqa.images.frame import View
-from embodied_iqa.recording.image_cdr import image_from_cdr, image_to_cdr, stamp_from_cdr
+from embodied_iqa.images.image_cdr import image_from_cdr, image_to_cdr, stamp_from_cdr
 from embodied_iqa.ros.conversion import spec_to_msg, time_of
 from embodied_iqa.ros.qos import LATCHED, PICTURE
 from ros_graph import Inbox, RosGraph

@@ -13,11 +13,11 @@ import pytest
 
 from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import UsageError
+from embodied_iqa.experiment.headless_runs import HeadlessRunner
+from embodied_iqa.experiment.plan import ExperimentPlan, ExperimentTask, RunKey
+from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.images.assembler import Source
-from embodied_iqa.trial.experiment_headless import HeadlessRunner
-from embodied_iqa.trial.experiment_plan import ExperimentPlan, ExperimentTask, RunKey
-from embodied_iqa.trial.graph import resolve
-from embodied_iqa.trial.headless_settings import settings_of
+from embodied_iqa.offline.headless_options import settings_of
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import RunRecord
 

@@ -16,7 +16,7 @@ from embodied_iqa.gate.judge import GateConfig, GateFrame, GateState, step
 from embodied_iqa.gate.statistics import measure
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.images.frame import View
-from embodied_iqa.recording.image_cdr import image_to_cdr
+from embodied_iqa.images.image_cdr import image_to_cdr
 from embodied_iqa.ros.conversion import ns_of
 from embodied_iqa.ros.qos import PICTURE, STATE
 from ros_graph import Inbox, RosGraph

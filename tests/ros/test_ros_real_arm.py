@@ -20,10 +20,10 @@ import yaml
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.realsense import RealSenseCamera, RealSenseSettings
 from embodied_iqa.images.realsense.software import SoftwareRealSense
+from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.scene import make_scene
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.instruction import parse_instruction
+from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.trial.reading import read_trial
 from ur_emulator import emulator
 

@@ -12,11 +12,11 @@ from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import CameraInfo, Image
 
 from embodied_iqa.images.frame import Intrinsics, View
+from embodied_iqa.images.image_cdr import image_from_cdr
 from embodied_iqa.images.poses import matrix_from_pose
 from embodied_iqa.images.realsense import RealSenseCamera, RealSenseSettings
 from embodied_iqa.images.realsense.software import SoftwareRealSense
 from embodied_iqa.kinematics import tool_along_z
-from embodied_iqa.recording.image_cdr import image_from_cdr
 from embodied_iqa.ros.conversion import ns_of, pose_of, time_of
 from embodied_iqa.ros.qos import PICTURE, STATE
 

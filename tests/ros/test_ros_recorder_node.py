@@ -17,7 +17,7 @@ from sensor_msgs.msg import Image
 from std_srvs.srv import SetBool
 
 from embodied_iqa.cli.main import main
-from embodied_iqa.recording.image_cdr import image_to_cdr
+from embodied_iqa.images.image_cdr import image_to_cdr
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.ros.conversion import time_of
 from embodied_iqa.ros.qos import EVENT, PICTURE

@@ -14,14 +14,14 @@ from embodied_iqa_msgs.srv import ResetWorld
 from sensor_msgs.msg import CameraInfo, Image, JointState
 from std_srvs.srv import SetBool
 
+from embodied_iqa.graph.node_table import GRAPH, command_of, resolve
+from embodied_iqa.graph.processes import ProcessSpec
+from embodied_iqa.images.image_cdr import image_from_cdr, stamp_from_cdr
 from embodied_iqa.kinematics import TOOL_2F140_M, tool_along_z
-from embodied_iqa.recording.image_cdr import image_from_cdr, stamp_from_cdr
 from embodied_iqa.robot.ur_arm import UrArm
 from embodied_iqa.robot.ur_options import UrOptions
 from embodied_iqa.ros.conversion import ns_of
 from embodied_iqa.ros.qos import PICTURE, STATE
-from embodied_iqa.trial.graph import GRAPH, command_of, resolve
-from embodied_iqa.trial.processes import ProcessSpec
 from ros_graph import DEADLINE_S, Inbox, RosGraph
 
 TASK = "push the blue ball"

@@ -14,16 +14,16 @@ from sensor_msgs.msg import CameraInfo, Image, JointState
 from embodied_iqa.distortions import DistortionSpec, FrameDistorter
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import Frame, View
+from embodied_iqa.images.image_cdr import image_to_cdr
 from embodied_iqa.images.poses import matrix_from_pose
-from embodied_iqa.recording.image_cdr import image_to_cdr
 from embodied_iqa.ros.conversion import camera_info_of, increments_of, ns_of, pose_of, time_of
 from embodied_iqa.ros.qos import EVENT, PICTURE, STATE
+from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.scene import make_scene
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.instruction import parse_instruction
 from embodied_iqa.subjects.protocols import VlaObservation
 from embodied_iqa.subjects.registry import make_vla, make_vlm
+from embodied_iqa.tasks.instruction import parse_instruction
 from ros_graph import RosGraph
 
 TASK = "pick the red cube"

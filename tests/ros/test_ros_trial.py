@@ -17,8 +17,8 @@ import pytest
 import yaml
 
 from embodied_iqa.cli.main import main
+from embodied_iqa.graph.node_table import GRAPH
 from embodied_iqa.recording.reader import TrialReader
-from embodied_iqa.trial.graph import GRAPH
 
 TASK = "pick the red cube"
 DEADLINE_S = 110.0

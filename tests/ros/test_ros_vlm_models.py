@@ -17,15 +17,15 @@ from sensor_msgs.msg import CameraInfo, Image
 from chat_server import ChatServer, completion
 from embodied_iqa.errors import UserError
 from embodied_iqa.images.frame import Frame, View
-from embodied_iqa.recording.image_cdr import image_to_cdr
+from embodied_iqa.images.image_cdr import image_to_cdr
 from embodied_iqa.ros.conversion import camera_info_of, pose_of, time_of
 from embodied_iqa.ros.qos import EVENT, PICTURE
+from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.scene import make_scene
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.instruction import parse_instruction
 from embodied_iqa.subjects.options import CacheOptions, DecodingOptions, VlmOptions
 from embodied_iqa.subjects.registry import make_vlm
+from embodied_iqa.tasks.instruction import parse_instruction
 from ros_graph import RosGraph
 from tiny_vlms import KINDS, save_tiny
 

@@ -119,8 +119,8 @@ def _source(arguments: argparse.Namespace) -> ReferenceSource:
 
 
 def _options(arguments: argparse.Namespace) -> BuildOptions:
-    from embodied_iqa.trial.graph import resolve  # noqa: PLC0415 - start-up stays short
-    from embodied_iqa.trial.parameters import VlaParameters, VlmParameters  # noqa: PLC0415
+    from embodied_iqa.graph.node_table import resolve  # noqa: PLC0415 - start-up stays short
+    from embodied_iqa.graph.parameters import VlaParameters, VlmParameters  # noqa: PLC0415
 
     words = [word.strip() for word in arguments.steps.split(",")]
     wrong = [word for word in words if word not in set(Step)]

@@ -13,8 +13,8 @@ from embodied_iqa.distortions.catalogue import catalogue
 from embodied_iqa.distortions.references import Reference, pictures_of_folder, scikit_photographs
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import parse_view
+from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.scene import make_scene
 from embodied_iqa.simulation.world import World
 
 __all__ = ["RENDERED", "rendered_references", "run"]

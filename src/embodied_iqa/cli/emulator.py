@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from embodied_iqa.errors import UsageError
 
 if TYPE_CHECKING:
-    from embodied_iqa.simulation.emulator import Emulator, Plant
+    from embodied_iqa.emulator import Emulator, Plant
 
 _PLANTS = ("mujoco", "kinematic")
 
@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until interrupted; return the exit code."""
-    from embodied_iqa.simulation.emulator import FIRMWARE, Controller, Emulator, Series  # noqa: PLC0415 - heavy
+    from embodied_iqa.emulator import FIRMWARE, Controller, Emulator, Series  # noqa: PLC0415 - heavy
 
     if arguments.unlock_after < 0.0:
         raise UsageError("--unlock-after", expected="seconds >= 0", got=arguments.unlock_after)
@@ -64,12 +64,12 @@ async def _serve(emulator: Emulator) -> None:
 
 
 def _plant(name: str, scene_seed: int) -> Plant:
-    from embodied_iqa.simulation.emulator import KinematicPlant  # noqa: PLC0415 - heavy
+    from embodied_iqa.emulator import KinematicPlant  # noqa: PLC0415 - heavy
 
     if name == "kinematic":
         return KinematicPlant()
-    from embodied_iqa.simulation.emulator import WorldPlant  # noqa: PLC0415 - heavy
-    from embodied_iqa.simulation.scene import make_scene  # noqa: PLC0415
+    from embodied_iqa.emulator import WorldPlant  # noqa: PLC0415 - heavy
+    from embodied_iqa.scenes.scene import make_scene  # noqa: PLC0415
     from embodied_iqa.simulation.world import World  # noqa: PLC0415
 
     return WorldPlant(World(make_scene(scene_seed)))

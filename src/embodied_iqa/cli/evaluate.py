@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from embodied_iqa.simulation.panel_evaluation import EvaluationPlan, PanelEvaluation
+    from embodied_iqa.panel.evaluation.evaluate import EvaluationPlan, PanelEvaluation
 
 __all__ = ["configure", "run"]
 
@@ -37,13 +37,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate."""
-    from embodied_iqa.analysis.panel_report import write_report  # noqa: PLC0415 - keeps --help fast
-    from embodied_iqa.simulation.panel_evaluation import evaluate_panel  # noqa: PLC0415
+    from embodied_iqa.panel.evaluation.evaluate import evaluate_panel  # noqa: PLC0415
+    from embodied_iqa.reports.panel.report import write_report  # noqa: PLC0415 - keeps --help fast
 
     plan = _plan(arguments)
     evaluation = evaluate_panel(plan, _bars())
     if arguments.cards:
-        from embodied_iqa.analysis.panel_cards import update_cards  # noqa: PLC0415 - as above
+        from embodied_iqa.reports.panel.cards import update_cards  # noqa: PLC0415 - as above
 
         update_cards(evaluation)
     if arguments.out is not None:
@@ -58,8 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _plan(arguments: argparse.Namespace) -> EvaluationPlan:
     from embodied_iqa.distortions.catalogue import catalogue, entry  # noqa: PLC0415 - as above
     from embodied_iqa.errors import UsageError  # noqa: PLC0415
-    from embodied_iqa.simulation.panel_evaluation import EvaluationPlan  # noqa: PLC0415
-    from embodied_iqa.subjects.panel.members import MODELS, VLA_NAMES, VLM_NAMES, names_in  # noqa: PLC0415
+    from embodied_iqa.panel.evaluation.evaluate import EvaluationPlan  # noqa: PLC0415
+    from embodied_iqa.subjects.backends.panel.members import MODELS, VLA_NAMES, VLM_NAMES, names_in  # noqa: PLC0415
 
     grid = arguments.scenes if arguments.grid_scenes is None else arguments.grid_scenes
     if (
@@ -112,7 +112,7 @@ class _bars:  # noqa: N801 - called like a function
 def _record(evaluation: PanelEvaluation) -> dict[str, object]:
     from dataclasses import asdict  # noqa: PLC0415 - as above
 
-    from embodied_iqa.analysis.panel_tables import (  # noqa: PLC0415
+    from embodied_iqa.reports.panel.tables import (  # noqa: PLC0415
         agreement,
         criterion_check,
         graded_responses,
@@ -159,7 +159,7 @@ def _print_tables(evaluation: PanelEvaluation) -> None:
     from rich.console import Console  # noqa: PLC0415 - as above
     from rich.table import Table  # noqa: PLC0415
 
-    from embodied_iqa.analysis.panel_tables import graded_responses, vla_rows, vlm_rows  # noqa: PLC0415
+    from embodied_iqa.reports.panel.tables import graded_responses, vla_rows, vlm_rows  # noqa: PLC0415
 
     console = Console()
     if evaluation.acted:

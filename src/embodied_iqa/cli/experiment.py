@@ -14,8 +14,7 @@ from embodied_iqa.cli.node_options import add_node_options, overrides_of
 from embodied_iqa.cli.person import person_at_terminal
 from embodied_iqa.config import Scalar
 from embodied_iqa.errors import UsageError
-from embodied_iqa.gate.verdict import GateMode
-from embodied_iqa.trial.experiment_plan import (
+from embodied_iqa.experiment.plan import (
     EMBEDDED,
     ExperimentPlan,
     RunKey,
@@ -24,14 +23,15 @@ from embodied_iqa.trial.experiment_plan import (
     parse_subjects,
     parse_tasks,
 )
-from embodied_iqa.trial.graph import GraphConfig, resolve
-from embodied_iqa.trial.parameters import RobotKind
+from embodied_iqa.gate.verdict import GateMode
+from embodied_iqa.graph.node_table import GraphConfig, resolve
+from embodied_iqa.graph.parameters import RobotKind
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from embodied_iqa.trial.experiment_folder import ExperimentFolder
-    from embodied_iqa.trial.experiment_rows import RunRow
+    from embodied_iqa.experiment.folder import ExperimentFolder
+    from embodied_iqa.experiment.rows import RunRow
 
 __all__ = ["configure", "run"]
 
@@ -77,8 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--attach goes with --ros")
     plan = _plan(arguments)
     graph = _graph(arguments, plan.subjects)
-    from embodied_iqa.trial.experiment_folder import ExperimentFolder  # noqa: PLC0415 - start-up
-    from embodied_iqa.trial.experiment_scores import mean_rows, score_rows  # noqa: PLC0415
+    from embodied_iqa.experiment.folder import ExperimentFolder  # noqa: PLC0415 - start-up
+    from embodied_iqa.experiment.scores import mean_rows, score_rows  # noqa: PLC0415
 
     folder = ExperimentFolder(arguments.out, _parameters(arguments, graph))
     missing = folder.missing(plan)
@@ -163,8 +163,8 @@ def _runs(
             plan, missing, graph, arguments.out, attach=arguments.attach, person=person
         )
         return rows
-    from embodied_iqa.trial.experiment_headless import run_all  # noqa: PLC0415 - start-up stays short
-    from embodied_iqa.trial.headless_settings import settings_of  # noqa: PLC0415
+    from embodied_iqa.experiment.headless_runs import run_all  # noqa: PLC0415 - start-up stays short
+    from embodied_iqa.offline.headless_options import settings_of  # noqa: PLC0415
 
     return run_all(missing, settings_of(graph), vlm=arguments.vlm, workers=arguments.workers)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from embodied_iqa.cli.output import console
 from embodied_iqa.errors import InputError
+from embodied_iqa.experiment.scores import MeanRow
 from embodied_iqa.scoring.execution import EXECUTION_RECIPE
-from embodied_iqa.trial.experiment_scores import MeanRow
 
 __all__ = ["as_tree", "print_table", "write_csv"]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from embodied_iqa.errors import UsageError
 
 if TYPE_CHECKING:
-    from embodied_iqa.analysis.export.pictures import PictureFile
+    from embodied_iqa.export.pictures import PictureFile
 
 __all__ = ["configure", "run"]
 
@@ -41,8 +41,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Export; return the exit code."""
-    from embodied_iqa.analysis.export.exporting import ExportFormat, export_database  # noqa: PLC0415 - start-up
     from embodied_iqa.database.store import open_database  # noqa: PLC0415
+    from embodied_iqa.export.exporting import ExportFormat, export_database  # noqa: PLC0415 - start-up
 
     if arguments.licence is not None and not re.fullmatch(r"[A-Za-z0-9.+-]+", arguments.licence):
         raise UsageError("--licence is no name", expected="such as cc-by-4.0", got=arguments.licence)

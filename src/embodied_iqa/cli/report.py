@@ -34,8 +34,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _of_database(arguments: argparse.Namespace) -> Path:
-    from embodied_iqa.analysis.database.report import write_database_report  # noqa: PLC0415 - as above
     from embodied_iqa.database.store import open_database  # noqa: PLC0415
+    from embodied_iqa.reports.database.report import write_database_report  # noqa: PLC0415 - as above
 
     if arguments.seed < 0:
         raise UsageError("--seed is wrong", expected="0 or more", got=arguments.seed)
@@ -44,7 +44,7 @@ def _of_database(arguments: argparse.Namespace) -> Path:
 
 
 def _of_run(arguments: argparse.Namespace) -> Path:
-    from embodied_iqa.analysis.stored_run import report_of_folder  # noqa: PLC0415 - as above
+    from embodied_iqa.reports.trial.stored_run import report_of_folder  # noqa: PLC0415 - as above
 
     if arguments.all_views or arguments.seed:
         raise UsageError(f"{arguments.folder} is no database", expected="one, for --all-views and --seed")

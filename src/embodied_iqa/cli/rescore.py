@@ -11,14 +11,14 @@ from embodied_iqa.cli.output import results_table
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.gate.calibration_file import load_calibrations
 from embodied_iqa.gate.judge import GateConfig
+from embodied_iqa.graph.launching import recorded_overrides
+from embodied_iqa.graph.node_table import GraphConfig, resolve
+from embodied_iqa.graph.parameters import GateParameters, VlaParameters, VlmParameters
+from embodied_iqa.graph.session_results import scores_tree
+from embodied_iqa.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.resources import shared_file
-from embodied_iqa.trial.graph import GraphConfig, resolve
-from embodied_iqa.trial.launching import recorded_overrides
-from embodied_iqa.trial.parameters import GateParameters, VlaParameters, VlmParameters
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import TrialRecord
-from embodied_iqa.trial.rescoring import Rescorer, Subjects
-from embodied_iqa.trial.results import scores_tree
 from embodied_iqa.trial.run_folder import make_run_folder, write_json
 from embodied_iqa.trial.scores import as_json, score_trial, unscored_subjects
 

@@ -14,17 +14,17 @@ from embodied_iqa.cli.consent import with_consent
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.subjects_tables import scale_in_words
 from embodied_iqa.errors import InternalError
+from embodied_iqa.graph.node_table import GraphConfig, resolve
+from embodied_iqa.graph.parameters import VlaParameters, VlmParameters
+from embodied_iqa.scenes.scene import Scene
 from embodied_iqa.scoring.constants import SubjectConstants, save_constants
 from embodied_iqa.scoring.decision import position_scale_m
 from embodied_iqa.scoring.frequencies import document_frequencies
 from embodied_iqa.simulation.reference_answers import reference_answers, reference_chunks, reference_scenes
-from embodied_iqa.simulation.scene import Scene
 from embodied_iqa.subjects.catalogue import find_entry
 from embodied_iqa.subjects.constants_files import own_constants_file, shipped_constants_file
 from embodied_iqa.subjects.protocols import Vla, Vlm
 from embodied_iqa.subjects.registry import Role, make_vla, make_vlm, role_of
-from embodied_iqa.trial.graph import GraphConfig, resolve
-from embodied_iqa.trial.parameters import VlaParameters, VlmParameters
 
 __all__ = ["calibrate"]
 

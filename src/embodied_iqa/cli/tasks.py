@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
-from embodied_iqa.subjects.instruction import Verb
+from embodied_iqa.tasks.instruction import Verb
 
 if TYPE_CHECKING:
-    from embodied_iqa.simulation.scene import Scene
-    from embodied_iqa.subjects.instruction import Instruction
-    from embodied_iqa.subjects.task import Task
+    from embodied_iqa.scenes.scene import Scene
+    from embodied_iqa.tasks.instruction import Instruction
+    from embodied_iqa.tasks.task import Task
 
 __all__ = ["configure", "run"]
 
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from embodied_iqa.subjects.task_files import check_task_file  # noqa: PLC0415 - keeps --help fast
+    from embodied_iqa.tasks.task_files import check_task_file  # noqa: PLC0415 - keeps --help fast
 
     found, wrong = check_task_file(arguments.file, files_exist=not arguments.no_files)
     tasks = sum(len(item.tasks) for item in found)
@@ -66,8 +66,8 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _make(arguments: argparse.Namespace) -> int:
-    from embodied_iqa.simulation.task_language import make_tasks  # noqa: PLC0415 - as above
-    from embodied_iqa.simulation.task_scenes import draw_task_scene  # noqa: PLC0415
+    from embodied_iqa.scenes.language.five_tasks import make_tasks  # noqa: PLC0415 - as above
+    from embodied_iqa.scenes.language.rich_scenes import draw_task_scene  # noqa: PLC0415
 
     seeds = [arguments.scene_seed] if arguments.scenes is None else list(range(arguments.scenes))
     if not 1 <= len(seeds) <= _MAX_SCENES:
@@ -88,7 +88,7 @@ def _make(arguments: argparse.Namespace) -> int:
 
 
 def _record(seed: int, view: str, scene: Scene, main: Instruction, tasks: tuple[Task, ...]) -> dict[str, Any]:
-    from embodied_iqa.subjects.task import task_row  # noqa: PLC0415 - as above
+    from embodied_iqa.tasks.task import task_row  # noqa: PLC0415 - as above
 
     return {
         "scene_seed": seed,

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from embodied_iqa.simulation.panel_training import PanelPlan, Progress
-    from embodied_iqa.subjects.panel.cards import ModelCard
+    from embodied_iqa.panel.training.train_panel import PanelPlan, Progress
+    from embodied_iqa.subjects.model_card import ModelCard
 
 __all__ = ["configure", "run"]
 
@@ -49,8 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise MissingDependencyError(
             "training needs torch", expected="pip install -r requirements/models.txt"
         )
-    from embodied_iqa.simulation.panel_training import PanelPlan, train_panel  # noqa: PLC0415
-    from embodied_iqa.subjects.panel.training.recipes import RECIPES, adapted, recipe_of  # noqa: PLC0415 - as above
+    from embodied_iqa.panel.training.recipes import RECIPES, adapted, recipe_of  # noqa: PLC0415 - as above
+    from embodied_iqa.panel.training.train_panel import PanelPlan, train_panel  # noqa: PLC0415
 
     names = arguments.members.split(",") if arguments.members else list(RECIPES)
     recipes = [adapted(recipe_of(name.strip()), arguments.scenes, arguments.epochs) for name in names]

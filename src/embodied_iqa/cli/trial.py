@@ -16,12 +16,9 @@ from embodied_iqa.cli.person import person_at_terminal
 from embodied_iqa.config import Scalar
 from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.verdict import GateMode
-from embodied_iqa.images.frame import parse_view
-from embodied_iqa.trial.graph import nodes_with, resolve
-from embodied_iqa.trial.parameters import CameraSource, RobotKind
-from embodied_iqa.trial.results import SessionInfo, finish_session
-from embodied_iqa.trial.run_folder import make_run_folder, new_run_id
-from embodied_iqa.trial.settings import (
+from embodied_iqa.graph.node_table import nodes_with, resolve
+from embodied_iqa.graph.parameters import CameraSource, RobotKind
+from embodied_iqa.graph.session_options import (
     DEFAULT_DISTORTIONS,
     DEFAULT_TASKS,
     SessionSettings,
@@ -30,6 +27,9 @@ from embodied_iqa.trial.settings import (
     check_subjects,
     check_tasks,
 )
+from embodied_iqa.graph.session_results import SessionInfo, finish_session
+from embodied_iqa.images.frame import parse_view
+from embodied_iqa.trial.run_folder import make_run_folder, new_run_id
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the session; return the exit code."""
-    from embodied_iqa.analysis.stored_run import report_of_folder  # noqa: PLC0415 - start-up stays short
+    from embodied_iqa.reports.trial.stored_run import report_of_folder  # noqa: PLC0415 - start-up stays short
     from embodied_iqa.ros.environment import prepare_environment, require_ros  # noqa: PLC0415 - needs ROS
 
     settings = _settings(arguments)

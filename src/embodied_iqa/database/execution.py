@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from embodied_iqa.database.lock import locked
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.errors import InputError
+from embodied_iqa.experiment.rows import COLUMNS
 from embodied_iqa.files import sha256_of, write_whole
-from embodied_iqa.trial.experiment_rows import COLUMNS
 
 __all__ = [
     "RUN_KEY",

@@ -18,9 +18,9 @@ from embodied_iqa.images.files import EndOfFramesError
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.recording.bag_camera import BagCamera, BagCameraOptions
 from embodied_iqa.recording.reader import TrialReader
-from embodied_iqa.simulation.viewpoints import viewpoint_of
-from embodied_iqa.subjects.task import Task, TaskSource
-from embodied_iqa.subjects.task_files import PictureLabels, PictureTasks, load_task_file
+from embodied_iqa.scenes.viewpoints import viewpoint_of
+from embodied_iqa.tasks.task import Task, TaskSource
+from embodied_iqa.tasks.task_files import PictureLabels, PictureTasks, load_task_file
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import TrialRecord
 

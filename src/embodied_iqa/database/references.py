@@ -17,18 +17,18 @@ from embodied_iqa.errors import UsageError
 from embodied_iqa.images.codecs import picture_files, read_picture
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.kinematics import Kinematics
-from embodied_iqa.simulation.dimensions import HOME_Q_RAD, T_flange_tool
+from embodied_iqa.scenes.dimensions import HOME_Q_RAD, T_flange_tool
+from embodied_iqa.scenes.language.five_tasks import make_tasks
+from embodied_iqa.scenes.language.rich_scenes import draw_task_scene
+from embodied_iqa.scenes.scene import Scene
+from embodied_iqa.scenes.snapshot import WorldSnapshot
+from embodied_iqa.scenes.viewpoints import viewpoint_of
 from embodied_iqa.simulation.renderer import intrinsics_of
-from embodied_iqa.simulation.scene import Scene
 from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
-from embodied_iqa.simulation.snapshot import WorldSnapshot
-from embodied_iqa.simulation.task_language import make_tasks
-from embodied_iqa.simulation.task_scenes import draw_task_scene
-from embodied_iqa.simulation.viewpoints import viewpoint_of
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.instruction import CATEGORY_OF_KIND, Kind
-from embodied_iqa.subjects.task import Task
-from embodied_iqa.subjects.task_files import PictureTasks, load_task_file
+from embodied_iqa.tasks.instruction import CATEGORY_OF_KIND, Kind
+from embodied_iqa.tasks.task import Task
+from embodied_iqa.tasks.task_files import PictureTasks, load_task_file
 
 __all__ = ["Candidate", "FolderSource", "ReferenceSource", "SimulationSource", "fingerprint_of", "home_tool"]
 

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from embodied_iqa.images.frame import View
 from embodied_iqa.kinematics import Kinematics, choose, rotvec_to_rotation
-from embodied_iqa.simulation.dimensions import HOME_Q_RAD, STROKE_M, T_flange_tool
+from embodied_iqa.scenes.dimensions import HOME_Q_RAD, STROKE_M, T_flange_tool
+from embodied_iqa.scenes.scene import Scene, make_scene, tasks_of
+from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.expert import expert_chunk
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.rollout import rollout
-from embodied_iqa.simulation.scene import Scene, make_scene, tasks_of
-from embodied_iqa.simulation.snapshot import WorldSnapshot
 from embodied_iqa.simulation.world import World
 
 __all__ = ["POSES_A_SCENE", "SAMPLES_A_TASK", "frames_a_scene", "simulated_frames"]

@@ -14,6 +14,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from sensor_msgs.msg import JointState
 
 from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.graph.parameters import ArmParameters, RobotKind
 from embodied_iqa.images.frame import View, parse_view
 from embodied_iqa.kinematics import tool_along_z
 from embodied_iqa.robot.controller import make_controller
@@ -34,7 +35,6 @@ from embodied_iqa.ros.conversion import increments_of, lease_of, ns_of, pose_of,
 from embodied_iqa.ros.node import Health, ManagedNode, main_of
 from embodied_iqa.ros.qos import EVENT, STATE
 from embodied_iqa.ros.ur_robot import UrRobot
-from embodied_iqa.trial.parameters import ArmParameters, RobotKind
 
 _SECOND_NS = 1_000_000_000
 _LEASES_KEPT = 32

@@ -12,22 +12,22 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import CameraInfo, Image
 
+from embodied_iqa.graph.parameters import CameraParameters, CameraSource
 from embodied_iqa.images.files import EndOfFramesError
 from embodied_iqa.images.frame import Camera, Frame, View
 from embodied_iqa.images.hand_eye import PoseHistory
+from embodied_iqa.images.image_cdr import image_to_cdr
 from embodied_iqa.images.poses import matrix_from_pose
 from embodied_iqa.images.realsense import RgbdFrame
-from embodied_iqa.recording.image_cdr import image_to_cdr
 from embodied_iqa.ros.camera_sources import open_cameras, open_realsense
 from embodied_iqa.ros.conversion import camera_info_of, depth_to_msg, ns_of, optical_frame, pose_of, time_of
 from embodied_iqa.ros.live_cameras import LiveCameras
 from embodied_iqa.ros.node import BaseNode, Health, main_of
 from embodied_iqa.ros.pictures import publish_picture_topic
 from embodied_iqa.ros.qos import LATCHED, PICTURE, STATE
-from embodied_iqa.simulation.scene import make_scene
-from embodied_iqa.simulation.snapshot import WorldSnapshot
-from embodied_iqa.subjects.instruction import parse_instruction
-from embodied_iqa.trial.parameters import CameraParameters, CameraSource
+from embodied_iqa.scenes.scene import make_scene
+from embodied_iqa.scenes.snapshot import WorldSnapshot
+from embodied_iqa.tasks.instruction import parse_instruction
 
 
 class CameraNode(BaseNode[CameraParameters]):

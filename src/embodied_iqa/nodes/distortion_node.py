@@ -14,14 +14,14 @@ from sensor_msgs.msg import CompressedImage
 from embodied_iqa.distortions import entry
 from embodied_iqa.distortions.image import Image
 from embodied_iqa.errors import UserError
+from embodied_iqa.graph.parameters import DistortionParameters
 from embodied_iqa.images.frame import View
-from embodied_iqa.recording.image_cdr import image_from_cdr, image_to_cdr, stamp_from_cdr
+from embodied_iqa.images.image_cdr import image_from_cdr, image_to_cdr, stamp_from_cdr
 from embodied_iqa.ros.conversion import ns_of, optical_frame, spec_of, time_of
 from embodied_iqa.ros.node import BaseNode, Health, main_of
 from embodied_iqa.ros.pictures import publish_picture_topic, subscribe_pictures
 from embodied_iqa.ros.qos import EVENT, LATCHED
 from embodied_iqa.trial.distortion_schedule import DistortionSchedule
-from embodied_iqa.trial.parameters import DistortionParameters
 
 _PREVIEW_QUALITY = 80
 

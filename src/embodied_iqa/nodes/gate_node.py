@@ -17,14 +17,14 @@ from embodied_iqa.gate.calibration_file import find_calibration, load_calibratio
 from embodied_iqa.gate.judge import GateFrame, GateState, ImageQuality, step
 from embodied_iqa.gate.statistics import ImageStatistics, Statistic, measure
 from embodied_iqa.gate.verdict import GateMode, Verdict
+from embodied_iqa.graph.parameters import GateParameters
 from embodied_iqa.images.frame import View
-from embodied_iqa.recording.image_cdr import image_from_cdr
+from embodied_iqa.images.image_cdr import image_from_cdr
 from embodied_iqa.resources import shared_file
 from embodied_iqa.ros.conversion import lease_to_msg, optical_frame, time_of
 from embodied_iqa.ros.node import Health, ManagedNode, main_of
 from embodied_iqa.ros.pictures import subscribe_pictures
 from embodied_iqa.ros.qos import STATE
-from embodied_iqa.trial.parameters import GateParameters
 
 
 class GateNode(ManagedNode[GateParameters]):

@@ -18,9 +18,10 @@ from rclpy.executors import MultiThreadedExecutor
 from rosgraph_msgs.msg import Clock
 
 from embodied_iqa.errors import EmbodiedIqaError, UserError
+from embodied_iqa.graph.parameters import PlaybackParameters
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import View
-from embodied_iqa.recording.image_cdr import stamp_from_cdr
+from embodied_iqa.images.image_cdr import stamp_from_cdr
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.recording.recorded import RecordedMessage
 from embodied_iqa.ros.calls import call
@@ -29,7 +30,6 @@ from embodied_iqa.ros.lifecycle import LifecycleManager
 from embodied_iqa.ros.node import BaseNode, Health, Spin, main_of
 from embodied_iqa.ros.qos import CLOCK, STATE
 from embodied_iqa.ros.recorded_topics import RecordedTopic, arm_topics, camera_topics, recorded_topics
-from embodied_iqa.trial.parameters import PlaybackParameters
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import RunRecord
 

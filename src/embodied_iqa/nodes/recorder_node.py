@@ -11,12 +11,12 @@ from embodied_iqa_msgs.srv import RecordTrial
 from std_srvs.srv import SetBool
 
 from embodied_iqa.errors import UserError
+from embodied_iqa.graph.parameters import RecorderParameters
 from embodied_iqa.recording.compression import Compression
 from embodied_iqa.recording.recording_queue import RecordingQueue
 from embodied_iqa.recording.writer import TrialWriter, WriterOptions
 from embodied_iqa.ros.node import BaseNode, Health, main_of
 from embodied_iqa.ros.recorded_topics import RecordedTopic, recorded_topics
-from embodied_iqa.trial.parameters import RecorderParameters
 
 _CLOSE_DEADLINE_S = 30.0
 

@@ -16,6 +16,7 @@ from rclpy.executors import MultiThreadedExecutor
 from sensor_msgs.msg import CameraInfo
 
 from embodied_iqa.errors import EmbodiedIqaError, UserError
+from embodied_iqa.graph.parameters import TrialParameters
 from embodied_iqa.images.poses import matrix_from_pose
 from embodied_iqa.ros.conversion import ns_of, pose_of, spec_of, time_of
 from embodied_iqa.ros.lifecycle import LifecycleManager
@@ -23,9 +24,8 @@ from embodied_iqa.ros.node import BaseNode, Health, main_of
 from embodied_iqa.ros.qos import EVENT, LATCHED, PICTURE, STATE
 from embodied_iqa.ros.trial_commands import TrialCommands
 from embodied_iqa.scoring.execution import Outcome
-from embodied_iqa.subjects.instruction import parse_instruction
+from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.trial import machine
-from embodied_iqa.trial.parameters import TrialParameters
 from embodied_iqa.trial.protocol import (
     ArmSeen,
     AskPerson,

@@ -15,6 +15,7 @@ from geometry_msgs.msg import Pose, PoseStamped
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 
+from embodied_iqa.graph.parameters import VlaParameters
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.images.poses import matrix_from_pose
@@ -28,7 +29,6 @@ from embodied_iqa.subjects.protocols import Closable, SubjectInfo, Vla, VlaObser
 from embodied_iqa.subjects.registry import make_vla
 from embodied_iqa.subjects.worker import Outcome
 from embodied_iqa.trial.decider import Decider, DeciderState
-from embodied_iqa.trial.parameters import VlaParameters
 
 _SECOND_NS = 1_000_000_000
 _BOTH = (Source.DISTORTED, Source.RAW)

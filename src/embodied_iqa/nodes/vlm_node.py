@@ -13,6 +13,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import MultiThreadedExecutor
 
 from embodied_iqa.errors import EmbodiedIqaError, UserError
+from embodied_iqa.graph.parameters import VlmParameters
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import Frame, View, parse_view
 from embodied_iqa.ros.conversion import ns_of, optical_frame, time_of
@@ -23,7 +24,6 @@ from embodied_iqa.ros.qos import EVENT
 from embodied_iqa.subjects.protocols import Vlm
 from embodied_iqa.subjects.registry import make_vlm
 from embodied_iqa.subjects.worker import OutcomeKind
-from embodied_iqa.trial.parameters import VlmParameters
 
 _QUESTIONS = 4
 """Most questions that wait while one is answered."""

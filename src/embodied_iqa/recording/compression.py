@@ -9,18 +9,16 @@ import lz4.frame  # type: ignore[import-untyped]
 import zstandard
 
 from embodied_iqa.errors import UsageError
+from embodied_iqa.files import Buffer
 
 __all__ = [
     "DEFAULT_ZSTD_LEVEL",
-    "Buffer",
     "Compression",
     "compress",
     "decompress",
     "decompress_start",
     "parse_compression",
 ]
-
-Buffer = bytes | bytearray | memoryview
 
 DEFAULT_ZSTD_LEVEL = 1
 """Costs about a third of the library's default (3) on camera pictures and gives files 1-2 % larger."""

@@ -15,7 +15,7 @@ from mcap.exceptions import EndOfFile
 from mcap.opcode import Opcode
 from mcap.records import Attachment, Channel, Footer, Header, McapRecord, Metadata, Schema
 
-from embodied_iqa.recording.compression import Buffer
+from embodied_iqa.files import Buffer
 
 __all__ = [
     "CHUNK_PREFIX",

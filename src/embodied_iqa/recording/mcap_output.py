@@ -20,7 +20,7 @@ from mcap.records import (
 )
 
 from embodied_iqa.errors import InternalError
-from embodied_iqa.recording.compression import Buffer
+from embodied_iqa.files import Buffer
 from embodied_iqa.recording.errors import RecordingWriteError
 from embodied_iqa.recording.framing import MAGIC, encode
 from embodied_iqa.recording.mcap_summary import ChunkContent, Summary

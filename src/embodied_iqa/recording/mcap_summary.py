@@ -13,7 +13,8 @@ from mcap.data_stream import ReadDataStream
 from mcap.opcode import Opcode
 from mcap.records import ChunkIndex, Footer, Statistics, SummaryOffset
 
-from embodied_iqa.recording.compression import Buffer, Compression, compress
+from embodied_iqa.files import Buffer
+from embodied_iqa.recording.compression import Compression, compress
 from embodied_iqa.recording.framing import CHUNK_PREFIX, LENGTH, RECORD_PREFIX, encode
 
 __all__ = ["ChunkContent", "Summary", "statistics_counts"]

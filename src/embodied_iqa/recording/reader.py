@@ -11,9 +11,9 @@ from mcap.reader import SeekingReader
 from mcap.records import Attachment, Channel, Metadata, Schema
 
 from embodied_iqa.errors import InputError
+from embodied_iqa.images.image_cdr import IMAGE_TYPE, image_from_cdr
 from embodied_iqa.recording.definitions import MessageDefinitions
 from embodied_iqa.recording.errors import RecordingReadError
-from embodied_iqa.recording.image_cdr import IMAGE_TYPE, image_from_cdr
 from embodied_iqa.recording.messages import TypeStore
 from embodied_iqa.recording.opening import (
     DAMAGE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from embodied_iqa.recording.image_cdr import ImagePicture
+from embodied_iqa.images.image_cdr import ImagePicture
 
 __all__ = ["RecordedMessage", "RecordedPicture", "TopicInfo"]
 

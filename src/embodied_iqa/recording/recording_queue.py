@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from embodied_iqa.errors import InternalError, UsageError
-from embodied_iqa.recording.compression import Buffer
+from embodied_iqa.files import Buffer
 from embodied_iqa.recording.errors import RecordingWriteError
 from embodied_iqa.recording.writer import TrialWriter
 

@@ -13,7 +13,8 @@ from mcap.records import Attachment, Channel, Schema
 
 from embodied_iqa import __version__
 from embodied_iqa.errors import InputError, InternalError, UsageError
-from embodied_iqa.recording.compression import DEFAULT_ZSTD_LEVEL, Buffer, Compression
+from embodied_iqa.files import Buffer
+from embodied_iqa.recording.compression import DEFAULT_ZSTD_LEVEL, Compression
 from embodied_iqa.recording.errors import RecordingWriteError
 from embodied_iqa.recording.framing import message_prefix
 from embodied_iqa.recording.mcap_output import McapOutput

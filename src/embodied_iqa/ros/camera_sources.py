@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from embodied_iqa.errors import UsageError
+from embodied_iqa.graph.parameters import CameraParameters, CameraSource
 from embodied_iqa.images.codecs import picture_files, read_picture
 from embodied_iqa.images.files import FileCamera, intrinsics_of_fov
 from embodied_iqa.images.frame import Camera, View
@@ -20,7 +21,6 @@ from embodied_iqa.images.realsense import (
 )
 from embodied_iqa.kinematics import tool_along_z
 from embodied_iqa.recording.bag_camera import BagCamera, BagCameraOptions
-from embodied_iqa.trial.parameters import CameraParameters, CameraSource
 
 __all__ = ["RealSense", "open_cameras", "open_realsense", "pose_functions", "realsense_settings"]
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from embodied_iqa.errors import InternalError, UsageError
+from embodied_iqa.experiment.plan import ExperimentPlan, RunKey
+from embodied_iqa.experiment.rows import RunRow, row_of
+from embodied_iqa.graph.node_table import GraphConfig
+from embodied_iqa.graph.parameters import RobotKind, VlaParameters
+from embodied_iqa.graph.session_options import SessionSettings
 from embodied_iqa.ros.trial_session import run_session
 from embodied_iqa.trial.attendance import Person
-from embodied_iqa.trial.experiment_plan import ExperimentPlan, RunKey
-from embodied_iqa.trial.experiment_rows import RunRow, row_of
-from embodied_iqa.trial.graph import GraphConfig
-from embodied_iqa.trial.parameters import RobotKind, VlaParameters
 from embodied_iqa.trial.reading import read_trial
-from embodied_iqa.trial.settings import SessionSettings
 
 __all__ = ["run_on_graph"]
 

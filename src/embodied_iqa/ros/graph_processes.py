@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
+from embodied_iqa.graph.node_table import GraphConfig, NodeEntry, command_of, write_parameters
+from embodied_iqa.graph.processes import ProcessGroup, ProcessSpec
 from embodied_iqa.ros.domain import own_domain
 from embodied_iqa.ros.environment import process_environment
 from embodied_iqa.ros.node import SUPERVISOR
-from embodied_iqa.trial.graph import GraphConfig, NodeEntry, command_of, write_parameters
-from embodied_iqa.trial.processes import ProcessGroup, ProcessSpec
 
 __all__ = ["running_nodes"]
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from embodied_iqa.errors import EmbodiedIqaError
+from embodied_iqa.graph.node_table import GraphConfig, Purpose, nodes_of
+from embodied_iqa.graph.parameters import PlaybackParameters
+from embodied_iqa.graph.processes import ProcessesFailedError
 from embodied_iqa.ros.graph_processes import running_nodes
-from embodied_iqa.trial.graph import GraphConfig, Purpose, nodes_of
-from embodied_iqa.trial.parameters import PlaybackParameters
-from embodied_iqa.trial.processes import ProcessesFailedError
 
 __all__ = ["play_back", "with_playback"]
 

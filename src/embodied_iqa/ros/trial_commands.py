@@ -15,12 +15,12 @@ from std_srvs.srv import SetBool
 
 from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import EmbodiedIqaError
+from embodied_iqa.graph.parameters import TrialParameters
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.ros.arm_return import ArmReturn
 from embodied_iqa.ros.attendance import Attendance
 from embodied_iqa.ros.calls import call
 from embodied_iqa.ros.conversion import ns_of, spec_to_msg, time_of
-from embodied_iqa.trial.parameters import TrialParameters
 from embodied_iqa.trial.protocol import (
     Answered,
     AskPerson,

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from embodied_iqa.config import values_of
+from embodied_iqa.graph.node_table import nodes_of
+from embodied_iqa.graph.session_options import SessionSettings, TaskFolder
 from embodied_iqa.ros.graph_processes import running_nodes
 from embodied_iqa.ros.trial_client import TrialClient, TrialGoal, TrialProgress
 from embodied_iqa.trial.attendance import Person
-from embodied_iqa.trial.graph import nodes_of
 from embodied_iqa.trial.run_folder import git_hash, versions
-from embodied_iqa.trial.settings import SessionSettings, TaskFolder
 
 __all__ = ["run_session"]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.rollout import RolloutOptions, rollout
-from embodied_iqa.simulation.tasks import task_success
+from embodied_iqa.simulation.success import task_success
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.instruction import Instruction
 from embodied_iqa.subjects.protocols import ChunkStatus, Vla, VlaObservation
+from embodied_iqa.tasks.instruction import Instruction
 
 __all__ = ["EpisodeResult", "observe", "run_episode"]
 

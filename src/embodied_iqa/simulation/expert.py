@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.simulation.scene import Scene, find_destination, find_object
-from embodied_iqa.simulation.snapshot import WorldSnapshot, object_position_m, object_yaw_rad
-from embodied_iqa.subjects.instruction import Instruction
-from embodied_iqa.subjects.manipulation import ObjectPose, plan_waypoints
+from embodied_iqa.manipulation.planner import ObjectPose, plan_waypoints
+from embodied_iqa.manipulation.waypoints import Waypoint, chunk_through, tool_yaw_rad
+from embodied_iqa.scenes.scene import Scene, find_destination, find_object
+from embodied_iqa.scenes.snapshot import WorldSnapshot, object_position_m, object_yaw_rad
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus
-from embodied_iqa.subjects.waypoints import Waypoint, chunk_through, tool_yaw_rad
+from embodied_iqa.tasks.instruction import Instruction
 
 __all__ = ["expert_chunk", "expert_waypoints"]
 

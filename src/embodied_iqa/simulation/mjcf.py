@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-__all__ = ["HINGED", "OBJECT", "ROBOT", "STATIC", "Vector", "box", "look_at", "numbers", "rod", "tag"]
+__all__ = ["HINGED", "OBJECT", "ROBOT", "STATIC", "Vector", "box", "numbers", "rod", "tag"]
 
 Vector = tuple[float, float, float]
 
@@ -45,12 +42,3 @@ def rod(start: Vector, end: Vector, radius: float, material: str) -> str:
 def box(centre: Vector, half: Vector, material: str) -> str:
     """Draw a box that nothing collides with."""
     return f'<geom type="box" size="{numbers(half)}" pos="{numbers(centre)}" material="{material}" {VISUAL}/>'
-
-
-def look_at(position: Vector, target: Vector, up: Vector) -> NDArray[np.float64]:
-    """Return the rotation ``(3, 3)`` of an optical frame (x right, y down, z forward) aimed at a point."""
-    forward = np.subtract(target, position).astype(np.float64)
-    forward /= np.linalg.norm(forward)
-    right = np.cross(forward, np.asarray(up, dtype=np.float64))
-    right /= np.linalg.norm(right)
-    return np.stack([right, np.cross(forward, right), forward], axis=1)

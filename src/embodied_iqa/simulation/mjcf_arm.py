@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from embodied_iqa.simulation.dimensions import UR5_A_M, UR5_ALPHA_RAD, UR5_D_M
+from embodied_iqa.scenes.dimensions import UR5_A_M, UR5_ALPHA_RAD, UR5_D_M
 from embodied_iqa.simulation.mjcf import ROBOT, numbers, rod
 from embodied_iqa.simulation.mjcf_gripper import gripper_bodies
 

@@ -8,15 +8,16 @@ from typing import Any, Final
 import numpy as np
 
 from embodied_iqa.images.frame import View
-from embodied_iqa.simulation.dimensions import CAMERAS, STEP_NS, VERTICAL_FOV_RAD
+from embodied_iqa.scenes.dimensions import CAMERAS, STEP_NS, VERTICAL_FOV_RAD
+from embodied_iqa.scenes.scene import Background, Scene
+from embodied_iqa.scenes.viewpoints import look_at
 from embodied_iqa.simulation.engine import mujoco
-from embodied_iqa.simulation.mjcf import look_at, numbers, rod
+from embodied_iqa.simulation.mjcf import numbers, rod
 from embodied_iqa.simulation.mjcf_arm import arm_actuators, arm_body
 from embodied_iqa.simulation.mjcf_gripper import gripper_actuators, gripper_equalities
 from embodied_iqa.simulation.mjcf_objects import object_body, object_material
 from embodied_iqa.simulation.mjcf_room import room, room_assets, room_lamps, room_textures, table_tint
 from embodied_iqa.simulation.mjcf_vessels import vessel_meshes
-from embodied_iqa.simulation.scene import Background, Scene
 
 __all__ = ["FORCE_SENSORS", "MAX_HEIGHT_PX", "MAX_WIDTH_PX", "build_model"]
 

@@ -6,10 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from embodied_iqa.simulation.dimensions import BUTTON_TRAVEL_M, DRAWER_TRAVEL_M
-from embodied_iqa.simulation.mjcf import HINGED, OBJECT, STATIC, VISUAL, Vector, box, numbers
-from embodied_iqa.subjects.instruction import Kind
-from embodied_iqa.subjects.object_shapes import (
+from embodied_iqa.manipulation.object_shapes import (
     BUTTON_BASE_HALF_M,
     BUTTON_BASE_HEIGHT_M,
     BUTTON_CAP_RADIUS_M,
@@ -19,6 +16,9 @@ from embodied_iqa.subjects.object_shapes import (
     SOCKET_FLOOR_M,
     SOCKET_HOLE_HALF_M,
 )
+from embodied_iqa.scenes.dimensions import BUTTON_TRAVEL_M, DRAWER_TRAVEL_M
+from embodied_iqa.simulation.mjcf import HINGED, OBJECT, STATIC, VISUAL, Vector, box, numbers
+from embodied_iqa.tasks.instruction import Kind
 
 __all__ = ["button", "drawer", "knob", "mat", "peg", "socket"]
 

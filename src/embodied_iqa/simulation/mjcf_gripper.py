@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from embodied_iqa.simulation.dimensions import (
+from embodied_iqa.scenes.dimensions import (
     FINGER_HALF_WIDTH_M,
     FINGER_TIP_BEYOND_TOOL_M,
     STROKE_M,

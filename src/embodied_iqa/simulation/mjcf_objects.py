@@ -6,13 +6,13 @@ from typing import Final
 
 import numpy as np
 
+from embodied_iqa.manipulation.object_shapes import SHAPES
+from embodied_iqa.scenes.object_layout import FIXED_KINDS
+from embodied_iqa.scenes.scene import SceneObject
 from embodied_iqa.simulation.mjcf import OBJECT, numbers
 from embodied_iqa.simulation.mjcf_fittings import button, drawer, knob, mat, peg, socket
 from embodied_iqa.simulation.mjcf_vessels import beads, bowl, cup, lid, pot
-from embodied_iqa.simulation.object_layout import FIXED_KINDS
-from embodied_iqa.simulation.scene import SceneObject
-from embodied_iqa.subjects.instruction import Kind
-from embodied_iqa.subjects.object_shapes import SHAPES
+from embodied_iqa.tasks.instruction import Kind
 
 __all__ = ["object_body", "object_material"]
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from embodied_iqa.simulation.dimensions import (
+from embodied_iqa.scenes.dimensions import (
     FLOOR_Z_M,
     TABLE_THICKNESS_M,
     TABLE_X_M,
@@ -17,8 +17,8 @@ from embodied_iqa.simulation.dimensions import (
     WALL_HEIGHT_M,
     WALL_X_M,
 )
+from embodied_iqa.scenes.scene import Background, Light, Scene
 from embodied_iqa.simulation.mjcf import STATIC, Vector, numbers, rod
-from embodied_iqa.simulation.scene import Background, Light, Scene
 from embodied_iqa.simulation.textures import texture_png
 
 __all__ = ["Lamp", "lamps_of", "room", "room_assets", "room_lamps", "room_textures", "table_tint"]

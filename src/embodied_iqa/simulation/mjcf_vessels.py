@@ -6,11 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from embodied_iqa.simulation.mjcf import OBJECT, VISUAL, Vector, box, numbers
-from embodied_iqa.simulation.mjcf_mesh import lathe_mesh
-from embodied_iqa.simulation.object_layout import BEADS
-from embodied_iqa.subjects.instruction import Kind
-from embodied_iqa.subjects.object_shapes import (
+from embodied_iqa.manipulation.object_shapes import (
     BOWL_FOOT_RADIUS_M,
     CUP_FOOT_RADIUS_M,
     LID_BOSS_HEIGHT_M,
@@ -19,6 +15,10 @@ from embodied_iqa.subjects.object_shapes import (
     LID_PLATE_M,
     SHAPES,
 )
+from embodied_iqa.scenes.object_layout import BEADS
+from embodied_iqa.simulation.mjcf import OBJECT, VISUAL, Vector, box, numbers
+from embodied_iqa.simulation.mjcf_mesh import lathe_mesh
+from embodied_iqa.tasks.instruction import Kind
 
 __all__ = ["bead_places_m", "beads", "bowl", "cup", "lid", "pot", "vessel_meshes"]
 

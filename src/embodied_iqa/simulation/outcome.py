@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.kinematics import Kinematics
-from embodied_iqa.simulation.dimensions import STROKE_M, TABLE_X_M, TABLE_Y_M, T_flange_tool
-from embodied_iqa.simulation.scene import Scene
-from embodied_iqa.simulation.snapshot import (
+from embodied_iqa.manipulation.object_shapes import SHAPES
+from embodied_iqa.scenes.dimensions import STROKE_M, TABLE_X_M, TABLE_Y_M, T_flange_tool
+from embodied_iqa.scenes.scene import Scene
+from embodied_iqa.scenes.snapshot import (
     WorldSnapshot,
     gripper_of,
     object_axis,
     object_position_m,
     object_yaw_rad,
 )
-from embodied_iqa.subjects.instruction import Kind
-from embodied_iqa.subjects.object_shapes import SHAPES
+from embodied_iqa.tasks.instruction import Kind
 
 __all__ = ["Outcome", "bring_out", "released", "turned_square", "upright"]
 

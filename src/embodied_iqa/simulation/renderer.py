@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import MissingDependencyError, UsageError
 from embodied_iqa.images.frame import Frame, Intrinsics, View
-from embodied_iqa.simulation.dimensions import VERTICAL_FOV_RAD
+from embodied_iqa.scenes.dimensions import VERTICAL_FOV_RAD
+from embodied_iqa.scenes.scene import Background, Scene
+from embodied_iqa.scenes.snapshot import WorldSnapshot, check_qpos
 from embodied_iqa.simulation.engine import mujoco
 from embodied_iqa.simulation.mjcf_cell import MAX_HEIGHT_PX, MAX_WIDTH_PX, build_model
-from embodied_iqa.simulation.scene import Background, Scene
-from embodied_iqa.simulation.snapshot import WorldSnapshot, check_qpos
 
 __all__ = ["BACKGROUND", "SceneRenderer", "intrinsics_of"]
 

@@ -16,8 +16,8 @@ from embodied_iqa.kinematics import (
     rotation_to_rotvec,
     rotvec_to_rotation,
 )
-from embodied_iqa.simulation.dimensions import T_flange_tool
-from embodied_iqa.simulation.snapshot import WorldSnapshot
+from embodied_iqa.scenes.dimensions import T_flange_tool
+from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.world import World
 
 __all__ = ["RolloutOptions", "RolloutResult", "rollout"]

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import Frame, View
+from embodied_iqa.scenes.scene import Background, Scene
+from embodied_iqa.scenes.snapshot import WorldSnapshot, check_qpos
 from embodied_iqa.simulation.renderer import BACKGROUND, SceneRenderer
-from embodied_iqa.simulation.scene import Background, Scene
-from embodied_iqa.simulation.snapshot import WorldSnapshot, check_qpos
 from embodied_iqa.simulation.stage import Stage, nominal_snapshot
-from embodied_iqa.subjects.instruction import Kind
+from embodied_iqa.tasks.instruction import Kind
 
 __all__ = ["SceneBatchRenderer", "nominal_snapshot"]
 

@@ -9,14 +9,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.simulation.dimensions import HOME_Q_RAD, STROKE_M
+from embodied_iqa.manipulation.object_shapes import SHAPES
+from embodied_iqa.scenes.dimensions import HOME_Q_RAD, STROKE_M
+from embodied_iqa.scenes.object_layout import FIXED_KINDS, INNER_KINDS, positions_of
+from embodied_iqa.scenes.scene import Background, Light, Scene, SceneObject
+from embodied_iqa.scenes.snapshot import WorldSnapshot, object_address
 from embodied_iqa.simulation.mjcf_room import lamps_of, table_tint
 from embodied_iqa.simulation.mjcf_vessels import bead_places_m
-from embodied_iqa.simulation.object_layout import FIXED_KINDS, INNER_KINDS, positions_of
-from embodied_iqa.simulation.scene import Background, Light, Scene, SceneObject
-from embodied_iqa.simulation.snapshot import WorldSnapshot, object_address
-from embodied_iqa.subjects.instruction import Colour, Kind
-from embodied_iqa.subjects.object_shapes import SHAPES
+from embodied_iqa.tasks.instruction import Colour, Kind
 
 __all__ = ["Stage", "nominal_snapshot"]
 

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.subjects.catalogue import Backend, Role, SubjectEntry, find_entry, names_of
-from embodied_iqa.subjects.panel.cards import ModelCard, load_card
+from embodied_iqa.subjects.model_card import ModelCard, load_card
 
 __all__ = ["FORMS", "LOCATIONS", "SubjectReference", "parse_reference", "role_of"]
 

@@ -38,17 +38,17 @@ __all__ = [
 ]
 
 VLM_BACKENDS: Final[dict[Backend, str]] = {
-    Backend.TRANSFORMERS: "embodied_iqa.subjects.transformers_vlm:make",
-    Backend.OPENAI: "embodied_iqa.subjects.openai_vlm:make",
-    Backend.PANEL: "embodied_iqa.subjects.panel.members:make_trained_vlm",
+    Backend.TRANSFORMERS: "embodied_iqa.subjects.backends.transformers.vlm:make",
+    Backend.OPENAI: "embodied_iqa.subjects.backends.openai:make",
+    Backend.PANEL: "embodied_iqa.subjects.backends.panel.members:make_trained_vlm",
 }
 """Back end to ``module:factory``; the factory makes a `Vlm` of a `VlmRequest`, loaded and ready."""
 
 VLA_BACKENDS: Final[dict[Backend, str]] = {
-    Backend.TRANSFORMERS: "embodied_iqa.subjects.transformers_vla:make",
-    Backend.OPENPI: "embodied_iqa.subjects.remote_vla:OpenPiVla",
-    Backend.OPENVLA_HTTP: "embodied_iqa.subjects.remote_vla:OpenVlaHttp",
-    Backend.PANEL: "embodied_iqa.subjects.panel.members:make_trained_vla",
+    Backend.TRANSFORMERS: "embodied_iqa.subjects.backends.transformers.vla:make",
+    Backend.OPENPI: "embodied_iqa.subjects.backends.remote_vla:OpenPiVla",
+    Backend.OPENVLA_HTTP: "embodied_iqa.subjects.backends.remote_vla:OpenVlaHttp",
+    Backend.PANEL: "embodied_iqa.subjects.backends.panel.members:make_trained_vla",
 }
 """Back end to ``module:factory``; the factory makes a `Vla` of a `VlaRequest`, loaded and ready."""
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from database_grids import group_scores, pair_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import spearmanr, zscore
 
-from embodied_iqa.analysis.database.ceiling import noise_ceiling
-from embodied_iqa.analysis.database.correlation import Undefined, agreement, srcc
-from embodied_iqa.analysis.database.grid import Group
-from embodied_iqa.analysis.database.opinion import mean_opinion
+from database_grids import group_scores, pair_table
+from embodied_iqa.analysis.ceiling import noise_ceiling
+from embodied_iqa.analysis.correlation import Undefined, agreement, srcc
+from embodied_iqa.analysis.grid import Group
+from embodied_iqa.analysis.opinion import mean_opinion
 
 GRADES = arrays(np.float64, st.tuples(st.integers(3, 20), st.just(2)), elements=st.integers(0, 4).map(float))
 

@@ -8,15 +8,15 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from database_grids import grid, pair_table
 from scipy.stats import spearmanr
 
-from embodied_iqa.analysis.database.breakdowns import breakdown, columns_of
-from embodied_iqa.analysis.database.execution import ExecutionRuns, PairOpinion, execution_table
-from embodied_iqa.analysis.database.grid import Group
-from embodied_iqa.analysis.database.jnd import NEVER, Third, leaving_levels, thirds
-from embodied_iqa.analysis.database.opinion import mean_opinion
-from embodied_iqa.analysis.database.resampling import References, cell_means
+from database_grids import grid, pair_table
+from embodied_iqa.analysis.breakdowns import breakdown, columns_of
+from embodied_iqa.analysis.execution import ExecutionRuns, PairOpinion, execution_table
+from embodied_iqa.analysis.grid import Group
+from embodied_iqa.analysis.jnd import NEVER, Third, leaving_levels, thirds
+from embodied_iqa.analysis.opinion import mean_opinion
+from embodied_iqa.analysis.resampling import References, cell_means
 
 
 def test_thirds_are_thirds() -> None:

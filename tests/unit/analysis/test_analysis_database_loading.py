@@ -9,12 +9,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from database_folders import ATTRIBUTES, write_database, write_experiment
 
-from embodied_iqa.analysis.database.attributes import attribute_table
-from embodied_iqa.analysis.database.grid import Group
-from embodied_iqa.analysis.database.loading import load_attributes, load_grid, runs_of_table
-from embodied_iqa.analysis.database.study import TOTAL, study
+from database_folders import ATTRIBUTES, write_database, write_experiment
+from embodied_iqa.analysis.attributes import attribute_table
+from embodied_iqa.analysis.grid import Group
+from embodied_iqa.analysis.loading import load_attributes, load_grid, runs_of_table
+from embodied_iqa.analysis.study import TOTAL, study
 from embodied_iqa.database.execution import join_execution, joined_execution
 from embodied_iqa.database.schema import PAIRS, SCORES, TASKS
 from embodied_iqa.database.store import DatabaseStore, write_table

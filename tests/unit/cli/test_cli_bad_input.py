@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from embodied_iqa.cli.main import main
-from embodied_iqa.recording.image_cdr import IMAGE_TYPE, image_to_cdr
+from embodied_iqa.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.recording.writer import TrialWriter
 
 USAGE, FAILED = 2, 1

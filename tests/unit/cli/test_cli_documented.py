@@ -12,9 +12,9 @@ import pytest
 
 from embodied_iqa.cli.main import COMMANDS
 from embodied_iqa.config import flatten
+from embodied_iqa.experiment.rows import COLUMNS
+from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.resources import source_checkout
-from embodied_iqa.trial.experiment_rows import COLUMNS
-from embodied_iqa.trial.graph import resolve
 
 DOCS = (source_checkout() or Path()) / "docs"
 PAGES = ("robot-guide.md", "experiment.md", "subjects.md", "policies.md", "tasks.md", "analysis.md")

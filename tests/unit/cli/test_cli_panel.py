@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.cli.main import main
-from embodied_iqa.subjects.panel.members import names_in
+from embodied_iqa.subjects.backends.panel.members import names_in
 
 
 @pytest.mark.parametrize(

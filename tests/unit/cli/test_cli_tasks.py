@@ -8,10 +8,10 @@ import pytest
 
 from embodied_iqa.cli.main import main
 from embodied_iqa.images.frame import View
-from embodied_iqa.simulation.scene import make_scene
-from embodied_iqa.simulation.task_resolver import resolve_plan
-from embodied_iqa.subjects.instruction import parse_instruction
-from embodied_iqa.subjects.task import task_from_row
+from embodied_iqa.scenes.language.resolver import resolve_plan
+from embodied_iqa.scenes.scene import make_scene
+from embodied_iqa.tasks.instruction import parse_instruction
+from embodied_iqa.tasks.task import task_from_row
 
 
 def test_what_is_printed_is_enough_to_make_the_scene_again(capsys: pytest.CaptureFixture[str]) -> None:

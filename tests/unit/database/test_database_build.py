@@ -16,7 +16,7 @@ import pytest
 from photo_database import VLA, VLM, build_and_leave, build_photos, make_photos
 
 from embodied_iqa import files
-from embodied_iqa.analysis.database.loading import load_grid
+from embodied_iqa.analysis.loading import load_grid
 from embodied_iqa.database.building import members
 from embodied_iqa.database.building.engine import BlockReport, run_jobs
 from embodied_iqa.database.building.settings import BuildPlan, EngineKind, EngineOptions, Step, Store
@@ -31,8 +31,8 @@ from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.scoring.cognition import score_cognition
 from embodied_iqa.scoring.constants import load_constants
+from embodied_iqa.subjects.backends.classical.vlm import ClassicalVlm
 from embodied_iqa.subjects.catalogue import Role
-from embodied_iqa.subjects.classical_vlm import ClassicalVlm
 from embodied_iqa.subjects.protocols import SubjectInfo
 
 

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from photo_database import VLM, build_photos, make_photos
 
-from embodied_iqa.analysis.database.grid import Group
-from embodied_iqa.analysis.database.loading import load_grid
+from embodied_iqa.analysis.grid import Group
+from embodied_iqa.analysis.loading import load_grid
 from embodied_iqa.cli.main import main
 from embodied_iqa.database.building import members
 from embodied_iqa.database.building.engine import BlockReport, Engine, run_jobs
@@ -28,7 +28,7 @@ from embodied_iqa.database.pictures import picture_hash
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import Frame
-from embodied_iqa.subjects.classical_vlm import ClassicalVlm
+from embodied_iqa.subjects.backends.classical.vlm import ClassicalVlm
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from embodied_iqa.distortions import DistortionSpec, FrameDistorter, distort_reg
 from embodied_iqa.distortions.image import Image
 from embodied_iqa.distortions.manifest import Manifest
 from embodied_iqa.distortions.references import read_picture
-from embodied_iqa.recording.image_cdr import image_to_cdr
+from embodied_iqa.images.image_cdr import image_to_cdr
 from embodied_iqa.recording.writer import TrialWriter
 
 

@@ -17,7 +17,7 @@ from embodied_iqa.gate import stored_frames
 from embodied_iqa.gate.calibration_file import load_calibrations
 from embodied_iqa.gate.stored_frames import open_frames
 from embodied_iqa.images.frame import View
-from embodied_iqa.recording.image_cdr import ImagePicture
+from embodied_iqa.images.image_cdr import ImagePicture
 from embodied_iqa.recording.reader import RecordedPicture, TopicInfo
 
 Picture = NDArray[np.uint8]

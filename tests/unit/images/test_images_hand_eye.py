@@ -9,9 +9,9 @@ from scipy.spatial.transform import Rotation
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.hand_eye import IDENTITY, PoseHistory, checked_pose, fixed_pose, wrist_pose
-from embodied_iqa.simulation.dimensions import T_flange_tool
+from embodied_iqa.scenes.dimensions import T_flange_tool
+from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.scene import make_scene
 from embodied_iqa.simulation.world import World
 
 MS = 1_000_000

@@ -87,8 +87,8 @@ def test_pixels_depth_intrinsics_and_stamps() -> None:
 
 
 def test_pictures_of_the_simulated_cell_come_through_unchanged() -> None:
+    from embodied_iqa.scenes.scene import make_scene
     from embodied_iqa.simulation.renderer import SceneRenderer, intrinsics_of
-    from embodied_iqa.simulation.scene import make_scene
     from embodied_iqa.simulation.world import World
 
     scene = make_scene(3)

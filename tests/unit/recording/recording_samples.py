@@ -10,7 +10,7 @@ import numpy as np
 from mcap.reader import make_reader
 from rosbags.highlevel import AnyReader
 
-from embodied_iqa.recording.image_cdr import IMAGE_TYPE, image_to_cdr
+from embodied_iqa.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.recording.messages import TypeStore
 from embodied_iqa.recording.writer import TrialWriter, WriterOptions
 

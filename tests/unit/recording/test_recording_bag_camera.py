@@ -12,9 +12,9 @@ from scipy.spatial.transform import Rotation
 
 from embodied_iqa.images.files import EndOfFramesError
 from embodied_iqa.images.frame import Camera, Intrinsics, View
+from embodied_iqa.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.recording.bag_camera import BagCamera, BagCameraOptions
 from embodied_iqa.recording.errors import RecordingReadError
-from embodied_iqa.recording.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.recording.transforms import TransformTree
 from embodied_iqa.recording.writer import TrialWriter
 

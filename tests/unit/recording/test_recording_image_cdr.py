@@ -15,7 +15,7 @@ from recording_samples import EVENT_TYPE, type_store
 from rosbags.typesys import Stores, get_typestore
 
 from embodied_iqa.errors import InputError
-from embodied_iqa.recording.image_cdr import (
+from embodied_iqa.images.image_cdr import (
     ENCODINGS,
     IMAGE_TYPE,
     image_from_cdr,

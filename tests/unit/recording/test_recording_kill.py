@@ -18,7 +18,7 @@ import itertools, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from recording_samples import EVENT_TOPIC, EVENT_TYPE, IMAGE_TOPIC, samples, type_store
-from embodied_iqa.recording.image_cdr import IMAGE_TYPE
+from embodied_iqa.images.image_cdr import IMAGE_TYPE
 from embodied_iqa.recording.writer import TrialWriter
 
 writer = TrialWriter(Path(sys.argv[1]), types=type_store())

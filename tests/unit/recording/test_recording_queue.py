@@ -9,7 +9,7 @@ import pytest
 from recording_samples import EVENT_TOPIC, EVENT_TYPE, read_with_mcap, samples, type_store
 
 from embodied_iqa.errors import InputError, InternalError, UsageError
-from embodied_iqa.recording.compression import Buffer
+from embodied_iqa.files import Buffer
 from embodied_iqa.recording.errors import RecordingWriteError
 from embodied_iqa.recording.recording_queue import RecordingQueue
 from embodied_iqa.recording.writer import TrialWriter

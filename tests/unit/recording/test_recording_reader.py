@@ -26,8 +26,8 @@ from rosbags.rosbag2 import StoragePlugin
 from rosbags.rosbag2 import Writer as RosbagsWriter
 from rosbags.typesys import Stores, get_typestore
 
+from embodied_iqa.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.recording.errors import RecordingReadError
-from embodied_iqa.recording.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.recording.repair.recover import recover
 from embodied_iqa.recording.writer import TrialWriter

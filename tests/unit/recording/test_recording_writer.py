@@ -24,10 +24,10 @@ from recording_samples import (
 )
 
 from embodied_iqa.errors import InputError, InternalError, UsageError
+from embodied_iqa.images.image_cdr import IMAGE_TYPE
 from embodied_iqa.recording.compression import Compression
 from embodied_iqa.recording.definitions import MessageDefinitions
 from embodied_iqa.recording.errors import RecordingWriteError
-from embodied_iqa.recording.image_cdr import IMAGE_TYPE
 from embodied_iqa.recording.messages import TypeStore
 from embodied_iqa.recording.qos import qos_text
 from embodied_iqa.recording.writer import TrialWriter, WriterOptions
@@ -168,7 +168,7 @@ from recording_samples import EVENT_TOPIC, EVENT_TYPE, IMAGE_TOPIC, samples, typ
 from embodied_iqa.recording.compression import Compression
 from embodied_iqa.recording.definitions import MessageDefinitions
 from embodied_iqa.recording.errors import RecordingWriteError
-from embodied_iqa.recording.image_cdr import IMAGE_TYPE
+from embodied_iqa.images.image_cdr import IMAGE_TYPE
 from embodied_iqa.recording.writer import TrialWriter, WriterOptions
 
 options = WriterOptions(chunk_bytes=2048, compression=Compression.NONE)

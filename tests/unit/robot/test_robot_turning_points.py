@@ -12,7 +12,7 @@ from embodied_iqa.robot.limits import ArmLimits
 from embodied_iqa.robot.messages import ArmGoal, ArmInputs, GoalOutcome
 from embodied_iqa.robot.protocols import ArmState, GripperState
 from embodied_iqa.robot.state import ControllerState
-from embodied_iqa.simulation.dimensions import HOME_Q_RAD
+from embodied_iqa.scenes.dimensions import HOME_Q_RAD
 
 TICK_NS = 8_000_000
 

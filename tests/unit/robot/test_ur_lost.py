@@ -8,7 +8,7 @@ from embodied_iqa.robot.controller import make_controller
 from embodied_iqa.robot.messages import ArmInputs, ArmMode, StopCause
 from embodied_iqa.robot.protocols import ArmState, GripperState
 from embodied_iqa.robot.state import ControllerState
-from embodied_iqa.simulation.dimensions import HOME_Q_RAD
+from embodied_iqa.scenes.dimensions import HOME_Q_RAD
 
 TICK_NS = 8_000_000
 

@@ -9,11 +9,11 @@ import pytest
 
 from embodied_iqa.config import build
 from embodied_iqa.errors import UsageError
+from embodied_iqa.graph.parameters import CameraParameters
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.hand_eye import PoseHistory
 from embodied_iqa.kinematics import tool_along_z
 from embodied_iqa.ros.camera_sources import open_realsense, pose_functions, realsense_settings
-from embodied_iqa.trial.parameters import CameraParameters
 
 TOP = np.array([[0, -1, 0, -0.8], [-1, 0, 0, 0.1], [0, 0, -1, 0.7], [0, 0, 0, 1.0]])
 WRIST = np.array([[1, 0, 0, 0.0], [0, 1, 0, -0.08], [0, 0, 1, 0.05], [0, 0, 0, 1.0]])

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images import Frame, View
+from embodied_iqa.scenes.scene import make_scene
+from embodied_iqa.scenes.snapshot import WorldSnapshot, object_position_m
 from embodied_iqa.simulation.renderer import BACKGROUND, SceneRenderer
-from embodied_iqa.simulation.scene import make_scene
-from embodied_iqa.simulation.snapshot import WorldSnapshot, object_position_m
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.instruction import Kind
+from embodied_iqa.tasks.instruction import Kind
 
 Array = NDArray[np.float64]
 
@@ -21,8 +21,8 @@ import hashlib, sys
 import numpy as np
 from embodied_iqa.images import View
 from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.scene import make_scene
-from embodied_iqa.simulation.snapshot import WorldSnapshot
+from embodied_iqa.scenes.scene import make_scene
+from embodied_iqa.scenes.snapshot import WorldSnapshot
 qpos = np.frombuffer(bytes.fromhex(sys.stdin.read()))
 with SceneRenderer(make_scene(7), 320, 240) as renderer:
     for view in View:

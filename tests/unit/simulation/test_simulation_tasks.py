@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 
 from embodied_iqa.errors import InputError
+from embodied_iqa.scenes.scene import Scene, find_object, make_scene
+from embodied_iqa.scenes.snapshot import WorldSnapshot, object_address
 from embodied_iqa.simulation.expert import expert_chunk
 from embodied_iqa.simulation.rollout import rollout
-from embodied_iqa.simulation.scene import Scene, find_object, make_scene
-from embodied_iqa.simulation.snapshot import WorldSnapshot, object_address
-from embodied_iqa.simulation.tasks import task_success
+from embodied_iqa.simulation.success import task_success
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.instruction import (
+from embodied_iqa.tasks.instruction import (
     DESTINATIONS_OF_VERB,
     KINDS_OF_VERB,
     Colour,

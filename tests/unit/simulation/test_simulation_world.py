@@ -4,14 +4,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.kinematics import Kinematics, choose
+from embodied_iqa.manipulation.object_shapes import SHAPES
+from embodied_iqa.scenes.dimensions import HOME_Q_RAD, STEP_NS, T_flange_tool
+from embodied_iqa.scenes.scene import make_scene
+from embodied_iqa.scenes.snapshot import object_position_m, qpos_size
 from embodied_iqa.simulation.contact_watch import ContactWatch
-from embodied_iqa.simulation.dimensions import HOME_Q_RAD, STEP_NS, T_flange_tool
 from embodied_iqa.simulation.engine import mujoco
 from embodied_iqa.simulation.mjcf_cell import build_model
-from embodied_iqa.simulation.scene import make_scene
-from embodied_iqa.simulation.snapshot import object_position_m, qpos_size
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.object_shapes import SHAPES
 
 Array = NDArray[np.float64]
 SECOND_NS = 1_000_000_000

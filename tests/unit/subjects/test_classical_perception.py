@@ -3,13 +3,13 @@ import pytest
 from numpy.typing import NDArray
 
 from embodied_iqa.images import Frame, View
+from embodied_iqa.scenes.scene import Scene, make_scene
 from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.scene import Scene, make_scene
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.classical_colours import blobs_of, paint_map
-from embodied_iqa.subjects.classical_perception import look, see
-from embodied_iqa.subjects.classical_shapes import Pinhole
-from embodied_iqa.subjects.instruction import Kind
+from embodied_iqa.subjects.backends.classical.colours import blobs_of, paint_map
+from embodied_iqa.subjects.backends.classical.perception import look, see
+from embodied_iqa.subjects.backends.classical.shapes import Pinhole
+from embodied_iqa.tasks.instruction import Kind
 
 SEEDS = range(10)
 

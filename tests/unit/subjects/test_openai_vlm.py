@@ -16,8 +16,8 @@ from vlm_frames import frame_of
 
 from chat_server import MODEL, ChatServer, Handler, completion
 from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.subjects.http_json import ServerError, request_json
-from embodied_iqa.subjects.openai_vlm import OpenAiVlm
+from embodied_iqa.subjects.backends.http_json import ServerError, request_json
+from embodied_iqa.subjects.backends.openai import OpenAiVlm
 from embodied_iqa.subjects.options import (
     CacheOptions,
     DecodingOptions,

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embodied_iqa.subjects.instruction import Colour, Instruction, Kind, Thing, Verb
-from embodied_iqa.subjects.panel.answers import Style, VisibleThing, true_answer
-from embodied_iqa.subjects.panel.criterion import TOLERANCE_MM, plan_error, would_do
-from embodied_iqa.subjects.panel.format import (
+from embodied_iqa.panel.answers import Style, VisibleThing, true_answer
+from embodied_iqa.panel.criterion import TOLERANCE_MM, plan_error, would_do
+from embodied_iqa.subjects.backends.panel.format import (
     BEGIN,
     END,
     MAX_ANSWER_WORDS,
@@ -20,6 +19,7 @@ from embodied_iqa.subjects.panel.format import (
     shrink,
     task_words,
 )
+from embodied_iqa.tasks.instruction import Colour, Instruction, Kind, Thing, Verb
 
 RED_CUBE = Thing(Colour.RED, Kind.CUBE)
 BLUE_BOWL = Thing(Colour.BLUE, Kind.BOWL)

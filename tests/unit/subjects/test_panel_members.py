@@ -13,14 +13,14 @@ import pytest
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.kinematics import chain_increments
+from embodied_iqa.manipulation.waypoints import waypoints_to_array
+from embodied_iqa.panel.criterion import plan_error, would_do
+from embodied_iqa.panel.evaluation.clean_scenes import HOME_POSE
+from embodied_iqa.panel.samples.draw_samples import sample_scene
 from embodied_iqa.simulation.expert import expert_waypoints
-from embodied_iqa.simulation.panel_clean import HOME_POSE
-from embodied_iqa.simulation.panel_samples import sample_scene
 from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.catalogue import entries
-from embodied_iqa.subjects.panel.criterion import plan_error, would_do
-from embodied_iqa.subjects.panel.members import (
+from embodied_iqa.subjects.backends.panel.members import (
     MODELS,
     VLA_NAMES,
     VLM_NAMES,
@@ -29,10 +29,10 @@ from embodied_iqa.subjects.panel.members import (
     make_panel_vlm,
     names_in,
 )
+from embodied_iqa.subjects.catalogue import entries
 from embodied_iqa.subjects.protocols import ChunkStatus, VlaObservation
 from embodied_iqa.subjects.readiness import check_readiness
 from embodied_iqa.subjects.registry import constants_of, info_of, make_vla, make_vlm
-from embodied_iqa.subjects.waypoints import waypoints_to_array
 
 LARGEST_PANEL_BYTES = 25_000_000
 SHIPPED = names_in()

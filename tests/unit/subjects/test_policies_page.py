@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.config import parameters_of
+from embodied_iqa.graph.parameters import VlaParameters
 from embodied_iqa.resources import source_checkout
 from embodied_iqa.subjects.actions.convention import ActionFrame, ActionKind, RotationForm
 from embodied_iqa.subjects.actions.table import CONVENTIONS
-from embodied_iqa.trial.parameters import VlaParameters
 
 PAGE = ((source_checkout() or Path()) / "docs" / "policies.md").read_text(encoding="utf-8")
 ROWS = {

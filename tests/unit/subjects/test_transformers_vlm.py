@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from vlm_frames import frame_of
 
 from embodied_iqa.errors import InputError, MissingDependencyError
-from embodied_iqa.subjects import torch_device, transformers_loading
+from embodied_iqa.subjects import torch_device
+from embodied_iqa.subjects.backends.transformers import loading as transformers_loading
+from embodied_iqa.subjects.backends.transformers.vlm import TransformersVlm
 from embodied_iqa.subjects.memory import FreeMemory
 from embodied_iqa.subjects.options import (
     CacheOptions,
@@ -24,7 +26,6 @@ from embodied_iqa.subjects.options import (
     VlmOptions,
 )
 from embodied_iqa.subjects.registry import make_vlm
-from embodied_iqa.subjects.transformers_vlm import TransformersVlm
 from tiny_vlms import KINDS, save_tiny
 
 PLAIN = VlmOptions(cache=CacheOptions(enabled=False), decoding=DecodingOptions(max_new_tokens=12))

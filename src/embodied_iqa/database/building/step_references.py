@@ -23,7 +23,7 @@ from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.files import write_json_whole, write_whole
 from embodied_iqa.images.codecs import write_picture
 from embodied_iqa.images.frame import Frame, View
-from embodied_iqa.subjects.task import task_row
+from embodied_iqa.tasks.task import task_row
 
 __all__ = ["ReferenceStep", "Rejected"]
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from mcap.opcode import Opcode
 from mcap.records import Channel, Schema
 
-from embodied_iqa.recording.compression import Buffer, decompress, decompress_start
+from embodied_iqa.files import Buffer
+from embodied_iqa.recording.compression import decompress, decompress_start
 from embodied_iqa.recording.framing import (
     MESSAGE_PREFIX,
     RECORD_PREFIX,

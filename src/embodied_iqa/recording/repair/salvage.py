@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from mcap.opcode import Opcode
 from mcap.records import Attachment, Channel, Metadata, Schema
 
-from embodied_iqa.recording.compression import DEFAULT_ZSTD_LEVEL, Buffer, Compression
+from embodied_iqa.files import Buffer
+from embodied_iqa.recording.compression import DEFAULT_ZSTD_LEVEL, Compression
 from embodied_iqa.recording.framing import RECORD_PREFIX, ChunkParts, DamagedRecordError
 from embodied_iqa.recording.mcap_output import McapOutput
 from embodied_iqa.recording.mcap_summary import ChunkContent

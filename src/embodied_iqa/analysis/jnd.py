@@ -1,0 +1,123 @@
+"""The robot's just-noticeable difference: thirds of the scores, and where a distortion leaves the first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.analysis.resampling import References, cell_means
+from embodied_iqa.distortions.spec import LEVELS
+
+__all__ = ["NEVER", "LeavingLevel", "Third", "Thirds", "leaving_levels", "thirds"]
+
+Array = NDArray[np.float64]
+NEVER = len(LEVELS) + 1
+"""Stands for "at none of the levels" where a level is expected."""
+_HALF = 0.5
+_ROUNDING = 1e-9
+"""Means of equal scores may differ by so much."""
+
+
+class Third(StrEnum):
+    """How much a picture lost, by the third of all scores that it is in."""
+
+    MILD = "mild"
+    MEDIUM = "medium"
+    SEVERE = "severe"
+
+
+@dataclass(frozen=True, slots=True)
+class Thirds:
+    """All scores cut in thirds.
+
+    Attributes:
+        lower: Below it is severe.
+        upper: From it on is mild. Equal scores are never parted: with many ties the thirds differ in size.
+        labels: ``(pairs,)`` the third's name; empty where there is no score.
+        counts: How many pairs each third has.
+        unscored: How many have none.
+    """
+
+    lower: float
+    upper: float
+    labels: NDArray[np.str_]
+    counts: dict[Third, int]
+    unscored: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeavingLevel:
+    """Where a distortion first leaves "mild".
+
+    Attributes:
+        distortion_id: Two digits.
+        level: The lowest level at which fewer than half of the pairs are mild; NEVER where none is; None
+            where nothing was scored.
+        low: Lower end of the 95 % interval (references drawn again, the cut held), or None.
+        high: Upper end; NEVER where it reaches beyond the last level.
+        shares: Share of mild pairs of each level, 1 to 5, in [0, 1]; NaN where there is none.
+    """
+
+    distortion_id: str
+    level: int | None
+    low: int | None
+    high: int | None
+    shares: tuple[float, ...]
+
+
+def thirds(scores: Array) -> Thirds:
+    """Cut the scores at their 1/3 and 2/3 quantiles."""
+    known = np.isfinite(scores)
+    labels = np.full(len(scores), "", dtype="<U6")
+    if not known.any():
+        return Thirds(np.nan, np.nan, labels, dict.fromkeys(Third, 0), len(scores))
+    lower, upper = (float(value) for value in np.quantile(scores[known], (1 / 3, 2 / 3)))
+    labels[known] = Third.MEDIUM
+    labels[known & (scores < lower - _ROUNDING)] = Third.SEVERE
+    labels[known & (scores >= upper - _ROUNDING)] = Third.MILD
+    counts = {third: int((labels == third).sum()) for third in Third}
+    return Thirds(lower, upper, labels, counts, int((~known).sum()))
+
+
+def leaving_levels(
+    labels: NDArray[np.str_],
+    distortion_ids: NDArray[np.str_],
+    levels: NDArray[np.int64],
+    references: References,
+) -> tuple[LeavingLevel, ...]:
+    """Find for every distortion the first level at which fewer than half of the pairs are mild.
+
+    Counting pairs, not averaging scores, gives an answer also where most scores are the highest there is:
+    any mean is below that.
+
+    Args:
+        labels: ``(pairs,)`` `Thirds.labels`.
+        distortion_ids: ``(pairs,)``.
+        levels: ``(pairs,)``.
+        references: For the intervals.
+    """
+    mild = np.where(labels == "", np.nan, labels == Third.MILD)
+    names, index = np.unique(distortion_ids, return_inverse=True)
+    cells = index.reshape(-1) * len(LEVELS) + levels - 1
+    found = cell_means(mild, cells.astype(np.int64), len(names) * len(LEVELS), references)
+    shares = found.means.reshape(len(names), -1)
+    draws = found.draws.reshape(len(found.draws), len(names), -1)
+    result = []
+    for number, name in enumerate(names):
+        told = tuple(float(share) for share in shares[number])
+        if not np.isfinite(shares[number]).any():
+            result.append(LeavingLevel(str(name), None, None, None, told))
+            continue
+        drawn = _first(draws[:, number, :])
+        low, high = (round(float(value)) for value in np.percentile(drawn, (2.5, 97.5), method="nearest"))
+        result.append(LeavingLevel(str(name), int(_first(shares[number][None])[0]), low, high, told))
+    return tuple(result)
+
+
+def _first(shares: Array) -> NDArray[np.int64]:
+    """``(rows, 5)`` to the first level below a half, NEVER without one; NaN is not below."""
+    below = np.nan_to_num(shares, nan=1.0) < _HALF - _ROUNDING
+    return np.where(below.any(axis=1), below.argmax(axis=1) + 1, NEVER)

@@ -1,0 +1,205 @@
+"""From the folder of a database to the arrays that the analysis works on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from embodied_iqa.analysis.attributes import ATTRIBUTES, PairAttributes
+from embodied_iqa.analysis.execution import ExecutionRuns
+from embodied_iqa.analysis.grid import (
+    PARTS,
+    TASKS_OF_SCALE,
+    Group,
+    GroupScores,
+    PairTable,
+    ScoreGrid,
+    ViewCount,
+)
+from embodied_iqa.database.store import DatabaseStore
+from embodied_iqa.errors import InputError
+
+__all__ = ["load_attributes", "load_grid", "runs_of_table"]
+
+Array = NDArray[np.float64]
+_ROLES: Final[Mapping[Group, str]] = {Group.COGNITION: "vlm", Group.DECISION: "vla"}
+_TOTAL: Final = "score"
+_COLUMNS: Final = (
+    "subject",
+    "role",
+    "pair_id",
+    "view",
+    "own_view",
+    _TOTAL,
+    *(part for parts in PARTS.values() for part in parts),
+)
+
+
+def load_grid(store: DatabaseStore, *, all_views: bool = False) -> ScoreGrid:
+    """Read the scores of a database.
+
+    Args:
+        store: The database.
+        all_views: Also count what subjects said of pictures from a view that they are not made for.
+
+    Raises:
+        InputError: Tables are missing, damaged, or contradict each other; or no subject is made for a view of
+            the references.
+    """
+    pairs = _pairs(store)
+    scores = store.scores(_COLUMNS)
+    own = pc.or_(scores["own_view"], pa.scalar(all_views))
+    counted, others = scores.filter(own), scores.filter(pc.invert(own))
+    expected = _tasks_of_pairs(store, pairs)
+    groups = {}
+    for group, role in _ROLES.items():
+        rows, left_out = (table.filter(pc.equal(table["role"], role)) for table in (counted, others))
+        if rows.num_rows:
+            groups[group] = _group(group, rows, left_out, pairs, expected)
+    if others.num_rows and not groups:
+        raise InputError(f"no subject is made for the views of {store.path}", expected="--all-views")
+    if not groups:
+        raise InputError(f"{store.path} has no scores", expected="a database whose step `score` is done")
+    return ScoreGrid(pairs, groups, _view_counts(pairs, scores, counted), all_views)
+
+
+def load_attributes(store: DatabaseStore, pairs: PairTable) -> PairAttributes:
+    """Read the low-level attributes of the distorted pictures and their references."""
+    names = ATTRIBUTES
+    own = store.pairs(["pair_id", *names])
+    own = own.take(pc.index_in(pa.array(pairs.pair_ids), value_set=own["pair_id"].combine_chunks()))
+    others = store.references(["reference_id", *names])
+    rows = pc.index_in(pa.array(pairs.reference_ids), value_set=others["reference_id"].combine_chunks())
+    others = others.take(rows)
+    return PairAttributes(
+        names,
+        np.stack([_numbers(own[name]) for name in names], axis=1),
+        np.stack([_numbers(others[name]) for name in names], axis=1),
+    )
+
+
+def runs_of_table(table: Any) -> ExecutionRuns:
+    """Return the runs on distorted pictures of an experiment's table; reference runs are left out."""
+    rows = table.filter(pc.not_equal(table["distortion_id"], ""))
+    # a run held against a reference run that failed says nothing
+    counted = np.asarray(pc.equal(rows["reference_outcome"], "success"))
+    return ExecutionRuns(
+        _words(rows["subject"]),
+        _words(rows["distortion_id"]),
+        rows["level"].to_numpy().astype(np.int64),
+        np.where(counted, _numbers(rows["execution_score"]), np.nan),
+        _numbers(rows["decision_score"]),
+        _numbers(rows["cognition_score"]),
+    )
+
+
+def _pairs(store: DatabaseStore) -> PairTable:
+    pairs = store.pairs(["pair_id", "reference_id", "distortion_id", "level"]).sort_by("pair_id")
+    if pc.count_distinct(pairs["pair_id"]).as_py() != pairs.num_rows:
+        raise InputError(f"{store.pairs_file} holds a pair twice")
+    references = store.references(["reference_id", "real", "view", "person", "main_object", "background"])
+    rows = pc.index_in(
+        pairs["reference_id"].combine_chunks(), value_set=references["reference_id"].combine_chunks()
+    )
+    if rows.null_count:
+        raise InputError(
+            f"{store.pairs_file} holds pairs of references that do not exist", got=rows.null_count
+        )
+    own = references.take(rows)
+    return PairTable(
+        _words(pairs["pair_id"]),
+        _words(pairs["reference_id"]),
+        _words(pairs["distortion_id"]),
+        pairs["level"].to_numpy().astype(np.int64),
+        {
+            "view": _words(own["view"]),
+            "person": _words(own["person"]),
+            "origin": np.where(np.asarray(own["real"]), "real", "simulation"),
+            "main object": _words(own["main_object"]),
+            "background": _words(own["background"]),
+        },
+    )
+
+
+def _tasks_of_pairs(store: DatabaseStore, pairs: PairTable) -> NDArray[np.int64]:
+    """``(pairs,)`` how many tasks the pair's reference has."""
+    names, counts = np.unique(_words(store.tasks(["reference_id"])["reference_id"]), return_counts=True)
+    by_name = dict(zip(names.tolist(), counts.tolist(), strict=True))
+    return np.array([by_name.get(name, 0) for name in pairs.reference_ids.tolist()], dtype=np.int64)
+
+
+def _view_counts(pairs: PairTable, answered: Any, counted: Any) -> tuple[ViewCount, ...]:
+    views = pairs.labels["view"]
+    there, counts = (
+        Counter((row["view"], row["role"]) for row in _distinct(table, ("view", "role", "subject")))
+        for table in (answered, counted)
+    )
+    return tuple(
+        ViewCount(
+            view,
+            len(np.unique(pairs.reference_ids[views == view])),
+            {group: there[view, role] for group, role in _ROLES.items()},
+            {group: counts[view, role] for group, role in _ROLES.items()},
+        )
+        for view in np.unique(views).tolist()
+    )
+
+
+def _distinct(table: Any, names: tuple[str, ...]) -> list[dict[str, str]]:
+    return list(table.group_by(list(names)).aggregate([]).to_pylist())
+
+
+def _group(
+    group: Group, rows: Any, left_out: Any, pairs: PairTable, expected: NDArray[np.int64]
+) -> GroupScores:
+    subjects = tuple(sorted(pc.unique(rows["subject"]).to_pylist()))
+    left_out = left_out.filter(pc.is_in(left_out["subject"], value_set=pa.array(subjects)))
+    shape = (len(pairs), len(subjects))
+    cells = _cells(rows, subjects, pairs)
+    totals = _sums(cells, _numbers(rows[_TOTAL]), shape, expected)
+    parts = {part: _sums(cells, _numbers(rows[part]), shape, expected) for part in PARTS[group]}
+    elsewhere = np.zeros(shape, np.bool_)
+    elsewhere.ravel()[_cells(left_out, subjects, pairs)] = True
+    missing = (np.isnan(totals) & ~elsewhere).sum(axis=0).astype(np.int64)
+    return GroupScores(group, subjects, parts, totals, missing, elsewhere)
+
+
+def _cells(rows: Any, subjects: tuple[str, ...], pairs: PairTable) -> NDArray[np.int64]:
+    """``(rows,)`` the place of each row in an array of pairs times subjects."""
+    found = pc.index_in(rows["pair_id"].combine_chunks(), value_set=pa.array(pairs.pair_ids))
+    if found.null_count:
+        raise InputError("scores name pairs that do not exist", got=found.null_count)
+    columns = np.asarray(pc.index_in(rows["subject"].combine_chunks(), value_set=pa.array(subjects)))
+    cells: NDArray[np.int64] = np.asarray(found).astype(np.int64) * len(subjects) + columns
+    return cells
+
+
+def _sums(
+    cells: NDArray[np.int64], values: Array, shape: tuple[int, int], expected: NDArray[np.int64]
+) -> Array:
+    """Sum over the tasks of each cell, scaled to five; NaN where a task has no score."""
+    known = np.isfinite(values)
+    size = shape[0] * shape[1]
+    counts = np.bincount(cells[known], minlength=size).reshape(shape)
+    if (counts > expected[:, None]).any():
+        raise InputError("a pair is scored more often than it has tasks; the scores hold a row twice")
+    sums = np.bincount(cells[known], values[known], minlength=size).reshape(shape)
+    complete = (counts == expected[:, None]) & (counts > 0)
+    scaled: Array = np.where(complete, sums / np.maximum(1, counts) * TASKS_OF_SCALE, np.nan)
+    return scaled
+
+
+def _words(column: Any) -> NDArray[np.str_]:
+    return np.array(["" if word is None else word for word in column.to_pylist()], dtype=np.str_)
+
+
+def _numbers(column: Any) -> Array:
+    """Return float64; null becomes NaN."""
+    numbers: Array = np.asarray(column.to_numpy(), dtype=np.float64)
+    return numbers

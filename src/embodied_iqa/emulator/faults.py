@@ -1,0 +1,126 @@
+"""The switches with which tests break the emulated robot; one line in, one line out.
+
+===================================  =======================================================================
+``protective-stop [REASON]``         the controller makes a protective stop
+``emergency-stop`` / ``release``     the emergency stop is pressed / pulled out (then power on)
+``freeze`` / ``resume``              the controller stands still and says nothing / goes on
+``cut`` / ``mend``                   nothing passes the network, connections stay open / everything passes
+``drop``                             every connection is closed
+``delay MS``                         everything that the controller says arrives so much later
+``refuse-script on|off``             uploaded programs do not start
+``stop-program``                     the program ends, as from the teach pendant
+``object P|none``                    fingers that close meet an object at P in [0, 1] (kinematic plant)
+``gripper-fault N``                  the gripper reports a fault
+``restore``                          everything as at the start; the program ends
+``state``                            what the robot does, as JSON
+===================================  =======================================================================
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from embodied_iqa.emulator.controller import Controller
+from embodied_iqa.emulator.kinematic_plant import KinematicPlant
+from embodied_iqa.emulator.link import Link
+
+__all__ = ["FaultSwitches"]
+
+
+class FaultSwitches:
+    """Breaks and mends one emulated robot.
+
+    Args:
+        controller: The robot.
+        link: Its network.
+
+    Attributes:
+        frozen: The controller does not tick.
+    """
+
+    def __init__(self, controller: Controller, link: Link) -> None:
+        self.frozen = False
+        self._cut = False
+        self._controller = controller
+        self._link = link
+        self._switches: dict[str, Callable[[str], None]] = {
+            "protective-stop": lambda words: controller.stop_protectively(words or "asked for"),
+            "emergency-stop": lambda _: controller.press_emergency(),
+            "release": lambda _: controller.safety.release_emergency(),
+            "freeze": lambda _: self._set(frozen=True),
+            "resume": lambda _: self._set(frozen=False),
+            "cut": lambda _: self._set(cut=True),
+            "mend": lambda _: self._set(cut=False),
+            "drop": lambda _: link.drop_all(),
+            "delay": self._delay,
+            "refuse-script": self._refuse_scripts,
+            "stop-program": lambda _: controller.stop_program("stopped from the teach pendant"),
+            "object": self._put_object,
+            "gripper-fault": lambda words: controller.gripper.set_fault(int(words)),
+            "restore": lambda _: self._restore(),
+        }
+
+    def answer(self, line: str) -> bytes:
+        """Throw one switch and say ``ok``, or what is wrong."""
+        word, _, rest = line.partition(" ")
+        if word == "state":
+            return json.dumps(self.state()).encode() + b"\n"
+        switch = self._switches.get(word)
+        if switch is None:
+            return f"error: unknown switch {word!r}; available: {', '.join(self._switches)}, state\n".encode()
+        try:
+            switch(rest.strip())
+        except ValueError as error:
+            return f"error: {error}\n".encode()
+        return b"ok\n"
+
+    def state(self) -> dict[str, object]:
+        """Return what the robot does."""
+        controller = self._controller
+        return {
+            "time_s": controller.time_ns / 1e9,
+            "playing": controller.is_playing,
+            "safety": controller.safety.name,
+            "reason": controller.safety.reason,
+            "q_rad": controller.plant.q_rad.tolist(),
+            "qd_radps": controller.plant.qd_radps.tolist(),
+            "gripper": controller.plant.gripper,
+            "frozen": self.frozen,
+            "cut": self._cut,
+            "messages": list(controller.messages),
+        }
+
+    def _restore(self) -> None:
+        controller = self._controller
+        self._set(frozen=False, cut=False)
+        self._link.delay_s = 0.0
+        controller.refuse_scripts = False
+        controller.gripper.set_fault(0)
+        controller.plant.recover()
+        controller.stop_program("")
+        controller.restart()
+        if isinstance(controller.plant, KinematicPlant):
+            controller.plant.object_at = None
+
+    def _set(self, *, frozen: bool | None = None, cut: bool | None = None) -> None:
+        self.frozen = self.frozen if frozen is None else frozen
+        self._cut = self._cut if cut is None else cut
+        self._link.silence(silent=self.frozen or self._cut)
+
+    def _delay(self, words: str) -> None:
+        delay_ms = float(words)
+        if not 0.0 <= delay_ms <= 60_000.0:
+            raise ValueError(f"expected a delay from 0 to 60000 ms, got {words}")
+        self._link.delay_s = delay_ms / 1e3
+
+    def _refuse_scripts(self, words: str) -> None:
+        if words not in {"on", "off"}:
+            raise ValueError(f"expected on or off, got {words!r}")
+        self._controller.refuse_scripts = words == "on"
+
+    def _put_object(self, words: str) -> None:
+        plant = self._controller.plant
+        if not isinstance(plant, KinematicPlant):
+            raise ValueError("objects of the MuJoCo world come from its scene")  # noqa: TRY004 - told as one
+        plant.object_at = None if words == "none" else float(words)

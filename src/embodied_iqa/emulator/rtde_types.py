@@ -1,0 +1,103 @@
+"""How RTDE packs its variables: names of types, struct formats, the inputs that clients may write."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from embodied_iqa.emulator.registers import REGISTERS
+
+__all__ = ["INPUTS", "NOT_FOUND", "Packing", "RtdeType"]
+
+NOT_FOUND = "NOT_FOUND"
+
+Value = int | float | tuple[float, ...]
+
+
+class RtdeType(StrEnum):
+    """Types of variables, as the protocol names them."""
+
+    BOOL = "BOOL"
+    UINT8 = "UINT8"
+    UINT32 = "UINT32"
+    UINT64 = "UINT64"
+    INT32 = "INT32"
+    DOUBLE = "DOUBLE"
+    VECTOR3D = "VECTOR3D"
+    VECTOR6D = "VECTOR6D"
+    VECTOR6INT32 = "VECTOR6INT32"
+
+
+_FORMAT = {
+    RtdeType.BOOL: ("?", 1),
+    RtdeType.UINT8: ("B", 1),
+    RtdeType.UINT32: ("I", 1),
+    RtdeType.UINT64: ("Q", 1),
+    RtdeType.INT32: ("i", 1),
+    RtdeType.DOUBLE: ("d", 1),
+    RtdeType.VECTOR3D: ("3d", 3),
+    RtdeType.VECTOR6D: ("6d", 6),
+    RtdeType.VECTOR6INT32: ("6i", 6),
+}
+
+
+def _inputs() -> dict[str, RtdeType]:
+    found = {f"input_int_register_{index}": RtdeType.INT32 for index in range(REGISTERS)}
+    found |= {f"input_double_register_{index}": RtdeType.DOUBLE for index in range(REGISTERS)}
+    for name in ("standard", "configurable", "tool"):
+        found |= dict.fromkeys((f"{name}_digital_output_mask", f"{name}_digital_output"), RtdeType.UINT8)
+    found |= dict.fromkeys(("standard_analog_output_mask", "standard_analog_output_type"), RtdeType.UINT8)
+    found |= dict.fromkeys(("standard_analog_output_0", "standard_analog_output_1"), RtdeType.DOUBLE)
+    return found | {
+        "speed_slider_mask": RtdeType.UINT32,
+        "speed_slider_fraction": RtdeType.DOUBLE,
+        "external_force_torque": RtdeType.VECTOR6D,
+    }
+
+
+INPUTS = _inputs()
+"""What clients may write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """Values of several variables as bytes, big-endian and without gaps.
+
+    Attributes:
+        layout: Of all values.
+        counts: Numbers in each variable.
+    """
+
+    layout: struct.Struct
+    counts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, types: Sequence[RtdeType]) -> Packing:
+        """Make the packing of variables with these types."""
+        formats = [_FORMAT[kind] for kind in types]
+        layout = struct.Struct(">" + "".join(text for text, _ in formats))
+        return cls(layout, tuple(count for _, count in formats))
+
+    def pack(self, values: Sequence[Value]) -> bytes:
+        """Pack one value for each variable."""
+        flat: list[int | float] = []
+        for value in values:
+            if isinstance(value, tuple):
+                flat += value
+            else:
+                flat.append(value)
+        return self.layout.pack(*flat)
+
+    def unpack(self, data: bytes) -> list[Value]:
+        """Unpack one value for each variable.
+
+        Raises:
+            struct.error: Too few or too many bytes.
+        """
+        numbers, start, values = self.layout.unpack(data), 0, list[Value]()
+        for count in self.counts:
+            values.append(numbers[start] if count == 1 else numbers[start : start + count])
+            start += count
+        return values

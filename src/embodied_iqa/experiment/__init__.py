@@ -1,0 +1,1 @@
+"""Experiments: plan, rows, scores and folder."""

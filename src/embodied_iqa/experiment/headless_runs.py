@@ -1,0 +1,114 @@
+"""Carries out runs of an experiment in simulation, in this process or in several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import as_completed
+from functools import cache, partial
+from pathlib import Path
+
+from embodied_iqa.errors import InternalError
+from embodied_iqa.experiment.plan import ExperimentTask, RunKey
+from embodied_iqa.experiment.rows import RunRow, row_of
+from embodied_iqa.gate.calibration import GateCalibration
+from embodied_iqa.gate.calibration_file import load_calibrations
+from embodied_iqa.gate.verdict import GateMode
+from embodied_iqa.offline.headless import Cell, run_headless
+from embodied_iqa.offline.headless_options import HeadlessSettings
+from embodied_iqa.resources import shared_file
+from embodied_iqa.robot.controller import make_controller
+from embodied_iqa.scenes.scene import make_scene
+from embodied_iqa.simulation.renderer import SceneRenderer
+from embodied_iqa.simulation.world import World
+from embodied_iqa.subjects.protocols import Vla
+from embodied_iqa.subjects.registry import make_vla, make_vlm
+from embodied_iqa.tasks.instruction import parse_instruction
+from embodied_iqa.trial.record import RunRecord
+from embodied_iqa.workers import Workers, result_of
+
+__all__ = ["HeadlessRunner", "run_all"]
+
+
+class HeadlessRunner:
+    """Carries out runs one after the other; world and pictures of the last scene are kept.
+
+    Args:
+        settings: Parameters of every run.
+        vlm: Name of a VLM that answers about the first frame of each run; empty for none.
+    """
+
+    def __init__(self, settings: HeadlessSettings, vlm: str = "") -> None:
+        self._settings = settings
+        arm = settings.arm
+        self._controller = make_controller(arm.limits, arm.controller, arm.tool_length_m)
+        self._calibrations = _calibrations(settings)
+        self._vla = cache(partial(make_vla, options=settings.vla.options))
+        self._vlm = make_vlm(vlm, settings.vlm.options) if vlm else None
+        self._task: ExperimentTask | None = None
+        self._scene: tuple[World, SceneRenderer] | None = None
+
+    def run(self, key: RunKey) -> RunRow:
+        """Carry out one run."""
+        return row_of(key, self.record(key))
+
+    def record(self, key: RunKey) -> RunRecord:
+        """Carry out one run and return all that is known of it."""
+        spec = key.distortion
+        plan = self._settings.plan(key.task.task, key.task.scene_seed, () if spec is None else (spec,))
+        cell = self._cell(key.task, self._vla(key.subject))
+        return run_headless(cell, self._settings, plan, 0 if spec is None else 1)
+
+    def _cell(self, task: ExperimentTask, vla: Vla) -> Cell:
+        if task != self._task or self._scene is None:
+            scene = make_scene(task.scene_seed, parse_instruction(task.task))
+            if self._scene is None:
+                size = self._settings.camera.width_px, self._settings.camera.height_px
+                self._scene = World(scene), SceneRenderer(scene, *size)
+            else:
+                self._scene[0].reset(scene)
+                self._scene[1].load(scene)
+            self._task = task
+        return Cell(*self._scene, self._controller, self._calibrations, vla, self._vlm)
+
+
+def run_all(
+    keys: Sequence[RunKey], settings: HeadlessSettings, *, vlm: str = "", workers: int = 1
+) -> Iterator[tuple[RunKey, RunRow]]:
+    """Carry out runs and yield each as soon as it is done, in any order.
+
+    Args:
+        keys: The runs; those of one scene should be together.
+        settings: Parameters of every run.
+        vlm: See :class:`HeadlessRunner`.
+        workers: Processes; 1 works in this one.
+    """
+    if workers == 1 or len(keys) < 2:
+        runner = HeadlessRunner(settings, vlm)
+        for key in keys:
+            yield key, runner.run(key)
+        return
+    with Workers(min(workers, len(keys)), _begin, settings, vlm) as pool:
+        runs = {pool.submit(_run, key): key for key in keys}
+        for run in as_completed(runs):
+            yield runs[run], result_of(run)
+
+
+_runner: HeadlessRunner | None = None
+
+
+def _begin(settings: HeadlessSettings, vlm: str) -> None:
+    global _runner  # noqa: PLW0603 - one a worker process, made once
+    _runner = HeadlessRunner(settings, vlm)
+
+
+def _run(key: RunKey) -> RunRow:
+    if _runner is None:
+        raise InternalError("a worker was given a run before it was set up")
+    return _runner.run(key)
+
+
+def _calibrations(settings: HeadlessSettings) -> tuple[GateCalibration, ...]:
+    if settings.gate.judge.mode is GateMode.OFF:
+        return ()
+    path = Path(settings.gate.calibration)
+    return load_calibrations(path if path.is_absolute() else shared_file(str(path)))

@@ -1,0 +1,203 @@
+"""One run of an experiment as a row, and rows as Parquet."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from embodied_iqa.distortions import entry
+from embodied_iqa.errors import InputError
+from embodied_iqa.experiment.plan import RunKey
+from embodied_iqa.files import write_whole
+from embodied_iqa.gate.verdict import Verdict
+from embodied_iqa.images.assembler import Source
+from embodied_iqa.scoring.execution import Outcome
+from embodied_iqa.subjects.registry import constants_of
+from embodied_iqa.trial.record import RunRecord, TrialRecord
+from embodied_iqa.trial.scores import score_trial
+
+__all__ = ["COLUMNS", "RunRow", "ScoredRow", "read_rows", "row_of", "write_rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """What is kept of one run.
+
+    Attributes:
+        subject: Name of the VLA.
+        subject_version: Its version.
+        task: The instruction.
+        scene_seed: Seed of the scene.
+        distortion_id: Two digits; empty for the reference run.
+        distortion_name: Its name; empty for the reference run.
+        level: 1 to 5; 0 for the reference run.
+        distortion_seed: Seed of everything random in the distortion.
+        gate_mode: on, shadow or off.
+        outcome: success, failure or emergency_stop.
+        reason: Why the run ended, in words.
+        duration_s: ROS time from the run's start to its end [s].
+        tool_x_m: Final position of the tool centre point in the base frame [m].
+        tool_y_m: Likewise.
+        tool_z_m: Likewise.
+        decisions: How often the subject decided.
+        frames_pass: Frames that the gate let pass.
+        frames_hold: Frames that it held.
+        frames_reject: Frames that it rejected.
+        decision_position: Score of the first decision, distorted against raw picture, 0 to 1 (best).
+        decision_rotation: Likewise.
+        decision_state: Likewise.
+        decision_score: Mean of the three; null where the subject did not decide.
+        decision_error_mm: Distance between the two decisions' end points [mm].
+        cognition_score: Score of the VLM's answer about the first frame; null without a VLM.
+    """
+
+    subject: str
+    subject_version: str
+    task: str
+    scene_seed: int
+    distortion_id: str
+    distortion_name: str
+    level: int
+    distortion_seed: int
+    gate_mode: str
+    outcome: str
+    reason: str
+    duration_s: float
+    tool_x_m: float
+    tool_y_m: float
+    tool_z_m: float
+    decisions: int
+    frames_pass: int
+    frames_hold: int
+    frames_reject: int
+    decision_position: float | None
+    decision_rotation: float | None
+    decision_state: float | None
+    decision_score: float | None
+    decision_error_mm: float | None
+    cognition_score: float | None
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether the pictures were not distorted."""
+        return not self.distortion_id
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRow:
+    """A run held against its reference run.
+
+    Attributes:
+        run: The run.
+        reference_outcome: How the reference run ended.
+        distance_cm: Between the final tool positions of the two runs [cm].
+        execution_score: 0 to 100, higher is better; null for a reference run that failed.
+    """
+
+    run: RunRow
+    reference_outcome: str
+    distance_cm: float
+    execution_score: float | None
+
+
+_KINDS: Final[dict[str, Any]] = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
+
+
+def _schema(kind: Any) -> Any:
+    return pa.schema(
+        [
+            pa.field(field.name, _KINDS[str(field.type).split(" ")[0]], nullable="None" in str(field.type))
+            for field in dataclasses.fields(kind)
+            if str(field.type) != "RunRow"
+        ]
+    )
+
+
+_ROW_SCHEMA: Final = _schema(RunRow)
+_SCORED_SCHEMA: Final = pa.schema([*_ROW_SCHEMA, *_schema(ScoredRow)])
+COLUMNS: Final[tuple[str, ...]] = tuple(_SCORED_SCHEMA.names)
+"""Of the results, in order."""
+
+
+def row_of(key: RunKey, record: RunRecord) -> RunRow:
+    """Keep of a run what the experiment needs.
+
+    Raises:
+        InputError: The run has no end, or the subject made no decision that says who it is.
+    """
+    if record.outcome is None or not record.chunks:
+        raise InputError(f"run {key.name} has no {'end' if record.outcome is None else 'decision'}")
+    trial = TrialRecord(key.task.task, key.task.scene_seed, (record,), {})
+    (scores,) = score_trial(trial, constants_of)
+    decision, spec = scores.decision, record.distortion
+    x, y, z = (float(value) for value in record.T_base_tool[:3, 3])
+    verdicts = [verdict.verdict for verdict in record.verdicts]
+    return RunRow(
+        subject=key.subject,
+        subject_version=record.chunks[0].subject_version,
+        task=key.task.task,
+        scene_seed=key.task.scene_seed,
+        distortion_id="" if spec is None else spec.id,
+        distortion_name="" if spec is None else entry(spec.id).name,
+        level=0 if spec is None else spec.level,
+        distortion_seed=0 if spec is None else spec.seed,
+        gate_mode=str(record.gate_mode),
+        outcome=Outcome(record.outcome).value,
+        reason=record.reason,
+        duration_s=(record.end_ns - record.start_ns) / 1e9,
+        tool_x_m=x,
+        tool_y_m=y,
+        tool_z_m=z,
+        decisions=sum(chunk.source is Source.DISTORTED for chunk in record.chunks),
+        frames_pass=verdicts.count(Verdict.PASS),
+        frames_hold=verdicts.count(Verdict.HOLD),
+        frames_reject=verdicts.count(Verdict.REJECT),
+        decision_position=None if decision is None else decision.position,
+        decision_rotation=None if decision is None else decision.rotation,
+        decision_state=None if decision is None else decision.state,
+        decision_score=None if decision is None else decision.score,
+        decision_error_mm=None if decision is None else decision.position_error_mm,
+        cognition_score=None if scores.cognition is None else scores.cognition.score,
+    )
+
+
+def write_rows(rows: Sequence[RunRow] | Sequence[ScoredRow], path: Path) -> None:
+    """Write Parquet (zstd), whole or not at all; the same rows give the same bytes."""
+    dictionaries = [_flat(row) for row in rows]
+    scored = bool(rows) and isinstance(rows[0], ScoredRow)
+    table = pa.Table.from_pylist(dictionaries, schema=_SCORED_SCHEMA if scored else _ROW_SCHEMA)
+    write_whole(path, lambda fresh: pq.write_table(table, fresh, compression="zstd"))
+
+
+def read_rows(path: Path) -> list[RunRow]:
+    """Read rows that `write_rows` wrote.
+
+    Raises:
+        InputError: The file is none of ours, or damaged.
+    """
+    try:
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+    if table.schema.names != _ROW_SCHEMA.names:
+        raise InputError(
+            f"{path} has other columns", expected=", ".join(_ROW_SCHEMA.names), got=table.schema.names
+        )
+    return [RunRow(**row) for row in table.to_pylist()]
+
+
+def _flat(row: RunRow | ScoredRow) -> dict[str, Any]:
+    if isinstance(row, RunRow):
+        return dataclasses.asdict(row)
+    own = {
+        "reference_outcome": row.reference_outcome,
+        "distance_cm": row.distance_cm,
+        "execution_score": row.execution_score,
+    }
+    return dataclasses.asdict(row.run) | own

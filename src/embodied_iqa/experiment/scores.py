@@ -1,0 +1,111 @@
+"""From the runs of an experiment to execution scores, and their means per distortion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, pstdev
+
+from embodied_iqa.distortions import entry
+from embodied_iqa.errors import InternalError
+from embodied_iqa.experiment.rows import RunRow, ScoredRow
+from embodied_iqa.scoring.execution import Outcome, score_execution
+
+__all__ = ["MeanRow", "mean_rows", "score_rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class MeanRow:
+    """The mean execution score of one distortion, over subjects, tasks and levels.
+
+    Attributes:
+        distortion_id: Two digits; `all` for the mean over all runs.
+        distortion_name: Its name.
+        distortion_class: Its class.
+        runs: Runs that count.
+        left_out: Runs whose reference run failed: how far they are from a failure says nothing.
+        success_rate: Share of runs that succeeded, 0 to 1.
+        emergency_stops: Runs that ended as one.
+        score: Mean execution score, 0 to 100, higher is better; None where no run counts.
+        spread: Standard deviation of the runs' scores.
+        by_level: Level to mean score, for the levels that were run.
+    """
+
+    distortion_id: str
+    distortion_name: str
+    distortion_class: str
+    runs: int
+    left_out: int
+    success_rate: float | None
+    emergency_stops: int
+    score: float | None
+    spread: float | None
+    by_level: dict[int, float]
+
+
+def score_rows(rows: Iterable[RunRow]) -> list[ScoredRow]:
+    """Hold every run against the reference run of the same subject, task and scene.
+
+    Returns:
+        The runs in a fixed order, whatever the order in which they were made.
+    """
+    ordered = sorted(rows, key=_order)
+    references = {_matched(row): row for row in ordered if row.is_reference}
+    return [_scored(row, references) for row in ordered]
+
+
+def mean_rows(rows: Sequence[ScoredRow]) -> list[MeanRow]:
+    """Return a row for each distortion, in the order of their numbers, and one for all runs."""
+    distorted = [row for row in rows if not row.run.is_reference]
+    ids = sorted({row.run.distortion_id for row in distorted})
+    means = [_mean([row for row in distorted if row.run.distortion_id == number], number) for number in ids]
+    return [*means, _mean(distorted, "all")]
+
+
+def _mean(rows: Sequence[ScoredRow], number: str) -> MeanRow:
+    counted = [row for row in rows if row.reference_outcome == Outcome.SUCCESS]
+    scores = [row.execution_score for row in counted if row.execution_score is not None]
+    levels = sorted({row.run.level for row in counted})
+    by_level = {
+        level: fmean(row.execution_score or 0.0 for row in counted if row.run.level == level)
+        for level in levels
+    }
+    line = None if number == "all" else entry(number)
+    return MeanRow(
+        distortion_id=number,
+        distortion_name="" if line is None else line.name,
+        distortion_class="" if line is None else str(line.distortion_class),
+        runs=len(counted),
+        left_out=len(rows) - len(counted),
+        success_rate=fmean(row.run.outcome == Outcome.SUCCESS for row in counted) if counted else None,
+        emergency_stops=sum(row.run.outcome == Outcome.EMERGENCY_STOP for row in counted),
+        score=fmean(scores) if scores else None,
+        spread=pstdev(scores) if scores else None,
+        by_level=by_level,
+    )
+
+
+def _scored(row: RunRow, references: dict[tuple[str, str, int], RunRow]) -> ScoredRow:
+    reference = references.get(_matched(row))
+    if reference is None:
+        raise InternalError(f"no reference run of {_matched(row)}")
+    distance_m = math.dist(_tool_m(row), _tool_m(reference))
+    outcome = Outcome(row.outcome)
+    if row is reference and outcome is Outcome.FAILURE:
+        # its distance to itself would score 100: a failed reference run has no score
+        return ScoredRow(row, reference.outcome, 0.0, None)
+    score = score_execution(outcome, distance_m).score
+    return ScoredRow(row, reference.outcome, 100.0 * distance_m, score)
+
+
+def _matched(row: RunRow) -> tuple[str, str, int]:
+    return row.subject, row.task, row.scene_seed
+
+
+def _order(row: RunRow) -> tuple[str, int, str, str, int, int]:
+    return row.subject, row.scene_seed, row.task, row.distortion_id, row.level, row.distortion_seed
+
+
+def _tool_m(row: RunRow) -> tuple[float, float, float]:
+    return row.tool_x_m, row.tool_y_m, row.tool_z_m

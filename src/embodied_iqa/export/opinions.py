@@ -1,0 +1,88 @@
+"""What every export says of a pair: mean opinions, their spread, and the third."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.analysis.grid import Group, PairTable, ScoreGrid
+from embodied_iqa.analysis.jnd import thirds
+from embodied_iqa.analysis.opinion import mean_opinion
+
+__all__ = ["PairOpinions", "Target", "opinions_of", "whose_view"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One score to predict; all arrays ``(pairs,)``.
+
+    Attributes:
+        mean: Mean opinion in [0, 5], higher is better; NaN where no subject scored.
+        z_scored: Mean of the subjects' standardised scores.
+        deviation: Standard deviation over the subjects; NaN where none scored.
+        subjects: How many scored.
+    """
+
+    mean: Array
+    z_scored: Array
+    deviation: Array
+    subjects: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class PairOpinions:
+    """All targets of all pairs.
+
+    Attributes:
+        pairs: The rows.
+        targets: `cognition`, `precision`, ..., `decision`, `position`, ...; those that were scored.
+        thirds: Kind of subject to mild, medium or severe; empty where not scored.
+    """
+
+    pairs: PairTable
+    targets: Mapping[str, Target]
+    thirds: Mapping[str, NDArray[np.str_]]
+
+
+def opinions_of(grid: ScoreGrid) -> PairOpinions:
+    """Average the scores of a database over subjects."""
+    columns = {}
+    for group, scores in grid.groups.items():
+        columns[str(group)] = scores.total
+        columns |= scores.parts
+    cuts = {
+        str(group): thirds(mean_opinion(scores.total).raw).labels for group, scores in grid.groups.items()
+    }
+    return PairOpinions(grid.pairs, {name: _target(scores) for name, scores in columns.items()}, cuts)
+
+
+def whose_view(grid: ScoreGrid) -> str:
+    """Return the sentences that an export's README has about views (Markdown)."""
+    if grid.all_views:
+        return "Mean opinions are of all subjects, also of those that are made for another camera."
+    lines = [
+        "Mean opinions are of the subjects that are made for the picture's camera, or for any; in the table",
+        "of scores that is the column `own_view`.",
+        "",
+        "| view | references | VLMs that count | VLAs that count |",
+        "|---|---|---|---|",
+    ]
+    for one in grid.views:
+        counts = " | ".join(f"{one.counted[group]} of {one.answered[group]}" for group in Group)
+        lines.append(f"| {one.view} | {one.references} | {counts} |")
+    return "\n".join(lines)
+
+
+def _target(scores: Array) -> Target:
+    opinion = mean_opinion(scores)
+    known = np.isfinite(scores)
+    counts = known.sum(axis=1)
+    squares = np.where(known, (scores - opinion.raw[:, None]) ** 2, 0.0).sum(axis=1)
+    deviation = np.full(len(scores), np.nan)
+    np.divide(squares, counts, out=deviation, where=counts > 0)
+    return Target(opinion.raw, opinion.z_scored, np.sqrt(deviation), counts.astype(np.int64))

@@ -1,0 +1,1 @@
+"""The ROS graph as data: nodes, parameters and processes, without rclpy."""

@@ -1,0 +1,136 @@
+"""What `ros2 launch` takes and hands on: the arguments of the launch files, without the launch package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from embodied_iqa.config import Scalar, parameters_of
+from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.graph.parameters import VlmParameters
+from embodied_iqa.recording.reader import TrialReader
+from embodied_iqa.trial.reading import METADATA
+
+__all__ = [
+    "RESCORE_ARGUMENTS",
+    "TRIAL_ARGUMENTS",
+    "LaunchArgument",
+    "files_of",
+    "overrides_of",
+    "recorded_overrides",
+    "rescore_words",
+    "trial_words",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchArgument:
+    """One argument of a launch file.
+
+    Attributes:
+        name: As in `name:=value`.
+        default: Empty where the configuration decides.
+        description: One sentence.
+        parameter: `node.parameter` that it sets, or empty.
+    """
+
+    name: str
+    default: str
+    description: str
+    parameter: str = ""
+
+
+_SHARED = (
+    LaunchArgument("vlm", "", "vision-language model", "vlm_node.subject"),
+    LaunchArgument("vla", "", "vision-language-action model", "vla_node.subject"),
+    LaunchArgument("gate", "", "on, shadow (never holds) or off", "gate_node.judge.mode"),
+    LaunchArgument("config", "", "ROS parameter files, separated by commas"),
+    LaunchArgument("run_dir", "", "new or empty folder for what is recorded and scored"),
+)
+TRIAL_ARGUMENTS = (
+    LaunchArgument("camera", "", "simulated, realsense, files or bag", "camera_node.source"),
+    LaunchArgument("camera_path", "", "folder of pictures or recording", "camera_node.path"),
+    LaunchArgument("robot", "", "which arm moves: sim, ur5 or none", "arm_node.robot"),
+    LaunchArgument("robot_ip", "", "address of the UR arm's controller", "arm_node.ur.ip"),
+    *_SHARED,
+    LaunchArgument("task", "", "tasks such as 'pick the red cube', separated by commas; empty: one a verb"),
+    LaunchArgument("distortion", "", "distortions such as 19:5, separated by commas; none: reference only"),
+    LaunchArgument("scene_seed", "7", "seed of the scenes"),
+    LaunchArgument("seed", "0", "seed of the distortions"),
+)
+RESCORE_ARGUMENTS = (*_SHARED, LaunchArgument("recording", "", "recorded trial (trial.mcap)"))
+
+_NO_DISTORTION = "none"
+_TAKEN_OVER = ("gate_node.judge.mode", "vlm_node.subject", "vla_node.subject")
+_DECODING = "decoding."
+
+
+def files_of(values: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return the parameter files that were named."""
+    return tuple(Path(word) for word in _words(values["config"]))
+
+
+def overrides_of(arguments: tuple[LaunchArgument, ...], values: Mapping[str, str]) -> dict[str, Scalar]:
+    """Return the parameters that arguments set: `node.parameter` to value."""
+    return {
+        argument.parameter: values[argument.name]
+        for argument in arguments
+        if argument.parameter and values[argument.name]
+    }
+
+
+def recorded_overrides(recording: Path) -> dict[str, Scalar]:
+    """Return the parameters that a playback takes over from a recorded trial.
+
+    They are the subjects, how the VLM chooses its words and the gate's mode; never a consent.
+
+    Raises:
+        InputError: The recording cannot be read.
+    """
+    with TrialReader(recording) as reader:
+        metadata = reader.metadata().get(METADATA, {})
+    found: dict[str, Scalar] = {name: metadata[name] for name in _TAKEN_OVER if name in metadata}
+    for parameter in parameters_of(VlmParameters):
+        name = f"vlm_node.{parameter.name}"
+        if parameter.name.startswith(_DECODING) and name in metadata:
+            try:
+                found[name] = parameter.kind(metadata[name])
+            except ValueError:
+                raise InputError(f"{recording} has a wrong {name}", got=metadata[name]) from None
+    return found
+
+
+def trial_words(values: Mapping[str, str], run_folder: Path) -> list[str]:
+    """Return the arguments of `embodied-iqa trial` for a session on a graph that runs already."""
+    words = ["--attach", "--run-dir", str(run_folder)]
+    words += ["--scene-seed", values["scene_seed"], "--seed", values["seed"]]
+    for path in files_of(values):
+        words += ["--config", str(path)]
+    for parameter, value in overrides_of(TRIAL_ARGUMENTS, values).items():
+        words += ["--set", f"{parameter}={value!r}"]
+    for task in _words(values["task"]):
+        words += ["--task", task]
+    if values["distortion"] == _NO_DISTORTION:
+        return [*words, "--no-distortion"]
+    for distortion in _words(values["distortion"]):
+        words += ["--distortion", distortion]
+    return words
+
+
+def rescore_words(values: Mapping[str, str], run_folder: Path) -> list[str]:
+    """Return the arguments of `embodied-iqa rescore` for a playback into a graph that runs already.
+
+    Raises:
+        UsageError: No recording is named.
+    """
+    if not values["recording"]:
+        raise UsageError("no recording to play back", expected="recording:=runs/<id>/trial.mcap")
+    words = [values["recording"], "--playback", "--attach", "--out", str(run_folder)]
+    for path in files_of(values):
+        words += ["--config", str(path)]
+    return words
+
+
+def _words(value: str) -> list[str]:
+    return [word.strip() for word in value.split(",") if word.strip()]

@@ -1,0 +1,383 @@
+"""Parameters of every node: the only declaration of names, defaults, ranges and descriptions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from embodied_iqa.config import ranged
+from embodied_iqa.gate.judge import GateConfig
+from embodied_iqa.images.frame import View
+from embodied_iqa.images.hand_eye import IDENTITY
+from embodied_iqa.kinematics.geometry import TOOL_2F140_M
+from embodied_iqa.robot.limits import ArmLimits
+from embodied_iqa.robot.state import ControllerOptions
+from embodied_iqa.robot.ur_options import UrOptions
+from embodied_iqa.scenes.dimensions import HOME_Q_RAD
+from embodied_iqa.subjects.options import (
+    CacheOptions,
+    DecodingOptions,
+    LoadingOptions,
+    PolicyOptions,
+    ServerOptions,
+    VlaOptions,
+    VlmOptions,
+)
+
+__all__ = [
+    "ArmParameters",
+    "CameraParameters",
+    "CameraSource",
+    "DistortionParameters",
+    "GateParameters",
+    "HandEyeParameters",
+    "PlaybackParameters",
+    "RealSenseParameters",
+    "RecorderParameters",
+    "RobotKind",
+    "SimParameters",
+    "TrialParameters",
+    "VlaParameters",
+    "VlmParameters",
+]
+
+DEFAULT_VIEWS = (View.TOP, View.WRIST)
+
+
+class CameraSource(StrEnum):
+    """Where pictures come from."""
+
+    SIMULATED = "simulated"
+    FILES = "files"
+    BAG = "bag"
+    REALSENSE = "realsense"
+
+
+class RobotKind(StrEnum):
+    """Which arm moves."""
+
+    SIM = "sim"
+    """The simulated arm, through the real robot's driver and protocols."""
+    UR5 = "ur5"
+    """A UR arm with a Robotiq gripper."""
+    NONE = "none"
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the arm lives in the simulated world."""
+        return self is RobotKind.SIM
+
+
+@dataclass(frozen=True, slots=True)
+class SimParameters:
+    """The simulated world.
+
+    Attributes:
+        scene_seed: Seed of the scene at the start.
+        instruction: Task whose object the scene at the start contains; empty for any scene.
+        views: Cameras whose leases the world waits for.
+        camera_rate_hz: Pictures of each camera per simulated second [Hz].
+        state_rate_hz: Arm states per simulated second [Hz]; the controller's rate.
+        clock_rate_hz: Messages on /clock per simulated second [Hz].
+        real_time_factor: Simulated seconds per real second at most; 0 for as fast as the others keep up.
+        lockstep: Wait for arm and gate, so that a slow machine slows the world instead of losing pictures.
+        lockstep_timeout_s: How long to wait for arm or gate in real time [s]; who misses it is not waited
+            for again until heard from.
+        lease_window_s: How far simulated time may run ahead of a picture that is not judged yet [s].
+        epoch_s: A reset starts at the next multiple of this simulated time [s]: the stamps of a run, and so
+            the noise that is drawn from them, are the same in every session.
+        running: Let time run from the start; else it stands still until /sim/run.
+        emulator_ip: Loopback address on which the arm and its gripper speak the real robot's protocols.
+    """
+
+    scene_seed: int = 0
+    instruction: str = ""
+    views: tuple[View, ...] = DEFAULT_VIEWS
+    camera_rate_hz: float = ranged(15.0, 1.0, 60.0)
+    state_rate_hz: float = ranged(125.0, 50.0, 500.0)
+    clock_rate_hz: float = ranged(62.5, 10.0, 500.0)
+    real_time_factor: float = ranged(1.0, 0.0, 100.0)
+    lockstep: bool = True
+    lockstep_timeout_s: float = ranged(10.0, 0.01, 60.0)
+    lease_window_s: float = ranged(0.016, 0.0, 1.0)
+    epoch_s: float = ranged(100.0, 1.0, 3600.0)
+    running: bool = False
+    emulator_ip: str = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class RealSenseParameters:
+    """RealSense cameras.
+
+    Attributes:
+        serial_top: Serial number of the top camera; may be empty where only one camera is connected.
+        serial_side: Serial number of the side camera.
+        serial_wrist: Serial number of the wrist camera.
+        depth: Publish depth aligned to colour too, as /camera/<view>/depth/image_raw in mm.
+        allow_host_stamps: Accept stamps of the computer where the camera gives none; pictures then look
+            younger than they are.
+        silence_s: Without a picture for so long a camera is started again [s].
+        give_up_s: A camera that is away for longer is given up [s].
+    """
+
+    serial_top: str = ""
+    serial_side: str = ""
+    serial_wrist: str = ""
+    depth: bool = False
+    allow_host_stamps: bool = False
+    silence_s: float = ranged(2.0, 0.1, 60.0)
+    give_up_s: float = ranged(30.0, 0.1, 3600.0)
+
+
+@dataclass(frozen=True, slots=True)
+class HandEyeParameters:
+    """Where real cameras are: 4x4 matrices row by row, optical frame x right, y down, z forward [m].
+
+    Attributes:
+        T_base_camera_top: The top camera in the robot's base frame.
+        T_base_camera_side: The side camera in the robot's base frame.
+        T_flange_camera_wrist: The wrist camera in the flange's frame.
+        tool_length_m: From the flange to the tool centre point, as in arm_node [m].
+        longest_gap_s: A picture of the wrist camera needs a tool pose so near in time [s].
+    """
+
+    T_base_camera_top: tuple[float, ...] = IDENTITY
+    T_base_camera_side: tuple[float, ...] = IDENTITY
+    T_flange_camera_wrist: tuple[float, ...] = IDENTITY
+    tool_length_m: float = ranged(TOOL_2F140_M, 0.0, 1.0)
+    longest_gap_s: float = ranged(0.06, 0.001, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class CameraParameters:
+    """The cameras.
+
+    Attributes:
+        source: Where pictures come from.
+        views: The cameras.
+        width_px: Picture width [px]; of the simulated and of RealSense cameras.
+        height_px: Picture height [px]; of the simulated and of RealSense cameras.
+        rate_hz: Pictures per second of each camera [Hz]; of files, bags and RealSense.
+        path: Folder with pictures or one folder a view, or a recording (.mcap); for files and bags. For
+            realsense a recording (.bag, .db3) or a folder with one a view, instead of connected cameras.
+        loop: Start again at the end of files, bag or recording.
+        horizontal_fov_rad: Horizontal field of view of pictures from files [rad].
+        realsense: RealSense cameras.
+        hand_eye: Where real cameras are.
+    """
+
+    source: CameraSource = CameraSource.SIMULATED
+    views: tuple[View, ...] = DEFAULT_VIEWS
+    width_px: int = ranged(640, 64, 3840)
+    height_px: int = ranged(480, 64, 2160)
+    rate_hz: float = ranged(15.0, 0.1, 120.0)
+    path: str = ""
+    loop: bool = False
+    horizontal_fov_rad: float = ranged(1.5, 0.1, 3.0)
+    realsense: RealSenseParameters = field(default_factory=RealSenseParameters)
+    hand_eye: HandEyeParameters = field(default_factory=HandEyeParameters)
+
+
+@dataclass(frozen=True, slots=True)
+class DistortionParameters:
+    """The distortion of every view.
+
+    Attributes:
+        views: The cameras.
+        id: Distortion at the start, 01 to 30; empty for none.
+        level: Its level, 1 (mild) to 5 (severe).
+        seed: Seed of everything random in it.
+        frozen: The same noise in every frame.
+        preview_every: A JPEG preview of every so many pictures; 0 for none.
+    """
+
+    views: tuple[View, ...] = DEFAULT_VIEWS
+    id: str = ""
+    level: int = ranged(1, 1, 5)
+    seed: int = 0
+    frozen: bool = False
+    preview_every: int = ranged(5, 0, 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class GateParameters:
+    """The quality gate.
+
+    Attributes:
+        views: The cameras.
+        calibration: File with the thresholds; relative paths are looked up in the installed config folder.
+        judge: How verdicts are formed.
+    """
+
+    views: tuple[View, ...] = DEFAULT_VIEWS
+    calibration: str = "config/gate/simulated.yaml"
+    judge: GateConfig = field(default_factory=GateConfig)
+
+
+@dataclass(frozen=True, slots=True)
+class VlmParameters:
+    """The vision-language model.
+
+    Attributes:
+        subject: Which model: a name of the catalogue, or where it is; see docs/subjects.md.
+        keep_frames: Frames of a view that can still be asked about.
+        frame_deadline_s: How long a question waits for the frame it names [s].
+        answer_deadline_s: How long an answer may take, with the wait for other questions [s].
+        loading: How a checkpoint is loaded.
+        server: How a server is reached.
+        decoding: How words are chosen.
+        cache: Answers that are kept.
+    """
+
+    subject: str = "panel-vlm-fine"
+    keep_frames: int = ranged(16, 2, 256)
+    frame_deadline_s: float = ranged(5.0, 0.1, 60.0)
+    answer_deadline_s: float = ranged(60.0, 0.1, 3600.0)
+    loading: LoadingOptions = field(default_factory=LoadingOptions)
+    server: ServerOptions = field(default_factory=ServerOptions)
+    decoding: DecodingOptions = field(default_factory=DecodingOptions)
+    cache: CacheOptions = field(default_factory=CacheOptions)
+
+    @property
+    def options(self) -> VlmOptions:
+        """What the subject is made with."""
+        return VlmOptions(self.loading, self.server, self.decoding, self.cache)
+
+
+@dataclass(frozen=True, slots=True)
+class VlaParameters:
+    """The vision-language-action model.
+
+    Attributes:
+        subject: Which model: a name of the catalogue, or where it is; see docs/subjects.md.
+        keep_frames: Frames of a view that are kept to pair raw and distorted.
+        decide_again_s: Time between decisions while the arm has none to execute [s].
+        max_chunks: Decisions of one run at most.
+        answer_deadline_s: How long the subject may think about a picture [s]; what it says later is dropped.
+        has_arm: The arm tells where the tool is. Follows from the robot.
+        assumed_q_rad: Joint angles that the subject is told where there is no arm [rad].
+        loading: How a checkpoint is loaded.
+        server: How a server is reached.
+        policy: What a foreign policy's numbers mean.
+    """
+
+    subject: str = "panel-vla-query"
+    keep_frames: int = ranged(8, 2, 256)
+    decide_again_s: float = ranged(0.5, 0.05, 60.0)
+    max_chunks: int = ranged(12, 1, 1000)
+    answer_deadline_s: float = ranged(60.0, 0.05, 3600.0)
+    has_arm: bool = True
+    assumed_q_rad: tuple[float, ...] = HOME_Q_RAD
+    loading: LoadingOptions = field(default_factory=LoadingOptions)
+    server: ServerOptions = field(default_factory=ServerOptions)
+    policy: PolicyOptions = field(default_factory=PolicyOptions)
+
+    @property
+    def options(self) -> VlaOptions:
+        """What the subject is made with."""
+        return VlaOptions(self.loading, self.server, self.policy)
+
+
+@dataclass(frozen=True, slots=True)
+class ArmParameters:
+    """The arm.
+
+    Attributes:
+        robot: Which arm moves.
+        report_rate_hz: Status, joint states and tool pose per second [Hz].
+        lease_wait_s: How long after its frame's stamp a goal waits for the verdict on that frame [s]; then it
+            is refused.
+        tool_length_m: From the flange to the tool centre point [m].
+        limits: What the arm never exceeds.
+        controller: Times and tolerances.
+        ur: The UR arm, or its emulator in the simulated world.
+    """
+
+    robot: RobotKind = RobotKind.SIM
+    report_rate_hz: float = ranged(25.0, 1.0, 500.0)
+    lease_wait_s: float = ranged(0.5, 0.0, 10.0)
+    tool_length_m: float = ranged(TOOL_2F140_M, 0.0, 1.0)
+    limits: ArmLimits = field(default_factory=ArmLimits)
+    controller: ControllerOptions = field(default_factory=ControllerOptions)
+    ur: UrOptions = field(default_factory=UrOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class RecorderParameters:
+    """The recorder.
+
+    Attributes:
+        views: The cameras whose raw pictures are recorded.
+        distorted_pictures: Record the distorted pictures too; they can be made again from the raw ones.
+        queue_bytes: Memory for messages that wait to be written [byte].
+        compression: zstd, lz4 or none.
+    """
+
+    views: tuple[View, ...] = DEFAULT_VIEWS
+    distorted_pictures: bool = False
+    queue_bytes: int = ranged(268_435_456, 1_000_000, 8_000_000_000)
+    compression: str = "zstd"
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybackParameters:
+    """The playback of a recorded trial.
+
+    Attributes:
+        recording: The recorded trial, absolute path.
+        out: Where the new recording goes, absolute path.
+        views: The cameras.
+        managed_nodes: Lifecycle nodes that the playback configures and activates.
+        start_deadline_s: How long all nodes have to come up [s, real time].
+        reply_deadline_s: How long a service or a judged picture may take [s, real time].
+        drain_s: How long messages have to reach the recorder before it is closed [s, real time].
+    """
+
+    recording: str = ""
+    out: str = ""
+    views: tuple[View, ...] = DEFAULT_VIEWS
+    managed_nodes: tuple[str, ...] = ("gate_node", "vlm_node", "vla_node")
+    start_deadline_s: float = ranged(60.0, 1.0, 3600.0)
+    reply_deadline_s: float = ranged(20.0, 0.1, 3600.0)
+    drain_s: float = ranged(0.5, 0.0, 60.0)
+
+
+@dataclass(frozen=True, slots=True)
+class TrialParameters:
+    """The trial.
+
+    Attributes:
+        simulated: The world can be reset and stopped (/sim services). Follows from the robot.
+        has_arm: Something moves. Follows from the robot.
+        views: The cameras.
+        managed_nodes: Lifecycle nodes that the trial configures and activates.
+        start_deadline_s: How long all nodes have to come up [s, real time].
+        reply_deadline_s: How long a service has to answer [s, real time].
+        run_limit_s: Longest run [s, ROS time].
+        no_motion_limit_s: Longest time without motion before a run is ended [s, ROS time].
+        settle_s: Time for things to come to rest at the end of a run [s, ROS time].
+        stall_limit_s: Longest time without any news of the world [s, real time].
+        limits: What the arm never exceeds on its way back to the start. Follows from arm_node.
+        person_limit_s: How long the person at a real arm has to answer [s, real time].
+        drain_s: How long messages have to reach the recorder before it is closed [s, real time].
+    """
+
+    simulated: bool = True
+    has_arm: bool = True
+    views: tuple[View, ...] = DEFAULT_VIEWS
+    managed_nodes: tuple[str, ...] = ("gate_node", "vlm_node", "vla_node", "arm_node")
+    start_deadline_s: float = ranged(60.0, 1.0, 3600.0)
+    reply_deadline_s: float = ranged(20.0, 0.1, 3600.0)
+    run_limit_s: float = ranged(30.0, 1.0, 3600.0)
+    no_motion_limit_s: float = ranged(3.0, 0.1, 3600.0)
+    settle_s: float = ranged(0.5, 0.0, 60.0)
+    stall_limit_s: float = ranged(20.0, 1.0, 3600.0)
+    person_limit_s: float = ranged(1800.0, 1.0, 86400.0)
+    limits: ArmLimits = field(default_factory=ArmLimits)
+
+    @property
+    def attended(self) -> bool:
+        """Whether a person puts the scene back before each run and judges it afterwards: a real arm."""
+        return self.has_arm and not self.simulated
+
+    drain_s: float = ranged(0.3, 0.0, 60.0)

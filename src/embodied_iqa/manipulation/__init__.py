@@ -1,0 +1,1 @@
+"""Manipulation: waypoints and action chunks from object poses, object and gripper geometry."""

@@ -1,0 +1,1 @@
+"""The trial without ROS: headless runs and rescoring."""

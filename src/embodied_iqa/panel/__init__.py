@@ -1,0 +1,1 @@
+"""The embedded panel: samples, training and evaluation."""

@@ -1,0 +1,1 @@
+"""Evaluation of the embedded panel on unseen scenes."""

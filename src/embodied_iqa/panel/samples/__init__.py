@@ -1,0 +1,1 @@
+"""Training samples drawn from simulated scenes."""

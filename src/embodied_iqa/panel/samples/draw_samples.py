@@ -1,0 +1,216 @@
+"""Draws what the panel learns from: seeded scenes with pictures, objects and tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.images.frame import Frame, View
+from embodied_iqa.panel.samples.camera_views import object_marks
+from embodied_iqa.panel.samples.paraphrases import reworded
+from embodied_iqa.panel.samples.sample_files import (
+    MAX_THINGS,
+    RankedTasks,
+    Samples,
+    ranked_file,
+    save_ranked,
+    save_samples,
+)
+from embodied_iqa.scenes.language.five_tasks import make_tasks
+from embodied_iqa.scenes.scene import Scene, make_scene, tasks_of
+from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
+from embodied_iqa.simulation.world import World
+from embodied_iqa.subjects.backends.panel.format import ABSENT, shrink
+from embodied_iqa.tasks.instruction import (
+    DESTINATIONS_OF_VERB,
+    KINDS_OF_VERB,
+    Colour,
+    Instruction,
+    Kind,
+    Thing,
+    Verb,
+)
+from embodied_iqa.tasks.task import MAX_RANK
+
+__all__ = [
+    "DRAWN_PX",
+    "RANKED_A_SCENE",
+    "draw_part",
+    "draw_ranked",
+    "draw_samples",
+    "random_instruction",
+    "sample_scene",
+]
+
+DRAWN_PX: Final = (480, 360)
+"""Training pictures are drawn twice as wide as members see them."""
+TASKS_A_SCENE: Final = 12
+_ABSENT_TASKS: Final = 2
+_WORDINGS: Final = 2
+RANKED_A_SCENE: Final = _WORDINGS * (MAX_RANK - 1)
+"""Tasks of rank 2 to 5, each rank twice."""
+_COLOURS: Final = tuple(Colour)
+_KINDS: Final = tuple(Kind)
+_VERBS: Final = tuple(Verb)
+
+
+def random_instruction(verb: Verb, rng: np.random.Generator) -> Instruction:
+    """Draw an object, and where the verb has one a destination of another colour."""
+    first, second = (_COLOURS[int(index)] for index in rng.permutation(len(_COLOURS))[:2])
+    kinds, goals = KINDS_OF_VERB[verb], DESTINATIONS_OF_VERB[verb]
+    target = Thing(first, kinds[int(rng.integers(len(kinds)))])
+    goal = Thing(second, goals[int(rng.integers(len(goals)))]) if goals else None
+    return Instruction(verb, target, goal)
+
+
+def sample_scene(seed: int, index: int) -> tuple[Scene, Instruction]:
+    """Return scene number ``index`` of a seed, with its main task; the verbs take turns."""
+    rng = np.random.default_rng([seed, index])
+    instruction = random_instruction(_VERBS[index % len(_VERBS)], rng)
+    return make_scene(int(rng.integers(2**31)), instruction), instruction
+
+
+def scene_tasks(scene: Scene, main: Instruction, rng: np.random.Generator) -> list[Instruction]:
+    """Draw tasks of a scene: the main one, others that it affords, and a few whose objects are not there."""
+    others = [task for task in tasks_of(scene) if task != main]
+    count = TASKS_A_SCENE - _ABSENT_TASKS
+    drawn = [main]
+    while len(drawn) < count:
+        if not others or len(drawn) % 3 == 0:
+            drawn.append(main)  # the verbs stay balanced
+        else:
+            drawn.append(others[int(rng.integers(len(others)))])
+    return drawn + [_absent_task(scene, rng) for _ in range(_ABSENT_TASKS)]
+
+
+def _absent_task(scene: Scene, rng: np.random.Generator) -> Instruction:
+    things = {item.thing for item in scene.objects}
+    while True:
+        task = random_instruction(_VERBS[int(rng.integers(len(_VERBS)))], rng)
+        if task.object not in things:
+            return task
+
+
+class SampleDrawer:
+    """Collects scenes into arrays.
+
+    Args:
+        seed: Of the data.
+        views: All views, in the order of `View`.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._views = tuple(View)
+
+    def label(self, index: int, frames: Sequence[Frame]) -> dict[str, object]:
+        """Return everything but the pictures of scene number ``index``."""
+        scene, main = sample_scene(self._seed, index)
+        rng = np.random.default_rng([self._seed, index, 1])
+        tasks = scene_tasks(scene, main, rng)
+        things = [item.thing for item in scene.objects]
+        return {
+            "tasks": tuple(reworded(task, rng) for task in tasks),
+            "verb": [_VERBS.index(task.verb) for task in tasks],
+            "target": [_index(things, task.object) for task in tasks],
+            "goal": [_index(things, task.destination) for task in tasks],
+            "wanted": [_wanted(task) for task in tasks],
+            **_thing_labels(scene, frames),
+        }
+
+
+def _index(things: Sequence[Thing], thing: Thing | None) -> int:
+    return things.index(thing) if thing in things else -1
+
+
+def _wanted(task: Instruction) -> list[int]:
+    numbers: list[int] = []
+    for thing in (task.object, task.destination):
+        numbers += [-1, -1] if thing is None else [_COLOURS.index(thing.colour), _KINDS.index(thing.kind)]
+    return numbers
+
+
+def _thing_labels(scene: Scene, frames: Sequence[Frame]) -> dict[str, object]:
+    kind, colour = np.full(MAX_THINGS, -1), np.full(MAX_THINGS, -1)
+    place = np.zeros((MAX_THINGS, 3), np.float32)
+    mark = np.full((MAX_THINGS, len(frames), 2), ABSENT, np.float32)
+    for index, item in enumerate(scene.objects[:MAX_THINGS]):
+        kind[index], colour[index] = _KINDS.index(item.kind), _COLOURS.index(item.colour)
+        place[index] = item.x_m, item.y_m, item.yaw_rad
+    for view, frame in enumerate(frames):
+        mark[: len(scene.objects), view] = object_marks(scene, frame)[:MAX_THINGS]
+    return {"thing_kind": kind, "thing_colour": colour, "thing_place": place, "thing_mark": mark}
+
+
+def draw_samples(seed: int, indices: Sequence[int], shots: Iterator[tuple[Frame, ...]]) -> Samples:
+    """Join scenes and their pictures.
+
+    Args:
+        seed: Of the data.
+        indices: Numbers of the scenes.
+        shots: Each scene's frames, one a view in the order of `View`.
+    """
+    drawer = SampleDrawer(seed)
+    rows: list[dict[str, object]] = []
+    pictures: list[list[NDArray[np.uint8]]] = [[] for _ in View]
+    for index, frames in zip(indices, shots, strict=True):
+        rows.append(drawer.label(index, frames))
+        for store, frame in zip(pictures, frames, strict=True):
+            store.append(shrink(frame.rgb))
+    columns = {name: np.array([row[name] for row in rows]) for name in rows[0] if name != "tasks"}
+    tasks = tuple(row["tasks"] for row in rows)
+    return Samples(tuple(View), tuple(np.stack(store) for store in pictures), tasks, **columns)  # type: ignore[arg-type]
+
+
+def draw_part(folder: Path, seed: int, first: int, end: int) -> None:
+    """Draw scenes ``first`` to ``end - 1`` of a seed and store them as one part."""
+    indices = range(first, end)
+    scenes = [sample_scene(seed, index)[0] for index in indices]
+    save_samples(draw_samples(seed, indices, _shots(scenes)), folder)
+
+
+def draw_ranked(part: Path, seed: int, first: int, end: int) -> None:
+    """Make the tasks of rank 2 to 5 of a part's scenes, worded for each camera's pictures, where missing."""
+    for view in View:
+        file = ranked_file(part, view)
+        if not file.is_file():
+            rows = [_ranked(seed, index, view) for index in range(first, end)]
+            columns = {name: np.array([row[name] for row in rows]) for name in rows[0] if name != "tasks"}
+            save_ranked(RankedTasks(tuple(row["tasks"] for row in rows), **columns), file)
+
+
+def _ranked(seed: int, index: int, view: View) -> dict[str, Any]:
+    """Word tasks of a scene; one that is too poor for them has its main task instead, in varied words."""
+    scene, main = sample_scene(seed, index)
+    things = [item.thing for item in scene.objects]
+    try:
+        found = [
+            (task.text, task.plan[0])
+            for wording in range(_WORDINGS)
+            for task in make_tasks(scene, wording, view=view, main=main)[1:]
+        ]
+    except UsageError:
+        rng = np.random.default_rng([seed, index, 2])
+        found = [(reworded(main, rng), main) for _ in range(RANKED_A_SCENE)]
+    steps = [step for _, step in found]
+    return {
+        "tasks": tuple(text for text, _ in found),
+        "verb": [_VERBS.index(step.verb) for step in steps],
+        "target": [_index(things, step.object) for step in steps],
+        "goal": [_index(things, step.destination) for step in steps],
+        "wanted": [_wanted(step) for step in steps],
+    }
+
+
+def _shots(scenes: Sequence[Scene]) -> Iterator[tuple[Frame, ...]]:
+    """Yield each scene as every view has it before anything has moved; beads have to be let fall first."""
+    with SceneBatchRenderer(*DRAWN_PX) as renderer:
+        for scene in scenes:
+            beads = any(item.kind is Kind.CUP for item in scene.objects)
+            frames = renderer.frames(scene, View, World(scene).snapshot() if beads else None)
+            yield tuple(frames[view] for view in View)

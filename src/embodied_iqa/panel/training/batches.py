@@ -1,0 +1,231 @@
+"""Samples as numbers: words looked up, answers composed, batches drawn."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from embodied_iqa.manipulation.planner import ObjectPose, plan_waypoints
+from embodied_iqa.manipulation.waypoints import MAX_WAYPOINTS, WAYPOINT_FIELDS, waypoints_to_array
+from embodied_iqa.panel.answers import Style, VisibleThing, true_answer
+from embodied_iqa.panel.samples.sample_files import Samples
+from embodied_iqa.panel.training.augmentation import Augmentation, augment
+from embodied_iqa.panel.training.losses import Batch
+from embodied_iqa.subjects.backends.panel.format import (
+    MAX_ANSWER_WORDS,
+    MAX_TASK_WORDS,
+    PLAN_CENTRE,
+    PLAN_SCALE,
+    Vocabulary,
+    answer_words,
+    task_words,
+)
+from embodied_iqa.tasks.instruction import Colour, Instruction, Kind, Thing, Verb
+
+__all__ = ["Lessons", "answers_of", "expert_plan", "instruction_of", "things_of"]
+
+_KINDS: Final = tuple(Kind)
+_COLOURS: Final = tuple(Colour)
+_VERBS: Final = tuple(Verb)
+_CENTRE: Final = np.array(PLAN_CENTRE, np.float32)
+_SCALE: Final = np.array(PLAN_SCALE, np.float32)
+
+
+def things_of(samples: Samples, scene: int, view: int) -> list[VisibleThing]:
+    """Return the objects of a scene as a view has them."""
+    count = int((samples.thing_kind[scene] >= 0).sum())
+    return [
+        VisibleThing(
+            _COLOURS[samples.thing_colour[scene, index]],
+            _KINDS[samples.thing_kind[scene, index]],
+            *(float(value) for value in samples.thing_mark[scene, index, view]),
+            *(float(value) for value in samples.thing_place[scene, index, :2]),
+        )
+        for index in range(count)
+    ]
+
+
+def instruction_of(samples: Samples, scene: int, task: int) -> Instruction:
+    """Return a task as what it means."""
+    colour, kind, goal_colour, goal_kind = (int(value) for value in samples.wanted[scene, task])
+    goal = Thing(_COLOURS[goal_colour], _KINDS[goal_kind]) if goal_kind >= 0 else None
+    return Instruction(_VERBS[samples.verb[scene, task]], Thing(_COLOURS[colour], _KINDS[kind]), goal)
+
+
+def answers_of(samples: Samples, view: int, style: Style) -> list[list[str]]:
+    """Compose the true answer to every task of every scene."""
+    answers = []
+    for scene in range(len(samples)):
+        things = things_of(samples, scene, view)
+        row = [
+            true_answer(instruction_of(samples, scene, task), things, style)
+            for task in range(len(samples.tasks[scene]))
+        ]
+        answers.append(row)
+    return answers
+
+
+class Lessons:
+    """Samples with their words as numbers.
+
+    Args:
+        samples: What to learn from, with the pictures of the member's views.
+        style: What its answers mention; None for a VLA.
+        words: The words of tasks; None collects them.
+        answer_vocabulary: The words of answers; None collects them.
+    """
+
+    def __init__(
+        self,
+        samples: Samples,
+        style: Style | None,
+        words: Vocabulary | None = None,
+        answer_vocabulary: Vocabulary | None = None,
+    ) -> None:
+        self.samples = samples
+        tasks = [[task_words(task) for task in row] for row in samples.tasks]
+        self.words = words or Vocabulary.of(task for row in tasks for task in row)
+        self.tasks = np.array(
+            [[self.words.encode(task, MAX_TASK_WORDS) for task in row] for row in tasks], np.int64
+        )
+        self.answer_words: Vocabulary | None = None
+        self.answers = np.zeros((*self.tasks.shape[:2], 0), np.int64)
+        if style is not None:
+            answers = [[answer_words(text) for text in row] for row in answers_of(samples, 0, style)]
+            self.answer_words = answer_vocabulary or Vocabulary.of(a for row in answers for a in row)
+            rows = [
+                [self.answer_words.encode(a, MAX_ANSWER_WORDS + 1, framed=True) for a in row]
+                for row in answers
+            ]
+            longest = max(sum(1 for number in a if number) for row in rows for a in row)
+            self.answers = np.array(rows, np.int64)[:, :, :longest]
+        self._plan, self._length = _plans(samples)
+        self._places, self._placed = _places(samples)
+        self._marks = _marks(samples, _second_things(samples, style))
+        self._seen = _seen(samples, self._marks if style is None else _marks(samples, samples.goal))
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def batch(
+        self,
+        scenes: NDArray[np.int64],
+        tasks: NDArray[np.int64],
+        augmentation: Augmentation = Augmentation.NONE,
+        rng: np.random.Generator | None = None,
+    ) -> Batch:
+        """Draw a batch.
+
+        Args:
+            scenes: ``(B,)`` which scenes.
+            tasks: ``(B, R)`` which tasks of each.
+            augmentation: What to do to the pictures.
+            rng: For the augmentation.
+        """
+        samples, rows = self.samples, scenes[:, None]
+        rng = rng or np.random.default_rng(0)
+        pictures = tuple(as_tensor(augment(shots[scenes], augmentation, rng)) for shots in samples.pictures)
+        return Batch(
+            pictures=pictures,
+            tasks=torch.from_numpy(self.tasks[rows, tasks]),
+            plan=torch.from_numpy(self._plan[rows, tasks]).flatten(0, 1),
+            places=torch.from_numpy(self._places[rows, tasks]).flatten(0, 1),
+            placed=torch.from_numpy(self._placed[rows, tasks]).flatten(0, 1),
+            length=torch.from_numpy(self._length[rows, tasks]).flatten(),
+            seen=torch.from_numpy(self._seen[rows, tasks]).flatten(),
+            marks=torch.from_numpy(self._marks[rows, tasks]).flatten(0, 1),
+            thing_marks=torch.from_numpy(samples.thing_mark[scenes]),
+            thing_kinds=torch.from_numpy(samples.thing_kind[scenes]),
+            thing_colours=torch.from_numpy(samples.thing_colour[scenes]),
+            thing_turns=torch.from_numpy(samples.thing_place[scenes, :, 2]),
+            thing_places=torch.from_numpy((samples.thing_place[scenes, :, :2] - _CENTRE[:2]) / _SCALE[:2]),
+            answers=torch.from_numpy(self.answers[rows, tasks]),
+        )
+
+
+def as_tensor(pictures: NDArray[np.uint8]) -> Tensor:
+    """Return ``(B, H, W, 3)`` uint8 as ``(B, 3, H, W)`` float in [-0.5, 0.5], channels last in memory."""
+    return torch.from_numpy(pictures).permute(0, 3, 1, 2).float().div_(255).sub_(0.5)
+
+
+def _second_things(samples: Samples, style: Style | None) -> NDArray[np.int64]:
+    """Return ``(n, R)``: what else a task is about: the destination, else the neighbour in an answer."""
+    if style in {None, Style.COUNT}:
+        return samples.goal
+    place, mark = samples.thing_place[:, :, :2], samples.thing_mark[:, :, 0]
+    shown = ((mark >= 0.0) & (mark <= 1.0)).all(axis=-1) & (samples.thing_kind >= 0)
+    scenes = np.arange(len(samples))[:, None]
+    target = np.maximum(samples.target, 0)
+    distance = np.linalg.norm(place[:, None] - place[scenes, target][:, :, None], axis=-1)
+    others = shown[:, None] & (np.arange(place.shape[1]) != target[..., None])
+    nearest = np.where(others, distance, np.inf).argmin(axis=-1)
+    alone = ~others.any(axis=-1) | (samples.target < 0)
+    return np.where(samples.goal >= 0, samples.goal, np.where(alone, -1, nearest))
+
+
+def _marks(samples: Samples, second: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return ``(n, R, 2, V, 2)``: where the views have the target of each task and the second thing."""
+    scenes = np.arange(len(samples))[:, None]
+    both = []
+    for index in (samples.target, second):
+        marks = samples.thing_mark[scenes, np.maximum(index, 0)]
+        both.append(np.where((index >= 0)[..., None, None], marks, np.float32(-1.0)))
+    return np.stack(both, axis=2)
+
+
+def _seen(samples: Samples, marks: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Return ``(n, R)``: whether some view has everything that the task names."""
+    inside = np.asarray(((marks > 0.0) & (marks < 1.0)).all(axis=-1)).any(axis=-1)
+    shown = np.asarray(inside)
+    seen: NDArray[np.bool_] = shown[:, :, 0] & (shown[:, :, 1] | (samples.goal < 0))
+    return seen & (samples.target >= 0)
+
+
+def _plans(samples: Samples) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return the expert's waypoints ``(n, R, K, 6)``, centred and scaled, and ``(n, R)`` how many count."""
+    shape = samples.verb.shape
+    plans = np.zeros((*shape, MAX_WAYPOINTS, len(WAYPOINT_FIELDS)), np.float32)
+    lengths = np.zeros(shape, np.int64)
+    for scene, task in np.ndindex(*shape):
+        if samples.target[scene, task] < 0:
+            continue
+        rows = expert_plan(samples, scene, task)
+        lengths[scene, task] = len(rows)
+        plans[scene, task, : len(rows)] = (rows - _CENTRE) / _SCALE
+    return plans, lengths
+
+
+def expert_plan(samples: Samples, scene: int, task: int) -> NDArray[np.float64]:
+    """Return the expert's ``(K, 6)`` waypoints for a task whose objects are there."""
+    target, goal = samples.target[scene, task], samples.goal[scene, task]
+    verb = _VERBS[samples.verb[scene, task]]
+    destination = _pose(samples, scene, goal) if goal >= 0 else None
+    return waypoints_to_array(plan_waypoints(verb, _pose(samples, scene, target), destination))
+
+
+def _pose(samples: Samples, scene: int, thing: int) -> ObjectPose:
+    x, y, yaw = (float(value) for value in samples.thing_place[scene, thing])
+    return ObjectPose(_KINDS[samples.thing_kind[scene, thing]], x, y, yaw)
+
+
+def _places(samples: Samples) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return ``(n, R, 5)``: x, y of target and destination and the target's turn; and which count."""
+    scenes = np.arange(len(samples))[:, None]
+    target = samples.thing_place[scenes, np.maximum(samples.target, 0)]
+    goal = samples.thing_place[scenes, np.maximum(samples.goal, 0)]
+    square = samples.thing_kind[scenes, np.maximum(samples.target, 0)] == _KINDS.index(Kind.CUBE)
+    there, gone_to = (samples.target >= 0)[..., None], (samples.goal >= 0)[..., None]
+    places = np.concatenate(
+        [
+            (target[..., :2] - _CENTRE[:2]) / _SCALE[:2],
+            (goal[..., :2] - _CENTRE[:2]) / _SCALE[:2],
+            target[..., 2:] / _SCALE[3],
+        ],
+        axis=-1,
+    )
+    counts = [there, there, gone_to, gone_to, there & square[..., None]]
+    return places.astype(np.float32), np.concatenate(counts, axis=-1).astype(np.float32)

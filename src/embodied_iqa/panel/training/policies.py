@@ -1,0 +1,227 @@
+"""From pictures and a task to waypoints: the two kinds of learned VLA."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from embodied_iqa.manipulation.waypoints import MAX_WAYPOINTS
+from embodied_iqa.panel.training.encoders import TOKENS, cell_centres, conv, make_encoder
+from embodied_iqa.panel.training.task_encoder import TASK_WIDTH, make_reader
+from embodied_iqa.subjects.backends.panel.format import PLAN_CENTRE, PLAN_SCALE
+
+__all__ = ["FILM_WIDTH", "FilmPolicy", "PolicyOutput", "QueryPolicy", "QueryShape"]
+
+PLAN_WIDTH: Final = len(PLAN_SCALE)
+PLACES: Final = 8
+_HEAD_WIDTH: Final = 256
+_KEY_WIDTH: Final = 64
+FILM_WIDTH: Final = 56
+
+
+class PolicyOutput(NamedTuple):
+    """What a policy says about ``N = B R`` tasks on ``B`` scenes.
+
+    Attributes:
+        plan: ``(N, K, 6)`` waypoints, centred and scaled.
+        more: ``(N, K)`` logit of each waypoint being there at all.
+        seen: ``(N,)`` logit of the target being in the picture.
+        attention: For each view ``(N, heads, 300)`` logits of where it looks.
+        tokens: For each view ``(B, 300, C)`` features.
+        places: ``(N, 8)`` of `_AffineHead`, or ``(N, 0)``.
+        votes: ``(B, 300, 3)``, where each cell of the last view believes that what it shows stands: x, y and
+            turn, centred and scaled like a plan; or ``(B, 0, 3)``.
+    """
+
+    plan: Tensor
+    more: Tensor
+    seen: Tensor
+    attention: tuple[Tensor, ...]
+    tokens: tuple[Tensor, ...]
+    places: Tensor
+    votes: Tensor
+
+
+class _AffineHead(nn.Module):
+    """Says where target and destination are; what the task makes of it is an affine map that it learns.
+
+    The places are eight numbers: x and y of the target, then of the destination (centred and scaled like a
+    plan), the target's turn, and three that are free. The first five begin with what the cells vote for that
+    the first two queries look at.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.hidden = nn.Sequential(
+            nn.Linear(width, _HEAD_WIDTH), nn.ReLU(), nn.Linear(_HEAD_WIDTH, _HEAD_WIDTH), nn.ReLU()
+        )
+        self.out = nn.Linear(_HEAD_WIDTH, PLACES + 1)
+        outputs = MAX_WAYPOINTS * (PLAN_WIDTH * (PLACES + 1) + 1)
+        self.task = nn.Sequential(nn.Linear(TASK_WIDTH, 128), nn.ReLU(), nn.Linear(128, outputs))
+
+    def forward(self, features: Tensor, task: Tensor, voted: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        out = self.out(self.hidden(features)).float()
+        task = self.task(task).float()
+        maps = task[:, MAX_WAYPOINTS:].view(-1, MAX_WAYPOINTS, PLAN_WIDTH, PLACES + 1)
+        first = torch.cat([voted[:, 0, :2], voted[:, 1, :2], voted[:, 0, 2:]], dim=1)
+        places = torch.cat([out[:, :5] + first, out[:, 5:PLACES]], dim=1)
+        plan = (maps[..., :PLACES] * places[:, None, None]).sum(-1) + maps[..., PLACES]
+        return plan, task[:, :MAX_WAYPOINTS], out[:, -1], places
+
+
+class _Head(nn.Module):
+    """Two hidden layers, then the plan, which waypoints there are, and whether the target is seen."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.hidden = nn.Sequential(
+            nn.Linear(width, _HEAD_WIDTH), nn.ReLU(), nn.Linear(_HEAD_WIDTH, _HEAD_WIDTH), nn.ReLU()
+        )
+        self.out = nn.Linear(_HEAD_WIDTH, MAX_WAYPOINTS * (PLAN_WIDTH + 1) + 1)
+
+    def forward(self, features: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        out = self.out(self.hidden(features))
+        plan = out[:, : MAX_WAYPOINTS * PLAN_WIDTH].view(-1, MAX_WAYPOINTS, PLAN_WIDTH)
+        return plan, out[:, MAX_WAYPOINTS * PLAN_WIDTH : -1], out[:, -1]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryShape:
+    """What it is built of.
+
+    Attributes:
+        encoder: Its name.
+        reader: Its name.
+        views: Number of views.
+        heads: Queries a view.
+    """
+
+    encoder: str
+    reader: str
+    views: int = 1
+    heads: int = 4
+
+
+class QueryPolicy(nn.Module):
+    """Late fusion: the task asks, the picture's cells answer; where they lie and what they hold decides.
+
+    The plan is an affine function, chosen by the task, of places that are read from the picture.
+    """
+
+    def __init__(self, words: int, shape: QueryShape) -> None:
+        super().__init__()
+        self.heads = shape.heads
+        self.reader = make_reader(shape.reader, words)
+        pairs = [make_encoder(shape.encoder) for _ in range(shape.views)]
+        self.encoders = nn.ModuleList(encoder for encoder, _ in pairs)
+        width = pairs[0][1]
+        self.queries = nn.ModuleList(Query(width, shape.heads) for _ in pairs)
+        self.vote = nn.Linear(width, 3)
+        self.vote_place = nn.Parameter(torch.zeros(TOKENS, 3))
+        self.head = _AffineHead(shape.views * shape.heads * (width + 2) + TASK_WIDTH)
+
+    def forward(self, pictures: tuple[Tensor, ...], tasks: Tensor) -> PolicyOutput:
+        """Plan for ``(B, 3, 180, 240)`` pictures a view and ``(B, R, 24)`` tasks."""
+        batch, several = tasks.shape[:2]
+        task = self.reader(tasks.flatten(0, 1)).float()
+        parts, attention, tokens = [task], [], []
+        for picture, encoder, query in zip(pictures, self.encoders, self.queries, strict=True):
+            cells = encoder(picture).flatten(2).transpose(1, 2).float()
+            seen, logits = query(cells, task.view(batch, several, -1))
+            parts.append(seen.flatten(0, 1))
+            attention.append(logits.flatten(0, 1))
+            tokens.append(cells)
+        votes = self.vote(tokens[-1]).float() + self.vote_place
+        looks = attention[-1][:, :2].softmax(-1).view(batch, several * 2, TOKENS)
+        voted = torch.matmul(looks, votes).view(batch * several, 2, 3)
+        plan, more, known, places = self.head(torch.cat(parts, dim=1), task, voted)
+        return PolicyOutput(plan, more, known, tuple(attention), tuple(tokens), places, votes)
+
+
+class Query(nn.Module):
+    """Several attention queries that a task asks of a picture's cells, twice.
+
+    What the first look finds moves the queries of the second: "left of the bowl" needs to know where that is.
+    Before training the second look is the first.
+    """
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.ask = nn.Sequential(nn.Linear(TASK_WIDTH, 128), nn.ReLU(), nn.Linear(128, heads * _KEY_WIDTH))
+        self.key = nn.Linear(width, _KEY_WIDTH)
+        self.key_place = nn.Parameter(0.02 * torch.randn(TOKENS, _KEY_WIDTH))
+        self.again = nn.Sequential(
+            nn.Linear(heads * (width + 2) + TASK_WIDTH, 128), nn.ReLU(), nn.Linear(128, heads * _KEY_WIDTH)
+        )
+        nn.init.zeros_(self.again[2].weight)
+        nn.init.zeros_(self.again[2].bias)
+        self.register_buffer("centres", cell_centres(), persistent=False)
+
+    def forward(self, cells: Tensor, task: Tensor) -> tuple[Tensor, Tensor]:
+        """Return ``(B, R, heads (C + 2))`` features and places, and ``(B, R, heads, 300)`` logits."""
+        batch, several = task.shape[:2]
+        queries = self.ask(task).view(batch, several * self.heads, _KEY_WIDTH)
+        keys = self.key(cells) + self.key_place
+        valued = torch.cat([cells, self.centres.expand(batch, -1, -1)], dim=-1).float()
+        first, _ = self._look(queries, keys, valued)
+        found = torch.cat([first.view(batch, several, -1), task], dim=-1)
+        queries = queries + self.again(found).view(batch, several * self.heads, _KEY_WIDTH)
+        seen, logits = self._look(queries, keys, valued)
+        return seen.view(batch, several, -1), logits.view(batch, several, self.heads, TOKENS)
+
+    @staticmethod
+    def _look(queries: Tensor, keys: Tensor, valued: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what queries see of the cells, and their logits."""
+        logits = torch.matmul(queries, keys.transpose(1, 2)).float() * _KEY_WIDTH**-0.5
+        return torch.matmul(logits.softmax(-1), valued), logits
+
+
+class FilmPolicy(nn.Module):
+    """Early fusion: the task modulates every block (FiLM, Perez et al. 2018).
+
+    Its plan is regressed from keypoints, the places of a spatial softmax, and a few values held there.
+    """
+
+    def __init__(self, words: int, reader: str, width: int = FILM_WIDTH, keypoints: int = 24) -> None:
+        super().__init__()
+        self.reader = make_reader(reader, words)
+        self.stem = nn.Sequential(conv(3, 48, 8, 6, 1), conv(48, width, 3, 2), conv(width, width))
+        self.blocks = nn.ModuleList(nn.Conv2d(width, width, 3, 1, 1, bias=False) for _ in range(3))
+        self.norms = nn.ModuleList(nn.BatchNorm2d(width, affine=False) for _ in range(3))
+        self.modulate = nn.Linear(TASK_WIDTH, 3 * 2 * width)
+        self.to_keypoints = nn.Conv2d(width, keypoints, 1)
+        self.to_values = nn.Conv2d(width, 32, 1)
+        self.valued = 4
+        self.register_buffer("centres", cell_centres(), persistent=False)
+        self.head = _Head(2 * keypoints + 32 * self.valued + TASK_WIDTH)
+
+    def forward(self, pictures: tuple[Tensor, ...], tasks: Tensor) -> PolicyOutput:
+        """As `QueryPolicy.forward`; one view."""
+        batch, several = tasks.shape[:2]
+        task = self.reader(tasks.flatten(0, 1)).float()
+        stem = self.stem(pictures[0])
+        film = self.modulate(task).view(batch * several, 3, 2, -1, 1, 1)
+        features = stem[:, None].expand(-1, several, -1, -1, -1).flatten(0, 1)
+        for index, (block, norm) in enumerate(zip(self.blocks, self.norms, strict=True)):
+            scaled = norm(block(features)) * (1 + film[:, index, 0]) + film[:, index, 1]
+            features = features + functional.relu(scaled)
+        logits = self.to_keypoints(features).flatten(2).float()
+        weights = logits.softmax(-1)
+        points = torch.matmul(weights, self.centres).flatten(1)
+        values = self.to_values(features).flatten(2).transpose(1, 2).float()
+        held = torch.matmul(weights[:, : self.valued], values).flatten(1)
+        plan, more, seen = self.head(torch.cat([points, held, task], dim=1))
+        cells = stem.flatten(2).transpose(1, 2).float()
+        places = plan.new_zeros((len(plan), 0))
+        votes = plan.new_zeros((batch, 0, 3))
+        return PolicyOutput(plan, more, seen, (logits[:, : self.valued],), (cells,), places, votes)
+
+
+def plan_in_metres(plan: Tensor) -> Tensor:
+    """Undo centring and scaling."""
+    return plan * plan.new_tensor(PLAN_SCALE) + plan.new_tensor(PLAN_CENTRE)

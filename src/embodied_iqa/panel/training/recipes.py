@@ -1,0 +1,153 @@
+"""The members of the panel and how each is trained."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Final
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.images.frame import View
+from embodied_iqa.panel.answers import Style
+from embodied_iqa.panel.training.augmentation import Augmentation
+
+__all__ = ["RECIPES", "Recipe", "adapted", "quick", "recipe_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One member.
+
+    Attributes:
+        name: Its name in the catalogue.
+        summary: One honest sentence about it.
+        encoder: Its encoder (`ENCODERS`), or ``film`` for the policy with early fusion.
+        reader: How it reads the task.
+        views: What it looks at; the first is the one that it names.
+        style: What its answers mention; None for a VLA.
+        augmentation: What is done to its training pictures.
+        scenes: Training scenes.
+        epochs: Times that it sees each with plain tasks.
+        ranked_epochs: Times after that with tasks of all ranks.
+        tasks: Tasks a scene and step.
+        batch: Scenes a step.
+        rate: Highest learning rate.
+        seed: Of the first weights, the order and the augmentation.
+    """
+
+    name: str
+    summary: str
+    encoder: str
+    reader: str
+    views: tuple[View, ...]
+    style: Style | None
+    augmentation: Augmentation
+    scenes: int = 12_000
+    epochs: int = 9
+    ranked_epochs: int = 6
+    tasks: int = 6
+    batch: int = 48
+    rate: float = 2e-3
+    seed: int = 0
+
+    @property
+    def is_vla(self) -> bool:
+        """Whether it acts; else it answers."""
+        return self.style is None
+
+    @property
+    def all_epochs(self) -> int:
+        """Both kinds."""
+        return self.epochs + self.ranked_epochs
+
+
+_TOP, _SIDE, _WRIST = View.TOP, View.SIDE, View.WRIST
+_NONE, _LIGHT, _STRONG = Augmentation.NONE, Augmentation.LIGHT, Augmentation.STRONG
+
+RECIPES: Final[dict[str, Recipe]] = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe(
+            "panel-vla-film",
+            "Convolutions that the task modulates (FiLM) and spatial-softmax keypoints; top view.",
+            "film", "gated", (_TOP,), None, _LIGHT, tasks=2, seed=11,
+        ),
+        Recipe(
+            "panel-vla-query",
+            "A residual network with a fine stem and attention queries that the task makes; top view.",
+            "fine", "gated", (_TOP,), None, _LIGHT, seed=12,
+        ),
+        Recipe(
+            "panel-vla-side",
+            "A convolutional mixer with a fine stem and attention queries; looks from the side.",
+            "fine-mixer", "gated", (_SIDE,), None, _LIGHT, epochs=14, seed=13,
+        ),
+        Recipe(
+            "panel-vla-hand",
+            "Two residual networks, one for the camera in the hand and one for the top view.",
+            "plain", "pooled", (_WRIST, _TOP), None, _NONE, seed=14,
+        ),
+        Recipe(
+            "panel-vla-hybrid",
+            "Convolutional stem, two transformer layers, attention queries; fewer scenes; top view.",
+            "hybrid", "gated", (_TOP,), None, _LIGHT, scenes=6_000, epochs=18, seed=15,
+        ),
+        Recipe(
+            "panel-vlm-fine",
+            "A residual network with a fine stem; says where the object is and what stands by it; top view.",
+            "fine", "gated", (_TOP,), Style.PLACE, _LIGHT, tasks=4, epochs=14, seed=21,
+        ),
+        Recipe(
+            "panel-vlm-plain",
+            "A residual network taught on unchanged pictures; says on which side of its neighbour it is.",
+            "fine", "pooled", (_TOP,), Style.RELATION, _NONE, tasks=4, epochs=14, seed=22,
+        ),
+        Recipe(
+            "panel-vlm-mixer",
+            "A convolutional mixer; counts the objects and says where the named one is; top view.",
+            "mixer", "gated", (_TOP,), Style.COUNT, _STRONG, tasks=4, epochs=14, seed=23,
+        ),
+        Recipe(
+            "panel-vlm-side",
+            "A mixer with a fine stem; counts the objects and says where the named one is; from the side.",
+            "fine-mixer", "gated", (_SIDE,), Style.COUNT, _LIGHT, tasks=4, epochs=14, seed=24,
+        ),
+        Recipe(
+            "panel-vlm-hand",
+            "A convolutional stem and transformer layers; the camera in the hand, which does not see all.",
+            "hybrid", "pooled", (_WRIST,), Style.PLACE, _LIGHT, tasks=4, epochs=14, seed=25,
+        ),
+    )
+}  # fmt: skip
+"""All members by name."""
+
+
+def recipe_of(name: str) -> Recipe:
+    """Return the recipe of a member.
+
+    Raises:
+        UsageError: No member has this name.
+    """
+    if name not in RECIPES:
+        raise UsageError("unknown member of the panel", got=name, available=RECIPES)
+    return RECIPES[name]
+
+
+def adapted(recipe: Recipe, scenes: int | None, epochs: int | None) -> Recipe:
+    """Return the recipe with another amount of training, where one is given; ``epochs`` of plain tasks.
+
+    Those with tasks of all ranks stay in proportion.
+
+    Raises:
+        UsageError: A number is not positive.
+    """
+    if min(scenes or 1, epochs or 1) < 1 or 0 in {scenes, epochs}:
+        raise UsageError("wrong amount of training", expected="scenes and epochs from 1")
+    plain = epochs or recipe.epochs
+    ranked = max(1, round(recipe.ranked_epochs * plain / recipe.epochs))
+    return dataclasses.replace(recipe, scenes=scenes or recipe.scenes, epochs=plain, ranked_epochs=ranked)
+
+
+def quick(recipe: Recipe) -> Recipe:
+    """Return the small version: fewer scenes and epochs, worse scores."""
+    return dataclasses.replace(recipe, scenes=2_500, epochs=8, ranked_epochs=2, batch=24)

@@ -1,0 +1,1 @@
+"""Building blocks of reports: tables, figures, number formats and pictures."""

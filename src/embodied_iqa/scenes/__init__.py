@@ -1,0 +1,1 @@
+"""Scenes as data: objects, places, cameras, snapshots and the scene graph."""

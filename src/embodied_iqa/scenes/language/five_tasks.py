@@ -1,0 +1,220 @@
+"""Tasks of a scene in the words of people: five, from easy to hard, each of another ability.
+
+Difficulty counts what a reader has to do, in points: 1 for each object that is named, and on top 2 to judge
+a category, a size or a position among several, 4 to work out a relation, 7 and 1 for each thing ruled out for
+an exclusion, 12 for a second step. The weights are chosen, not measured: each rank lies above the one before,
+and within a rank more objects are harder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+
+from embodied_iqa.errors import InternalError, UsageError
+from embodied_iqa.images.frame import View
+from embodied_iqa.scenes.language.feasible_plans import afforded, two_steps
+from embodied_iqa.scenes.language.referring import FORMS_OF_RANK, Form, Reference, plain, references
+from embodied_iqa.scenes.language.resolver import resolve_plan
+from embodied_iqa.scenes.language.wording import Wording
+from embodied_iqa.scenes.scene import Scene, find_destination, find_object
+from embodied_iqa.scenes.scene_graph import SceneGraph
+from embodied_iqa.tasks.instruction import Instruction, Verb
+from embodied_iqa.tasks.task import MAX_RANK, Task
+
+__all__ = ["make_tasks"]
+
+_T = TypeVar("_T")
+_POINTS: Final = dict.fromkeys(FORMS_OF_RANK[2], 2) | dict.fromkeys(FORMS_OF_RANK[3], 4) | {Form.EXCLUSION: 7}
+_SECOND_STEP_POINTS: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A task of one step before it is put into words."""
+
+    instruction: Instruction
+    thing: Reference
+    destination: Reference | None
+
+    @property
+    def harder(self) -> Reference:
+        """The harder of the two references, of which one is plain."""
+        if self.thing.form is Form.PLAIN and self.destination is not None:
+            return self.destination
+        return self.thing
+
+    @property
+    def form(self) -> Form:
+        """How it refers."""
+        return self.harder.form
+
+    @property
+    def noun(self) -> str:
+        """The sort of noun: a kind, a category, or neither."""
+        head = self.harder.head
+        return "kind" if head.kind is not None else "category" if head.category is not None else "object"
+
+    @property
+    def difficulty(self) -> int:
+        """In points."""
+        return _points(self.thing) + (0 if self.destination is None else _points(self.destination))
+
+
+def make_tasks(
+    scene: Scene, seed: int = 0, *, view: View = View.TOP, main: Instruction | None = None
+) -> tuple[Task, ...]:
+    """Make five tasks of rising difficulty, ranks 1 to 5; the same arguments give the same tasks everywhere.
+
+    Ranks: 1 plain words, 2 an attribute, 3 a relation, 4 an exclusion among look-alikes, 5 two steps. Each
+    refers to exactly one object and the scene affords it; verbs differ as far as the scene allows.
+
+    Args:
+        scene: What stands on the table.
+        seed: Of the wording and of the choice among what the scene affords; any integer from 0.
+        view: "Left", "right", "in front of" and "behind" are meant for who looks at its picture, which shows
+            all that is named.
+        main: The plain task of rank 1; None to draw one of the scene's main object.
+
+    Raises:
+        UsageError: The scene is too poor for a rank (`task_scenes.draw_task_scene` makes scenes that are
+            not), or does not afford ``main``.
+    """
+    if seed < 0:
+        raise UsageError("a seed cannot be negative", expected="an integer from 0", got=seed)
+    rng = np.random.default_rng(int(_digest(scene, view, seed), 16))
+    graph = SceneGraph(scene, view)
+    possible = afforded(scene, graph)
+    if main is None:
+        main = _one(rng, [task for task in possible if task.object == scene.objects[0].thing] or possible, 1)
+    elif main not in possible:
+        raise UsageError(
+            f"the scene does not afford the task, as the {view} camera shows it",
+            expected=f"a scene drawn for it: draw_task_scene(..., views=[{view}])",
+            got=str(main),
+            available=possible,
+        )
+    drafts = _choose_drafts(rng, scene, graph, (main, *possible))
+    pair = _choose_pair(rng, two_steps(scene, possible), {draft.instruction.verb for draft in drafts})
+    wording = Wording(rng)
+    tasks = [_task(scene, view, rank, draft, wording) for rank, draft in enumerate(drafts, start=1)]
+    tasks.append(_sequence(scene, view, pair, wording))
+    _check(tasks, scene, view)
+    return tuple(tasks)
+
+
+def _choose_drafts(
+    rng: np.random.Generator, scene: Scene, graph: SceneGraph, tasks: tuple[Instruction, ...]
+) -> list[_Draft]:
+    """Draw the tasks of one step, rank by rank; the first of ``tasks`` is that of rank 1."""
+    drafts = [_plain_draft(scene, graph, tasks[0])]
+    for rank in range(2, MAX_RANK):
+        used = {draft.instruction.verb for draft in drafts}
+        drafts.append(_choose(rng, _drafts(scene, graph, tasks[1:], rank), used, rank))
+    return drafts
+
+
+def _plain_draft(scene: Scene, graph: SceneGraph, task: Instruction) -> _Draft:
+    goal = find_destination(scene, task)
+    thing = plain(graph.nodes[find_object(scene, task)])
+    return _Draft(task, thing, None if goal is None else plain(graph.nodes[goal]))
+
+
+def _drafts(scene: Scene, graph: SceneGraph, possible: Sequence[Instruction], rank: int) -> list[_Draft]:
+    """List what can be asked for at a rank: of one of the objects in its way, of the other plainly."""
+    found = [reference for form in FORMS_OF_RANK[rank] for reference in references(graph, form)]
+    drafts = []
+    for task in possible:
+        easy = _plain_draft(scene, graph, task)
+        for reference in found:
+            if reference.target == easy.thing.target:
+                drafts.append(_Draft(task, reference, easy.destination))
+            elif easy.destination is not None and reference.target == easy.destination.target:
+                drafts.append(_Draft(task, easy.thing, reference))
+    return [draft for draft in drafts if not _names_itself(draft)]
+
+
+def _names_itself(draft: _Draft) -> bool:
+    """Say whether a task of two objects gives one away while it describes the other."""
+    anchors = {*draft.thing.anchors, *(draft.destination.anchors if draft.destination else ())}
+    return bool(anchors & {draft.instruction.object, draft.instruction.destination})
+
+
+def _choose(rng: np.random.Generator, drafts: list[_Draft], used: set[Verb], rank: int) -> _Draft:
+    """Draw a verb, preferably one that no easier task has, then a form, then one of these."""
+    verbs = {draft.instruction.verb for draft in drafts}
+    verb = _one(rng, sorted(verbs - used or verbs), rank)
+    drafts = [draft for draft in drafts if draft.instruction.verb is verb]
+    form = _one(rng, sorted({draft.form for draft in drafts}), rank)
+    drafts = [draft for draft in drafts if draft.form is form]
+    sort = _one(rng, sorted({draft.noun for draft in drafts}), rank)
+    return _one(rng, [draft for draft in drafts if draft.noun == sort], rank)
+
+
+def _choose_pair(
+    rng: np.random.Generator, pairs: list[tuple[Instruction, Instruction]], used: set[Verb]
+) -> tuple[Instruction, Instruction]:
+    """Draw two verbs, preferably other ones than before and two, then objects."""
+    news = [
+        len({first.verb, second.verb} - used) + (first.verb is not second.verb) for first, second in pairs
+    ]
+    best = [pair for pair, new in zip(pairs, news, strict=True) if new == max(news)]
+    verbs = _one(rng, sorted({(first.verb, second.verb) for first, second in best}), MAX_RANK)
+    return _one(rng, [pair for pair in best if (pair[0].verb, pair[1].verb) == verbs], MAX_RANK)
+
+
+def _one(rng: np.random.Generator, options: Sequence[_T], rank: int) -> _T:
+    if not options:
+        raise UsageError(
+            f"the scene, as its picture shows it, is too poor for a task of rank {rank}",
+            expected=f"one that allows {', '.join(FORMS_OF_RANK[rank])}",
+        )
+    return options[int(rng.integers(len(options)))]
+
+
+def _task(scene: Scene, view: View, rank: int, draft: _Draft, wording: Wording) -> Task:
+    task = draft.instruction
+    text = wording.single(task.verb, draft.thing, draft.destination, canonical=rank == 1)
+    ability = f"{task.verb}:{draft.form}"
+    return Task(_id(scene, view, rank, text), rank, text, ability, task.verb, task, (task,), draft.difficulty)
+
+
+def _sequence(scene: Scene, view: View, plan: tuple[Instruction, Instruction], wording: Wording) -> Task:
+    first, second = plan
+    text = wording.sequence(first, second)
+    points = _SECOND_STEP_POINTS + len({step.object for step in plan})
+    points += sum(step.destination is not None for step in plan)
+    ability = f"{first.verb}+{second.verb}:{Form.SEQUENCE}"
+    identity = _id(scene, view, MAX_RANK, text)
+    return Task(identity, MAX_RANK, text, ability, first.verb, first, plan, points)
+
+
+def _points(reference: Reference) -> int:
+    return 1 + _POINTS.get(reference.form, 0) + len(reference.anchors) + len(reference.excluded)
+
+
+def _id(scene: Scene, view: View, rank: int, text: str) -> str:
+    return f"t{_digest(scene, view, rank, text)[:15]}"
+
+
+def _digest(scene: Scene, view: View, *more: object) -> str:
+    things = [(str(item.thing), round(item.x_m, 4), round(item.y_m, 4)) for item in scene.objects]
+    content = repr((scene.seed, things, str(view), *more))
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _check(tasks: Sequence[Task], scene: Scene, view: View) -> None:
+    """Let the resolver, which knows nothing of how tasks are made, read every task back."""
+    for task in tasks:
+        try:
+            understood = resolve_plan(task.text, scene, view=view)
+        except UsageError as error:
+            raise InternalError(
+                f"made an unclear task of scene {scene.seed}: {task.text!r} ({error})"
+            ) from error
+        if understood != task.plan:
+            raise InternalError(f"made a misleading task of scene {scene.seed}: {task.text!r}")

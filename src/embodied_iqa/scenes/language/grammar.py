@@ -1,0 +1,251 @@
+"""Reads tasks in the words of people: which words describe an object, and how.
+
+A grammar of its own, not the templates of `task_wording` read backwards::
+
+    task    = [courtesy] step ["," | "and"] ["then" | "after that"] step [courtesy]
+            | "before you" step "," step
+    step    = verb object [preposition object] | preposition object "," verb object
+    object  = "it" | "the" [extreme] [colour] noun [clause]
+    clause  = ["that is" | "which is"] (side "the" colour noun | "between" ... "and" ... | "not" ... | ...)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, NoReturn, TypeVar
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.scenes.language.grammar_words import (
+    AFTER_NOUN,
+    ANYTHING,
+    BEFORE_NOUN,
+    CATEGORIES,
+    COURTESIES,
+    PARTICLES,
+    PREPOSITIONS,
+    SIDES,
+)
+from embodied_iqa.scenes.scene_graph import Extreme, Side
+from embodied_iqa.tasks.instruction import Category, Colour, Kind, Thing
+from embodied_iqa.tasks.instruction_words import COLOUR_WORDS, KIND_WORDS, REVERSING_WORDS, VERB_WORDS
+
+__all__ = ["Described", "Step", "read_task"]
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """An object as a sentence describes it.
+
+    Attributes:
+        colour: The colour it has.
+        kind: The kind it is of.
+        category: The category it is of.
+        extreme: In what it stands out among what the above fits.
+        side: Where it stands of the only anchor.
+        nearest: Whether it is the nearest to the only anchor.
+        between: Whether it stands between the two anchors.
+        anchors: Other objects, by colour and kind.
+        not_colours: Colours that it does not have.
+        not_kinds: Kinds that it is not of.
+    """
+
+    colour: Colour | None = None
+    kind: Kind | None = None
+    category: Category | None = None
+    extreme: Extreme | None = None
+    side: Side | None = None
+    nearest: bool = False
+    between: bool = False
+    anchors: tuple[Thing, ...] = ()
+    not_colours: tuple[Colour, ...] = ()
+    not_kinds: tuple[Kind, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step as a sentence says it.
+
+    Attributes:
+        verb: The word.
+        object: What is named first after the verb; None for "it".
+        other: What is named with a preposition.
+        reverses: The preposition says that ``other`` is what is handled: "cover the pot with the lid".
+    """
+
+    verb: str
+    object: Described | None
+    other: Described | None = None
+    reverses: bool = False
+
+
+_TOKEN: Final = re.compile(r"[a-z]+|,")
+
+
+def read_task(text: str) -> tuple[Step, ...]:
+    """Read a task of one or two steps.
+
+    Raises:
+        UsageError: The sentence is outside of the grammar.
+    """
+    return _Reader(text).task()
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads words from left to right."""
+
+    text: str
+    at: int = 0
+    words: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.words = _TOKEN.findall(self.text.lower())
+
+    def task(self) -> tuple[Step, ...]:
+        self._skip(COURTESIES)
+        if self._take("before", "you"):
+            later = self._step()
+            self._expect(",")
+            steps = [self._step(), later]
+        else:
+            steps = [self._step()]
+            if self._joins():
+                steps.append(self._step())
+        self._skip(COURTESIES)
+        if self.at < len(self.words):
+            self._refuse("the end of the task")
+        return tuple(steps)
+
+    def _joins(self) -> bool:
+        """Take the words between two steps; a comma alone, as before "please", is none."""
+        start = self.at
+        self._take(",")
+        joined = self._take("and", "after", "that") or self._take("and", "then")
+        if joined or self._take("then") or self._take("and"):
+            return True
+        self.at = start
+        return False
+
+    def _step(self) -> Step:
+        other, preposition = None, self._word()
+        if preposition in PREPOSITIONS:
+            self.at += 1
+            other = self._object()
+            self._expect(",")
+        verb = self._word()
+        if verb not in VERB_WORDS:
+            self._refuse("a verb", VERB_WORDS)
+        self.at += 1
+        self._skip(PARTICLES)
+        found = None if self._take("it") else self._object()
+        self._skip(PARTICLES)
+        if other is None and self._word() in PREPOSITIONS:
+            preposition = self._word()
+            if not self._take("on", "top", "of"):
+                self.at += 1
+            other = self._object()
+        return Step(verb, found, other, other is not None and preposition in REVERSING_WORDS)
+
+    def _object(self) -> Described:
+        self._expect("the")
+        extreme = BEFORE_NOUN.get(self._word())
+        self.at += extreme is not None
+        colour = COLOUR_WORDS.get(self._word())
+        self.at += colour is not None
+        kind, category = self._noun()
+        noun = Described(colour, kind, category, extreme)
+        return noun if extreme is not None else self._clause(noun)
+
+    def _noun(self) -> tuple[Kind | None, Category | None]:
+        category = self._take_phrase(CATEGORIES)
+        if category is not None:
+            return None, category
+        word = self._word()
+        if word not in KIND_WORDS and word not in ANYTHING:
+            self._refuse("a kind of object", KIND_WORDS)
+        self.at += 1
+        return KIND_WORDS.get(word), None
+
+    def _clause(self, noun: Described) -> Described:
+        """Read what comes after the noun and limits it."""
+        linked = self._take("that", "is") or self._take("which", "is")
+        extreme = self._take_phrase(AFTER_NOUN)
+        if extreme is not None:
+            return replace(noun, extreme=extreme)
+        side = self._take_phrase(SIDES)
+        if side is not None:
+            return replace(noun, side=side, anchors=(self._thing(),))
+        if self._take("nearest", "to") or self._take("closest", "to"):
+            return replace(noun, nearest=True, anchors=(self._thing(),))
+        if self._take("between"):
+            first = self._thing()
+            self._expect("and")
+            return replace(noun, between=True, anchors=(first, self._thing()))
+        if self._take("not"):
+            return self._without(noun, "")
+        if self._take("neither"):
+            return self._without(noun, "nor")
+        if linked:
+            self._refuse("what tells the object from others")
+        return noun
+
+    def _without(self, noun: Described, link: str) -> Described:
+        colours: list[Colour] = []
+        kinds: list[Kind] = []
+        while True:
+            word = self._word()
+            if word in {"a", "an"}:
+                self.at += 1
+                kind, _ = self._noun()
+                kinds += [] if kind is None else [kind]
+            elif word in COLOUR_WORDS:
+                self.at += 1
+                colours.append(COLOUR_WORDS[word])
+            else:
+                self._refuse("a colour or a kind with its article", COLOUR_WORDS)
+            if not link or not self._take(link):
+                return replace(noun, not_colours=tuple(colours), not_kinds=tuple(kinds))
+
+    def _thing(self) -> Thing:
+        self._expect("the")
+        colour = COLOUR_WORDS.get(self._word())
+        if colour is None:
+            self._refuse("a colour", COLOUR_WORDS)
+        self.at += 1
+        kind, _ = self._noun()
+        if kind is None:
+            self._refuse("a kind of object", KIND_WORDS)
+        return Thing(colour, kind)
+
+    def _word(self) -> str:
+        return self.words[self.at] if self.at < len(self.words) else ""
+
+    def _take(self, *words: str) -> bool:
+        """Go past these words where they come next."""
+        if tuple(self.words[self.at : self.at + len(words)]) != words:
+            return False
+        self.at += len(words)
+        return True
+
+    def _take_phrase(self, phrases: Mapping[tuple[str, ...], _T]) -> _T | None:
+        return next((meaning for words, meaning in phrases.items() if self._take(*words)), None)
+
+    def _expect(self, word: str) -> None:
+        if not self._take(word):
+            self._refuse(repr(word))
+
+    def _skip(self, words: Collection[str]) -> None:
+        while self._word() in words:
+            self.at += 1
+
+    def _refuse(self, expected: str, available: Iterable[str] | None = None) -> NoReturn:
+        raise UsageError(
+            f"cannot read the task {self.text!r}",
+            expected=expected,
+            got=self._word() or "the end",
+            available=available,
+        )

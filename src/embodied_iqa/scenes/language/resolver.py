@@ -1,0 +1,110 @@
+"""Finds out what a task in the words of people means in a scene: the judge of whether it is clear."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.images.frame import View
+from embodied_iqa.scenes.language.grammar import Described, Step, read_task
+from embodied_iqa.scenes.scene import Scene
+from embodied_iqa.scenes.scene_graph import Node, SceneGraph, Truth
+from embodied_iqa.tasks.instruction import DESTINATIONS_OF_VERB, KINDS_OF_VERB, Instruction, Thing
+from embodied_iqa.tasks.instruction_words import VERB_WORDS
+
+__all__ = ["resolve", "resolve_plan"]
+
+
+def resolve(text: str, scene: Scene, *, view: View = View.TOP) -> Instruction:
+    """Return the first step of a task, as `resolve_plan` understands it."""
+    return resolve_plan(text, scene, view=view)[0]
+
+
+def resolve_plan(text: str, scene: Scene, *, view: View = View.TOP) -> tuple[Instruction, ...]:
+    """Return the steps that a task asks for.
+
+    Args:
+        text: Such as "push the ball that is left of the green bowl" or "press the red button, then twist the
+            blue knob".
+        scene: What stands on the table.
+        view: The task was given by somebody who looks at its picture.
+
+    Raises:
+        UsageError: The sentence cannot be read, fits no object or not surely one, or the objects do not
+            afford the verb.
+    """
+    graph = SceneGraph(scene, view)
+    plan: list[Instruction] = []
+    for step in read_task(text):
+        plan.append(_understand(step, graph, plan[-1].object if plan else None))
+    return tuple(plan)
+
+
+def _understand(step: Step, graph: SceneGraph, before: Thing | None) -> Instruction:
+    thing = _find(step.object, graph).thing if step.object is not None else before
+    if thing is None:
+        raise UsageError("a task begins with an object", expected="its kind", got="it")
+    other = None if step.other is None else _find(step.other, graph).thing
+    if step.reverses and other is not None:
+        thing, other = other, thing
+    for verb in VERB_WORDS[step.verb]:
+        goals = DESTINATIONS_OF_VERB[verb]
+        if thing.kind in KINDS_OF_VERB[verb] and (other.kind in goals if other is not None else not goals):
+            return Instruction(verb, thing, other)
+    return Instruction(VERB_WORDS[step.verb][0], thing, other)  # says what does not fit
+
+
+def _find(described: Described, graph: SceneGraph) -> Node:
+    """Return the only object that a description fits.
+
+    Raises:
+        UsageError: None or several fit, or it is a matter of opinion.
+    """
+    among = [node for node in graph.nodes if _has_attributes(described, node)]
+    anchors = [_anchor(thing, graph) for thing in described.anchors]
+    among = [node for node in among if node not in anchors]
+    if described.extreme is not None:
+        found = graph.extreme(described.extreme, among)
+    elif described.nearest:
+        found = graph.nearest_to(anchors[0], among)
+    else:
+        found = _surely(among, [_holds(described, node, anchors, graph) for node in among])
+    if found is None:
+        raise UsageError(
+            "a description does not fit exactly one object, or not clearly",
+            got=_noun_of(described),
+            available=[str(node.thing) for node in among] or ["nothing fits"],
+        )
+    return found
+
+
+def _noun_of(described: Described) -> str:
+    """Return the noun of a description, for messages."""
+    words = [described.extreme, described.colour, described.kind or described.category or "object"]
+    return " ".join(str(word) for word in words if word is not None)
+
+
+def _has_attributes(described: Described, node: Node) -> bool:
+    if described.colour is not None and node.colour is not described.colour:
+        return False
+    if described.kind is not None and node.kind is not described.kind:
+        return False
+    if described.category is not None and node.category is not described.category:
+        return False
+    return node.colour not in described.not_colours and node.kind not in described.not_kinds
+
+
+def _anchor(thing: Thing, graph: SceneGraph) -> Node:
+    return _find(Described(thing.colour, thing.kind), graph)
+
+
+def _holds(described: Described, node: Node, anchors: Sequence[Node], graph: SceneGraph) -> Truth:
+    if described.side is not None:
+        return graph.stands(node, described.side, anchors[0])
+    return graph.lies_between(node, anchors[0], anchors[1]) if described.between else Truth.YES
+
+
+def _surely(among: Sequence[Node], truths: Sequence[Truth]) -> Node | None:
+    if truths.count(Truth.YES) != 1 or Truth.UNCLEAR in truths:
+        return None
+    return among[truths.index(Truth.YES)]

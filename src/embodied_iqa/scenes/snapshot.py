@@ -1,0 +1,148 @@
+"""The state of the world at one instant, and how to read it without the engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.manipulation.object_shapes import SHAPES
+from embodied_iqa.scenes.dimensions import STROKE_M
+from embodied_iqa.scenes.object_layout import (
+    BEADS,
+    FIXED_KINDS,
+    FREE,
+    INNER_KINDS,
+    inner_offset,
+    positions_of,
+)
+from embodied_iqa.scenes.scene import Scene
+from embodied_iqa.tasks.instruction import Kind
+
+__all__ = [
+    "WorldSnapshot",
+    "bead_positions_m",
+    "cap_depth_m",
+    "check_qpos",
+    "gripper_of",
+    "inner_position",
+    "object_address",
+    "object_axis",
+    "object_position_m",
+    "object_yaw_rad",
+    "qpos_size",
+]
+
+Array = NDArray[np.float64]
+
+_ARM, _FINGERS = 6, 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WorldSnapshot:
+    """Positions only: enough to draw the world again, bit for bit, in another process.
+
+    Attributes:
+        time_ns: Simulated time since the reset.
+        qpos: float64: six arm joints (rad), two finger positions (m), then for each object: unless it is
+            fixed to the table, its centre (m) and quaternion (w x y z); the position of its own joint where
+            its kind has one (a cap's depth in m, negative when pressed; a knob's turn in rad; a drawer's
+            way out in m); for a cup, centre and quaternion of each bead.
+        pressed: Indices of the buttons that were pressed since the reset.
+    """
+
+    time_ns: int
+    qpos: Array
+    pressed: frozenset[int] = frozenset()
+
+
+def object_address(scene: Scene, index: int) -> int:
+    """Return where object ``index`` begins in ``qpos``."""
+    return _ARM + _FINGERS + sum(positions_of(item.kind) for item in scene.objects[:index])
+
+
+def qpos_size(scene: Scene) -> int:
+    """Return the length of ``qpos`` for this scene."""
+    return object_address(scene, len(scene.objects))
+
+
+def check_qpos(scene: Scene, snapshot: WorldSnapshot) -> None:
+    """Hold a snapshot against the scene that it is said to belong to.
+
+    Raises:
+        InputError: The snapshot belongs to another scene.
+    """
+    if snapshot.qpos.shape != (qpos_size(scene),):
+        raise InputError(
+            "the snapshot does not belong to the scene",
+            expected=f"{qpos_size(scene)} positions",
+            got=snapshot.qpos.shape,
+        )
+
+
+def object_position_m(scene: Scene, snapshot: WorldSnapshot, index: int) -> Array:
+    """Return the ``(3,)`` position of the centre of object ``index`` in the base frame."""
+    item = scene.objects[index]
+    if item.kind in FIXED_KINDS:
+        return np.array([item.x_m, item.y_m, SHAPES[item.kind].height_m / 2])
+    start = object_address(scene, index)
+    return snapshot.qpos[start : start + 3].copy()
+
+
+def object_yaw_rad(scene: Scene, snapshot: WorldSnapshot, index: int) -> float:
+    """Return the turn of object ``index`` about the vertical."""
+    w, x, y, z = _quaternion(scene, snapshot, index)
+    return float(np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)))
+
+
+def object_axis(scene: Scene, snapshot: WorldSnapshot, index: int) -> Array:
+    """Return the ``(3,)`` unit vector in the base frame that pointed up when object ``index`` stood."""
+    w, x, y, z = _quaternion(scene, snapshot, index)
+    return np.array([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)])
+
+
+def inner_position(scene: Scene, snapshot: WorldSnapshot, index: int) -> float:
+    """Return the position of the own joint of object ``index``: a cap, a knob or a drawer (m or rad).
+
+    Raises:
+        UsageError: Its kind has no such joint.
+    """
+    kind = scene.objects[index].kind
+    if kind not in INNER_KINDS:
+        raise UsageError(f"a {kind} has no joint", available=sorted(INNER_KINDS))
+    return float(snapshot.qpos[object_address(scene, index) + inner_offset(kind)])
+
+
+def bead_positions_m(scene: Scene, snapshot: WorldSnapshot, index: int) -> Array:
+    """Return the ``(BEADS, 3)`` centres of the beads that were in cup ``index`` (base frame).
+
+    Raises:
+        UsageError: It is no cup.
+    """
+    kind = scene.objects[index].kind
+    if kind is not Kind.CUP:
+        raise UsageError(f"a {kind} has no beads", available=[Kind.CUP])
+    start = object_address(scene, index) + FREE
+    return snapshot.qpos[start : start + BEADS * FREE].reshape(BEADS, FREE)[:, :3].copy()
+
+
+def cap_depth_m(scene: Scene, snapshot: WorldSnapshot, index: int) -> float:
+    """Return how far the cap of button ``index`` is below its rest."""
+    return -inner_position(scene, snapshot, index)
+
+
+def gripper_of(snapshot: WorldSnapshot) -> float:
+    """Return the gripper's measured state in [0, 1]: 0 open, 1 closed."""
+    opening_m = float(snapshot.qpos[_ARM : _ARM + _FINGERS].sum())
+    return float(np.clip(1.0 - opening_m / STROKE_M, 0.0, 1.0))
+
+
+def _quaternion(scene: Scene, snapshot: WorldSnapshot, index: int) -> tuple[float, float, float, float]:
+    item = scene.objects[index]
+    if item.kind in FIXED_KINDS:
+        return float(np.cos(item.yaw_rad / 2)), 0.0, 0.0, float(np.sin(item.yaw_rad / 2))
+    start = object_address(scene, index) + 3
+    w, x, y, z = snapshot.qpos[start : start + 4].tolist()
+    return w, x, y, z

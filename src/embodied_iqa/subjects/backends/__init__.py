@@ -1,0 +1,1 @@
+"""Back ends: how a subject is loaded or reached."""

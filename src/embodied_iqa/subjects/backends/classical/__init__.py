@@ -1,0 +1,1 @@
+"""Classical-vision baselines."""

@@ -1,0 +1,114 @@
+"""Blobs of the six colours in a picture, by fixed bounds of hue, saturation and value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.tasks.instruction import Colour
+
+__all__ = ["Blob", "PaintMap", "blobs_of", "paint_map"]
+
+_HUES_DEG: Final[dict[Colour, tuple[float, float]]] = {
+    Colour.RED: (335.0, 12.0),
+    Colour.ORANGE: (12.0, 38.0),
+    Colour.YELLOW: (38.0, 70.0),
+    Colour.GREEN: (85.0, 165.0),
+    Colour.BLUE: (200.0, 252.0),
+    Colour.PURPLE: (255.0, 320.0),
+}
+_MIN_SATURATION: Final = 78
+_MIN_VALUE: Final = 38
+_DARK_VALUE: Final = 105
+_DARK_SATURATION: Final = 78
+_MIN_AREA: Final = 4.0e-4
+"""Smallest blob as a part of the picture: about a tenth of an object."""
+_BLOBS_A_COLOUR: Final = 2
+_COLOURS: Final = tuple(Colour)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PaintMap:
+    """What each pixel is painted with.
+
+    Attributes:
+        label: ``(H, W)`` uint8: 1 + position in `Colour`, or 0 for no colour.
+        dark: ``(H, W)`` bool: dark and grey, as a button's base is.
+    """
+
+    label: NDArray[np.uint8]
+    dark: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blob:
+    """A patch of one colour.
+
+    Attributes:
+        colour: Its colour.
+        mask: ``(h, w)`` uint8, 1 inside; holes are filled.
+        left_px: Column of the mask's first column in the picture.
+        top_px: Row of the mask's first row in the picture.
+        area_px: Number of pixels inside.
+        centre_px: Centroid ``(u, v)`` in the picture.
+    """
+
+    colour: Colour
+    mask: NDArray[np.uint8]
+    left_px: int
+    top_px: int
+    area_px: int
+    centre_px: tuple[float, float]
+
+
+def paint_map(rgb: NDArray[np.uint8]) -> PaintMap:
+    """Name the colour of each pixel of ``(H, W, 3)`` uint8, by bounds that were set on clean pictures."""
+    hsv = cv2.cvtColor(rgb, cv2.COLOR_RGB2HSV)
+    hue, saturation, value = cv2.split(hsv)
+    coloured = cv2.bitwise_and(
+        cv2.threshold(saturation, _MIN_SATURATION - 1, 255, cv2.THRESH_BINARY)[1],
+        cv2.threshold(value, _MIN_VALUE - 1, 255, cv2.THRESH_BINARY)[1],
+    )
+    label = cv2.bitwise_and(cv2.LUT(hue, _hue_table()), coloured)
+    return PaintMap(label, (value < _DARK_VALUE) & (saturation < _DARK_SATURATION))
+
+
+def blobs_of(paint: PaintMap) -> list[Blob]:
+    """Return the largest blobs of each colour, at most two, in the order of `Colour` and size."""
+    return [blob for colour in _COLOURS for blob in _largest_blobs(paint.label, colour)]
+
+
+@cache
+def _hue_table() -> NDArray[np.uint8]:
+    """Return the label of each of OpenCV's hues (half degrees)."""
+    degrees = 2.0 * np.arange(256)
+    table = np.zeros(256, np.uint8)
+    for number, colour in enumerate(_COLOURS, start=1):
+        low, high = _HUES_DEG[colour]
+        inside = (degrees >= low) & (degrees < high) if low < high else (degrees >= low) | (degrees < high)
+        table[inside & (degrees < 360)] = number
+    return table
+
+
+def _largest_blobs(label: NDArray[np.uint8], colour: Colour) -> list[Blob]:
+    number = _COLOURS.index(colour) + 1
+    mask = cv2.morphologyEx(cv2.inRange(label, number, number), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
+    contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
+    largest = sorted(contours, key=cv2.contourArea, reverse=True)[:_BLOBS_A_COLOUR]
+    blobs = (_blob(colour, contour) for contour in largest)
+    return [blob for blob in blobs if blob.area_px >= _MIN_AREA * label.size]
+
+
+def _blob(colour: Colour, contour: NDArray[np.int32]) -> Blob:
+    left, top, width, height = cv2.boundingRect(contour)
+    filled = np.zeros((height, width), np.uint8)
+    cv2.drawContours(filled, [contour], -1, 1, cv2.FILLED, offset=(-left, -top))
+    moments = cv2.moments(filled, binaryImage=True)
+    area = int(moments["m00"])
+    centre = (left + moments["m10"] / area, top + moments["m01"] / area)
+    return Blob(colour, filled, left, top, area, centre)

@@ -1,0 +1,220 @@
+"""Which of the known shapes explains a blob: outlines of each kind, projected through the camera."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.images.frame import Frame
+from embodied_iqa.manipulation.object_shapes import (
+    BOWL_FOOT_RADIUS_M,
+    BUTTON_BASE_HALF_M,
+    BUTTON_BASE_HEIGHT_M,
+    BUTTON_CAP_RADIUS_M,
+    SHAPES,
+)
+from embodied_iqa.subjects.backends.classical.colours import Blob, PaintMap
+from embodied_iqa.tasks.instruction import Kind
+
+__all__ = ["KNOWN_KINDS", "Pinhole", "ShapeFit", "fit_shapes"]
+
+Array = NDArray[np.float64]
+
+KNOWN_KINDS: Final = (Kind.CUBE, Kind.CYLINDER, Kind.BALL, Kind.BOWL, Kind.BUTTON)
+"""The kinds whose outlines are known; anything else looks like one of them, or like nothing."""
+
+_DARK_ENOUGH: Final = 0.6
+"""Share of a button's base that must look dark for full belief in a button."""
+_YAW_SEARCH: Final = ((np.pi / 18, 9), (np.pi / 54, 3), (np.pi / 162, 3))
+"""Step and number of the angles that are tried for a cube, coarse to fine."""
+_SUBPIXEL_BITS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeFit:
+    """How well one kind explains a blob.
+
+    Attributes:
+        kind: The kind.
+        score: Overlap of blob and outline (intersection over union) in [0, 1]; higher is better. For a button
+            times the share of its base that looks dark.
+        x_m: Centre in the base frame.
+        y_m: Centre in the base frame.
+        yaw_rad: Turn about the vertical (cubes; else 0).
+    """
+
+    kind: Kind
+    score: float
+    x_m: float
+    y_m: float
+    yaw_rad: float
+
+
+class Pinhole:
+    """The frame's camera: from the base frame to pixels, and back onto a height."""
+
+    def __init__(self, frame: Frame) -> None:
+        size = frame.intrinsics
+        self.centre_m: Array = frame.T_base_camera[:3, 3]
+        self._rotation: Array = frame.T_base_camera[:3, :3]
+        self._focal = np.array([size.fx_px, size.fy_px])
+        self._principal = np.array([size.cx_px, size.cy_px])
+
+    def pixels(self, points_m: Array) -> Array:
+        """Project ``(N, 3)`` points of the base frame to ``(N, 2)`` pixels (u, v)."""
+        seen = (points_m - self.centre_m) @ self._rotation
+        return np.asarray(seen[:, :2] / seen[:, 2:] * self._focal + self._principal)
+
+    def on_height(self, pixel: Array, height_m: float) -> Array | None:
+        """Return ``(x, y)`` where a pixel's ray meets a height, or None where it never does."""
+        ray = self._rotation @ np.append((pixel - self._principal) / self._focal, 1.0)
+        if abs(ray[2]) < 1e-9:
+            return None
+        way = (height_m - self.centre_m[2]) / ray[2]
+        return np.asarray(self.centre_m[:2] + way * ray[:2]) if way > 0 else None
+
+
+def fit_shapes(blob: Blob, paint: PaintMap, camera: Pinhole) -> tuple[ShapeFit, ...]:
+    """Fit every known kind to a blob; the best comes first. Empty where the blob cannot lie on the table."""
+    fits = [fit for kind in KNOWN_KINDS if (fit := _fit_kind(kind, blob, camera)) is not None]
+    believed = [_weigh_darkness(fit, paint, camera) for fit in fits]
+    return tuple(sorted(believed, key=lambda fit: -fit.score))
+
+
+def _fit_kind(kind: Kind, blob: Blob, camera: Pinhole) -> ShapeFit | None:
+    start = camera.on_height(np.array(blob.centre_px), SHAPES[kind].height_m / 2)
+    if start is None:
+        return None
+    place = _centred(kind, blob, camera, start, 0.0)
+    yaw = _best_yaw(blob, camera, place) if kind is Kind.CUBE else 0.0
+    place = _centred(kind, blob, camera, place, yaw)
+    score = _overlap(blob, _outline(kind, place, yaw, camera))
+    return ShapeFit(kind, score, float(place[0]), float(place[1]), yaw)
+
+
+def _centred(kind: Kind, blob: Blob, camera: Pinhole, place: Array, yaw_rad: float) -> Array:
+    """Move the outline so that its centroid comes to lie on the blob's."""
+    middle_m = SHAPES[kind].height_m / 2
+    here = camera.on_height(np.array(blob.centre_px), middle_m)
+    there = camera.on_height(_centroid(_outline(kind, place, yaw_rad, camera)), middle_m)
+    return place if here is None or there is None else place + here - there
+
+
+def _best_yaw(blob: Blob, camera: Pinhole, place: Array) -> float:
+    """Return the turn at which a cube's outline covers the blob best."""
+    yaw = 0.0
+    for step_rad, count in _YAW_SEARCH:
+        tries = [yaw + (index - count // 2) * step_rad for index in range(count)]
+        overlaps = [_overlap(blob, _outline(Kind.CUBE, place, angle, camera)) for angle in tries]
+        yaw = tries[int(np.argmax(overlaps))]
+    return float(yaw)
+
+
+def _outline(kind: Kind, place: Array, yaw_rad: float, camera: Pinhole) -> Array:
+    """Return the convex outline of the coloured part, ``(N, 2)`` pixels."""
+    if kind is Kind.BALL:
+        points = _sphere_rim(place, camera.centre_m)
+    else:
+        points = _surface(kind)
+        if yaw_rad:
+            cosine, sine = np.cos(yaw_rad), np.sin(yaw_rad)
+            points = points @ np.array([[cosine, sine, 0.0], [-sine, cosine, 0.0], [0.0, 0.0, 1.0]])
+        points = points + np.array([place[0], place[1], 0.0])
+    hull = cv2.convexHull(camera.pixels(points).astype(np.float32))
+    return np.asarray(hull[:, 0, :], dtype=np.float64)
+
+
+@cache
+def _surface(kind: Kind) -> Array:
+    """Return points whose hull is the kind's, standing at the origin."""
+    shape = SHAPES[kind]
+    if kind is Kind.CUBE:
+        return _box(shape.width_m / 2, shape.height_m)
+    if kind is Kind.CYLINDER:
+        return _rings([(shape.width_m / 2, 0.0), (shape.width_m / 2, shape.height_m)])
+    if kind is Kind.BUTTON:
+        return _rings([(BUTTON_CAP_RADIUS_M, BUTTON_BASE_HEIGHT_M), (BUTTON_CAP_RADIUS_M, shape.height_m)])
+    angle = np.linspace(0.0, np.pi / 2, 4)
+    radius = BOWL_FOOT_RADIUS_M + (shape.width_m / 2 - BOWL_FOOT_RADIUS_M) * np.sin(angle)
+    return _rings(list(zip(radius, shape.height_m * (1 - np.cos(angle)), strict=True)))
+
+
+def _box(half_m: float, height_m: float) -> Array:
+    return np.array(
+        [(x, y, z) for x in (-half_m, half_m) for y in (-half_m, half_m) for z in (0.0, height_m)]
+    )
+
+
+def _rings(rings: list[tuple[float, float]]) -> Array:
+    turn = np.linspace(0.0, 2 * np.pi, 24, endpoint=False)
+    return np.concatenate(
+        [np.stack([r * np.cos(turn), r * np.sin(turn), np.full(turn.size, z)], axis=1) for r, z in rings]
+    )
+
+
+def _sphere_rim(place: Array, eye_m: Array) -> Array:
+    """Return the circle along which a camera's rays touch the ball."""
+    radius = SHAPES[Kind.BALL].width_m / 2
+    centre = np.array([place[0], place[1], radius])
+    towards = eye_m - centre
+    distance = float(np.linalg.norm(towards))
+    towards = towards / distance
+    side = np.cross(
+        towards, np.array([0.0, 0.0, 1.0]) if abs(towards[2]) < 0.9 else np.array([1.0, 0.0, 0.0])
+    )
+    side = side / np.linalg.norm(side)
+    turn = np.linspace(0.0, 2 * np.pi, 24, endpoint=False)[:, None]
+    part = min(radius / distance, 1.0)
+    rim = np.cos(turn) * side + np.sin(turn) * np.cross(towards, side)
+    return np.asarray(centre + radius * (part * towards + np.sqrt(1 - part**2) * rim))
+
+
+def _centroid(outline: Array) -> Array:
+    """Return the centroid of a polygon's area."""
+    following = np.roll(outline, -1, axis=0)
+    cross = outline[:, 0] * following[:, 1] - following[:, 0] * outline[:, 1]
+    area = cross.sum()
+    if abs(area) < 1e-9:
+        return np.asarray(outline.mean(axis=0))
+    return np.asarray(((outline + following) * cross[:, None]).sum(axis=0) / (3 * area))
+
+
+def _overlap(blob: Blob, outline: Array) -> float:
+    """Return intersection over union of the blob and the polygon."""
+    height, width = blob.mask.shape
+    drawn = np.zeros((height, width), np.uint8)
+    corners = np.round((outline - (blob.left_px, blob.top_px)) * 2**_SUBPIXEL_BITS).astype(np.int32)
+    cv2.fillConvexPoly(drawn, corners, 1, shift=_SUBPIXEL_BITS)
+    common = cv2.countNonZero(cv2.bitwise_and(drawn, blob.mask))
+    outline_area = max(float(cv2.contourArea(outline.astype(np.float32))), float(common))
+    return common / (outline_area + blob.area_px - common)
+
+
+def _weigh_darkness(fit: ShapeFit, paint: PaintMap, camera: Pinhole) -> ShapeFit:
+    """Believe in a button as far as its base looks dark, and less in other kinds where it does."""
+    dark = min(1.0, _dark_share(fit, paint, camera) / _DARK_ENOUGH)
+    weight = dark if fit.kind is Kind.BUTTON else 1.0 - 0.3 * dark
+    return ShapeFit(fit.kind, weight * fit.score, fit.x_m, fit.y_m, fit.yaw_rad)
+
+
+def _dark_share(fit: ShapeFit, paint: PaintMap, camera: Pinhole) -> float:
+    """Return how much of the ring that a button's base would show, at any turn, is dark."""
+    turn = np.linspace(0.0, 2 * np.pi, 32, endpoint=False)
+    radius = (BUTTON_CAP_RADIUS_M + BUTTON_BASE_HALF_M) / 2
+    ring = np.stack(
+        [
+            fit.x_m + radius * np.cos(turn),
+            fit.y_m + radius * np.sin(turn),
+            np.full(32, BUTTON_BASE_HEIGHT_M),
+        ],
+        axis=1,
+    )
+    u, v = np.round(camera.pixels(ring)).astype(int).T
+    height, width = paint.dark.shape
+    inside = (u >= 0) & (u < width) & (v >= 0) & (v < height)
+    return float(paint.dark[v[inside], u[inside]].mean()) if inside.any() else 0.0

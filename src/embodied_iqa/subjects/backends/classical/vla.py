@@ -1,0 +1,126 @@
+"""A decision-maker of classical vision: sees pixels, plans one chunk for the whole task, looks again."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.images.frame import View
+from embodied_iqa.manipulation.object_shapes import SHAPES
+from embodied_iqa.manipulation.planner import PUSH_DIRECTION, ObjectPose, closing, plan_chunk, pushed_ahead_m
+from embodied_iqa.subjects.backends.classical.perception import SeenObject, Sight, look
+from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
+from embodied_iqa.tasks.instruction import Instruction, Verb, parse_instruction
+
+__all__ = ["ClassicalVla"]
+
+Array = NDArray[np.float64]
+
+_HOLDING_TOLERANCE: Final = 0.07
+_HOLDING_HEIGHT_M: Final = 0.09
+_HELD_WITHIN_M: Final = 0.05
+_PUSHED_WITHIN_M: Final = (-0.03, 0.10)
+_PUSHED_SIDEWAYS_M: Final = 0.04
+_PRESSED_WITHIN_M: Final = 0.025
+
+
+class ClassicalVla:
+    """Colour and shape segmentation, camera geometry, and one planned chunk for each verb.
+
+    It never sees the truth: a picture that loses or moves the object misleads it. Stateless; after the first
+    chunk it judges from picture and joint state whether the task looks done, and tries again if not.
+    """
+
+    _INFO: Final = SubjectInfo(
+        name="classical-vla",
+        version="1",
+        description=(
+            "Finds the object of the task by colour and outline in the top view and plans straight motions "
+            "to it; nothing is learned."
+        ),
+        views=(View.TOP,),
+    )
+
+    @property
+    def info(self) -> SubjectInfo:
+        """Who acts."""
+        return self._INFO
+
+    def act(self, observation: VlaObservation) -> ActionChunk:
+        """Choose what to do next; a task in other words than it knows is no target.
+
+        Raises:
+            UsageError: The top view is missing.
+        """
+        if View.TOP not in observation.frames:
+            raise UsageError(
+                "a view is missing",
+                expected=str(View.TOP),
+                available=[str(view) for view in observation.frames],
+            )
+        try:
+            task = parse_instruction(observation.instruction)
+        except UsageError as error:
+            return _still(ChunkStatus.NO_TARGET, f"does not understand the task: {error}")
+        if task.verb not in _DONE_WORDS:
+            return _still(ChunkStatus.NO_TARGET, f"does not know how to {task.verb}")
+        sight = look(observation.frames[View.TOP])
+        seen = next((item for item in sight.objects if item.colour is task.colour), None)
+        fit = seen.fit_as(task.kind) if seen is not None else None
+        if observation.step > 0 and _looks_done(task, seen, sight, observation):
+            return _still(ChunkStatus.DONE, f"the {task.colour} {task.kind} looks {_DONE_WORDS[task.verb]}")
+        if seen is None or fit is None:
+            return _still(ChunkStatus.NO_TARGET, _why_not(task, seen, sight))
+        target = ObjectPose(task.kind, fit.x_m, fit.y_m, fit.yaw_rad)
+        increments = plan_chunk(task.verb, target, observation.T_base_tool)
+        reason = f"sees the {task.colour} {task.kind} at ({fit.x_m:.3f}, {fit.y_m:.3f}) m"
+        return ActionChunk(ChunkStatus.ACT, increments, reason, seen.centre_px)
+
+
+_DONE_WORDS: Final = {Verb.PICK: "held", Verb.PUSH: "pushed away", Verb.PRESS: "pressed"}
+
+
+def _still(status: ChunkStatus, reason: str) -> ActionChunk:
+    return ActionChunk(status, np.empty((0, 7)), reason)
+
+
+def _why_not(task: Instruction, seen: SeenObject | None, sight: Sight) -> str:
+    wanted = f"sees no {task.colour} {task.kind}"
+    if seen is not None:
+        return f"{wanted}: the {task.colour} thing looks like {_article(seen)}"
+    others = ", ".join(f"{item.colour} {item.kind or 'thing'}" for item in sight.objects)
+    return f"{wanted}, only: {others}" if others else f"{wanted}, nor anything else"
+
+
+def _article(seen: SeenObject) -> str:
+    return f"a {seen.kind}" if seen.kind is not None else "nothing known"
+
+
+def _looks_done(
+    task: Instruction, seen: SeenObject | None, sight: Sight, observation: VlaObservation
+) -> bool:
+    """Judge by picture and joint state; the gripper may hide a part of the object's outline."""
+    tool_m = observation.T_base_tool[:3, 3]
+    if task.verb is Verb.PICK:
+        return _looks_held(task, sight, tool_m, observation.gripper)
+    fit = None if seen is None else next((fit for fit in seen.fits if fit.kind is task.kind), None)
+    if fit is None:
+        return False
+    offset = np.array([fit.x_m, fit.y_m]) - tool_m[:2]
+    if task.verb is Verb.PRESS:
+        return bool(np.linalg.norm(offset) <= _PRESSED_WITHIN_M) and observation.gripper > 0.9
+    along = np.array(PUSH_DIRECTION)
+    ahead = float(offset @ along)
+    aside = float(np.linalg.norm(offset - ahead * along))
+    low, high = _PUSHED_WITHIN_M
+    return low <= ahead - pushed_ahead_m(task.kind) <= high and aside <= _PUSHED_SIDEWAYS_M
+
+
+def _looks_held(task: Instruction, sight: Sight, tool_m: Array, gripper: float) -> bool:
+    """Something as wide as the object is between the fingers, off the table, and has its colour."""
+    filled = abs(gripper - closing(SHAPES[task.kind].width_m)) <= _HOLDING_TOLERANCE
+    raised = bool(tool_m[2] >= _HOLDING_HEIGHT_M)
+    return filled and raised and sight.shows(task.colour, tool_m, _HELD_WITHIN_M)

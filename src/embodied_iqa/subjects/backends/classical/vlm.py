@@ -1,0 +1,103 @@
+"""A describer of classical vision: says in about ten words where the object of the task is and what to do."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.images.frame import Frame, View
+from embodied_iqa.subjects.backends.classical.perception import SeenObject, see
+from embodied_iqa.subjects.protocols import SubjectInfo
+from embodied_iqa.tasks.instruction import Instruction, Verb, parse_instruction
+
+__all__ = ["ClassicalVlm"]
+
+_ADVICE: Final = {Verb.PICK: "grip and lift it", Verb.PUSH: "push it away", Verb.PRESS: "press it down"}
+_THIRDS: Final = (1 / 3, 2 / 3)
+_LISTED: Final = 3
+
+
+class ClassicalVlm:
+    """Composes an answer from the colours, kinds, places and neighbours that it really sees."""
+
+    _INFO: Final = SubjectInfo(
+        name="classical-vlm",
+        version="1",
+        description=(
+            "Describes the object of the task, its place and its neighbour from colour and outline in the "
+            "picture; nothing is learned."
+        ),
+        views=(View.TOP,),
+    )
+
+    @property
+    def info(self) -> SubjectInfo:
+        """Who answers."""
+        return self._INFO
+
+    def answer(self, frame: Frame, task: str) -> str:
+        """Answer in about ten words; a task in other words than ours gets a description of the table."""
+        seen = see(frame)
+        try:
+            instruction = parse_instruction(task)
+        except UsageError:
+            return f"I see {_listed(seen)}." if seen else "I see no objects on the table."
+        return _guide(instruction, seen, frame)
+
+
+def _guide(task: Instruction, seen: tuple[SeenObject, ...], frame: Frame) -> str:
+    if task.verb not in _ADVICE:
+        shown = _listed(seen) if seen else "no objects"
+        return f"I do not know how to {task.verb}; I see {shown}."
+    target = next((item for item in seen if item.colour is task.colour), None)
+    wanted = f"{task.colour} {task.kind}"
+    if target is None:
+        return (
+            f"I see no {wanted}, only {_listed(seen)}."
+            if seen
+            else f"I see no {wanted} and no other objects."
+        )
+    place = _place(target, frame)
+    if target.fit_as(task.kind) is None:
+        return f"I see {_named(target)}, {place}, but no {wanted}."
+    beside = _neighbour(target, seen)
+    company = f"by the {beside.colour} {_kind_word(beside)}" if beside is not None else "alone"
+    return f"The {wanted} is {place}, {company}; {_ADVICE[task.verb]}."
+
+
+def _place(item: SeenObject, frame: Frame) -> str:
+    """Say where in the picture, for the one who looks at it: "near left", "far", "middle"."""
+    u, v = item.centre_px
+    across = ("left", "", "right")[int(np.digitize(u / frame.intrinsics.width_px, _THIRDS))]
+    along = ("far", "", "near")[int(np.digitize(v / frame.intrinsics.height_px, _THIRDS))]
+    return " ".join(word for word in (along, across) if word) or "in the middle"
+
+
+def _neighbour(target: SeenObject, seen: tuple[SeenObject, ...]) -> SeenObject | None:
+    """Return the object that stands nearest on the table."""
+    here = target.fits[0]
+    return min(
+        (item for item in seen if item is not target),
+        key=lambda item: np.hypot(item.fits[0].x_m - here.x_m, item.fits[0].y_m - here.y_m),
+        default=None,
+    )
+
+
+def _listed(seen: tuple[SeenObject, ...]) -> str:
+    """Name the largest few, the way that a person would."""
+    largest = sorted(seen, key=lambda item: -item.area_px)
+    names = [_named(item) for item in largest[:_LISTED]]
+    rest = len(largest) - len(names)
+    if rest:
+        names.append(f"{rest} more")
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" and {names[-1]}"
+
+
+def _named(item: SeenObject) -> str:
+    return f"{'an' if str(item.colour)[0] in 'aeiou' else 'a'} {item.colour} {_kind_word(item)}"
+
+
+def _kind_word(item: SeenObject) -> str:
+    return str(item.kind) if item.kind is not None else "thing"

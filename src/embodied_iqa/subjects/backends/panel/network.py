@@ -1,0 +1,70 @@
+"""A member's network in ONNX Runtime, on one thread: the same input gives the same output."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.errors import InputError, MissingDependencyError
+from embodied_iqa.subjects.backends.panel.format import MAX_TASK_WORDS, Vocabulary, shrink, task_words
+from embodied_iqa.subjects.model_card import ModelCard, load_card
+
+__all__ = ["PanelNetwork"]
+
+
+class PanelNetwork:
+    """Loads ``NAME.onnx`` with its card ``NAME.json``.
+
+    Args:
+        folder: Where they lie.
+        name: The member.
+
+    Raises:
+        InputError: A file is missing, broken, or the network is not the card's.
+        MissingDependencyError: ONNX Runtime is not installed.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.card: ModelCard = load_card(folder / f"{name}.json")
+        try:
+            content = (folder / f"{name}.onnx").read_bytes()
+        except OSError as error:
+            raise InputError(f"cannot read the network of {name}: {error}") from error
+        if hashlib.sha256(content).hexdigest() != self.card.sha256:
+            raise InputError(f"the network of {name} is not the one of its card", expected=self.card.sha256)
+        self._session: Any = _open(content, name)
+        self._words = Vocabulary(self.card.words)
+
+    def run(self, tasks: Sequence[str], pictures: Sequence[NDArray[np.uint8]]) -> list[NDArray[Any]]:
+        """Return the network's outputs, a row a task, on one ``(H, W, 3)`` picture a view, of any size.
+
+        Pictures are looked at once for all tasks. The last bits of a row may depend on how many there are.
+        """
+        inputs: dict[str, NDArray[Any]] = {
+            f"picture_{index}": shrink(picture)[None] for index, picture in enumerate(pictures)
+        }
+        inputs["words"] = np.stack([self._words.encode(task_words(task), MAX_TASK_WORDS) for task in tasks])
+        outputs: list[NDArray[Any]] = self._session.run(None, inputs)
+        return [np.asarray(output) for output in outputs]
+
+
+def _open(content: bytes, name: str) -> Any:
+    try:
+        import onnxruntime  # noqa: PLC0415 - only who asks for a member needs it
+    except ImportError as error:
+        raise MissingDependencyError(
+            "the panel needs ONNX Runtime", expected="pip install -r requirements/core.txt"
+        ) from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        raise InputError(f"broken network of {name}: {error}") from error

@@ -1,0 +1,256 @@
+"""pi0 in this process: pictures, state and words in, one chunk out, from the same noise every time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.images.frame import View, parse_view
+from embodied_iqa.subjects.actions.adapter import arm_joints, to_increments
+from embodied_iqa.subjects.actions.convention import ActionConvention, ActionKind
+from embodied_iqa.subjects.actions.observation import state_for
+from embodied_iqa.subjects.actions.statistics import Statistics, load_statistics
+from embodied_iqa.subjects.actions.table import CONVENTIONS, convention_of
+from embodied_iqa.subjects.backends.transformers.loading import (
+    LoadedModel,
+    check_whole,
+    find_room,
+    load_libraries,
+)
+from embodied_iqa.subjects.checkpoints import Checkpoint
+from embodied_iqa.subjects.options import PolicyOptions, VlaRequest
+from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
+
+__all__ = ["Normalisation", "Pi0Vla", "load_pi0"]
+
+Array = NDArray[np.float64]
+
+_VIEWS: Final = (View.TOP, View.WRIST)
+_LETTERS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Normalisation:
+    """The statistics of the training data.
+
+    Attributes:
+        state: Of the robot's state.
+        actions: Of the actions.
+    """
+
+    state: Statistics
+    actions: Statistics
+
+
+def load_pi0(checkpoint: Checkpoint, request: VlaRequest) -> Pi0Vla:
+    """Load a checkpoint of type pi0.
+
+    Raises:
+        UserError: Libraries, statistics or the convention are missing, or it does not fit.
+    """
+    policy, reference = request.options.policy, request.reference
+    convention = _convention(request)
+    loaded = _load(checkpoint, request)
+    normalisation = _normalisation(policy, loaded.processor)
+    views = tuple(parse_view(word.strip()) for word in policy.views.split(",") if word.strip())
+    entry = reference.entry
+    info = SubjectInfo(
+        name=reference.text,
+        version=policy.version or _version(checkpoint, policy, convention, loaded),
+        description=f"pi0 with {checkpoint.size.parameters / 1e9:.3g} billion parameters ({convention.name})",
+        views=views or (entry.views if entry is not None else _VIEWS),
+    )
+    return Pi0Vla(info, loaded, convention, normalisation, policy)
+
+
+class Pi0Vla:
+    """Physical Intelligence's pi0 (Black et al. 2024, arXiv:2410.24164) as transformers has it.
+
+    Flow matching begins with noise. It is drawn from the seed alone, so that the same observation gives the
+    same chunk, and a reference and a distorted picture differ by the picture only.
+
+    Args:
+        info: Who acts.
+        loaded: Model and processor.
+        convention: What its numbers mean.
+        normalisation: The statistics of its training data.
+        policy: Seed and number of steps.
+    """
+
+    def __init__(
+        self,
+        info: SubjectInfo,
+        loaded: LoadedModel,
+        convention: ActionConvention,
+        normalisation: Normalisation,
+        policy: PolicyOptions,
+    ) -> None:
+        self._info = info
+        self._torch, self._model, self._processor = loaded.torch, loaded.model, loaded.processor
+        self._convention, self._normalisation = convention, normalisation
+        self._steps = policy.denoising_steps or None
+        config = loaded.model.config
+        generator = loaded.torch.Generator().manual_seed(policy.seed)
+        shape = (1, config.chunk_size, config.max_action_dim)
+        self._noise = loaded.torch.randn(shape, generator=generator).to(**self._place)
+        self._state_size = int(config.max_state_dim)
+        if convention.numbers > config.max_action_dim:
+            raise InputError(
+                f"the checkpoint does not fit the convention {convention.name}",
+                expected=f"at least {convention.numbers} numbers an action",
+                got=config.max_action_dim,
+            )
+
+    @property
+    def info(self) -> SubjectInfo:
+        """Who acts."""
+        return self._info
+
+    def act(self, observation: VlaObservation) -> ActionChunk:
+        """Choose what to do next.
+
+        Raises:
+            UsageError: A view is missing.
+            InputError: The actions are not what the convention says.
+        """
+        return self.act_batch([observation])[0]
+
+    def act_batch(self, observations: Sequence[VlaObservation]) -> list[ActionChunk]:
+        """Choose for several observations at once; up to rounding the same as one by one."""
+        joints = [self._joints(observation) for observation in observations]
+        inputs = self._inputs(observations, joints)
+        noise = self._noise.expand(len(observations), -1, -1)
+        with self._torch.inference_mode():
+            actions = self._model.sample_actions(**inputs, noise=noise, num_steps=self._steps)
+        rows = actions.float().cpu().numpy().astype(np.float64)
+        return [self._chunk(*item) for item in zip(rows, observations, joints, strict=True)]
+
+    @property
+    def _place(self) -> dict[str, Any]:
+        return {"device": self._model.device, "dtype": self._model.dtype}
+
+    def _joints(self, observation: VlaObservation) -> Array | None:
+        is_joints = self._convention.kind is ActionKind.JOINTS
+        return arm_joints(self._convention, observation.T_base_tool) if is_joints else None
+
+    def _inputs(
+        self, observations: Sequence[VlaObservation], joints: Sequence[Array | None]
+    ) -> dict[str, Any]:
+        inputs = self._processor(
+            images=[self._pictures(observation) for observation in observations],
+            text=[observation.instruction.strip() for observation in observations],
+            padding="longest",
+            return_tensors="pt",
+        )
+        states = [self._state(*item) for item in zip(observations, joints, strict=True)]
+        moved = {name: value.to(self._model.device) for name, value in inputs.items()}
+        moved["pixel_values"] = moved["pixel_values"].to(self._model.dtype)
+        return {**moved, "state": self._torch.from_numpy(np.stack(states)).to(**self._place)}
+
+    def _pictures(self, observation: VlaObservation) -> list[NDArray[np.uint8]]:
+        missing = [view for view in self._info.views if view not in observation.frames]
+        if missing:
+            raise UsageError("a view is missing", expected=str(missing[0]), available=observation.frames)
+        return [np.ascontiguousarray(observation.frames[view].rgb) for view in self._info.views]
+
+    def _state(self, observation: VlaObservation, q_rad: Array | None) -> NDArray[np.float32]:
+        plain = state_for(self._convention, observation, q_rad)
+        state = self._normalisation.state.first(len(plain)).apply(plain)
+        if len(state) > self._state_size:
+            expected = f"at most {self._state_size} numbers"
+            raise InputError("the checkpoint does not take this state", expected=expected, got=len(state))
+        return np.pad(state, (0, self._state_size - len(state))).astype(np.float32)
+
+    def _chunk(self, rows: Array, observation: VlaObservation, q_rad: Array | None) -> ActionChunk:
+        statistics = self._normalisation.actions.first(self._convention.numbers)
+        increments = to_increments(
+            statistics.undo(rows), self._convention, observation.T_base_tool, observation.gripper, q_rad
+        )
+        return ActionChunk(ChunkStatus.ACT, increments, f"{len(increments)} steps ({self._convention.name})")
+
+
+def _convention(request: VlaRequest) -> ActionConvention:
+    entry = request.reference.entry
+    name = request.options.policy.convention or (entry.convention if entry is not None else "")
+    if not name:
+        raise UsageError(
+            f"what do the actions of {request.reference.text} mean?",
+            expected="a convention (policy.convention), or a name of the catalogue in front",
+            available=CONVENTIONS,
+        )
+    return convention_of(name)
+
+
+def _load(checkpoint: Checkpoint, request: VlaRequest) -> LoadedModel:
+    libraries = load_libraries()
+    torch, transformers = libraries.torch, libraries.transformers
+    loading, name = request.options.loading, request.reference.text
+    device, dtype = find_room(torch, checkpoint, loading, name)
+    began = time.monotonic()
+    request.progress(f"reads {checkpoint.size.stored_bytes / 1e9:.2f} GB of weights for {name}")
+    try:
+        processor = transformers.PI0Processor.from_pretrained(checkpoint.folder, local_files_only=True)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = (str(error).strip().splitlines() or ["no reason given"])[0]
+        raise InputError(f"{checkpoint.folder} has no processor of pi0: {reason}") from None
+    model, report = transformers.PI0ForConditionalGeneration.from_pretrained(
+        checkpoint.folder,
+        dtype=dtype or "auto",
+        use_safetensors=True,
+        local_files_only=True,
+        output_loading_info=True,
+    )
+    check_whole(report, checkpoint.folder)
+    request.progress(f"{name} is ready on {device} after {time.monotonic() - began:.1f} s")
+    return LoadedModel(torch, model.to(device).eval(), processor)
+
+
+def _normalisation(policy: PolicyOptions, processor: Any) -> Normalisation:
+    """Return the user's statistics, else the checkpoint's.
+
+    Raises:
+        InputError: There are none.
+    """
+    if policy.statistics:
+        path = Path(policy.statistics)
+        return Normalisation(
+            load_statistics(path, policy.statistics_key, of_state=True),
+            load_statistics(path, policy.statistics_key),
+        )
+    return Normalisation(_own(processor, "state"), _own(processor, "actions"))
+
+
+def _own(processor: Any, feature: str) -> Statistics:
+    values = [getattr(processor, f"{feature}_{word}", None) for word in ("mean", "std")]
+    if any(value is None for value in values):
+        raise InputError(
+            f"the checkpoint has no statistics of its {feature}",
+            expected="policy.statistics: the norm_stats.json of its training data",
+        )
+    mean, std = (np.asarray(value, dtype=np.float64) for value in values)
+    return Statistics.from_moments(mean, std)
+
+
+def _version(
+    checkpoint: Checkpoint, policy: PolicyOptions, convention: ActionConvention, loaded: LoadedModel
+) -> str:
+    """Return the checkpoint's revision and a hash of all else that its actions depend on."""
+    choices: dict[str, Any] = {
+        "convention": repr(convention),
+        "seed": policy.seed,
+        "steps": policy.denoising_steps,
+        "statistics": Path(policy.statistics).read_text(encoding="utf-8") if policy.statistics else "",
+        "key": policy.statistics_key,
+        "views": policy.views,
+    }
+    digest = hashlib.sha256(json.dumps(choices, sort_keys=True).encode()).hexdigest()[:_LETTERS]
+    return f"{checkpoint.revision}-{digest}-{str(loaded.model.dtype).removeprefix('torch.')}"

@@ -1,0 +1,85 @@
+"""VLAs that Hugging Face's transformers has itself; those that it would run wrongly are refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.errors import InputError
+from embodied_iqa.subjects.backends.transformers.pi0 import load_pi0
+from embodied_iqa.subjects.checkpoints import open_checkpoint, read_json
+from embodied_iqa.subjects.options import VlaRequest
+from embodied_iqa.subjects.protocols import Vla
+from embodied_iqa.subjects.reference import SubjectReference
+
+__all__ = ["REFUSED", "Refusal", "make"]
+
+_PI0: Final = "pi0"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a family is not run in this process.
+
+    Attributes:
+        reason: In words.
+        way_out: Where it runs, and how it is then named.
+    """
+
+    reason: str
+    way_out: str
+
+
+REFUSED: Final = {
+    "openvla": Refusal(
+        "its code is written for transformers 4.40.1, and since 4.50 it silently gives the same action "
+        "for any picture",
+        "OpenVLA's vla-scripts/deploy.py in its own environment, and openvla-7b=openvla+http://HOST:8000/act",
+    ),
+    "prismatic": Refusal(
+        "CogACT and Prismatic checkpoints need their own repository",
+        "a server in their own environment, and cogact-base=openpi://HOST:8000",
+    ),
+    "octo": Refusal("Octo needs JAX", "a server in its own environment, and octo-base=openpi://HOST:8000"),
+    "smolvla": Refusal(
+        "SmolVLA is LeRobot's, which needs an older transformers",
+        "a server in its own environment, and openpi://HOST:8000",
+    ),
+}
+"""Family to why it is not run here."""
+
+
+def make(request: VlaRequest) -> Vla:
+    """Load a VLA, ready to act.
+
+    Raises:
+        UserError: It cannot be loaded: refused, missing libraries, too large.
+    """
+    _refuse(_family_of_folder(request.reference), request.reference)
+    checkpoint = open_checkpoint(request.reference, request.options.loading, request.progress)
+    _refuse(checkpoint.family, request.reference)
+    if checkpoint.family != _PI0:
+        raise InputError(
+            f"{request.reference.text} is no VLA that transformers runs",
+            expected="a checkpoint of type pi0, or a policy server (openpi://HOST:PORT)",
+            got=checkpoint.family or "no model_type in config.json",
+        )
+    return load_pi0(checkpoint, request)
+
+
+def _family_of_folder(reference: SubjectReference) -> str:
+    """Return the family of a folder before anything else is asked of it, such as consent to its code."""
+    config = Path(reference.target).expanduser() / "config.json"
+    if reference.is_local_folder and config.is_file():
+        return str(read_json(config).get("model_type", ""))
+    name = reference.target.lower()
+    return next((family for family in REFUSED if family in name), "") if "/" in name else ""
+
+
+def _refuse(family: str, reference: SubjectReference) -> None:
+    if family in REFUSED:
+        refusal = REFUSED[family]
+        raise InputError(
+            f"{reference.text} is not run in this process: {refusal.reason}", expected=refusal.way_out
+        )

@@ -1,0 +1,141 @@
+"""Vision-language models that Hugging Face's transformers loads: checkpoint folders and repositories."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any, Final
+
+import numpy as np
+
+from embodied_iqa.images.frame import Frame, View
+from embodied_iqa.subjects.answer_text import tidy
+from embodied_iqa.subjects.backends.transformers.loading import LoadedModel, load_libraries, load_model
+from embodied_iqa.subjects.batching import Question
+from embodied_iqa.subjects.checkpoints import open_checkpoint
+from embodied_iqa.subjects.options import DecodingOptions, VlmRequest
+from embodied_iqa.subjects.prompt import DEFAULT_PROMPT, prompt_of
+from embodied_iqa.subjects.protocols import SubjectInfo, Vlm
+from embodied_iqa.subjects.vlm_version import decoding_version
+
+__all__ = ["TransformersVlm", "make"]
+
+_SEED_BYTES: Final = 7
+
+
+def make(request: VlmRequest) -> Vlm:
+    """Load a model, ready to answer.
+
+    Raises:
+        UserError: It cannot be loaded: a library is missing, the checkpoint is refused, it does not fit.
+    """
+    reference, options = request.reference, request.options
+    libraries = load_libraries()
+    checkpoint = open_checkpoint(reference, options.loading, request.progress)
+    loaded = load_model(libraries, checkpoint, request)
+    entry = reference.entry
+    prompt = entry.prompt if entry is not None else DEFAULT_PROMPT
+    version = decoding_version(checkpoint.revision, prompt, options.decoding)
+    info = SubjectInfo(
+        name=reference.text,
+        version=f"{version}-{str(loaded.model.dtype).removeprefix('torch.')}",
+        description=f"{checkpoint.family} with {checkpoint.size.parameters / 1e9:.3g} billion parameters",
+        views=entry.views if entry is not None else (View.TOP,),
+        any_view=entry.any_view if entry is not None else True,
+    )
+    return TransformersVlm(info, loaded, options.decoding, prompt)
+
+
+class TransformersVlm:
+    """A multimodal language model and its processor.
+
+    Args:
+        info: Who answers.
+        loaded: Model and processor.
+        decoding: How words are chosen.
+        prompt: Template of the question.
+    """
+
+    def __init__(
+        self, info: SubjectInfo, loaded: LoadedModel, decoding: DecodingOptions, prompt: str
+    ) -> None:
+        self._info = info
+        self._torch, self._model, self._processor = loaded.torch, loaded.model, loaded.processor
+        self._decoding = decoding
+        self._prompt = prompt
+
+    @property
+    def info(self) -> SubjectInfo:
+        """Who answers."""
+        return self._info
+
+    def answer(self, frame: Frame, task: str) -> str:
+        """Answer a task about a picture in about ten words."""
+        return self.answer_batch([(frame, task)])[0]
+
+    def answer_batch(self, questions: Sequence[Question]) -> list[str]:
+        """Answer several questions, several at once on the device; drawn words take one at a time."""
+        drawn = self._decoding.temperature > 0
+        size = 1 if drawn else self._decoding.batch
+        parts = [questions[start : start + size] for start in range(0, len(questions), size)]
+        return [text for part in parts for text in self._answer_together(part)]
+
+    def _answer_together(self, questions: Sequence[Question]) -> list[str]:
+        inputs = self._inputs(questions)
+        seeded = self._seeded(questions[0]) if self._decoding.temperature > 0 else nullcontext()
+        with self._torch.inference_mode(), seeded:
+            output = self._model.generate(**inputs)
+        words = output[:, inputs["input_ids"].shape[1] :]
+        decoded = self._processor.batch_decode(words, skip_special_tokens=True)
+        return [tidy(text) for text in decoded]
+
+    def _inputs(self, questions: Sequence[Question]) -> Any:
+        from PIL.Image import fromarray  # noqa: PLC0415 - comes with transformers
+
+        conversations = [
+            [
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "image", "image": fromarray(np.ascontiguousarray(frame.rgb))},
+                        {"type": "text", "text": prompt_of(self._prompt, task, self._decoding.words)},
+                    ],
+                }
+            ]
+            for frame, task in questions
+        ]
+        inputs = self._processor.apply_chat_template(
+            conversations,
+            add_generation_prompt=True,
+            tokenize=True,
+            return_dict=True,
+            return_tensors="pt",
+            processor_kwargs={"padding": len(questions) > 1, "padding_side": "left"},
+            sanitize_control_tokens=True,
+        )
+        return inputs.to(self._model.device, dtype=self._model.dtype)
+
+    def _seeded(self, question: Question) -> Any:
+        """Draw from the seed and the question alone: the order of questions does not matter."""
+        frame, task = question
+        digest = hashlib.sha256(f"{self._decoding.seed} {frame.rgb.shape} {task}".encode())
+        digest.update(frame.rgb.tobytes())
+        number = int.from_bytes(digest.digest()[:_SEED_BYTES], "little")
+        return _Seeded(self._torch, self._model.device, number)
+
+
+class _Seeded:
+    """Random numbers from a seed inside, as if nothing had been drawn outside."""
+
+    def __init__(self, torch: Any, device: Any, seed: int) -> None:
+        self._torch, self._seed = torch, seed
+        devices = [device] if device.type == "cuda" else []
+        self._fork = torch.random.fork_rng(devices=devices)
+
+    def __enter__(self) -> None:
+        self._fork.__enter__()
+        self._torch.manual_seed(self._seed)
+
+    def __exit__(self, *reason: object) -> None:
+        self._fork.__exit__(*reason)

@@ -1,0 +1,1 @@
+"""Tasks: verbs, vocabulary, instructions, and the files that hold them."""

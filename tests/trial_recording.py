@@ -1,0 +1,228 @@
+"""A small recorded trial, written message by message, and subjects that are sensitive to every pixel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.distortions import DistortionSpec, FrameDistorter
+from embodied_iqa.gate.judge import GateConfig, GateFrame, GateState, step
+from embodied_iqa.gate.statistics import measure
+from embodied_iqa.images.assembler import Source
+from embodied_iqa.images.frame import Frame, Intrinsics, View
+from embodied_iqa.images.image_cdr import image_to_cdr
+from embodied_iqa.images.poses import matrix_from_pose
+from embodied_iqa.offline.rescoring import Subjects
+from embodied_iqa.recording.messages import TypeStore
+from embodied_iqa.recording.writer import TrialWriter
+from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
+
+OURS = "embodied_iqa_msgs/msg"
+SECOND_NS = 1_000_000_000
+PERIOD_NS = 66_666_667
+VIEWS = (View.TOP, View.WRIST)
+INTRINSICS = Intrinsics(64, 48, 60.0, 60.0, 31.5, 23.5)
+NOISE = DistortionSpec("12", 3, seed=5)
+TASK = "pick the red cube"
+
+
+@cache
+def type_store() -> TypeStore:
+    return TypeStore()
+
+
+def picture(view: View, frame: int, run: int = 0) -> NDArray[np.uint8]:
+    random = np.random.default_rng([frame, run, list(View).index(view)])
+    return random.integers(0, 256, (48, 64, 3), dtype=np.uint8)
+
+
+def start_ns(run: int) -> int:
+    return (run + 1) * 100 * SECOND_NS
+
+
+def stamp_ns(run: int, frame: int) -> int:
+    return start_ns(run) + frame * PERIOD_NS
+
+
+class PixelVlm:
+    """Its answer changes with any pixel."""
+
+    info = SubjectInfo("pixel-vlm", "1", "says a checksum of the picture", (View.TOP,))
+
+    def answer(self, frame: Frame, task: str) -> str:
+        return f"{task} {blake2b(frame.rgb.tobytes(), digest_size=6).hexdigest()}"
+
+
+class PixelVla:
+    """Its action changes with any pixel of both views, the pose, the gripper and the step."""
+
+    info = SubjectInfo("pixel-vla", "1", "turns a checksum into an action", VIEWS)
+    fails = False
+
+    def act(self, observation: VlaObservation) -> ActionChunk:
+        if self.fails:
+            raise RuntimeError("no weights")
+        digest = blake2b(digest_size=7)
+        for view in VIEWS:
+            digest.update(observation.frames[view].rgb.tobytes())
+        digest.update(observation.T_base_tool.tobytes())
+        digest.update(f"{observation.gripper} {observation.step}".encode())
+        row = np.frombuffer(digest.digest(), np.uint8).astype(np.float64) / 2550
+        return ActionChunk(ChunkStatus.ACT, row.reshape(1, 7), "checksum", (3.0, 4.0))
+
+
+def subjects(vla: PixelVla | None = None) -> Subjects:
+    chosen = vla or PixelVla()
+    return Subjects(lambda _name: PixelVlm(), lambda _name: chosen, calibrations=(), gate=GateConfig())
+
+
+@dataclass
+class Recorder:
+    """Writes a trial as the nodes would, by the same pure steps.
+
+    Attributes:
+        path: Of the file.
+        skip: ``(run, frame, view)`` of pictures that are left out.
+    """
+
+    path: Path
+    skip: Sequence[tuple[int, int, View]] = ()
+    gate: dict[View, GateState] = field(default_factory=dict)
+    sequence: int = 0
+
+    def __post_init__(self) -> None:
+        self.types = type_store()
+        self.writer = TrialWriter(self.path, types=self.types)
+
+    def send(self, topic: str, type_name: str, stamp: int, **fields: Any) -> None:
+        message = self.types.new(type_name, header=self.types.header(stamp), **fields)
+        self.writer.add_channel(topic, type_name)
+        self.writer.write(topic, self.types.serialise(message), stamp + 1)
+
+    def pose(self, x: float = 0.0) -> Any:
+        point = self.types.new("geometry_msgs/msg/Point", x=x, y=0.1, z=0.2)
+        turn = self.types.new("geometry_msgs/msg/Quaternion", x=0.6, y=0.0, z=0.0, w=0.8)
+        return self.types.new("geometry_msgs/msg/Pose", position=point, orientation=turn)
+
+    def event(self, kind: int, run: int, stamp: int, spec: DistortionSpec | None, **fields: Any) -> None:
+        distortion = {} if spec is None else {"id": spec.id, "level": spec.level, "seed": spec.seed}
+        self.send(
+            "/trial/events",
+            f"{OURS}/TrialEvent",
+            stamp,
+            kind=kind,
+            run_index=run,
+            task=TASK,
+            scene_seed=7,
+            distortion=self.types.new(f"{OURS}/DistortionState", **distortion),
+            tool_pose=self.pose(fields.pop("x", 0.0)),
+            **fields,
+        )
+
+    def camera(self, view: View, run: int, frame: int, *, pose_late: bool) -> NDArray[np.uint8]:
+        stamp, topic = stamp_ns(run, frame), f"/camera/{view}"
+        k = [60.0, 0.0, 31.5, 0.0, 60.0, 23.5, 0.0, 0.0, 1.0]
+        self.send(f"{topic}/camera_info", "sensor_msgs/msg/CameraInfo", stamp, k=k, width=64, height=48)
+        rgb = picture(view, frame, run)
+        if not pose_late:
+            self.send(f"{topic}/pose", "geometry_msgs/msg/PoseStamped", stamp, pose=self.pose(0.5))
+        if (run, frame, view) not in self.skip:
+            self.writer.add_channel(f"{topic}/image_raw", "sensor_msgs/msg/Image")
+            self.writer.write(f"{topic}/image_raw", image_to_cdr(rgb, stamp, "x"), stamp + 2)
+        if pose_late:
+            self.send(f"{topic}/pose", "geometry_msgs/msg/PoseStamped", stamp, pose=self.pose(0.5))
+        return rgb
+
+    def verdict(self, view: View, stamp: int, rgb: NDArray[np.uint8]) -> None:
+        frame = GateFrame(view, stamp, stamp, measure(rgb))
+        state = self.gate.get(view, GateState())
+        self.gate[view], quality, lease = step(state, frame, None, GateConfig())
+        fields = {"view": str(view), "reason": quality.reason, "verdict": int(quality.verdict)}
+        self.send("/gate/quality", f"{OURS}/ImageQuality", stamp, latency_ms=2.5, **fields)
+        lease_fields = fields | {"verdict": int(lease.verdict), "judged": int(lease.judged)}
+        self.send("/gate/lease", f"{OURS}/GateLease", stamp, mode=0, **lease_fields)
+
+    def answer(self, rgb: NDArray[np.uint8], source: Source, stamp: int) -> None:
+        frame = Frame(View.TOP, stamp, rgb, INTRINSICS, np.eye(4))
+        self.send(
+            "/vlm/answer",
+            f"{OURS}/VlmAnswer",
+            stamp,
+            view="top",
+            source=int(source),
+            task=TASK,
+            answer=PixelVlm().answer(frame, TASK),
+            subject="pixel-vlm",
+            subject_version="1",
+            latency_ms=7.0,
+        )
+
+    def decision(self, pictures: dict[View, NDArray[np.uint8]], source: Source, stamp: int) -> None:
+        frames = {view: Frame(view, stamp, rgb, INTRINSICS, np.eye(4)) for view, rgb in pictures.items()}
+        observation = VlaObservation(frames, TASK, matrix_from_pose(self.pose(0.3)), 0.25, 1)
+        chunk = PixelVla().act(observation)
+        names = ("x", "y", "z", "rx", "ry", "rz", "gripper")
+        rows = [
+            self.types.new(f"{OURS}/ActionIncrement", **dict(zip(names, map(float, row), strict=True)))
+            for row in chunk.increments
+        ]
+        self.send(
+            "/vla/reference_actions" if source is Source.RAW else "/vla/actions",
+            f"{OURS}/ActionChunk",
+            stamp,
+            view="top",
+            source=int(source),
+            sequence=self.sequence,
+            step=1,
+            task=TASK,
+            tool_pose=self.pose(0.3),
+            gripper=0.25,
+            increments=rows,
+            target_u=3.0,
+            target_v=4.0,
+            reason=chunk.reason,
+            subject="pixel-vla",
+            subject_version="1",
+            latency_ms=4.0,
+        )
+
+    def frame(self, run: int, frame: int, spec: DistortionSpec | None, *, decides: bool) -> None:
+        stamp, distorter = stamp_ns(run, frame), FrameDistorter(spec)
+        raw = {view: self.camera(view, run, frame, pose_late=frame % 2 == 1) for view in VIEWS}
+        distorted = {view: distorter.apply(rgb, view, stamp) for view, rgb in raw.items()}
+        for view in VIEWS:
+            self.verdict(view, stamp, distorted[view])
+        if frame == 0:
+            self.answer(raw[View.TOP], Source.RAW, stamp)
+            self.answer(distorted[View.TOP], Source.DISTORTED, stamp)
+        if decides:
+            self.sequence += 1
+            self.decision(distorted, Source.DISTORTED, stamp)
+            self.decision(raw, Source.RAW, stamp)
+
+    def close(self, metadata: dict[str, str] | None = None) -> Path:
+        self.writer.add_metadata("embodied_iqa", metadata or {"version": "1"})
+        self.writer.close()
+        return self.path
+
+
+def write_trial(path: Path, specs: Sequence[DistortionSpec | None] = (None, NOISE), **options: Any) -> Path:
+    """Write a trial with four frames a run, decisions on frame 0 and 2; every run succeeds."""
+    recorder = Recorder(path, **options)
+    for run, spec in enumerate(specs):
+        recorder.event(1, run, start_ns(run), spec)
+        for frame in range(4):
+            recorder.frame(run, frame, spec, decides=frame in {0, 2})
+        end = {"outcome": 1, "reason": "done", "x": 0.4 + 0.1 * run, "frames_published": 8}
+        recorder.event(3, run, stamp_ns(run, 3), None, **end)
+        recorder.send(
+            "/arm/tool_pose", "geometry_msgs/msg/PoseStamped", stamp_ns(run, 1), pose=recorder.pose()
+        )
+    return recorder.close()

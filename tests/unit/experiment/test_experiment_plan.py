@@ -1,0 +1,73 @@
+"""Which runs an experiment has, and what of it is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from embodied_iqa.distortions import DistortionSpec
+from embodied_iqa.errors import UsageError
+from embodied_iqa.experiment.plan import (
+    TASKS,
+    ExperimentPlan,
+    ExperimentTask,
+    parse_distortions,
+    parse_levels,
+    parse_subjects,
+    parse_tasks,
+)
+from embodied_iqa.subjects.registry import VLAS
+
+
+def test_every_subject_task_distortion_and_level_once_behind_its_reference() -> None:
+    specs = parse_distortions("02,12,19", (1, 5), seed=4)
+    plan = ExperimentPlan(("a", "b"), parse_tasks(3, (), 7), specs)
+    runs = plan.runs()
+    assert len(runs) == len(set(runs)) == 2 * 3 * (1 + 3 * 2)
+    assert len({key.name for key in runs}) == len(runs)
+    for group in plan.groups():
+        reference, *distorted = group
+        assert reference.distortion is None
+        assert [key.distortion for key in distorted] == list(specs)
+        assert {key.reference for key in group} == {reference}
+
+
+def test_the_shape_of_the_paper() -> None:
+    plan = ExperimentPlan(
+        ("a", "b", "c", "d", "e"), parse_tasks(None, (), 7), parse_distortions("all", (5,), 0)
+    )
+    distorted = [key for key in plan.runs() if key.distortion is not None]
+    assert len(distorted) == 1500
+    assert len(plan.runs()) == 1550
+
+
+def test_words() -> None:
+    assert parse_subjects("embedded") == tuple(VLAS)
+    assert parse_levels("1-3,5") == (1, 2, 3, 5)
+    assert parse_distortions("max-darken", (2,), 9) == (DistortionSpec("19", 2, 9),)
+    assert parse_tasks(2, (), 30) == (ExperimentTask(TASKS[0], 30), ExperimentTask(TASKS[1], 31))
+    assert parse_tasks(None, ["Pick red cube."], 3) == (ExperimentTask("pick the red cube", 3),)
+    assert len(set(TASKS)) == 10
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: parse_subjects("gpt"), "unknown VLA; got 'gpt'; available: classical-vla"),
+        (lambda: parse_subjects("classical-vla,embedded"), "a subject is given twice"),
+        (lambda: parse_subjects(" , "), "nothing is named"),
+        (lambda: parse_levels("0"), "unknown levels"),
+        (lambda: parse_levels("1-9"), "unknown levels"),
+        (lambda: parse_levels("1,1-2"), "a level is given twice"),
+        (lambda: parse_distortions("99", (5,), 0), "99"),
+        (lambda: parse_distortions("19,max-darken", (5,), 0), "a distortion is given twice; got '19'"),
+        (lambda: parse_tasks(11, (), 0), "there are 10 tasks; expected 1 to 10"),
+        (lambda: parse_tasks(0, (), 0), "there are 10 tasks"),
+        (lambda: parse_tasks(2, ["pick the red cube"], 0), "not both"),
+        (lambda: parse_tasks(None, ["pick the red cube", "pick red cube"], 0), "a task is given twice"),
+        (lambda: parse_tasks(None, (), -1), "cannot be negative"),
+    ],
+)
+def test_what_is_refused(call: object, said: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        call()
+    assert said in str(refusal.value)

@@ -1,0 +1,152 @@
+"""Rows, scores and the folder of an experiment: nothing lost, nothing doubled, the same bytes again."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from embodied_iqa.cli.experiment_output import as_tree, write_csv
+from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.experiment import folder as experiment_folder
+from embodied_iqa.experiment.folder import ExperimentFolder
+from embodied_iqa.experiment.plan import ExperimentPlan, RunKey, parse_distortions, parse_tasks
+from embodied_iqa.experiment.rows import COLUMNS, RunRow, read_rows, write_rows
+from embodied_iqa.experiment.scores import mean_rows, score_rows
+
+PLAN = ExperimentPlan(("classical-vla",), parse_tasks(2, (), 7), parse_distortions("02,19", (1, 5), 0))
+
+
+def row(key: RunKey, outcome: str = "success", x_m: float = 0.0, **more: object) -> RunRow:
+    spec = key.distortion
+    values: dict[str, object] = {field.name: None for field in dataclasses.fields(RunRow)}
+    values |= {
+        "subject": key.subject,
+        "subject_version": "1",
+        "task": key.task.task,
+        "scene_seed": key.task.scene_seed,
+        "distortion_id": spec.id if spec else "",
+        "distortion_name": "x" if spec else "",
+        "level": spec.level if spec else 0,
+        "distortion_seed": 0,
+        "gate_mode": "off",
+        "outcome": outcome,
+        "reason": "because",
+        "duration_s": 1.5,
+        "tool_x_m": x_m,
+        "tool_y_m": 0.0,
+        "tool_z_m": 0.0,
+        "decisions": 1,
+        "frames_pass": 3,
+        "frames_hold": 0,
+        "frames_reject": 0,
+    }
+    return RunRow(**(values | more))
+
+
+def test_rows_survive_parquet_and_give_the_same_bytes(tmp_path: Path) -> None:
+    rows = [row(key, decision_score=0.1 + 0.2, x_m=1 / 3) for key in PLAN.runs()]
+    write_rows(rows, tmp_path / "a.parquet")
+    write_rows(rows, tmp_path / "b.parquet")
+    assert read_rows(tmp_path / "a.parquet") == rows
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+    meta = pq.ParquetFile(tmp_path / "a.parquet").metadata
+    assert meta.row_group(0).column(0).compression == "ZSTD"
+    scored = score_rows(rows)
+    write_rows(scored, tmp_path / "scored.parquet")
+    assert tuple(pq.read_schema(tmp_path / "scored.parquet").names) == COLUMNS
+    with pytest.raises(InputError, match="other columns"):
+        read_rows(tmp_path / "scored.parquet")
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_rows(tmp_path / "broken.parquet")
+
+
+def test_scores_by_hand() -> None:
+    first, second = PLAN.groups()
+    rows = [
+        row(first[0]),
+        row(first[1], "failure", x_m=0.25),  # 02:1
+        row(first[2], "failure", x_m=2.0),  # 02:5, farther than a metre
+        row(first[3], "emergency_stop", x_m=0.01),  # 19:1
+        row(first[4], "success", x_m=0.4),  # 19:5
+        row(second[0], "failure"),  # the reference fails: its runs are left out
+        *(row(key, "failure", x_m=0.1) for key in second[1:]),
+    ]
+    scored = score_rows(reversed(rows))
+    by_key = {(item.run.task, item.run.distortion_id, item.run.level): item for item in scored}
+    task, other = first[0].task.task, second[0].task.task
+    assert by_key[task, "02", 1].execution_score == pytest.approx(75.0)
+    assert by_key[task, "02", 1].distance_cm == pytest.approx(25.0)
+    assert by_key[task, "02", 5].execution_score == 0.0
+    assert by_key[task, "19", 1].execution_score == 0.0
+    assert by_key[task, "19", 5].execution_score == 100.0
+    assert by_key[task, "", 0].execution_score == 100.0
+    assert by_key[other, "", 0].execution_score is None
+    assert by_key[other, "02", 1].reference_outcome == "failure"
+    lens, dark, every = mean_rows(scored)
+    assert (lens.score, dark.score, every.score) == (37.5, 50.0, 43.75)
+    assert (lens.runs, lens.left_out, dark.emergency_stops, every.success_rate) == (2, 2, 1, 0.25)
+    assert lens.by_level == {1: 75.0, 5: 0.0}
+    assert every.spread == pytest.approx(math.sqrt((31.25**2 + 43.75**2 * 2 + 56.25**2) / 4))
+    assert as_tree([lens, dark, every])["all"]["score"] == 43.75
+
+
+def test_a_table_without_any_score(tmp_path: Path) -> None:
+    rows = score_rows([row(key, "failure") for key in PLAN.runs()])
+    means = mean_rows(rows)
+    assert all(mean.score is None and mean.runs == 0 for mean in means)
+    write_csv(means, tmp_path / "scores.csv")
+    assert (tmp_path / "scores.csv").read_text().splitlines()[-1] == "all,,,0,8,,0,,"
+
+
+@pytest.fixture
+def versions(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Versions of subjects that the test sets."""
+    known = {"classical-vla": "1"}
+
+    class Info:
+        def __init__(self, name: str) -> None:
+            self.version = known[name]
+
+    monkeypatch.setattr(experiment_folder, "info_of", Info)
+    return known
+
+
+def test_a_folder_goes_on_where_it_was_broken_off(tmp_path: Path, versions: dict[str, str]) -> None:
+    runs = PLAN.runs()
+    folder = ExperimentFolder(tmp_path / "out", {"a": 1, "b": [1.0]})
+    assert folder.missing(PLAN) == list(runs)
+    for key in runs[:3]:
+        folder.add(key, row(key))
+    (tmp_path / "out" / "shards" / f".{runs[3].name}.parquet.part").write_bytes(b"half")
+    again = ExperimentFolder(tmp_path / "out", {"b": [1.0], "a": 1})
+    assert again.missing(PLAN) == list(runs[3:])
+    assert not list((tmp_path / "out" / "shards").glob(".*"))
+    for key in runs[3:]:
+        again.add(key, row(key))
+    assert again.missing(PLAN) == []
+    assert [item.task for item in again.rows(PLAN)] == [key.task.task for key in runs]
+    larger = dataclasses.replace(PLAN, distortions=parse_distortions("02,12,19", (1, 5), 0))
+    assert {key.distortion.id for key in again.missing(larger)} == {"12"}
+    versions["classical-vla"] = "2"
+    assert again.missing(PLAN) == list(runs)
+
+
+def test_other_parameters_and_strange_folders_are_refused(tmp_path: Path) -> None:
+    ExperimentFolder(tmp_path / "out", {"a": 1, "b": 2})
+    with pytest.raises(
+        UsageError, match=r"other parameters: a was 1, is 3; expected the same, or another --out"
+    ):
+        ExperimentFolder(tmp_path / "out", {"a": 3, "b": 2})
+    strange = tmp_path / "strange"
+    strange.mkdir()
+    (strange / "thesis.tex").touch()
+    with pytest.raises(InputError, match="not the folder of an experiment"):
+        ExperimentFolder(strange, {})
+    (tmp_path / "out" / "experiment.json").write_text("{")
+    with pytest.raises(InputError, match="cannot be read"):
+        ExperimentFolder(tmp_path / "out", {"a": 1, "b": 2})

@@ -1,0 +1,116 @@
+"""The graph's table and its parameters: one declaration, unknown names refused."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+import yaml
+
+from embodied_iqa.config import build, flatten, parameters_of
+from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.gate.verdict import GateMode
+from embodied_iqa.graph.node_table import GRAPH, command_of, nodes_of, resolve, write_parameters
+from embodied_iqa.graph.parameters import CameraParameters, GateParameters
+
+
+def write(path: Path, tree: object) -> Path:
+    path.write_text(yaml.safe_dump(tree))
+    return path
+
+
+def test_every_node_of_the_table_has_a_module_and_a_resolved_configuration() -> None:
+    graph = resolve()
+    assert set(graph.nodes) == {entry.name for entry in GRAPH}
+    for entry in GRAPH:
+        assert importlib.util.find_spec(f"embodied_iqa.nodes.{entry.name}") is not None
+        assert isinstance(graph.nodes[entry.name], entry.parameters)
+
+
+def test_every_parameter_is_described() -> None:
+    for entry in GRAPH:
+        for parameter in parameters_of(entry.parameters):
+            assert parameter.description, f"{entry.name}.{parameter.name}"
+
+
+def test_later_files_win_and_overrides_win_over_files(tmp_path: Path) -> None:
+    one = write(tmp_path / "1.yaml", {"camera_node": {"ros__parameters": {"width_px": 800, "rate_hz": 5.0}}})
+    two = write(tmp_path / "2.yaml", {"camera_node": {"ros__parameters": {"width_px": 320}}})
+    camera = resolve((one, two), {"camera_node.rate_hz": 7}).nodes["camera_node"]
+    assert isinstance(camera, CameraParameters)
+    assert (camera.width_px, camera.height_px, camera.rate_hz) == (320, 480, 7.0)
+
+
+def test_nested_names_and_dotted_names_are_the_same(tmp_path: Path) -> None:
+    nested = write(tmp_path / "n.yaml", {"gate_node": {"ros__parameters": {"judge": {"mode": "shadow"}}}})
+    dotted = write(tmp_path / "d.yaml", {"gate_node": {"ros__parameters": {"judge.mode": "shadow"}}})
+    for path in (nested, dotted):
+        gate = resolve((path,)).nodes["gate_node"]
+        assert isinstance(gate, GateParameters)
+        assert gate.judge.mode is GateMode.SHADOW
+
+
+def test_parameters_survive_their_file(tmp_path: Path) -> None:
+    graph = resolve((), {"gate_node.judge.mode": "off", "camera_node.loop": True})
+    path = tmp_path / "parameters.yaml"
+    write_parameters(graph, path)
+    tree = yaml.safe_load(path.read_text())
+    assert tree.pop("/**") == {"ros__parameters": {"use_sim_time": True}}
+    for entry in GRAPH:
+        values = flatten(tree[entry.name]["ros__parameters"])
+        assert build(entry.parameters, values, "test") == graph.nodes[entry.name]
+
+
+def test_without_the_simulator_time_is_real(tmp_path: Path) -> None:
+    graph = resolve((), {"arm_node.robot": "none", "camera_node.source": "files"})
+    assert "sim_node" not in {entry.name for entry in nodes_of(graph)}
+    write_parameters(graph, tmp_path / "p.yaml")
+    tree = yaml.safe_load((tmp_path / "p.yaml").read_text())
+    assert tree["/**"] == {"ros__parameters": {"use_sim_time": False}}
+
+
+def test_a_node_is_started_with_its_parameters(tmp_path: Path) -> None:
+    command = command_of(GRAPH[0], tmp_path / "p.yaml")
+    assert command[1:3] == ["-m", "embodied_iqa.nodes.sim_node"]
+    assert command[-2:] == ["--params-file", str(tmp_path / "p.yaml")]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        ({"nobody.width_px": 1}, r"unknown node.*nobody.*available: sim_node"),
+        ({"width_px": 1}, r"unknown node"),
+        ({"camera_node.widht_px": 1}, r"unknown parameter.*widht_px.*available:.*width_px"),
+        ({"camera_node.width_px": "wide"}, r"width_px.*expected a value of type int.*'wide'"),
+        ({"camera_node.width_px": 5}, r"expected 64 to 3840.*got 5"),
+        ({"camera_node.views": ["front"]}, r"'front'.*available: wrist, top, side"),
+        ({"camera_node.views": "top"}, r"expected a list"),
+        ({"gate_node.judge.mode": "maybe"}, r"'maybe'.*available: on, shadow, off"),
+        ({"gate_node.judge.mode": ["on"]}, r"available: on, shadow, off"),
+        ({"gate_node.judge.trip_frames": 9}, r"trip_frames cannot exceed"),
+    ],
+)
+def test_a_wrong_override_is_told_with_what_there_is(overrides: dict[str, object], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        resolve((), overrides)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("tree", "words"),
+    [
+        ({"nobody": {"ros__parameters": {}}}, r"unknown node.*'nobody'.*available"),
+        ({"camera_node": {"width_px": 640}}, r"section camera_node.*expected one key, ros__parameters"),
+        ({"camera_node": {"ros__parameters": 5}}, r"ros__parameters of camera_node.*names and values"),
+        ({"camera_node": {"ros__parameters": {"wide": 1}}}, r"unknown parameter.*'wide'"),
+        ({"camera_node": {"ros__parameters": {"source": {"a": 1}}}}, r"unknown parameter.*source\.a"),
+    ],
+)
+def test_a_wrong_file_is_told_with_what_there_is(tmp_path: Path, tree: object, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        resolve((write(tmp_path / "p.yaml", tree),))
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot read"):
+        resolve((tmp_path / "nothing.yaml",))

@@ -1,0 +1,46 @@
+"""What a recording says of how it was made: taken over where numbers depend on it, and never a consent."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from embodied_iqa.errors import InputError
+from embodied_iqa.graph import launching
+from embodied_iqa.graph.launching import recorded_overrides
+from embodied_iqa.graph.node_table import resolve
+from embodied_iqa.graph.parameters import VlmParameters
+from embodied_iqa.trial.reading import METADATA
+
+
+def record(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
+    """Let every recording hold these values."""
+    named = {name.replace("__", "."): value for name, value in values.items()}
+    reader = SimpleNamespace(metadata=lambda: {METADATA: named})
+    monkeypatch.setattr(launching, "TrialReader", lambda _path: nullcontext(reader))
+
+
+def test_words_are_chosen_again_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    record(
+        monkeypatch,
+        vlm_node__subject="classical-vlm",
+        vlm_node__decoding__max_new_tokens="17",
+        vlm_node__decoding__temperature="0.5",
+        vlm_node__loading__allow_network="True",
+        vlm_node__loading__trust_remote_code="True",
+        vlm_node__decoding__of_another_version="1",
+    )
+    vlm = resolve((), recorded_overrides(Path("trial.mcap"))).nodes["vlm_node"]
+    assert isinstance(vlm, VlmParameters)
+    assert (vlm.decoding.max_new_tokens, vlm.decoding.temperature) == (17, 0.5)
+    assert not vlm.loading.allow_network
+    assert not vlm.loading.trust_remote_code
+
+
+def test_a_value_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    record(monkeypatch, vlm_node__decoding__seed="many")
+    with pytest.raises(InputError, match=r"trial\.mcap has a wrong vlm_node\.decoding\.seed; got 'many'"):
+        recorded_overrides(Path("trial.mcap"))

@@ -1,0 +1,212 @@
+"""Runs without ROS: the live semantics, the same again from the same seeds, and what ends a run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from embodied_iqa.distortions import DistortionSpec
+from embodied_iqa.errors import UsageError
+from embodied_iqa.gate.calibration_file import load_calibrations
+from embodied_iqa.gate.verdict import GateMode, Verdict
+from embodied_iqa.graph.node_table import resolve
+from embodied_iqa.images.assembler import Source
+from embodied_iqa.offline.headless import Cell, run_headless
+from embodied_iqa.offline.headless_options import HeadlessSettings, settings_of
+from embodied_iqa.resources import shared_file
+from embodied_iqa.robot.controller import make_controller
+from embodied_iqa.scenes.scene import make_scene
+from embodied_iqa.scoring.execution import Outcome
+from embodied_iqa.simulation.episode import run_episode
+from embodied_iqa.simulation.renderer import SceneRenderer
+from embodied_iqa.simulation.world import World
+from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
+from embodied_iqa.subjects.registry import constants_of, make_vla, make_vlm
+from embodied_iqa.tasks.instruction import parse_instruction
+from embodied_iqa.trial.record import RunRecord, TrialRecord
+from embodied_iqa.trial.scores import score_trial
+
+TASK = "pick the red cube"
+DARK = DistortionSpec("19", 5)
+NOISE = DistortionSpec("12", 3)
+TOLD = ("stamp_ns", "view", "source", "sequence", "step", "status", "reason", "target_px", "gripper")
+
+
+def settings(mode: GateMode = GateMode.OFF, **overrides: object) -> HeadlessSettings:
+    named = {name.replace("__", "."): value for name, value in overrides.items()}
+    return settings_of(resolve((), {"gate_node.judge.mode": str(mode), **named}))
+
+
+@pytest.fixture(scope="module")
+def cell() -> Cell:
+    plain = settings()
+    scene = make_scene(7, parse_instruction(TASK))
+    return Cell(
+        world=World(scene),
+        renderer=SceneRenderer(scene, plain.camera.width_px, plain.camera.height_px),
+        controller=make_controller(plain.arm.limits, plain.arm.controller, plain.arm.tool_length_m),
+        calibrations=load_calibrations(shared_file(plain.gate.calibration)),
+        vla=make_vla("classical-vla"),
+    )
+
+
+def run(cell: Cell, spec: DistortionSpec | None = None, how: HeadlessSettings | None = None) -> RunRecord:
+    how = how or settings()
+    plan = how.plan(TASK, 7, () if spec is None else (spec,))
+    return run_headless(cell, how, plan, 0 if spec is None else 1)
+
+
+@pytest.fixture(scope="module")
+def reference(cell: Cell) -> RunRecord:
+    return run(cell)
+
+
+def test_a_clean_task_succeeds_as_with_the_plain_loop_of_subject_and_world(
+    cell: Cell, reference: RunRecord
+) -> None:
+    """The first decision is that of the subject asked directly, and the outcome is the same."""
+    scene = cell.world.scene
+    asked: list[tuple[VlaObservation, ActionChunk]] = []
+
+    class Spy:
+        info = cell.vla.info
+
+        def act(self, observation: VlaObservation) -> ActionChunk:
+            asked.append((observation, cell.vla.act(observation)))
+            return asked[-1][1]
+
+    episode = run_episode(Spy(), World(scene), cell.renderer, parse_instruction(TASK))
+    first = reference.chunks[0]
+    observation, chunk = asked[0]
+    assert episode.success
+    assert reference.outcome is Outcome.SUCCESS
+    assert first.stamp_ns == reference.start_ns
+    assert np.allclose(first.T_base_tool, observation.T_base_tool, atol=1e-9)
+    assert np.allclose(first.increments, chunk.increments, atol=1e-9)
+    assert (first.status, first.reason) == (chunk.status, chunk.reason)
+    assert reference.reason == episode.reason
+
+
+def test_the_record_is_that_of_a_live_run(reference: RunRecord) -> None:
+    seconds = (reference.end_ns - reference.start_ns) / 1e9
+    assert 2.0 < seconds < 12.0
+    assert reference.start_ns == 200_000_000_000
+    assert reference.frames_published == pytest.approx(2 * 15 * seconds, abs=4)
+    assert 0 <= reference.frames_published - reference.frames_received <= 4  # judged 16 ms later
+    assert [chunk.source for chunk in reference.chunks[:2]] == [Source.RAW, Source.DISTORTED]
+    assert reference.chunks[-1].status is ChunkStatus.DONE
+    path = reference.tool_path
+    assert np.all(np.diff(path[:, 0]) > 0.03)
+    speeds = np.linalg.norm(np.diff(path[:, 1:], axis=0), axis=1) / np.diff(path[:, 0])
+    assert 0.1 < speeds.max() < 0.26  # moves, and within the limit of 0.25 m/s
+    assert np.allclose(path[-1, 1:], reference.T_base_tool[:3, 3], atol=0.01)
+
+
+def test_the_same_again_bit_for_bit_whatever_ran_before(cell: Cell) -> None:
+    once = run(cell, NOISE)
+    run(cell, DARK)
+    again = run(cell, NOISE)
+    for a, b in zip(once.chunks, again.chunks, strict=True):
+        assert np.array_equal(a.increments, b.increments)
+        assert all(getattr(a, name) == getattr(b, name) for name in TOLD)
+    assert np.array_equal(once.tool_path, again.tool_path)
+    assert (once.end_ns, once.outcome, once.reason) == (again.end_ns, again.outcome, again.reason)
+    other_seed = run(cell, replace(NOISE, seed=1))
+    assert not np.array_equal(once.tool_path, other_seed.tool_path)
+
+
+def test_darkness_fails_without_motion_and_is_scored_by_distance(cell: Cell, reference: RunRecord) -> None:
+    dark = run(cell, DARK)
+    assert dark.outcome is Outcome.FAILURE
+    assert dark.reason == "the arm did not move"
+    assert np.ptp(dark.tool_path[:, 1:], axis=0).max() < 0.001
+    record = TrialRecord(TASK, 7, (reference, dark), {})
+    first, second = score_trial(record, constants_of)
+    distance_cm = 100 * np.linalg.norm(dark.T_base_tool[:3, 3] - reference.T_base_tool[:3, 3])
+    assert first.execution.score == 100.0
+    assert second.execution.score == pytest.approx(100 - distance_cm)
+    assert second.decision.score < 0.7 < first.decision.score == 1.0
+
+
+def test_the_gate_lets_good_pictures_move_the_arm_and_bad_ones_not(cell: Cell) -> None:
+    gated = settings(GateMode.ON)
+    good, dark = run(cell, None, gated), run(cell, DARK, gated)
+    assert good.outcome is Outcome.SUCCESS
+    assert good.gate_mode is GateMode.ON
+    assert sum(verdict.verdict is Verdict.PASS for verdict in good.verdicts) > 0.9 * len(good.verdicts)
+    assert all(verdict.verdict is not Verdict.PASS for verdict in dark.verdicts)
+    assert np.ptp(dark.tool_path[:, 1:], axis=0).max() < 1e-6
+
+
+def test_a_gate_without_calibration_holds_and_the_shadow_gate_does_not(cell: Cell) -> None:
+    bare = replace(cell, calibrations=())
+    held, shadow = run(bare, None, settings(GateMode.ON)), run(bare, None, settings(GateMode.SHADOW))
+    assert held.outcome is Outcome.FAILURE
+    assert np.ptp(held.tool_path[:, 1:], axis=0).max() < 1e-6
+    assert "not calibrated" in held.verdicts[0].reason
+    assert shadow.outcome is Outcome.SUCCESS
+    assert all(verdict.verdict is Verdict.REJECT for verdict in shadow.verdicts)
+
+
+class Digger:
+    """Drives the tool into the table."""
+
+    info = make_vla("classical-vla").info
+
+    def __init__(self, *ways_m: float, aside_m: float = 0.0) -> None:
+        self._increments = np.zeros((1 + len(ways_m), 7))
+        self._increments[1:, 2] = ways_m
+        self._increments[0, 0] = aside_m
+
+    def act(self, observation: VlaObservation) -> ActionChunk:
+        return ActionChunk(ChunkStatus.ACT, self._increments, "digs")
+
+
+def test_a_limit_violation_is_an_emergency_stop_and_nothing_moves(cell: Cell) -> None:
+    down = run(replace(cell, vla=Digger(0.349)))
+    assert down.outcome is Outcome.EMERGENCY_STOP
+    assert "above the table" in down.reason
+    assert np.ptp(down.tool_path[:, 1:], axis=0).max() < 1e-6
+    not_finite = run(replace(cell, vla=Digger(np.nan)))
+    assert not_finite.outcome is Outcome.EMERGENCY_STOP
+    assert "not finite" in not_finite.reason
+
+
+def test_a_touch_of_the_table_is_an_emergency_stop(cell: Cell) -> None:
+    deep = settings(arm_node__limits__table_z_m=-0.1)
+    low = replace(deep.arm.limits, workspace_min_m=(-0.8, -0.45, -0.1))
+    controller = make_controller(low, deep.arm.controller, deep.arm.tool_length_m)
+    careless = replace(cell, vla=Digger(0.2, 0.17, aside_m=0.2), controller=controller)
+    touched = run(careless, None, replace(deep, arm=replace(deep.arm, limits=low)))
+    assert touched.outcome is Outcome.EMERGENCY_STOP
+    assert "presses on the table" in touched.reason
+
+
+class Broken:
+    """Raises."""
+
+    info = SubjectInfo("broken", "1", "raises", make_vla("classical-vla").info.views)
+
+    def act(self, observation: VlaObservation) -> ActionChunk:
+        raise ZeroDivisionError("by design")
+
+
+def test_a_subject_that_breaks_is_recorded_and_moves_nothing(cell: Cell) -> None:
+    broken = run(replace(cell, vla=Broken()))
+    assert broken.outcome is Outcome.FAILURE
+    assert all(chunk.status is None and "by design" in chunk.reason for chunk in broken.chunks)
+
+
+def test_the_vlm_answers_about_the_first_frame(cell: Cell) -> None:
+    dark = run(replace(cell, vlm=make_vlm("classical-vlm")), DARK)
+    raw, distorted = dark.answer(Source.RAW), dark.answer(Source.DISTORTED)
+    assert raw.stamp_ns == distorted.stamp_ns == dark.start_ns
+    assert "red" in raw.answer
+    assert raw.answer != distorted.answer
+
+
+def test_world_and_arm_must_tick_alike() -> None:
+    with pytest.raises(UsageError, match=r"different rates.*125.*250"):
+        settings(sim_node__state_rate_hz=250.0)

@@ -1,0 +1,163 @@
+"""Reading a recorded trial, and making its record again from the raw frames."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embodied_iqa.distortions import FrameDistorter
+from embodied_iqa.errors import InputError
+from embodied_iqa.gate.verdict import GateMode, Verdict
+from embodied_iqa.images.assembler import Source
+from embodied_iqa.images.frame import View
+from embodied_iqa.offline.rescoring import Rescorer
+from embodied_iqa.scoring.execution import Outcome
+from embodied_iqa.trial.reading import read_trial
+from embodied_iqa.trial.record import RunRecord
+from trial_recording import (
+    NOISE,
+    PERIOD_NS,
+    SECOND_NS,
+    TASK,
+    VIEWS,
+    PixelVla,
+    Recorder,
+    start_ns,
+    subjects,
+    write_trial,
+)
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_trial(tmp_path_factory.mktemp("trial") / "trial.mcap")
+
+
+def assert_same(ours: RunRecord, theirs: RunRecord) -> None:
+    """Equal bit for bit, arrays and NaN included."""
+    assert ours.answers == theirs.answers
+    assert ours.verdicts == theirs.verdicts
+    assert len(ours.chunks) == len(theirs.chunks)
+    for one, other in zip(ours.chunks, theirs.chunks, strict=True):
+        assert one.increments.tobytes() == other.increments.tobytes()
+        assert one.T_base_tool.tobytes() == other.T_base_tool.tobytes()
+        plain = {"increments": np.zeros(0), "T_base_tool": np.zeros(0)}
+        for name in type(one).__slots__:
+            if name not in plain:
+                assert getattr(one, name) == getattr(other, name), name
+
+
+def test_what_was_recorded_is_read(recording: Path) -> None:
+    record = read_trial(recording)
+    assert (record.task, record.scene_seed, record.metadata) == (TASK, 7, {"version": "1"})
+    reference, noisy = record.runs
+    assert (reference.distortion, noisy.distortion) == (None, NOISE)
+    assert reference.outcome is Outcome.SUCCESS
+    assert (noisy.start_ns, noisy.end_ns) == (start_ns(1), start_ns(1) + 3 * PERIOD_NS)
+    assert noisy.T_base_tool[0, 3] == pytest.approx(0.5)
+    assert (noisy.frames_published, noisy.frames_received) == (8, 8)
+    assert noisy.gate_mode is GateMode.ON
+    assert [chunk.sequence for chunk in noisy.chunks] == [3, 3, 4, 4]
+    assert noisy.tool_path == pytest.approx(np.array([[PERIOD_NS / SECOND_NS, 0.0, 0.1, 0.2]]))
+
+
+def test_answers_and_decisions_are_paired_by_frame(recording: Path) -> None:
+    run = read_trial(recording).runs[1]
+    raw, distorted = run.answer(Source.RAW), run.answer(Source.DISTORTED)
+    assert raw is not None
+    assert distorted is not None
+    assert raw.stamp_ns == distorted.stamp_ns == run.start_ns
+    assert raw.answer != distorted.answer
+    pairs = run.decisions()
+    assert [(a.source, b.source) for a, b in pairs] == [(Source.RAW, Source.DISTORTED)] * 2
+    assert all(a.stamp_ns == b.stamp_ns and a.sequence == b.sequence for a, b in pairs)
+
+
+def test_rescoring_gives_the_live_numbers_bit_for_bit(recording: Path) -> None:
+    rescorer = Rescorer(recording, subjects())
+    record = rescorer.record()
+    for ours, theirs in zip(record.runs, rescorer.live.runs, strict=True):
+        assert_same(ours, theirs)
+    assert len({chunk.increments.tobytes() for run in record.runs for chunk in run.chunks}) > 4
+
+
+def test_the_distortion_is_that_of_the_run(recording: Path) -> None:
+    rescorer = Rescorer(recording, subjects())
+    rescorer._distorters[1] = FrameDistorter(replace(NOISE, seed=NOISE.seed + 1))
+    answer = rescorer.record().runs[1].answer(Source.DISTORTED)
+    live = rescorer.live.runs[1].answer(Source.DISTORTED)
+    assert answer is not None
+    assert live is not None
+    assert answer.answer != live.answer, "another seed, another picture"
+
+
+def test_progress_counts_every_picture(recording: Path) -> None:
+    seen: list[int] = []
+    Rescorer(recording, subjects()).record(seen.append)
+    assert seen == list(range(1, 17))
+
+
+def test_what_the_subject_raises_is_no_decision(recording: Path) -> None:
+    broken = PixelVla()
+    broken.fails = True
+    record = Rescorer(recording, subjects(broken)).record()
+    assert {chunk.status for run in record.runs for chunk in run.chunks} == {None}
+    assert record.runs[0].chunks[0].reason == "RuntimeError: no weights"
+    assert not record.runs[0].chunks[0].is_decision
+
+
+def test_latencies_stay_those_of_the_live_run(recording: Path) -> None:
+    record = Rescorer(recording, subjects()).record()
+    assert {verdict.latency_ms for run in record.runs for verdict in run.verdicts} == {2.5}
+
+
+def test_a_missing_picture_that_was_decided_on_is_told(tmp_path: Path) -> None:
+    path = write_trial(tmp_path / "trial.mcap", skip=[(1, 2, View.WRIST)])
+    with pytest.raises(InputError, match=rf"lacks pictures.*{start_ns(1) + 2 * PERIOD_NS}"):
+        Rescorer(path, subjects()).record()
+
+
+def test_a_missing_picture_that_nobody_needs_costs_one_verdict(tmp_path: Path) -> None:
+    path = write_trial(tmp_path / "trial.mcap", skip=[(1, 3, View.WRIST)])
+    record = Rescorer(path, subjects()).record()
+    assert [run.frames_received for run in record.runs] == [8, 7]
+
+
+def test_published_pictures_are_never_fewer_than_those_recorded(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "trial.mcap")
+    recorder.event(1, 0, start_ns(0), None)
+    for frame in range(3):
+        recorder.frame(0, frame, None, decides=False)
+    end = {"outcome": 2, "frames_published": 4}
+    recorder.event(3, 0, start_ns(0) + 2 * PERIOD_NS, None, **end)
+    run = read_trial(recorder.close()).runs[0]
+    assert (run.frames_published, run.frames_received) == (3 * len(VIEWS), 3 * len(VIEWS))
+
+
+def test_a_run_without_an_end_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "trial.mcap")
+    recorder.event(1, 0, start_ns(0), None)
+    for frame in range(3):
+        recorder.frame(0, frame, None, decides=frame == 0)
+    run = read_trial(recorder.close()).runs[0]
+    assert run.outcome is None
+    assert run.end_ns == start_ns(0) + 2 * PERIOD_NS
+    assert {verdict.verdict for verdict in run.verdicts} == {Verdict.REJECT}, "no calibration: all rejected"
+
+
+def test_a_recording_without_a_run_is_told(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "trial.mcap")
+    recorder.frame(0, 0, None, decides=False)
+    with pytest.raises(InputError, match="holds no run of a trial"):
+        read_trial(recorder.close())
+
+
+def test_a_message_that_makes_no_sense_is_told(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "trial.mcap")
+    recorder.event(1, 0, start_ns(0), None)
+    recorder.send("/gate/quality", "embodied_iqa_msgs/msg/ImageQuality", start_ns(0), view="sideways")
+    with pytest.raises(InputError, match=r"/gate/quality makes no sense.*sideways"):
+        read_trial(recorder.close())

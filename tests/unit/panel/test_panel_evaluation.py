@@ -1,0 +1,40 @@
+"""The evaluation of the panel, whole, on a few scenes and distortions."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+
+from embodied_iqa.panel.evaluation.distorted_scenes import GridSettings, distort_scene
+from embodied_iqa.panel.evaluation.evaluate import EvaluationPlan, evaluate_panel
+from embodied_iqa.scoring.frequencies import document_frequencies
+from embodied_iqa.subjects.backends.panel.members import MODELS, VLA_NAMES, VLM_NAMES, names_in
+
+SHIPPED = names_in()
+VLAS, VLMS = (tuple(name for name in SHIPPED if name in role)[:1] for role in (VLA_NAMES, VLM_NAMES))
+
+
+def test_settings_travel_to_other_processes_and_scenes_repeat() -> None:
+    known = document_frequencies(["a b", "b c"]).to_json()
+    settings = GridSettings(5, VLAS, VLMS, ("01", "13"), MODELS, dict.fromkeys(VLMS, known))
+    travelled = pickle.loads(pickle.dumps(settings))
+    one, two = distort_scene(settings, 8), distort_scene(travelled, 8)
+    np.testing.assert_array_equal(one.success, two.success)
+    np.testing.assert_array_equal(one.cognition, two.cognition)
+    assert one.success.shape == (1, 2, 5)
+    assert one.cognition.shape == (1, 2, 5)
+
+
+def test_a_whole_evaluation_tells_every_stage() -> None:
+    told: dict[str, int] = {}
+    plan = EvaluationPlan(MODELS, VLAS, VLMS, 2, 1, ("01",), 9, workers=1)
+    found = evaluate_panel(plan, lambda stage, done, _: told.update({stage: done}))
+    assert told == {"acting": 2, "answering": 2, "five tasks a scene": 2, "distorting": 1}
+    assert [task.scene for task in found.acted] == [0, 1]
+    assert found.answered[0].answer
+    assert [(task.member, task.rank) for task in found.ranked] == 2 * [
+        (name, rank) for name in VLAS + VLMS for rank in range(1, 6)
+    ]
+    assert all(bool(task.truth) == (task.member in VLMS) for task in found.ranked)
+    assert len(found.distorted) == 1

@@ -1,0 +1,247 @@
+"""Training of the panel: learns, resumes to the same weights, exports what it trained."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from embodied_iqa.errors import InputError
+from embodied_iqa.images.frame import View
+from embodied_iqa.panel.samples.sample_files import (
+    MAX_THINGS,
+    RankedTasks,
+    Samples,
+    load_samples,
+    ranked_file,
+    save_ranked,
+    save_samples,
+)
+from embodied_iqa.panel.training.augmentation import Augmentation, augment
+from embodied_iqa.panel.training.batches import Lessons, answers_of, expert_plan
+from embodied_iqa.panel.training.member_training import CourseFolders, DataRecipe, take_course
+from embodied_iqa.panel.training.recipes import RECIPES, Recipe, quick, recipe_of
+from embodied_iqa.panel.training.training_loop import train_member
+from embodied_iqa.subjects.backends.panel.format import PICTURE_PX
+from embodied_iqa.subjects.backends.panel.vla import LearnedVla
+from embodied_iqa.subjects.backends.panel.vlm import LearnedVlm
+from embodied_iqa.subjects.model_card import load_card
+from embodied_iqa.tasks.instruction import Colour, Kind, Verb
+
+COLOURS = {Colour.RED: (200, 20, 20), Colour.BLUE: (20, 40, 200)}
+DATA = DataRecipe(1, 2, (480, 360), "test", quick=True)
+
+
+def _samples(n: int, seed: int = 0) -> Samples:
+    """Painted scenes: a red and a blue square, and one task for each; as the simulator would store them."""
+    rng = np.random.default_rng(seed)
+    width, height = PICTURE_PX
+    pictures = np.full((n, height, width, 3), 120, np.uint8)
+    kind, colour = np.full((n, MAX_THINGS), -1), np.full((n, MAX_THINGS), -1)
+    place = np.zeros((n, MAX_THINGS, 3), np.float32)
+    mark = np.full((n, MAX_THINGS, len(View), 2), -1.0, np.float32)
+    for scene in range(n):
+        for index, (name, rgb) in enumerate(COLOURS.items()):
+            u, v = rng.uniform(0.1, 0.9, 2)
+            x, y = int(u * width), int(v * height)
+            pictures[scene, y - 8 : y + 8, x - 8 : x + 8] = rgb
+            kind[scene, index], colour[scene, index] = list(Kind).index(Kind.BALL), list(Colour).index(name)
+            place[scene, index] = -0.68 + 0.3 * v, 0.25 - 0.5 * u, 0.0
+            mark[scene, index] = u, v
+    wanted = np.array([[list(Colour).index(name), list(Kind).index(Kind.BALL), -1, -1] for name in COLOURS])
+    return Samples(
+        views=tuple(View),
+        pictures=(pictures,) * len(View),
+        tasks=tuple(("pick the red ball", "pick the blue ball") for _ in range(n)),
+        verb=np.full((n, 2), list(Verb).index(Verb.PICK)),
+        target=np.tile([0, 1], (n, 1)),
+        goal=np.full((n, 2), -1),
+        wanted=np.tile(wanted, (n, 1, 1)),
+        thing_kind=kind,
+        thing_colour=colour,
+        thing_place=place,
+        thing_mark=mark,
+    )
+
+
+def _recipe(name: str, **changes: object) -> Recipe:
+    settings: dict[str, object] = {"batch": 8, "epochs": 2, "ranked_epochs": 1, "tasks": 2}
+    settings["augmentation"] = Augmentation.NONE
+    return dataclasses.replace(recipe_of(name), **settings | changes)
+
+
+def _save(samples: Samples, part: Path) -> None:
+    """Store a part with tasks of rank 2 for every camera: the red ball, by what stands beside it."""
+    save_samples(samples, part)
+    n = len(samples)
+    ranked = RankedTasks(
+        tuple(("pick the ball beside the blue one",) for _ in range(n)),
+        *(labels[:, :1] for labels in (samples.verb, samples.target, samples.goal, samples.wanted)),
+    )
+    for view in View:
+        save_ranked(ranked, ranked_file(part, view))
+
+
+def _lessons(recipe: Recipe, n: int) -> Lessons:
+    samples = _samples(n)
+    order = [list(View).index(view) for view in recipe.views]
+    return Lessons(
+        dataclasses.replace(samples, views=recipe.views, pictures=tuple(samples.pictures[i] for i in order)),
+        recipe.style,
+    )
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_member_makes_a_step_downhill(name: str, tmp_path: Path) -> None:
+    recipe = _recipe(name, epochs=3)
+    _, results = train_member(recipe, _lessons(recipe, 16), tmp_path / "state", lambda _: None)
+    assert len(results) == 4
+    assert results[-1].loss < results[0].loss
+
+
+def test_it_overfits_a_few_scenes(tmp_path: Path) -> None:
+    recipe = _recipe("panel-vla-film", epochs=25, ranked_epochs=0, tasks=2, rate=3e-3)
+    lessons = _lessons(recipe, 8)
+    network, results = train_member(recipe, lessons, tmp_path / "state", lambda _: None)
+    assert results[-1].loss < 0.5 * results[0].loss
+    batch = lessons.batch(np.arange(8), np.tile([0, 1], (8, 1)))
+    with torch.no_grad():
+        said = network(batch.pictures, batch.tasks)
+    assert bool(((said.more > 0).sum(1) == batch.length).all())
+
+
+def test_a_stopped_training_ends_with_the_same_weights(tmp_path: Path) -> None:
+    recipe = _recipe("panel-vlm-plain", augmentation=Augmentation.LIGHT)
+    lessons = _lessons(recipe, 16)
+    whole, _ = train_member(recipe, lessons, tmp_path / "whole", lambda _: None)
+    train_member(recipe, lessons, tmp_path / "parts", lambda _: None, stop_after=1)
+    told: list[int] = []
+    parts, _ = train_member(recipe, lessons, tmp_path / "parts", lambda result: told.append(result.epoch))
+    assert told == [1, 2, 3]
+    theirs = parts.state_dict()
+    for name, weight in whole.state_dict().items():
+        assert torch.equal(weight, theirs[name]), name
+
+
+def test_a_checkpoint_that_was_being_replaced_is_found(tmp_path: Path) -> None:
+    recipe = _recipe("panel-vla-film", epochs=1)
+    lessons = _lessons(recipe, 8)
+    train_member(recipe, lessons, tmp_path / "state", lambda _: None, stop_after=1)
+    (tmp_path / "state").rename(tmp_path / ".state.old")  # killed between the two renames
+    told: list[int] = []
+    train_member(recipe, lessons, tmp_path / "state", lambda result: told.append(result.epoch))
+    assert told == [1, 2]
+
+
+def test_a_checkpoint_of_another_recipe_is_refused(tmp_path: Path) -> None:
+    recipe = _recipe("panel-vla-film", epochs=1)
+    lessons = _lessons(recipe, 8)
+    train_member(recipe, lessons, tmp_path / "state", lambda _: None)
+    with pytest.raises(InputError, match="another recipe"):
+        train_member(_recipe("panel-vla-film", seed=99), lessons, tmp_path / "state", lambda _: None)
+    (tmp_path / "state" / "state.safetensors").write_bytes(b"broken")
+    with pytest.raises(InputError, match="broken checkpoint"):
+        train_member(recipe, lessons, tmp_path / "state", lambda _: None)
+
+
+@pytest.mark.parametrize("name", ["panel-vla-hand", "panel-vlm-side"])
+def test_a_course_ends_with_a_network_and_its_card(name: str, tmp_path: Path) -> None:
+    _save(_samples(8), tmp_path / "train" / "part-000")
+    _save(_samples(4, seed=1), tmp_path / "test" / "part-000")
+    folders = CourseFolders(*(tmp_path / word for word in ("train", "test", "work", "models")))
+    recipe = _recipe(name, epochs=1, scenes=8)
+    card = take_course(recipe, DATA, folders, lambda _: None)
+    assert load_card(tmp_path / "models" / f"{name}.json") == card
+    assert card.results["tasks"] == 8.0
+    assert (tmp_path / "work" / f"{name}.svg").read_text().startswith("<svg")
+    member = LearnedVla(folders.models, name) if recipe.is_vla else LearnedVlm(folders.models, name)
+    assert member.info.version == card.version
+
+
+def test_what_is_exported_is_what_was_trained(tmp_path: Path) -> None:
+    _save(_samples(8), tmp_path / "train" / "part-000")
+    folders = CourseFolders(tmp_path / "train", tmp_path / "train", tmp_path / "work", tmp_path / "models")
+    recipe = _recipe("panel-vla-query", epochs=1, scenes=8)
+    take_course(recipe, DATA, folders, lambda _: None)
+    lessons = Lessons(load_samples(tmp_path / "train", recipe.views, worded_for=View.TOP), None)
+    network, _ = train_member(recipe, lessons, folders.work / recipe.name, lambda _: None)
+    batch = lessons.batch(np.array([3]), np.array([[1]]))
+    with torch.no_grad():
+        said = network(batch.pictures, batch.tasks)
+    plan = LearnedVla(folders.models, recipe.name).plan(
+        [lessons.samples.pictures[0][3]], "pick the blue ball"
+    )
+    seen = float(said.seen.sigmoid()[0])
+    assert plan.seen == pytest.approx(seen, abs=2e-3), "but for weights in half precision"
+
+
+def test_harder_tasks_come_after_the_plain_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _save(_samples(8), tmp_path / "part-000")
+    recipe = _recipe("panel-vla-film", epochs=2, ranked_epochs=2)
+    lessons = Lessons(load_samples(tmp_path, recipe.views, worded_for=View.TOP), None)
+    asked: list[int] = []
+    batch = lessons.batch
+
+    def noted(scenes: np.ndarray, tasks: np.ndarray, *more: object) -> object:
+        asked.append(int(tasks.max()))
+        return batch(scenes, tasks, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(lessons, "batch", noted)
+    train_member(recipe, lessons, tmp_path / "state", lambda _: None)
+    assert lessons.samples.tasks[0][2] == "pick the ball beside the blue one"
+    assert asked == [1, 1, 2, 2]
+
+
+def test_labels_are_the_expert_and_the_truth() -> None:
+    samples = _samples(3)
+    plan = expert_plan(samples, 1, 0)
+    np.testing.assert_allclose(plan[1, :2], samples.thing_place[1, 0, :2], atol=1e-6)
+    style = recipe_of("panel-vlm-fine").style
+    assert style is not None
+    assert "red ball" in answers_of(samples, 0, style)[1][0]
+
+
+def test_the_second_thing_of_an_answer_is_the_neighbour_that_it_names() -> None:
+    samples = _samples(5)
+    lessons = Lessons(
+        dataclasses.replace(samples, views=(View.TOP,), pictures=samples.pictures[1:2]),
+        recipe_of("panel-vlm-fine").style,
+    )
+    batch = lessons.batch(np.arange(5), np.tile([0, 1], (5, 1)))
+    other = torch.from_numpy(samples.thing_mark[:, [1, 0], 1]).flatten(0, 1)
+    torch.testing.assert_close(batch.marks[:, 1, 0], other)
+    acting = Lessons(lessons.samples, None).batch(np.arange(5), np.tile([0, 1], (5, 1)))
+    assert bool((acting.marks[:, 1] < 0).all())
+
+
+def test_augmentation_changes_pictures_but_not_the_originals() -> None:
+    pictures = _samples(4).pictures[0]
+    before = pictures.copy()
+    changed = augment(pictures, Augmentation.STRONG, np.random.default_rng(0))
+    again = augment(pictures, Augmentation.STRONG, np.random.default_rng(0))
+    assert np.array_equal(pictures, before)
+    assert np.array_equal(changed, again)
+    assert (changed != pictures).mean() > 0.3
+    assert augment(pictures, Augmentation.NONE, np.random.default_rng(0)) is pictures
+
+
+def test_parts_are_read_in_order_and_up_to_a_limit(tmp_path: Path) -> None:
+    first, second = _samples(3, seed=1), _samples(2, seed=2)
+    save_samples(first, tmp_path / "part-000")
+    save_samples(second, tmp_path / "part-001")
+    read = load_samples(tmp_path, [View.SIDE], 4)
+    assert len(read) == 4
+    np.testing.assert_array_equal(read.thing_mark[3, :, 0], second.thing_mark[0, :, 2])
+    with pytest.raises(InputError, match="no training samples"):
+        load_samples(tmp_path / "nowhere", [View.TOP])
+
+
+def test_members_differ() -> None:
+    assert sum(recipe.is_vla for recipe in RECIPES.values()) >= 5
+    assert sum(not recipe.is_vla for recipe in RECIPES.values()) >= 5
+    assert len({recipe.seed for recipe in RECIPES.values()}) == len(RECIPES)
+    assert {view for recipe in RECIPES.values() for view in recipe.views} == set(View)
+    assert all(quick(recipe).scenes < recipe.scenes for recipe in RECIPES.values())

@@ -1,0 +1,195 @@
+"""A report from a run's folder alone, and `embodied-iqa report`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import lxml.html
+import pytest
+import yaml
+from report_pages import reported, words
+from synthetic_trial import BLURRED, NOISY, REFERENCE, write_trial
+
+from embodied_iqa.cli.main import main
+from embodied_iqa.errors import InputError
+from embodied_iqa.reports.trial.stored_run import load_run, report_of_folder
+from embodied_iqa.reports.trial.stored_scores import load_scores
+from embodied_iqa.trial.record import TrialRecord
+from embodied_iqa.trial.scores import RECIPES, as_json
+
+CONFIG = {
+    "run": {
+        "id": "2026-03-04_121530",
+        "started": "2026-03-04T12:15:30+01:00",
+        "command": "embodied-iqa trial",
+        "git_hash": "0123abc",
+    },
+    "versions": {"embodied_iqa": "0.1.0"},
+    "parameters": {"gate_node": {"judge.mode": "on"}},
+}
+
+
+def _write_scores(path: Path, *recordings: Path) -> None:
+    runs = [as_json(scores) for recording in recordings for scores in reported(recording).scores]
+    tree = {"schema": 1, "run": "x", "recipes": RECIPES, "versions": {"numpy": "2"}, "remarks": ["late"]}
+    path.write_text(json.dumps(tree | {"runs": runs}), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def single(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("single")
+    recording = write_trial(folder / "trial.mcap", (REFERENCE, BLURRED))
+    _write_scores(folder / "scores.json", recording)
+    (folder / "config.yaml").write_text(yaml.safe_dump(CONFIG), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("several")
+    recordings = []
+    for task in ("push the green cylinder", "pick the red cube"):
+        (folder / task[:4]).mkdir()
+        recordings.append(write_trial(folder / task[:4] / "trial.mcap", (REFERENCE, NOISY), task=task))
+    _write_scores(folder / "scores.json", *recordings)
+    return folder
+
+
+@pytest.fixture
+def copy(single: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(single, tmp_path / "copy"))
+
+
+def test_scores_survive_the_file(single: Path) -> None:
+    stored = load_scores(single / "scores.json")
+    assert stored.runs == reported(single / "trial.mcap").scores
+    assert stored.versions == {"numpy": "2"}
+    assert stored.remarks == ("late",)
+
+
+def test_a_folder_with_one_task(single: Path) -> None:
+    (task,), context = load_run(single)
+    assert isinstance(task.record, TrialRecord)
+    assert task.recording == single / "trial.mcap"
+    assert context.run_id == "2026-03-04_121530"
+    assert context.date is not None
+    assert context.date.isoformat() == "2026-03-04T12:15:30+01:00"
+    assert context.git_hash == "0123abc"
+    assert context.versions == {"embodied_iqa": "0.1.0", "classical-vlm": "1", "classical-vla": "1"}
+    assert context.seeds == {"scene of 'Pick up the red cube.'": 7, "distortion 02:5": 3}
+    assert yaml.safe_load(context.config_text) == CONFIG
+    assert context.remarks == ("late",)
+
+
+def test_a_folder_with_several_tasks_keeps_their_order(several: Path) -> None:
+    tasks, context = load_run(several)
+    assert [task.record.task for task in tasks] == ["push the green cylinder", "pick the red cube"]
+    assert context.run_id == several.name
+    assert context.config_text == ""
+
+
+def test_scores_beside_each_recording_are_enough(several: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(several, tmp_path / "own"))
+    (folder / "scores.json").unlink()
+    for recording in folder.glob("*/trial.mcap"):
+        _write_scores(recording.parent / "scores.json", recording)
+    tasks, _ = load_run(folder)
+    assert len(tasks) == 2
+
+
+def test_the_command_writes_the_page(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(copy)]) == 0
+    assert "report.html" in capsys.readouterr().out
+    page = lxml.html.document_fromstring((copy / "report.html").read_text(encoding="utf-8"))
+    assert "2026-03-04_121530" in words(page)
+    assert len(page.xpath("//article")) == 2
+
+
+def test_the_page_can_lie_elsewhere(copy: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pages" / "mine.html"
+    assert report_of_folder(copy, out) == out
+    assert out.is_file()
+    assert not (copy / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("gone", "said"),
+    [("trial.mcap", "no recording in"), ("scores.json", "no scores.json beside .*embodied-iqa rescore")],
+)
+def test_what_is_needed(copy: Path, gone: str, said: str) -> None:
+    (copy / gone).unlink()
+    with pytest.raises(InputError, match=said):
+        report_of_folder(copy)
+    assert not (copy / "report.html").exists()
+
+
+def test_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(tmp_path / "none")]) == 1
+    assert "none is no folder" in capsys.readouterr().err
+
+
+def test_a_cut_recording_says_how_to_mend_it(copy: Path) -> None:
+    with (copy / "trial.mcap").open("r+b") as file:
+        file.truncate(50_000)
+    with pytest.raises(InputError, match="embodied-iqa recover"):
+        report_of_folder(copy)
+
+
+def _changed(tree: Any, path: tuple[str | int, ...], value: Any) -> None:
+    for key in path[:-1]:
+        tree = tree[key]
+    if value is None:
+        del tree[path[-1]]
+    else:
+        tree[path[-1]] = value
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (("runs", 0, "gate", "pass"), "many", r"runs\[0\].gate.passed is wrong; expected int; got 'many'"),
+        (("runs", 1, "decision", "later"), 3, r"runs\[1\].decision.later is wrong; expected a list; got 3"),
+        (("runs", 1, "frames", "lost"), True, r"runs\[1\].frames.lost is wrong"),
+        (("runs", 1, "cognition", "bleu"), None, r"runs\[1\].cognition is wrong; expected the keys bleu"),
+        (("runs", 1, "distortion", "level"), 9, "unknown distortion level"),
+        (("runs", 1, "distortion", "seed"), 4, "belong to other runs"),
+        (("runs", 1, "extra"), 1, r"runs\[1\] is wrong; expected the keys"),
+        (("runs", 1, "scene_seed"), 8, "belong to other runs; expected 2 runs"),
+        (("runs", 0), "x", r"runs\[0\] is wrong"),
+        (("runs",), "x", "holds no scores"),
+    ],
+)
+def test_scores_that_are_none(copy: Path, path: tuple[str | int, ...], value: Any, said: str) -> None:
+    tree = json.loads((copy / "scores.json").read_text(encoding="utf-8"))
+    _changed(tree, path, value)
+    (copy / "scores.json").write_text(json.dumps(tree), encoding="utf-8")
+    with pytest.raises(InputError, match=said):
+        load_run(copy)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "\x00"])
+def test_no_json(copy: Path, text: str) -> None:
+    (copy / "scores.json").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"scores\.json"):
+        load_run(copy)
+
+
+@pytest.mark.parametrize(
+    ("text", "run_id"), [("", "copy"), ("- 1", "copy"), ("run: 3", "copy"), ("run: {id: 5, started: x}", "5")]
+)
+def test_a_poor_configuration_is_shown_as_it_is(copy: Path, text: str, run_id: str) -> None:
+    (copy / "config.yaml").write_text(text, encoding="utf-8")
+    _, context = load_run(copy)
+    assert context.run_id == run_id
+    assert context.config_text == text
+    assert context.date is None
+    assert context.versions["numpy"] == "2"
+
+
+def test_a_broken_configuration_is_an_error(copy: Path) -> None:
+    (copy / "config.yaml").write_text("a: [", encoding="utf-8")
+    with pytest.raises(InputError, match="cannot read the configuration"):
+        load_run(copy)
