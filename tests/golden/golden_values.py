@@ -25,29 +25,29 @@ from embodied_iqa.distortions import (
     region_mode,
 )
 from embodied_iqa.distortions.spec import DistortionSpec
+from embodied_iqa.experiment.headless_runs import HeadlessRunner
+from embodied_iqa.experiment.plan import ExperimentTask, RunKey
 from embodied_iqa.gate.calibration import calibrate
 from embodied_iqa.gate.calibration_file import load_calibrations
 from embodied_iqa.gate.judge import GateConfig, GateFrame, GateState, judge_picture, step
 from embodied_iqa.gate.statistics import Statistic, measure
+from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.kinematics import TOOL_2F140_M, Kinematics, choose, tool_along_z
 from embodied_iqa.metrics import FULL_REFERENCE
+from embodied_iqa.offline.headless_options import settings_of
+from embodied_iqa.panel.evaluation.clean_scenes import HOME_POSE
+from embodied_iqa.panel.samples.draw_samples import sample_scene
 from embodied_iqa.resources import shared_file
 from embodied_iqa.scoring.cognition import score_cognition
 from embodied_iqa.scoring.decision import position_scale_m, score_decision
 from embodied_iqa.scoring.execution import Outcome, score_execution
 from embodied_iqa.scoring.frequencies import document_frequencies
-from embodied_iqa.simulation.panel_clean import HOME_POSE
-from embodied_iqa.simulation.panel_samples import sample_scene
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.panel.members import VLA_NAMES, VLM_NAMES, make_panel_vla
+from embodied_iqa.subjects.backends.panel.members import VLA_NAMES, VLM_NAMES, make_panel_vla
 from embodied_iqa.subjects.protocols import VlaObservation
 from embodied_iqa.subjects.registry import VLAS, constants_of, make_vla, make_vlm
-from embodied_iqa.trial.experiment_headless import HeadlessRunner
-from embodied_iqa.trial.experiment_plan import ExperimentTask, RunKey
-from embodied_iqa.trial.graph import resolve
-from embodied_iqa.trial.headless_settings import settings_of
 from embodied_iqa.trial.record import RunRecord, TrialRecord
 from embodied_iqa.trial.scores import as_json, score_trial
 
