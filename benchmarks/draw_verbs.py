@@ -1,4 +1,4 @@
-"""Draws a strip of pictures for each verb, start to end, as docs/verbs.md shows them.
+"""Draws a strip of pictures for each verb, start to end, as docs/reference/verbs.md shows them.
 
 python benchmarks/draw_verbs.py --out docs/pictures
 """

@@ -1,83 +1,214 @@
-"""The guides agree with the program: their commands are understood, their parameters exist."""
+"""Guides and references agree with the program: commands, options, parameters, names and tables."""
 
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
 import re
 import shlex
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from embodied_iqa.cli.main import COMMANDS
-from embodied_iqa.config import flatten
+from embodied_iqa.config import flatten, parameters_of
+from embodied_iqa.distortions import catalogue, miqd_catalogue
 from embodied_iqa.experiment.rows import COLUMNS
+from embodied_iqa.graph.launching import RESCORE_ARGUMENTS, TRIAL_ARGUMENTS
 from embodied_iqa.graph.node_table import resolve
+from embodied_iqa.graph.parameters import VlaParameters, VlmParameters
 from embodied_iqa.resources import source_checkout
 
-DOCS = (source_checkout() or Path()) / "docs"
-PAGES = ("robot-guide.md", "experiment.md", "subjects.md", "policies.md", "tasks.md", "analysis.md")
+ROOT = source_checkout() or Path()
+DOCS = ROOT / "docs"
+PAGES = {
+    page.relative_to(ROOT).as_posix(): page for page in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+}
+COMMAND = "embodied-iqa"
+FILE_ENDINGS = ("bag", "csv", "db3", "html", "in", "json", "mcap", "md", "parquet", "py", "txt", "yaml")
+NOT_PARAMETERS = {"datasets.load_dataset"}
 
 
+@cache
 def text_of(page: str) -> str:
-    return (DOCS / page).read_text(encoding="utf-8")
+    return PAGES[page].read_text(encoding="utf-8")
 
 
 def blocks(page: str, kind: str) -> list[str]:
-    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", text_of(page), flags=re.MULTILINE | re.DOTALL)
-    return [content for language, content in fenced if language == kind]
-
-
-def commands() -> list[tuple[str, str]]:
+    fenced = re.findall(r"^( *)```(\w*)\n(.*?)^ *```$", text_of(page), flags=re.MULTILINE | re.DOTALL)
     return [
-        (page, line)
-        for page in PAGES
-        for block in blocks(page, "")
-        for line in block.splitlines()
-        if line.startswith("embodied-iqa ")
+        re.sub(rf"^{indent}", "", content, flags=re.MULTILINE)
+        for indent, name, content in fenced
+        if name == kind
     ]
 
 
-@pytest.mark.parametrize(("page", "line"), commands())
-def test_every_command_is_understood(page: str, line: str) -> None:
-    _, name, *words = shlex.split(line)
+def spans(page: str) -> list[str]:
+    """Words in code marks, outside of code blocks."""
+    prose = re.sub(r"^ *```.*?^ *```$", "", text_of(page), flags=re.MULTILINE | re.DOTALL)
+    return [re.sub(r"\s+", " ", span) for span in re.findall(r"`([^`]+)`", prose)]
+
+
+def shell_lines() -> Iterator[tuple[str, list[str]]]:
+    for page in PAGES:
+        for block in blocks(page, ""):
+            for line in block.replace("\\\n", " ").splitlines():
+                if re.match(rf"([A-Z_]+=\S+ )*(\.venv/bin/)?({COMMAND}|make|python|ros2) ", line):
+                    words = shlex.split(line, comments=True)
+                    while re.match(r"[A-Z_]+=", words[0]):
+                        words = words[1:]
+                    yield page, [words[0].removeprefix(".venv/bin/"), *words[1:]]
+
+
+def lines_of(program: str) -> list[pytest.param]:
+    found = [(page, tuple(words[1:])) for page, words in shell_lines() if words[0] == program]
+    return [pytest.param(page, words, id=f"{page}: {' '.join(words)}") for page, words in found]
+
+
+@cache
+def parser_of(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(exit_on_error=False)
     importlib.import_module(COMMANDS[name][0]).configure(parser)
-    parser.parse_args(words)
+    return parser
 
 
-def test_there_are_commands_and_settings_to_check() -> None:
-    assert len(commands()) >= 6
-    assert len(blocks("robot-guide.md", "yaml")) >= 4
+def known_parameters() -> set[str]:
+    values = resolve().values()
+    own = {parameter.name for kind in (VlaParameters, VlmParameters) for parameter in parameters_of(kind)}
+    return own | {f"{node}.{name}" for node in values for name in values[node]}
 
 
-@pytest.mark.parametrize("number", range(len(blocks("robot-guide.md", "yaml"))))
+@pytest.mark.parametrize(("page", "words"), lines_of(COMMAND))
+def test_every_command_is_understood(page: str, words: tuple[str, ...]) -> None:
+    if words[0] == "--help":
+        return
+    arguments = vars(parser_of(words[0]).parse_args(list(words[1:])))
+    for setting in arguments.get("set") or ():
+        name = setting if isinstance(setting, str) else setting[0]
+        assert name.partition("=")[0] in known_parameters(), page
+
+
+def options_of(parser: argparse.ArgumentParser, words: list[str]) -> set[str]:
+    """Options that the sub-command understands which the words name."""
+    known = set(parser._option_string_actions)
+    for action in parser._subparsers._group_actions if parser._subparsers else ():
+        choices = dict(action.choices or {})
+        chosen = [choices[word] for word in words if word in choices] or list(choices.values())
+        known |= {option for choice in chosen for option in options_of(choice, words)}
+    return known
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_in_sentences_exist(page: str) -> None:
+    for span in spans(page):
+        program, *words = span.split()
+        if program == COMMAND and words and words[0] not in {"COMMAND", "--help"}:
+            assert words[0] in COMMANDS, span
+            options = {word.partition("=")[0] for word in words if word.startswith("--")}
+            assert options <= options_of(parser_of(words[0]), words), span
+        if program == "make" and words:
+            assert re.search(rf"^{words[0]}:", (ROOT / "Makefile").read_text(), re.MULTILINE), span
+
+
+@pytest.mark.parametrize(("page", "words"), lines_of("make"))
+def test_every_target_exists(page: str, words: tuple[str, ...]) -> None:
+    assert re.search(rf"^{words[0]}:", (ROOT / "Makefile").read_text(), re.MULTILINE), page
+
+
+@pytest.mark.parametrize(("page", "words"), lines_of("python"))
+def test_every_script_has_its_options(page: str, words: tuple[str, ...]) -> None:
+    source = (ROOT / words[0]).read_text(encoding="utf-8")
+    missing = [word for word in words[1:] if word.startswith("--") and f'"{word}"' not in source]
+    assert not missing, page
+
+
+@pytest.mark.parametrize(("page", "words"), lines_of("ros2"))
+def test_launch_arguments_exist(page: str, words: tuple[str, ...]) -> None:
+    files = {"trial.launch.py": TRIAL_ARGUMENTS, "rescore.launch.py": RESCORE_ARGUMENTS}
+    if words[0] == "launch":
+        known = {argument.name for argument in files[words[2]]}
+        assert {word.partition(":=")[0] for word in words[3:] if ":=" in word} <= known, page
+
+
+def test_there_is_something_to_check() -> None:
+    assert len(lines_of(COMMAND)) >= 60
+    assert len(lines_of("python")) >= 3
+    assert len(blocks("docs/robot-guide.md", "yaml")) >= 4
+
+
+@pytest.mark.parametrize("number", range(len(blocks("docs/robot-guide.md", "yaml"))))
 def test_every_setting_exists_and_has_a_legal_value(number: int) -> None:
     import yaml
 
     overrides = {
         f"{node}.{name}": value
-        for node, content in yaml.safe_load(blocks("robot-guide.md", "yaml")[number]).items()
+        for node, content in yaml.safe_load(blocks("docs/robot-guide.md", "yaml")[number]).items()
         for name, value in flatten(content["ros__parameters"]).items()
     }
     alone = {name: value for name, value in overrides.items() if not name.endswith((".source", ".robot"))}
-    config = resolve((), alone)  # camera and robot go together, which is checked as a whole elsewhere
+    config = resolve(
+        (), alone
+    )  # camera and robot depend on each other, which is checked as a whole elsewhere
     for name, value in alone.items():
         node, _, parameter = name.partition(".")
         assert config.values()[node][parameter] == value
 
 
-def test_words_in_code_marks_that_look_like_parameters_exist() -> None:
-    known = {f"{node}.{name}" for node, values in resolve().values().items() for name in values} | {
-        name for values in resolve().values().values() for name in values
+@pytest.mark.parametrize("page", PAGES)
+def test_words_in_code_marks_that_look_like_parameters_exist(page: str) -> None:
+    known = known_parameters()
+    marked = {span.partition("=")[0] for span in spans(page)}
+    dotted = {word for word in marked if re.fullmatch(r"[a-z_]+(?:\.[a-zA-Z_]+)+", word)}
+    parameters = {
+        word for word in dotted if word.rpartition(".")[2] not in FILE_ENDINGS and word not in NOT_PARAMETERS
     }
-    page = re.sub(r"^```.*?^```", "", text_of("robot-guide.md"), flags=re.MULTILINE | re.DOTALL)
-    marked = set(re.findall(r"`([a-z_]+(?:\.[a-zA-Z_]+)+)`", page))
-    parameters = {word for word in marked if not word.endswith((".yaml", ".txt", ".rules", ".bag", ".db3"))}
-    assert {word for word in parameters if not any(name.endswith(word) for name in known)} == set()
+    unknown = {word for word in parameters if not any(name.endswith(word) for name in known)}
+    assert {word for word in unknown if not is_name(word)} == set()
+
+
+def is_name(word: str) -> bool:
+    """Whether a dotted word is a module of this package or a name in one."""
+    module, _, name = word.rpartition(".")
+    if not word.startswith("embodied_iqa"):
+        return False
+    try:
+        return hasattr(importlib.import_module(module), name) or bool(importlib.import_module(word))
+    except ImportError:
+        return False
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])
+def test_python_examples_import_what_exists(page: str) -> None:
+    for block in blocks(page, "python"):
+        for node in ast.walk(ast.parse(block)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("embodied_iqa"):
+                module = importlib.import_module(node.module or "")
+                assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == []
+
+
+def rows_of(page: str) -> dict[str, list[str]]:
+    """Rows of the tables whose first cell is a word in code marks."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text_of(page).splitlines()]
+    return {row[0].strip("`"): row[1:] for row in rows if re.fullmatch(r"`[^`]+`", row[0])}
 
 
 def test_every_column_is_documented() -> None:
-    page = text_of("experiment.md")
+    page = text_of("docs/experiment.md")
     assert [name for name in COLUMNS if f"`{name}`" not in page] == []
+
+
+def test_the_tables_of_distortions_are_right() -> None:
+    expected = {
+        line.id: [
+            line.name,
+            str(line.distortion_class),
+            "/".join(line.parameter_names),
+            *("/".join(f"{value:g}" for value in row) for row in line.parameters),
+            str(line.source),
+        ]
+        for line in (*catalogue(), *miqd_catalogue())
+    }
+    assert rows_of("docs/reference/distortions.md") == expected
