@@ -74,9 +74,8 @@ def test_every_import_is_required() -> None:
 
 
 def _is_ours(top: str) -> bool:
-    local = {path.stem for path in ROOT.glob("tests/**/*.py")} | {
-        path.stem for path in ROOT.glob("benchmarks/*.py")
-    }
+    places = ("tests/**/*.py", "benchmarks/*.py", "scripts/*.py")
+    local = {path.stem for place in places for path in ROOT.glob(place)}
     return top in {"embodied_iqa", "embodied_iqa_msgs", "workspace", "policy_host"} | local
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -29,6 +30,9 @@ from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.tasks.instruction import parse_instruction
 
+if TYPE_CHECKING:
+    from embodied_iqa.simulation.renderer import SceneRenderer  # needs a graphics context
+
 
 class CameraNode(BaseNode[CameraParameters]):
     """Publishes /camera/<view>/image_raw, camera_info and pose, all with the picture's stamp."""
@@ -37,15 +41,15 @@ class CameraNode(BaseNode[CameraParameters]):
         super().__init__("camera_node", CameraParameters)
         views = self.config.views
         self._pictures = {view: publish_picture_topic(self, f"/camera/{view}/image_raw") for view in views}
-        self._infos: dict[View, Publisher] = {
+        self._infos: dict[View, Publisher[CameraInfo]] = {
             view: self.create_publisher(CameraInfo, f"/camera/{view}/camera_info", PICTURE) for view in views
         }
-        self._poses: dict[View, Publisher] = {
+        self._poses: dict[View, Publisher[PoseStamped]] = {
             view: self.create_publisher(PoseStamped, f"/camera/{view}/pose", PICTURE) for view in views
         }
         self._counts = dict.fromkeys(views, 0)
         self._latency_ms = 0.0
-        self._renderer = None
+        self._renderer: SceneRenderer | None = None
         self._scene_key: tuple[int, str] | None = None
         self._cameras: list[Camera] = []
         self._live: LiveCameras | None = None
@@ -87,7 +91,7 @@ class CameraNode(BaseNode[CameraParameters]):
                 lambda pose: history.add(ns_of(pose.header.stamp), matrix_from_pose(pose.pose)),
                 STATE,
             )
-        self._depths: dict[View, Publisher] = {}
+        self._depths: dict[View, Publisher[Image]] = {}
         if self.config.realsense.depth:
             self._depths = {
                 view: self.create_publisher(Image, f"/camera/{view}/depth/image_raw", PICTURE)
@@ -114,7 +118,7 @@ class CameraNode(BaseNode[CameraParameters]):
             self._publish(renderer.frame(view, snapshot))
         self._latency_ms = (perf_counter() - began) * 1e3
 
-    def _renderer_of(self, state: SimState):  # noqa: ANN202 - the simulation is imported when it is needed
+    def _renderer_of(self, state: SimState) -> SceneRenderer:
         """Return what draws this scene; it is loaded as soon as the world tells of it."""
         from embodied_iqa.simulation.renderer import SceneRenderer  # noqa: PLC0415 - needs a graphics context
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from time import perf_counter
 
 import cv2
@@ -39,7 +40,7 @@ class DistortionNode(BaseNode[DistortionParameters]):
         self._outputs = {
             view: publish_picture_topic(self, f"/distorted/{view}/image_raw") for view in self.config.views
         }
-        self._previews: dict[View, Publisher] = {
+        self._previews: dict[View, Publisher[CompressedImage]] = {
             view: self.create_publisher(CompressedImage, f"/distorted/{view}/preview/compressed", EVENT)
             for view in self.config.views
         }
@@ -50,7 +51,7 @@ class DistortionNode(BaseNode[DistortionParameters]):
             self._schedule.set(spec_of(first), 0)
         self._publish_state(0)
         for view in self.config.views:
-            subscribe_pictures(self, f"/camera/{view}/image_raw", lambda cdr, v=view: self._picture(v, cdr))
+            subscribe_pictures(self, f"/camera/{view}/image_raw", partial(self._picture, view))
         self.create_service(SetDistortion, "/distortion/set", self._set)
 
     def health(self) -> Health:

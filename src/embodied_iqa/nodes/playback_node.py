@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from embodied_iqa_msgs import srv
 from embodied_iqa_msgs.msg import GateLease
 from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.client import Client
 from rclpy.executors import MultiThreadedExecutor
 from rosgraph_msgs.msg import Clock
 
@@ -24,7 +24,7 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.images.image_cdr import stamp_from_cdr
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.recording.recorded import RecordedMessage
-from embodied_iqa.ros.calls import call
+from embodied_iqa.ros.calls import AnswerT, RequestT, call
 from embodied_iqa.ros.conversion import ns_of, spec_to_msg, time_of
 from embodied_iqa.ros.lifecycle import LifecycleManager
 from embodied_iqa.ros.node import BaseNode, Health, Spin, main_of
@@ -54,15 +54,10 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
         self._trial = read_trial(Path(self.config.recording))
         group = ReentrantCallbackGroup()
         self._lifecycle = LifecycleManager(self, self.config.managed_nodes, group)
-        self._calls = {
-            name: self.create_client(kind, name, callback_group=group)
-            for name, kind in (
-                ("/distortion/set", srv.SetDistortion),
-                ("/vla/set_task", srv.SetTask),
-                ("/vlm/ask", srv.AskVlm),
-                ("/recorder/record", srv.RecordTrial),
-            )
-        }
+        self._distort = self.create_client(srv.SetDistortion, "/distortion/set", callback_group=group)
+        self._set_task = self.create_client(srv.SetTask, "/vla/set_task", callback_group=group)
+        self._ask_vlm = self.create_client(srv.AskVlm, "/vlm/ask", callback_group=group)
+        self._record = self.create_client(srv.RecordTrial, "/recorder/record", callback_group=group)
         events = [topic for topic in recorded_topics((), distorted_pictures=False) if topic.name == _EVENTS]
         self._topics: dict[str, RecordedTopic] = {
             topic.name: topic for topic in (*camera_topics(self.config.views), *arm_topics(), *events)
@@ -103,17 +98,17 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
         request.metadata_keys, request.metadata_values = list(metadata), list(metadata.values())
         with TrialReader(Path(self.config.recording)) as reader:
             self._warm_up(reader, time.monotonic() + deadline_s)
-            self._call("/recorder/record", request)
+            self._call(self._record, request)
             for run in self._trial.runs:
                 self._play_run(reader, run)
         time.sleep(self.config.drain_s)  # what is on its way to the recorder belongs to it
-        self._call("/recorder/record", srv.RecordTrial.Request(start=False))
+        self._call(self._record, srv.RecordTrial.Request(start=False))
 
     def _play_run(self, reader: TrialReader, run: RunRecord) -> None:
         start, task = time_of(run.start_ns), self._trial.task
         spec = spec_to_msg(run.distortion)
-        self._call("/distortion/set", srv.SetDistortion.Request(distortion=spec, from_stamp=start))
-        self._call("/vla/set_task", srv.SetTask.Request(task=task, from_stamp=start))
+        self._call(self._distort, srv.SetDistortion.Request(distortion=spec, from_stamp=start))
+        self._call(self._set_task, srv.SetTask.Request(task=task, from_stamp=start))
         questions = {answer.stamp_ns: answer.view for answer in run.answers}
         for message, stamp_ns in self._messages(reader, run):
             self._clock_publisher.publish(Clock(clock=time_of(stamp_ns)))
@@ -127,14 +122,14 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
                 self._ask(task, questions.pop(asked_ns), asked_ns)
         for asked_ns, view in questions.items():
             self._ask(task, view, asked_ns)
-        self._call("/vla/set_task", srv.SetTask.Request(task=""))
+        self._call(self._set_task, srv.SetTask.Request(task=""))
 
     def _ask(self, task: str, view: View, stamp_ns: int) -> None:
         for source in (Source.RAW, Source.DISTORTED):
             request = srv.AskVlm.Request(
                 task=task, view=str(view), source=int(source), stamp=time_of(stamp_ns)
             )
-            self._call("/vlm/ask", request)
+            self._call(self._ask_vlm, request)
 
     def _warm_up(self, reader: TrialReader, until: float) -> None:
         """Show the first picture, as if taken long before, until it comes out at the other end.
@@ -150,7 +145,7 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
                 self._outputs[topic].publish(_with_stamp(cdr, stamp_ns))
             heard = all(self._heard(view, stamp_ns) for view in self.config.views)
             request = srv.AskVlm.Request(task=self._trial.task, stamp=time_of(stamp_ns))
-            answered = heard and call(self._calls["/vlm/ask"], request, self.config.reply_deadline_s).success
+            answered = heard and call(self._ask_vlm, request, self.config.reply_deadline_s).success
             if answered and self._vla_sees():
                 return
             if time.monotonic() > until:
@@ -159,7 +154,7 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
     def _vla_sees(self) -> bool:
         """Give the VLA the task for frames that never come: it takes it once it has seen a whole frame."""
         never = srv.SetTask.Request(task=self._trial.task, from_stamp=time_of(_NEVER_NS))
-        client, deadline_s = self._calls["/vla/set_task"], self.config.reply_deadline_s
+        client, deadline_s = self._set_task, self.config.reply_deadline_s
         seen = call(client, never, deadline_s).success
         call(client, srv.SetTask.Request(task=""), deadline_s)
         return bool(seen)
@@ -218,10 +213,10 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
             self._judged[lease.view] = ns_of(lease.header.stamp)
             self._news.notify_all()
 
-    def _call(self, name: str, request: Any) -> None:
-        response = call(self._calls[name], request, self.config.reply_deadline_s)
+    def _call(self, client: Client[RequestT, AnswerT], request: RequestT) -> None:
+        response = call(client, request, self.config.reply_deadline_s)
         if not response.success:
-            raise UserError(f"{name}: {response.message}")
+            raise UserError(f"{client.srv_name}: {response.message}")
 
 
 def _with_stamp(cdr: bytes, stamp_ns: int) -> bytes:

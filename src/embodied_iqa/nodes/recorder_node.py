@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -33,9 +34,7 @@ class RecorderNode(BaseNode[RecorderParameters]):
         self._paused = False
         self._left_out = 0
         for topic in self._topics:
-            self.create_subscription(
-                topic.kind, topic.name, lambda cdr, t=topic: self._take(t, cdr), topic.qos, raw=True
-            )
+            self.create_subscription(topic.kind, topic.name, partial(self._take, topic), topic.qos, raw=True)
         self.create_service(RecordTrial, "/recorder/record", self._record)
         self.create_service(SetBool, "/recorder/pause", self._pause)
 
@@ -45,11 +44,11 @@ class RecorderNode(BaseNode[RecorderParameters]):
             return Health(message="no recording open")
         status = self._queue.status
         lost = status.total_lost
+        values: dict[str, object] = {"written": status.written, "queued": status.queued, "lost": lost}
         return Health(
             level=DiagnosticStatus.ERROR if lost or status.error else DiagnosticStatus.OK,
             message=status.error or self._path,
-            values={"written": status.written, "queued": status.queued, "lost": lost}
-            | {"left out in pauses": self._left_out},
+            values=values | {"left out in pauses": self._left_out},
         )
 
     def _take(self, topic: RecordedTopic, cdr: bytes) -> None:

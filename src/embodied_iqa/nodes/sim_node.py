@@ -43,7 +43,7 @@ class SimNode(BaseNode[SimParameters]):
         self._instruction = parse_instruction(config.instruction) if config.instruction else None
         self._scene_seed = config.scene_seed
         self._world = World(make_scene(self._scene_seed, self._instruction))
-        self._start = self._world.snapshot()
+        self._initial = self._world.snapshot()
         self._offset_ns = self._epoch_ns
         self._epoch = 0
         self._running = config.running
@@ -158,7 +158,7 @@ class SimNode(BaseNode[SimParameters]):
         state.header.stamp = time_of(self.now_ns)
         state.header.frame_id = "base"
         if self._instruction is not None:
-            state.task_success = task_success(world.scene, self._instruction, self._start, world.snapshot())
+            state.task_success = task_success(world.scene, self._instruction, self._initial, world.snapshot())
         return state
 
     def _publish_status(self) -> None:
@@ -235,7 +235,7 @@ class SimNode(BaseNode[SimParameters]):
         now_ns = self.now_ns
         self._world.reset(scene)
         self._robot.restart()
-        self._start = self._world.snapshot()
+        self._initial = self._world.snapshot()
         self._instruction, self._scene_seed = instruction, request.scene_seed
         self._offset_ns = (now_ns // self._epoch_ns + 1) * self._epoch_ns
         self._epoch += 1

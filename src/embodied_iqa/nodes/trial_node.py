@@ -5,14 +5,18 @@ from __future__ import annotations
 import queue
 import sys
 import time
+from collections.abc import Callable
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from embodied_iqa_msgs import msg as ours
 from embodied_iqa_msgs.action import RunTrial
 from geometry_msgs.msg import PoseStamped
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.executors import MultiThreadedExecutor
+from rclpy.qos import QoSProfile
 from sensor_msgs.msg import CameraInfo
 
 from embodied_iqa.errors import EmbodiedIqaError, UserError
@@ -52,6 +56,10 @@ _OUTCOMES = {
 }
 
 
+MessageT = TypeVar("MessageT")
+_GoalHandle: TypeAlias = "ServerGoalHandle[RunTrial.Goal, RunTrial.Result, RunTrial.Feedback]"
+
+
 class TrialNode(BaseNode[TrialParameters]):
     """/trial/run drives the state machine; what happens on the graph becomes its events."""
 
@@ -88,7 +96,9 @@ class TrialNode(BaseNode[TrialParameters]):
     def _subscribe(self) -> None:
         listening = MutuallyExclusiveCallbackGroup()
 
-        def on(kind: type, topic: str, callback: object, qos: object) -> None:
+        def on(
+            kind: type[MessageT], topic: str, callback: Callable[[MessageT], None], qos: QoSProfile
+        ) -> None:
             self.create_subscription(kind, topic, callback, qos, callback_group=listening)
 
         on(ours.GateLease, "/gate/lease", self._lease_seen, STATE)
@@ -138,11 +148,11 @@ class TrialNode(BaseNode[TrialParameters]):
         self._busy = True
         return GoalResponse.ACCEPT
 
-    def _cancelled(self, _handle) -> CancelResponse:  # noqa: ANN001 - see _execute
+    def _cancelled(self, _handle: _GoalHandle) -> CancelResponse:
         self._commands.interrupt()
         return CancelResponse.ACCEPT
 
-    def _execute(self, handle) -> RunTrial.Result:  # noqa: ANN001 - rclpy's goal handle has no public type
+    def _execute(self, handle: _GoalHandle) -> RunTrial.Result:
         result = RunTrial.Result()
         try:
             self._goal = handle.request
@@ -202,7 +212,7 @@ class TrialNode(BaseNode[TrialParameters]):
             return f"no judged picture of {', '.join(sorted(missing))} on /gate/lease"
         return self._commands.subjects_problem(self._goal.task)
 
-    def _drive(self, handle, plan: TrialPlan) -> machine.TrialState:  # noqa: ANN001 - see _execute
+    def _drive(self, handle: _GoalHandle, plan: TrialPlan) -> machine.TrialState:
         while not self._events.empty():
             self._events.get()
         self._mark(plan, ours.TrialEvent.KIND_TRIAL_START)
@@ -229,7 +239,7 @@ class TrialNode(BaseNode[TrialParameters]):
                     state, f"no news of the world for {self.config.stall_limit_s} s"
                 )
 
-    def _tell_stage(self, handle, state: machine.TrialState) -> None:  # noqa: ANN001 - see _execute
+    def _tell_stage(self, handle: _GoalHandle, state: machine.TrialState) -> None:
         """Tell a new stage; of those with a person the question tells."""
         if state.stage in {self._stage, Stage.PREPARE, Stage.JUDGE}:
             return
@@ -283,7 +293,7 @@ class TrialNode(BaseNode[TrialParameters]):
         event.header.stamp = time_of(stamp_ns)
         self._event_publisher.publish(event)
 
-    def _feedback(self, handle, stage: Stage, run_index: int, message: str) -> None:  # noqa: ANN001
+    def _feedback(self, handle: _GoalHandle, stage: Stage, run_index: int, message: str) -> None:
         feedback = RunTrial.Feedback(
             stage=int(Stage.CLOSE if stage is Stage.DONE else stage),
             run_index=run_index,

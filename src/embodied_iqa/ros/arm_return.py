@@ -49,13 +49,12 @@ class ArmReturn:
         self._interrupted = False
         self._publisher = node.create_publisher(ActionChunk, "/vla/actions", EVENT)
         group = MutuallyExclusiveCallbackGroup()
-        for kind, topic, take, qos in (
-            (PoseStamped, "/arm/tool_pose", self._take_pose, STATE),
-            (JointState, "/arm/joint_states", self._take_joints, STATE),
-            (GateLease, "/gate/lease", self._take_lease, STATE),
-            (ArmStatus, "/arm/status", self._take_status, EVENT),
-        ):
-            node.create_subscription(kind, topic, take, qos, callback_group=group)
+        node.create_subscription(PoseStamped, "/arm/tool_pose", self._take_pose, STATE, callback_group=group)
+        node.create_subscription(
+            JointState, "/arm/joint_states", self._take_joints, STATE, callback_group=group
+        )
+        node.create_subscription(GateLease, "/gate/lease", self._take_lease, STATE, callback_group=group)
+        node.create_subscription(ArmStatus, "/arm/status", self._take_status, EVENT, callback_group=group)
 
     def check(self, run_index: int) -> str:
         """Note the start before the first run; later say how far from it the arm stands, empty where near."""
@@ -125,8 +124,12 @@ class ArmReturn:
 
     def _is_over(self) -> bool:
         status = self._status
-        ended = status is not None and status.has_completed and status.completed_sequence == self._sequence
-        return bool(ended and not (status.has_goal and status.goal_sequence == self._sequence))
+        return (
+            status is not None
+            and status.has_completed
+            and status.completed_sequence == self._sequence
+            and not (status.has_goal and status.goal_sequence == self._sequence)
+        )
 
     def _distance(self) -> str:
         if self._start is None or self._T_base_tool is None:

@@ -4,18 +4,39 @@ from __future__ import annotations
 
 import queue
 import time
-from typing import Any
+from typing import Protocol, TypeVar
 
 from rclpy.client import Client
+from rclpy.task import Future
 
 from embodied_iqa.errors import UserError
 
-__all__ = ["call"]
+__all__ = ["Answer", "AnswerT", "RequestT", "ResponseT", "call"]
 
 _POLL_S = 0.1
 
+RequestT = TypeVar("RequestT")
+ResponseT = TypeVar("ResponseT")
 
-def call(client: Client, request: Any, deadline_s: float, *, again_s: float | None = None) -> Any:
+
+class Answer(Protocol):
+    """Response of most of our services.
+
+    Attributes:
+        success: Whether the request was carried out.
+        message: The reason where it was not.
+    """
+
+    success: bool
+    message: str
+
+
+AnswerT = TypeVar("AnswerT", bound=Answer)
+
+
+def call(
+    client: Client[RequestT, ResponseT], request: RequestT, deadline_s: float, *, again_s: float | None = None
+) -> ResponseT:
     """Call a service and wait for its response.
 
     Args:
@@ -30,7 +51,7 @@ def call(client: Client, request: Any, deadline_s: float, *, again_s: float | No
     """
     if deadline_s <= 0 or not client.wait_for_service(timeout_sec=deadline_s):
         raise UserError(f"no service {client.srv_name} within its deadline")
-    answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    answers: queue.SimpleQueue[Future[ResponseT]] = queue.SimpleQueue()
     began = time.monotonic()
     futures = [_ask(client, request, answers)]
     while True:
@@ -48,7 +69,9 @@ def call(client: Client, request: Any, deadline_s: float, *, again_s: float | No
             futures.append(_ask(client, request, answers))
 
 
-def _ask(client: Client, request: Any, answers: queue.SimpleQueue[Any]) -> Any:
+def _ask(
+    client: Client[RequestT, ResponseT], request: RequestT, answers: queue.SimpleQueue[Future[ResponseT]]
+) -> Future[ResponseT]:
     future = client.call_async(request)
     future.add_done_callback(answers.put)
     return future

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
@@ -56,17 +57,13 @@ class FrameInput:
         node, prefix = self._node, f"/camera/{view}"
         self._subscriptions += [
             node.create_subscription(
-                CameraInfo, f"{prefix}/camera_info", lambda info: self._take_info(view, info), PICTURE
+                CameraInfo, f"{prefix}/camera_info", partial(self._take_info, view), PICTURE
             ),
-            node.create_subscription(
-                PoseStamped, f"{prefix}/pose", lambda pose: self._take_pose(view, pose), PICTURE
-            ),
+            node.create_subscription(PoseStamped, f"{prefix}/pose", partial(self._take_pose, view), PICTURE),
         ]
         for source, topic in TOPICS.items():
             self._subscriptions.append(
-                subscribe_pictures(
-                    node, topic.format(view=view), lambda cdr, s=source: self._take_picture(view, s, cdr)
-                )
+                subscribe_pictures(node, topic.format(view=view), partial(self._take_picture, view, source))
             )
 
     def _take_info(self, view: View, info: CameraInfo) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable
-from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
+from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 
 from embodied_iqa.errors import UserError
@@ -35,7 +35,7 @@ class LifecycleManager:
         group: Callback group of the clients.
     """
 
-    def __init__(self, node: Node, names: Iterable[str], group: Any) -> None:
+    def __init__(self, node: Node, names: Iterable[str], group: CallbackGroup) -> None:
         self._clients = {
             name: (
                 node.create_client(GetState, f"/{name}/get_state", callback_group=group),

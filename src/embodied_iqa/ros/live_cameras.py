@@ -26,7 +26,10 @@ class LiveCameras:
     """
 
     def __init__(
-        self, cameras: Sequence[RealSense], publish: Callable[[RgbdFrame], None], warn: Callable[[str], None]
+        self,
+        cameras: Sequence[RealSense],
+        publish: Callable[[RgbdFrame], None],
+        warn: Callable[[str], object],
     ) -> None:
         self._cameras = cameras
         self._publish = publish

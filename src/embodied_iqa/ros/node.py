@@ -7,14 +7,14 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
@@ -66,55 +66,41 @@ class Health:
     values: dict[str, object] = field(default_factory=dict)
 
 
-class _Shared(Generic[ConfigT]):
-    """Parameters and diagnostics, for plain and for lifecycle nodes.
+class BaseNode(Node, Generic[ConfigT]):
+    """A node with parameters and diagnostics.
 
-    Parameters come from a frozen dataclass, which is their only declaration: names, types, defaults, ranges
-    and descriptions. An override with an unknown name or a wrong value ends the node with one line.
+    Parameters are declared once, as fields of a frozen dataclass: names, types, defaults, ranges and
+    descriptions. An override with an unknown name or a wrong value ends the node with a one-line error.
     """
 
-    config: ConfigT
-
-    def _start(self, config_class: type[ConfigT]) -> None:
-        node: Any = self
-        self.config = _declare(node, config_class)
-        self._diagnostics = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
+    def __init__(self, name: str, config_class: type[ConfigT]) -> None:
+        super().__init__(name, automatically_declare_parameters_from_overrides=True)
+        self.config = _declare(self, config_class)
+        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        # a group of its own: where the executor has a second thread, loading does not silence a node
+        # a separate group: where the executor has a second thread, diagnostics continue while a node loads
         group = MutuallyExclusiveCallbackGroup()
-        node.create_timer(_DIAGNOSTICS_PERIOD_S, self._report, clock=steady, callback_group=group)
+        self.create_timer(_DIAGNOSTICS_PERIOD_S, self._report, clock=steady, callback_group=group)
 
     def health(self) -> Health:
-        """Say how the node is; called once a second."""
+        """Return the state to report on /diagnostics; called once a second."""
         return Health()
 
     def _report(self, health: Health | None = None) -> None:
-        node: Any = self
         health = self.health() if health is None else health
         status = DiagnosticStatus(
-            level=health.level, name=node.get_name(), message=health.message, hardware_id="embodied_iqa"
+            level=health.level, name=self.get_name(), message=health.message, hardware_id="embodied_iqa"
         )
         status.values = [KeyValue(key=key, value=str(value)) for key, value in health.values.items()]
         message = DiagnosticArray(status=[status])
-        message.header.stamp = node.get_clock().now().to_msg()
+        message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(message)
 
 
-class BaseNode(_Shared[ConfigT], Node):
-    """A node without a lifecycle."""
+class ManagedNode(BaseNode[ConfigT], LifecycleNode):
+    """A lifecycle node: loads in `configure`, works while active, and reports why a transition failed."""
 
-    def __init__(self, name: str, config_class: type[ConfigT]) -> None:
-        Node.__init__(self, name, automatically_declare_parameters_from_overrides=True)
-        self._start(config_class)
-
-
-class ManagedNode(_Shared[ConfigT], LifecycleNode):
-    """A lifecycle node: loads in `configure`, works in `active`, and says why where it cannot."""
-
-    def __init__(self, name: str, config_class: type[ConfigT]) -> None:
-        LifecycleNode.__init__(self, name, automatically_declare_parameters_from_overrides=True)
-        self.active = False
-        self._start(config_class)
+    active = False
 
     def progress(self, line: str) -> None:
         """Tell how far loading is: in the log and on /diagnostics."""
@@ -187,7 +173,7 @@ class StopRequest:
 def main_of(
     make_node: Callable[[], NodeT],
     *,
-    executor: Callable[[], Any] = SingleThreadedExecutor,
+    executor: Callable[[], Executor] = SingleThreadedExecutor,
     work: Callable[[NodeT, Spin], None] = lambda _node, spin: spin(_POLL_S),
 ) -> int:
     """Run one node until it is told to stop; return the exit code.
@@ -222,7 +208,7 @@ def main_of(
         rclpy.try_shutdown()
 
 
-def _spinning(runner: Any, stop: StopRequest) -> Spin:
+def _spinning(runner: Executor, stop: StopRequest) -> Spin:
     def spin(seconds: float) -> None:
         """Handle one event, waiting so long for it at most; a request to stop ends the node."""
         if not stop.made:
@@ -233,7 +219,7 @@ def _spinning(runner: Any, stop: StopRequest) -> Spin:
     return spin
 
 
-def _declare(node: Any, config_class: type[ConfigT]) -> ConfigT:
+def _declare(node: Node, config_class: type[ConfigT]) -> ConfigT:
     known = {parameter.name: parameter for parameter in parameters_of(config_class)}
     overrides = {
         name: value.value

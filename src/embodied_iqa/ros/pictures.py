@@ -14,7 +14,7 @@ from embodied_iqa.ros.qos import PICTURE
 __all__ = ["publish_picture_topic", "subscribe_pictures"]
 
 
-def publish_picture_topic(node: Node, topic: str) -> Publisher:
+def publish_picture_topic(node: Node, topic: str) -> Publisher[Image]:
     """Return a publisher that takes serialised pictures (bytes)."""
     return node.create_publisher(Image, topic, PICTURE)
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import rclpy
 from embodied_iqa_msgs.action import RunTrial
@@ -17,6 +17,7 @@ from rclpy.action import ActionClient
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Future
 
 from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import EmbodiedIqaError
@@ -25,7 +26,13 @@ from embodied_iqa.ros.conversion import spec_to_msg
 from embodied_iqa.trial.attendance import Answer, Person, Question
 from embodied_iqa.trial.protocol import Stage
 
+if TYPE_CHECKING:
+    from rclpy.action.client import ClientGoalHandle
+    from rclpy.type_support import FeedbackMessage  # defined in typings/ only
+
 __all__ = ["TrialClient", "TrialFailedError", "TrialGoal", "TrialProgress"]
+
+ResultT = TypeVar("ResultT")
 
 _POLL_S = 0.1
 _CANCEL_S = 10.0
@@ -121,7 +128,7 @@ class TrialClient:
         time.sleep(_DISCOVERY_S)
         asks = person is not None
 
-        def tell(news: Any) -> None:
+        def tell(news: FeedbackMessage[RunTrial.Feedback]) -> None:
             told = _progress(news.feedback)
             progress(told)
             if asks and told.stage in _ASKING:
@@ -137,7 +144,7 @@ class TrialClient:
             raise
         if not result.success:
             raise TrialFailedError(result.message)
-        return str(result.message)
+        return result.message
 
     def _spin(self) -> None:
         try:
@@ -151,8 +158,12 @@ class TrialClient:
             raise TrialFailedError(f"{what} within the deadline")
 
     def _wait(
-        self, future: Any, check: Callable[[], None], until: float, person: Person | None = None
-    ) -> Any:
+        self,
+        future: Future[ResultT],
+        check: Callable[[], None],
+        until: float,
+        person: Person | None = None,
+    ) -> ResultT:
         done = threading.Event()
         future.add_done_callback(lambda _future: done.set())
         while not done.wait(_POLL_S):
@@ -176,7 +187,7 @@ class TrialClient:
         if not response.success:
             self._node.get_logger().warning(f"the answer came too late: {response.message}")
 
-    def _cancel(self, handle: Any) -> None:
+    def _cancel(self, handle: ClientGoalHandle[RunTrial.Result]) -> None:
         """Ask trial_node to stop the arm and close the recording, whatever ended our wait."""
         done = threading.Event()
         handle.cancel_goal_async()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from embodied_iqa_msgs import srv
 from embodied_iqa_msgs.action import RunTrial
 from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.client import Client
 from rclpy.node import Node
+from rclpy.task import Future
 from std_srvs.srv import SetBool
 
 from embodied_iqa.distortions import DistortionSpec
@@ -19,7 +21,7 @@ from embodied_iqa.graph.parameters import TrialParameters
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.ros.arm_return import ArmReturn
 from embodied_iqa.ros.attendance import Attendance
-from embodied_iqa.ros.calls import call
+from embodied_iqa.ros.calls import AnswerT, RequestT, ResponseT, call
 from embodied_iqa.ros.conversion import ns_of, spec_to_msg, time_of
 from embodied_iqa.trial.protocol import (
     Answered,
@@ -39,6 +41,9 @@ from embodied_iqa.trial.protocol import (
     SetTask,
     StopArm,
 )
+
+if TYPE_CHECKING:
+    from rclpy.type_support import ServiceType  # defined in typings/ only
 
 __all__ = ["TrialCommands"]
 
@@ -60,7 +65,7 @@ class TrialCommands:
     def __init__(self, node: Node, config: TrialParameters, report: Callable[[Event], None]) -> None:
         group = ReentrantCallbackGroup()
 
-        def client(kind: type, name: str) -> Any:
+        def client(kind: type[ServiceType[RequestT, ResponseT]], name: str) -> Client[RequestT, ResponseT]:
             return node.create_client(kind, name, callback_group=group)
 
         self._node = node
@@ -132,8 +137,8 @@ class TrialCommands:
             case SetDistortion(spec, from_ns):
                 return self._set_distortion(command, spec, from_ns)
             case Rearm(from_ns):
-                request = srv.RearmArm.Request(reason="a run begins", from_stamp=time_of(from_ns))
-                return self._insist(command, self._rearm, request)
+                rearm = srv.RearmArm.Request(reason="a run begins", from_stamp=time_of(from_ns))
+                return self._insist(command, self._rearm, rearm)
             case CheckStart() | ReturnToStart():
                 return self._place(command)
             case StopArm(reason):
@@ -163,8 +168,10 @@ class TrialCommands:
         """Look where a real arm stands before a run, or bring it back after one."""
         if self._return is None:
             return Reply(command, ok=False, message="there is no real arm")
-        checks = isinstance(command, CheckStart)
-        problem = self._return.check(command.run_index) if checks else self._return.go()
+        if isinstance(command, CheckStart):
+            problem = self._return.check(command.run_index)
+        else:
+            problem = self._return.go()
         return Reply(command, ok=not problem, message=problem)
 
     def _answered(self, event: Event) -> None:
@@ -177,7 +184,7 @@ class TrialCommands:
         with contextlib.suppress(EmbodiedIqaError):
             call(self._pause, SetBool.Request(data=paused), _HURRY_S)
 
-    def _insist(self, command: Command, client: Any, request: Any) -> Reply:
+    def _insist(self, command: Command, client: Client[RequestT, AnswerT], request: RequestT) -> Reply:
         """Ask again until the deadline: the other side may not have seen yet what it needs to say yes."""
         until = time.monotonic() + self._deadline_s
         while True:
@@ -186,7 +193,7 @@ class TrialCommands:
                 return reply
             time.sleep(_AGAIN_S)
 
-    def _reply(self, command: Command, client: Any, request: Any) -> Reply:
+    def _reply(self, command: Command, client: Client[RequestT, AnswerT], request: RequestT) -> Reply:
         closing = isinstance(command, CloseRecording)  # what is queued is written in any case
         deadline_s = self._config.reply_deadline_s if closing else self._deadline_s
         response = call(client, request, deadline_s)
@@ -227,7 +234,7 @@ class TrialCommands:
             self._report(Answered(command.source, ok=False, message="no service /vlm/ask"))
             return
 
-        def answered(future: Any) -> None:
+        def answered(future: Future[srv.AskVlm.Response]) -> None:
             response = future.result()
             self._report(Answered(command.source, response.success, response.message))
 

@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from embodied_iqa.config import values_of
@@ -48,9 +49,7 @@ def run_session(
         for number, folder in enumerate(folders):
             folder.folder.mkdir(parents=True, exist_ok=True)
             goal = _goal(settings, folder)
-            remark = client.run(
-                goal, lambda news, n=number: progress(n, news), check, settings.deadline_s, person
-            )
+            remark = client.run(goal, partial(progress, number), check, settings.deadline_s, person)
             if remark:
                 remarks.append(f"{folder.task}: {remark}")
     return remarks

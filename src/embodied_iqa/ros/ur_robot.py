@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
+import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
 
@@ -43,7 +44,7 @@ class UrRobot:
         self._on_silence = on_silence
         self._state: ArmState | None = None
         self._seen_s = -1.0
-        self._q_target: NDArray | None = None
+        self._q_target: NDArray[np.float64] | None = None
         self._gripper_target: float | None = None
         self._problem = ""
         self._retry_at_s = 0.0
@@ -62,7 +63,7 @@ class UrRobot:
         """Return the newest state, or None where there is no arm."""
         return None if self._problem else self._state
 
-    def stream(self, q_rad: NDArray) -> None:
+    def stream(self, q_rad: NDArray[np.float64]) -> None:
         """Set the joint target of this period."""
         self._q_target = q_rad
 

@@ -1,0 +1,13 @@
+# Stub of what this project uses of rclpy (ROS 2 Jazzy): messages, services and actions are type parameters.
+
+from rclpy.context import Context
+from rclpy.signals import SignalHandlerOptions
+
+def init(
+    *,
+    args: list[str] | None = None,
+    context: Context | None = None,
+    domain_id: int | None = None,
+    signal_handler_options: SignalHandlerOptions | None = None,
+) -> None: ...
+def try_shutdown(*, context: Context | None = None) -> None: ...

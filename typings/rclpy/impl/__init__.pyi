@@ -1,0 +1,2 @@
+# Stub of what this project uses of rclpy (ROS 2 Jazzy): messages, services and actions are type parameters.
+

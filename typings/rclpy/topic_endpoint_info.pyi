@@ -1,0 +1,5 @@
+# Stub of what this project uses of rclpy (ROS 2 Jazzy): messages, services and actions are type parameters.
+
+class TopicEndpointInfo:
+    @property
+    def node_name(self) -> str: ...
