@@ -1,4 +1,4 @@
-"""The two kinds of error: what a user can mend, and what is our bug."""
+"""Exception hierarchy: user-correctable errors and internal errors (bugs)."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterable
 
 
 class EmbodiedIqaError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base class of all errors that this package raises."""
 
     exit_code = 1
 
 
 class UserError(EmbodiedIqaError):
-    """Something the user can mend, told in one line: what was expected, what came, what is available.
+    """User-correctable error, reported in one line.
 
     Args:
         message: What went wrong, without a full stop.
-        expected: What a right value looks like.
-        got: What came instead.
-        available: The values that exist, listed for the user.
+        expected: Description of a valid value.
+        got: The value received.
+        available: The valid values.
     """
 
     def __init__(
@@ -40,18 +40,18 @@ class UserError(EmbodiedIqaError):
 
 
 class UsageError(UserError):
-    """A wrong word on a command line or in a configuration (exit code 2)."""
+    """Invalid command-line argument or configuration value (exit code 2)."""
 
     exit_code = 2
 
 
 class InputError(UserError):
-    """A file, picture or recording that cannot be used (exit code 1)."""
+    """Unusable file, picture or recording (exit code 1)."""
 
 
 class MissingDependencyError(UserError):
-    """An optional library or system package is not installed; the message says how to install it."""
+    """Missing optional library or system package; the message says how to install it."""
 
 
 class InternalError(EmbodiedIqaError):
-    """A broken promise between our own parts: a bug, worth a traceback and a report."""
+    """Violated internal contract: a bug, reported with a traceback."""

@@ -1,0 +1,117 @@
+"""Frozen dataclasses as plain data and back, checked against their annotations (cattrs).
+
+JSON and YAML files are read with `read_json` or `structure`: a missing or unknown key, a value of another
+type or a number that is not finite is an error of one line that names the place in the file. Values are not
+converted, except that a whole number is accepted where a float is expected and words become enums.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from types import UnionType
+from typing import Any, Final, TypeVar, Union, get_origin
+
+import cattrs
+from cattrs.errors import ForbiddenExtraKeysError
+from cattrs.strategies import configure_union_passthrough
+
+from embodied_iqa.errors import InputError
+
+__all__ = ["load_json", "read_json", "structure", "unstructure"]
+
+T = TypeVar("T")
+Plain = str | bool | int | float | None
+_NAMES: Final = {bool: "true or false", int: "a whole number", float: "a finite number", str: "text"}
+
+
+def load_json(path: Path, what: str) -> Any:
+    """Return the content of a JSON file.
+
+    Args:
+        path: The file.
+        what: What the file holds, for the message: ``the model card``.
+
+    Raises:
+        InputError: The file cannot be read or is not JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {what} {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"cannot read {what} {path}: {error}") from error
+
+
+def read_json(kind: type[T], path: Path, what: str) -> T:
+    """Read a record from a JSON file.
+
+    Raises:
+        InputError: The file cannot be read, is not JSON, or does not match the record.
+    """
+    return structure(kind, load_json(path, what), f"{what} {path}")
+
+
+def structure(kind: type[T], tree: object, where: str) -> T:
+    """Return plain data as a record.
+
+    Args:
+        kind: A dataclass, or any annotated type: ``tuple[Point, ...]``.
+        tree: Dictionaries, lists, text, numbers and None.
+        where: What the data come from, for the message.
+
+    Raises:
+        InputError: The data do not match; the message lists each place.
+    """
+    try:
+        return _converter().structure(tree, kind)
+    except (cattrs.BaseValidationError, ValueError, TypeError, AttributeError) as error:
+        faults = cattrs.transform_error(error, path="", format_exception=_explain)
+        places = (fault.replace(" @ .", " at ").removesuffix(" @ ") for fault in faults)
+        raise InputError(f"{where}: {'; '.join(places)}") from error
+
+
+def unstructure(record: object) -> Any:
+    """Return a record as dictionaries, lists and plain values, in the order of its fields."""
+    return _converter().unstructure(record)
+
+
+@cache
+def _converter() -> cattrs.Converter:
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    configure_union_passthrough(Plain, converter)
+    for kind in (bool, int, float, str):
+        converter.register_structure_hook(kind, _checked)
+    return converter
+
+
+def _checked(value: Any, kind: type) -> Any:
+    """Return a value of exactly this type; a word of an enum, and a whole number as a float."""
+    if issubclass(kind, StrEnum):
+        if value not in set(map(str, kind)):
+            raise ValueError(f"unknown word {value!r}, available: {', '.join(kind)}")
+        return kind(value)
+    number: Any = float(value) if kind is float and type(value) is int else value
+    if type(number) is not kind or (kind is float and not math.isfinite(value)):
+        raise ValueError(f"expected {_NAMES.get(kind, kind.__name__)}, got {value!r}")
+    return number
+
+
+def _explain(error: BaseException, kind: type | None) -> str:
+    match error:
+        case ForbiddenExtraKeysError():
+            return f"unknown keys {', '.join(sorted(error.extra_fields))}"
+        case KeyError():
+            return f"missing {error.args[0]}"
+        case TypeError() | AttributeError():
+            return f"expected {_name(kind)}"
+    return str(error)
+
+
+def _name(kind: Any) -> str:
+    if get_origin(kind) in {tuple, list}:
+        return "a list"
+    return "a plain value" if get_origin(kind) in {UnionType, Union} else _NAMES.get(kind, "a mapping")
