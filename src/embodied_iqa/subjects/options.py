@@ -130,7 +130,7 @@ class PolicyOptions:
     """What a foreign policy's numbers mean; empty fields are the catalogue's or the server's word.
 
     Attributes:
-        convention: What its actions mean, see docs/policies.md.
+        convention: What its actions mean, see docs/reference/action-conventions.md.
         views: The cameras that it gets, separated by commas: one that looks from outside, then the wrist.
         version: Changes whenever its answers can change.
         statistics: File with the statistics of its training data, where the server does not un-normalise.

@@ -1,4 +1,4 @@
-"""docs/policies.md agrees with the program: every convention in its row, every option is one."""
+"""The reference of action conventions agrees with the program: every row and every option."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from embodied_iqa.resources import source_checkout
 from embodied_iqa.subjects.actions.convention import ActionFrame, ActionKind, RotationForm
 from embodied_iqa.subjects.actions.table import CONVENTIONS
 
-PAGE = ((source_checkout() or Path()) / "docs" / "policies.md").read_text(encoding="utf-8")
+DOCS = (source_checkout() or Path()) / "docs"
+PAGE = (DOCS / "reference" / "action-conventions.md").read_text(encoding="utf-8")
 ROWS = {
     cells[0].strip(" `"): [cell.strip() for cell in cells[1:]]
     for line in PAGE.splitlines()

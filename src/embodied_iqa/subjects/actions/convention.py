@@ -77,7 +77,7 @@ class ObservationForm(StrEnum):
     """How the policy is told what is seen."""
 
     OWN = "embodied-iqa"
-    """Frames by view with intrinsics and camera pose, tool pose, gripper: see docs/policies.md."""
+    """Frames by view with intrinsics and pose, tool pose, gripper: docs/reference/policy-protocols.md."""
     LIBERO = "libero"
     """openpi's LIBERO keys."""
     DROID = "droid"

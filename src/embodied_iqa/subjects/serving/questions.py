@@ -23,7 +23,7 @@ def observation_from(message: Mapping[str, Any], views: tuple[View, ...]) -> Vla
     """Return what a VLA is asked.
 
     Args:
-        message: In our own form, see docs/policies.md.
+        message: In our own form, see docs/reference/policy-protocols.md.
         views: The subject's cameras; frames of others are left out.
 
     Raises:
