@@ -101,7 +101,7 @@ def _check_profile(path: Path, file: BinaryIO, size: int) -> None:
         raise RecordingReadError(path, "was cut short before its first record: there is nothing to recover")
     if first.value.profile != "ros2":
         profile = first.value.profile
-        raise RecordingReadError(path, "has another MCAP profile", expected="'ros2'", got=profile)
+        raise RecordingReadError(path, "is another kind of MCAP", expected="profile 'ros2'", got=profile)
 
 
 def _undamaged_report(path: Path, file: BinaryIO, size: int, counts: Mapping[int, int]) -> RecoveryReport:
