@@ -91,9 +91,7 @@ def checked_summary(path: Path, file: BinaryIO, reader: SeekingReader) -> Summar
     except DAMAGE as error:
         raise damaged(path, error) from error
     if profile != "ros2":
-        raise RecordingReadError(
-            path, "is an MCAP file of another kind", expected="profile 'ros2'", got=profile
-        )
+        raise RecordingReadError(path, "is another kind of MCAP", expected="profile 'ros2'", got=profile)
     if summary is not None and not section:
         raise damaged(path, "the index has a wrong checksum")
     if summary is None or not _is_index(summary):
