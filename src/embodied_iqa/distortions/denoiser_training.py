@@ -1,41 +1,35 @@
-"""Training the denoiser of distortion 17, in numpy: a minute-scale job that needs no framework."""
+"""Training the denoising network of distortion 17 with torch, a job of minutes."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 import numpy as np
+import torch
 from numpy.random import Generator
-from numpy.typing import NDArray
-from safetensors.numpy import save_file
+from torch import Tensor, nn
+from torch.nn import functional
 
-from embodied_iqa.distortions.denoiser import (
-    CONTEXT_PX,
-    LAYERS,
-    Denoiser,
-    Planes,
-    fold_quads,
-    gather_columns,
-    sigma_activation,
-    with_noise_channel,
-)
-from embodied_iqa.distortions.image import Image
+from embodied_iqa.distortions.denoiser import CONTEXT_PX, LAYERS, noise_level
+from embodied_iqa.distortions.image import FloatImage, Image
 from embodied_iqa.errors import UsageError
+from embodied_iqa.files import write_whole
 
-__all__ = ["TrainingRecipe", "save_denoiser", "train_denoiser"]
+__all__ = ["IntegerNetwork", "TrainingRecipe", "save_denoiser", "train_denoiser"]
 
-_CHANNELS = 12
-_LAST_LAYER_SCALE = 0.1
-"""The network starts by seeing next to no noise: large first errors would switch channels off for good."""
-_RANGE_SAMPLES = 64
+_CHANNELS: Final = 12
+_LAST_LAYER_SCALE: Final = 0.1
+"""The network starts by predicting almost no noise: large first errors would disable channels for good."""
+_RANGE_SAMPLES: Final = 64
 """Patches from which the range of each layer's activations is read."""
-_ADAM_DECAYS = (0.9, 0.999)
-_ADAM_EPSILON = 1e-8
+_RANGE_QUANTILE: Final = 0.9999
+_OPSET: Final = 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +38,12 @@ class TrainingRecipe:
 
     Attributes:
         steps: Updates of the weights.
-        batch: Patches an update.
+        batch: Patches per update.
         patch_px: Side of the part of a patch that is scored; even.
         width: Channels of the hidden layers.
         rate: Adam's learning rate at the start; it falls to 0 along half a cosine.
         variances: The smallest and largest noise variance, drawn log-uniformly for each patch.
-        seed: Of the first weights, the patches and the noise.
+        seed: Of the initial weights, the patches and the noise.
     """
 
     steps: int = 12000
@@ -66,41 +60,101 @@ class TrainingRecipe:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Network:
-    """The network in float32: ``(C_out, 9 C_in)`` kernels and ``(C_out, 1)`` biases."""
+class _Batch:
+    """Noisy patches.
 
-    kernels: tuple[NDArray[np.float32], ...]
-    biases: tuple[NDArray[np.float32], ...]
+    Attributes:
+        noisy: ``(N, 3, side, side)`` float32 in [0, 1].
+        noise: The noise that saturation left, without the context: ``(N, 3, patch, patch)``.
+        level: ``(N, 1, 1, 1)`` float32, noise level in [0, 1].
+    """
+
+    noisy: Tensor
+    noise: Tensor
+    level: Tensor
 
 
-@dataclass(slots=True)
-class _Adam:
-    """Adam's moments of one array (Kingma & Ba 2015)."""
+class _FloatNetwork(nn.Module):
+    """The network while it is trained."""
 
-    first: NDArray[np.float32]
-    second: NDArray[np.float32]
-    steps: int = field(default=0)
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        sizes = (_CHANNELS + 1, *[width] * (LAYERS - 1), _CHANNELS)
+        self.layers = nn.ModuleList(nn.Conv2d(inputs, outputs, 3) for inputs, outputs in pairwise(sizes))
+        for layer in self.layers:
+            nn.init.kaiming_normal_(layer.weight)
+            nn.init.zeros_(layer.bias)
+        with torch.no_grad():
+            self.layers[-1].weight *= _LAST_LAYER_SCALE
 
-    def update(self, gradient: NDArray[np.float32], rate: float) -> NDArray[np.float32]:
-        self.steps += 1
-        fast, slow = _ADAM_DECAYS
-        self.first += (gradient - self.first) * np.float32(1 - fast)
-        self.second += (gradient**2 - self.second) * np.float32(1 - slow)
-        scale = rate * math.sqrt(1 - slow**self.steps) / (1 - fast**self.steps)
-        step: NDArray[np.float32] = self.first * np.float32(-scale)
-        step /= np.sqrt(self.second) + np.float32(_ADAM_EPSILON)
-        return step
+    def activations(self, batch: _Batch) -> list[Tensor]:
+        """Return the output of each layer; that of the last is the noise of each quad."""
+        values = _with_level(batch.noisy, batch.level)
+        outputs: list[Tensor] = []
+        for layer in self.layers:
+            values = layer(values if not outputs else outputs[-1].relu_())
+            outputs.append(values)
+        return outputs
+
+    def forward(self, batch: _Batch) -> Tensor:
+        return functional.pixel_shuffle(self.activations(batch)[-1], 2)
+
+
+class IntegerNetwork(nn.Module):
+    """The network with 8-bit weights and activations, as it is exported.
+
+    Args:
+        kernels: ``(C_out, C_in, 3, 3)`` for each layer, integers within 127.
+        biases: ``(C_out,)`` for each layer, integers.
+        scales: ``(C_out,)`` for each layer: from its sums to its activations, of the last to gray values.
+    """
+
+    def __init__(self, kernels: Sequence[Tensor], biases: Sequence[Tensor], scales: Sequence[Tensor]) -> None:
+        super().__init__()
+        self.kernels, self.biases = nn.ParameterList(kernels), nn.ParameterList(biases)
+        self.scales = nn.ParameterList(scale[:, None, None] for scale in scales)
+        self.requires_grad_(requires_grad=False)
+
+    def forward(self, picture: Tensor, level: Tensor) -> Tensor:
+        """Denoise a picture.
+
+        Args:
+            picture: ``(H, W, 3)`` uint8, sides even.
+            level: Noise level, 0 to 255, a float32 scalar.
+
+        Returns:
+            ``(H - 16, W - 16, 3)`` uint8.
+        """
+        pixels = picture.permute(2, 0, 1)[None].float()
+        values = _with_level(pixels, level.reshape(1, 1, 1, 1))
+        layers = zip(self.kernels, self.biases, self.scales, strict=True)
+        for index, (kernel, bias, scale) in enumerate(layers):
+            values = (functional.conv2d(values, kernel, bias) * scale).round()
+            if index < LAYERS - 1:
+                values = values.clamp(0, 255)
+        clean = _inner(pixels) - functional.pixel_shuffle(values, 2)
+        return clean.clamp(0, 255)[0].permute(1, 2, 0).to(torch.uint8)
+
+
+def _with_level(pixels: Tensor, level: Tensor) -> Tensor:
+    """Return ``(N, 13, H/2, W/2)``: the pixels of each quad as channels, and the noise level."""
+    quads = functional.pixel_unshuffle(pixels, 2)
+    return torch.cat([quads, level.expand(-1, 1, quads.shape[2], quads.shape[3])], dim=1)
+
+
+def _inner(pixels: Tensor) -> Tensor:
+    return pixels[:, :, CONTEXT_PX:-CONTEXT_PX, CONTEXT_PX:-CONTEXT_PX]
 
 
 def train_denoiser(
-    pictures: Sequence[Image], recipe: TrainingRecipe, tell: Callable[[int, float], None]
-) -> Denoiser:
+    pictures: Sequence[Image], recipe: TrainingRecipe, on_step: Callable[[int, float], None]
+) -> IntegerNetwork:
     """Train on noisy patches of clean pictures to predict the noise, least squares.
 
     Args:
-        pictures: ``(H, W, 3)`` uint8, each larger than a patch with its context.
-        recipe: How.
-        tell: Called after each step with its number from 1 and the mean squared error, range [0, 1].
+        pictures: ``(H, W, 3)`` uint8; those smaller than a patch with its context are not used.
+        recipe: How to train.
+        on_step: Called after each step with its number from 1 and the mean squared error, range [0, 1].
 
     Raises:
         UsageError: No picture is large enough.
@@ -108,132 +162,80 @@ def train_denoiser(
     side = recipe.patch_px + 2 * CONTEXT_PX
     usable = [picture for picture in pictures if min(picture.shape[:2]) >= side]
     if not usable:
-        raise UsageError("no picture to learn from", expected=f"at least {side} x {side} pixels")
+        raise UsageError("no picture to train on", expected=f"at least {side} x {side} pixels")
+    torch.set_num_threads(1)  # a batch is too small to divide
+    torch.manual_seed(recipe.seed)
     rng = np.random.default_rng(recipe.seed)
-    weights = _first_weights(recipe, rng)
-    arrays = [*weights.kernels, *weights.biases]
-    moments = [_Adam(np.zeros_like(array), np.zeros_like(array)) for array in arrays]
+    network = _FloatNetwork(recipe.width)
+    optimiser = torch.optim.Adam(network.parameters(), lr=recipe.rate)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, recipe.steps)
     for step in range(1, recipe.steps + 1):
-        rate = recipe.rate * 0.5 * (1 + math.cos(math.pi * (step - 1) / recipe.steps))
-        batch = [_noisy_patch(usable, side, recipe.variances, rng) for _ in range(recipe.batch)]
-        error, gradients = _gradients(weights, batch)
-        for array, moment, gradient in zip(arrays, moments, gradients, strict=True):
-            np.add(array, moment.update(gradient, rate), out=array)
-        tell(step, error)
-    samples = [_noisy_patch(usable, side, recipe.variances, rng).noisy for _ in range(_RANGE_SAMPLES)]
-    return _in_whole_numbers(weights, samples)
+        batch = _batch(usable, recipe, recipe.batch, rng)
+        error = functional.mse_loss(network(batch), batch.noise)
+        optimiser.zero_grad()
+        error.backward()
+        optimiser.step()
+        schedule.step()
+        on_step(step, error.item())
+    with torch.no_grad():
+        return _quantized(network, _batch(usable, recipe, _RANGE_SAMPLES, rng))
 
 
-def _first_weights(recipe: TrainingRecipe, rng: Generator) -> _Network:
-    sizes = (_CHANNELS + 1, *[recipe.width] * (LAYERS - 1), _CHANNELS)
-    kernels = []
-    for inputs, outputs in pairwise(sizes):
-        spread = math.sqrt(2.0 / (9 * inputs))
-        kernels.append((rng.standard_normal((outputs, 9 * inputs)) * spread).astype(np.float32))
-    kernels[-1] *= np.float32(_LAST_LAYER_SCALE)
-    biases = tuple(np.zeros((outputs, 1), np.float32) for outputs in sizes[1:])
-    return _Network(tuple(kernels), biases)
+def _batch(pictures: Sequence[Image], recipe: TrainingRecipe, count: int, rng: Generator) -> _Batch:
+    side = recipe.patch_px + 2 * CONTEXT_PX
+    clean = np.stack([_patch(pictures, side, rng) for _ in range(count)])
+    low, high = (math.log(variance) / 2 for variance in recipe.variances)
+    sigmas = np.exp(rng.uniform(low, high, (count, 1, 1, 1)))
+    noise = rng.standard_normal(clean.shape, dtype=np.float32) * sigmas.astype(np.float32)
+    levels = np.array([noise_level(sigma) / 255 for sigma in sigmas.flat], np.float32)
+    pixels = torch.from_numpy(clean).permute(0, 3, 1, 2)
+    noisy = (pixels + torch.from_numpy(noise).permute(0, 3, 1, 2)).clamp(0, 1)
+    return _Batch(noisy, _inner(noisy - pixels), torch.from_numpy(levels).reshape(-1, 1, 1, 1))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Sample:
-    """A noisy patch with its noise channel, and the noise that saturation left."""
-
-    noisy: Planes
-    noise: Planes
-
-
-def _noisy_patch(
-    pictures: Sequence[Image], side_px: int, variances: tuple[float, float], rng: Generator
-) -> _Sample:
+def _patch(pictures: Sequence[Image], side_px: int, rng: Generator) -> FloatImage:
+    """Return ``(side, side, 3)`` float32 in [0, 1], flipped and turned at random."""
     picture = pictures[int(rng.integers(len(pictures)))]
     y, x = (int(rng.integers(limit - side_px + 1)) for limit in picture.shape[:2])
-    clean = picture[y : y + side_px, x : x + side_px].astype(np.float32) / 255
+    patch = picture[y : y + side_px, x : x + side_px].astype(np.float32) / 255
     if rng.integers(2):
-        clean = clean[:, ::-1]
-    clean = np.rot90(clean, int(rng.integers(4)))
-    least, most = (math.log(variance) / 2 for variance in variances)
-    sigma = math.exp(rng.uniform(least, most))
-    noisy = np.clip(clean + rng.standard_normal(clean.shape, dtype=np.float32) * np.float32(sigma), 0, 1)
-    planes = fold_quads(noisy.astype(np.float32))
-    return _Sample(
-        with_noise_channel(planes, sigma_activation(sigma) / 255),
-        fold_quads((noisy - clean).astype(np.float32)),
-    )
+        patch = patch[:, ::-1]
+    return np.rot90(patch, int(rng.integers(4)))
 
 
-def _gradients(weights: _Network, batch: Sequence[_Sample]) -> tuple[float, list[NDArray[np.float32]]]:
-    """Return the mean squared error of a batch and its gradient by every kernel, then every bias."""
-    kernel_gradients = [np.zeros_like(kernel) for kernel in weights.kernels]
-    bias_gradients = [np.zeros_like(bias) for bias in weights.biases]
-    error = 0.0
-    for sample in batch:
-        columns, outputs, shapes = _forward(weights, sample.noisy)
-        target = sample.noise[:, LAYERS:-LAYERS, LAYERS:-LAYERS].reshape(_CHANNELS, -1)
-        slope = outputs[-1] - target
-        error += float(np.mean(slope**2)) / len(batch)
-        slope *= np.float32(2.0 / (slope.size * len(batch)))
-        for layer in reversed(range(LAYERS)):
-            kernel_gradients[layer] += slope @ columns[layer].T
-            bias_gradients[layer] += slope.sum(axis=1, keepdims=True)
-            if layer > 0:
-                back = _scatter_columns(weights.kernels[layer].T @ slope, shapes[layer])
-                slope = back.reshape(len(back), -1) * (outputs[layer - 1] > 0)
-    return error, [*kernel_gradients, *bias_gradients]
-
-
-def _forward(
-    weights: _Network, planes: Planes
-) -> tuple[list[Planes], list[NDArray[np.float32]], list[tuple[int, ...]]]:
-    """Return each layer's columns, outputs ``(C, h w)`` and input shape."""
-    columns, outputs, shapes = [], [], []
-    for layer, (kernel, bias) in enumerate(zip(weights.kernels, weights.biases, strict=True)):
-        shapes.append(planes.shape)
-        columns.append(gather_columns(planes))
-        out = kernel @ columns[-1] + bias
-        if layer < LAYERS - 1:
-            np.maximum(out, 0, out=out)
-        outputs.append(out)
-        planes = out.reshape(len(kernel), planes.shape[1] - 2, planes.shape[2] - 2)
-    return columns, outputs, shapes
-
-
-def _scatter_columns(columns: NDArray[np.float32], shape: tuple[int, ...]) -> Planes:
-    """Return the sum over all neighbourhoods at each place: the transpose of ``gather_columns``."""
-    channels, height, width = shape
-    taps = columns.reshape(9, channels, height - 2, width - 2)
-    planes = np.zeros(shape, np.float32)
-    for tap in range(9):
-        dy, dx = divmod(tap, 3)
-        planes[:, dy : dy + height - 2, dx : dx + width - 2] += taps[tap]
-    return planes
-
-
-def _in_whole_numbers(weights: _Network, samples: Sequence[Planes]) -> Denoiser:
+def _quantized(network: _FloatNetwork, samples: _Batch) -> IntegerNetwork:
     """Return the network with 8-bit weights and activations (post-training quantization)."""
-    activations = [_forward(weights, sample)[1] for sample in samples]
-    steps = [1.0 / 255]
-    for layer in range(LAYERS - 1):
-        largest = max(float(np.quantile(outputs[layer], 0.9999)) for outputs in activations)
-        steps.append(max(largest, 1e-6) / 255)
-    steps.append(1.0 / 255)
+    outputs = network.activations(samples)[:-1]
+    ranges = [max(1e-6, float(np.quantile(output.numpy(), _RANGE_QUANTILE))) for output in outputs]
+    steps = [value / 255 for value in (1.0, *ranges, 1.0)]
     kernels, biases, scales = [], [], []
-    for layer, (kernel, bias) in enumerate(zip(weights.kernels, weights.biases, strict=True)):
-        unit = np.maximum(np.abs(kernel).max(axis=1, keepdims=True), 1e-12) / 127
-        kernels.append(np.rint(kernel / unit).astype(np.float32))
-        biases.append(np.rint(bias / (unit * steps[layer])).astype(np.float32))
-        scales.append((unit * steps[layer] / steps[layer + 1]).astype(np.float32))
-    return Denoiser(tuple(kernels), tuple(biases), tuple(scales))
+    for layer, (before, after) in zip(network.layers, pairwise(steps), strict=True):
+        unit = layer.weight.abs().amax((1, 2, 3)).clamp_min(1e-12) / 127
+        kernels.append((layer.weight / unit[:, None, None, None]).round())
+        biases.append((layer.bias / (unit * before)).round())
+        scales.append(unit * before / after)
+    return IntegerNetwork(kernels, biases, scales)
 
 
-def save_denoiser(network: Denoiser, path: Path) -> None:
-    """Write the weights as safetensors, whole or not at all."""
-    tensors: dict[str, NDArray[Any]] = {}
-    for layer in range(LAYERS):
-        tensors[f"kernel_{layer}"] = network.kernels[layer].astype(np.int8)
-        tensors[f"bias_{layer}"] = network.biases[layer]
-        tensors[f"scale_{layer}"] = network.scales[layer]
-    partial = path.with_suffix(".partial")
-    save_file(tensors, partial)
-    partial.chmod(0o644)
-    partial.replace(path)
+def save_denoiser(network: IntegerNetwork, path: Path) -> None:
+    """Write the network as ONNX, whole or not at all.
+
+    Inputs: ``picture`` ``(H, W, 3)`` uint8 and ``level``, a float32 scalar. Output: ``clean``; see
+    :meth:`IntegerNetwork.forward`.
+    """
+    picture = torch.zeros((64, 48, 3), dtype=torch.uint8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the exporter announces its successor
+        write_whole(
+            path,
+            lambda fresh: torch.onnx.export(
+                network,
+                (picture, torch.tensor(0.0)),
+                str(fresh),
+                input_names=["picture", "level"],
+                output_names=["clean"],
+                dynamic_axes={"picture": {0: "height", 1: "width"}, "clean": {0: "rows", 1: "columns"}},
+                opset_version=_OPSET,
+                dynamo=False,
+            ),
+        )

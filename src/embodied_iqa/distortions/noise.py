@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from embodied_iqa.distortions.calibrated import calibrated_levels
-from embodied_iqa.distortions.denoiser import denoise, shipped_denoiser
+from embodied_iqa.distortions.denoiser import shipped_denoiser
 from embodied_iqa.distortions.entry import DistortionClass, Entry, Source, single
 from embodied_iqa.distortions.image import Image, rounded
 from embodied_iqa.distortions.random_fields import gaussian_field
@@ -74,7 +74,7 @@ def gaussian_denoise(image: Image, rng: Generator, variance: float) -> Image:
 
 def cnn_denoise(image: Image, rng: Generator, variance: float) -> Image:
     """Add white noise of ``variance``, then take it away with the shipped network."""
-    return denoise(white_noise(image, rng, variance), math.sqrt(variance), shipped_denoiser())
+    return shipped_denoiser().denoise(white_noise(image, rng, variance), math.sqrt(variance))
 
 
 @lru_cache(maxsize=16)

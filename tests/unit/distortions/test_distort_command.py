@@ -206,7 +206,7 @@ def test_the_sheet_has_a_row_for_each_type(folder: Path, tmp_path: Path):
 
 
 def test_training_and_calibration_write_their_files(folder: Path, tmp_path: Path):
-    weights = tmp_path / "weights.safetensors"
+    weights = tmp_path / "weights.onnx"
     large = tmp_path / "large"
     large.mkdir()
     cv2.imwrite(str(large / "x.png"), np.random.default_rng(0).integers(0, 256, (90, 90, 3), dtype=np.uint8))

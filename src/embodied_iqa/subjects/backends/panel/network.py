@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.errors import InputError, MissingDependencyError
+from embodied_iqa.errors import InputError
+from embodied_iqa.onnx_session import open_session
 from embodied_iqa.subjects.backends.panel.format import MAX_TASK_WORDS, Vocabulary, shrink, task_words
 from embodied_iqa.subjects.model_card import ModelCard, load_card
 
@@ -37,7 +38,7 @@ class PanelNetwork:
             raise InputError(f"cannot read the network of {name}: {error}") from error
         if hashlib.sha256(content).hexdigest() != self.card.sha256:
             raise InputError(f"the network of {name} is not the one of its card", expected=self.card.sha256)
-        self._session: Any = _open(content, name)
+        self._session: Any = open_session(content, name)
         self._words = Vocabulary(self.card.words)
 
     def run(self, tasks: Sequence[str], pictures: Sequence[NDArray[np.uint8]]) -> list[NDArray[Any]]:
@@ -51,20 +52,3 @@ class PanelNetwork:
         inputs["words"] = np.stack([self._words.encode(task_words(task), MAX_TASK_WORDS) for task in tasks])
         outputs: list[NDArray[Any]] = self._session.run(None, inputs)
         return [np.asarray(output) for output in outputs]
-
-
-def _open(content: bytes, name: str) -> Any:
-    try:
-        import onnxruntime  # noqa: PLC0415 - only who asks for a member needs it
-    except ImportError as error:
-        raise MissingDependencyError(
-            "the panel needs ONNX Runtime", expected="pip install -r requirements/core.txt"
-        ) from error
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    try:
-        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    except Exception as error:
-        raise InputError(f"broken network of {name}: {error}") from error

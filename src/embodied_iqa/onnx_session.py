@@ -1,0 +1,46 @@
+"""ONNX Runtime sessions on one CPU thread: the same input gives the same output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from embodied_iqa.errors import InputError, MissingDependencyError
+
+__all__ = ["open_session"]
+
+
+def open_session(network: bytes, name: str, *, disabled_optimizers: Sequence[str] = ()) -> Any:
+    """Open a network.
+
+    Args:
+        network: Content of an ``.onnx`` file.
+        name: The network's name, for error messages.
+        disabled_optimizers: Graph optimizations of ONNX Runtime to leave out.
+
+    Returns:
+        ``onnxruntime.InferenceSession``.
+
+    Raises:
+        InputError: Not a network that ONNX Runtime can run.
+        MissingDependencyError: ONNX Runtime is not installed.
+    """
+    try:
+        import onnxruntime  # noqa: PLC0415 - most commands run no network
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{name} needs ONNX Runtime", expected="pip install -r requirements/core.txt"
+        ) from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(
+            network,
+            options,
+            providers=["CPUExecutionProvider"],
+            disabled_optimizers=list(disabled_optimizers),
+        )
+    except Exception as error:
+        raise InputError(f"broken network of {name}: {error}") from error
