@@ -55,3 +55,8 @@ class MissingDependencyError(UserError):
 
 class InternalError(EmbodiedIqaError):
     """Violated internal contract: a bug, reported with a traceback."""
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's text, for messages that quote another library's error."""
+    return (str(error).strip().splitlines() or ["no reason given"])[0]

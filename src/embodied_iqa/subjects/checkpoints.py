@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.lazy import load
 from embodied_iqa.subjects.fingerprint import fingerprint_of
 from embodied_iqa.subjects.options import LoadingOptions, Progress
 from embodied_iqa.subjects.reference import SubjectReference
-from embodied_iqa.subjects.repositories import find_snapshot
+from embodied_iqa.subjects.repositories import INSTALL_MODELS, find_snapshot
 from embodied_iqa.subjects.safetensors_header import WeightsSize, read_size
 
 __all__ = ["Checkpoint", "open_checkpoint"]
@@ -175,6 +176,5 @@ def _carries_code(file: Path) -> bool:
 
 def _is_native(config: dict[str, Any]) -> bool:
     """Whether transformers has this type of model itself: then the checkpoint's code is left alone."""
-    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES  # noqa: PLC0415 - optional
-
-    return config.get("model_type") in CONFIG_MAPPING_NAMES
+    known = load("transformers.models.auto.configuration_auto:CONFIG_MAPPING_NAMES", INSTALL_MODELS)
+    return config.get("model_type") in known

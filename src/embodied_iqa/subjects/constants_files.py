@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import re
 from importlib.resources import files
 from pathlib import Path
 
 from embodied_iqa.errors import InputError
+from embodied_iqa.lazy import load
 from embodied_iqa.scoring.constants import SubjectConstants, UncalibratedError, load_constants
 from embodied_iqa.subjects.catalogue import find_entry
 from embodied_iqa.subjects.reference import role_of
@@ -72,8 +72,7 @@ def _version_now(name: str) -> str | None:
     entry = find_entry(name)
     if entry is None or not entry.factory:
         return None
-    module, _, factory = entry.factory.partition(":")
-    version = getattr(importlib.import_module(module), factory)().info.version
+    version = load(entry.factory)().info.version
     if not isinstance(version, str):
         raise InputError(f"{name} states no version")
     return version

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import Any, Final, cast
 
-from embodied_iqa.errors import EmbodiedIqaError, InputError, UsageError
+from embodied_iqa.errors import EmbodiedIqaError, InputError, UsageError, first_line
+from embodied_iqa.lazy import load
 from embodied_iqa.subjects.answer_cache import AnswerCache, CachedVlm
 from embodied_iqa.subjects.catalogue import Backend, Role, entries, names_of
 from embodied_iqa.subjects.constants_files import constants_of
@@ -126,15 +126,15 @@ def info_of(text: str) -> SubjectInfo:
 
 def _make(reference: SubjectReference, backends: dict[Backend, str], request: object) -> Any:
     if reference.entry is not None and reference.backend is Backend.EMBEDDED:
-        return _named(reference.entry.factory)()
-    make = _named(_factory(reference, backends))
+        return load(reference.entry.factory)()
+    make = load(_factory(reference, backends))
     try:
         return make(request)
     except EmbodiedIqaError:
         raise
     except Exception as error:  # a checkpoint may bring anybody's code and any library's errors
-        reason = (str(error).strip().splitlines() or ["no reason"])[0]
-        raise InputError(f"{reference.text} cannot be loaded: {type(error).__name__}: {reason}") from error
+        message = f"{reference.text} cannot be loaded: {type(error).__name__}: {first_line(error)}"
+        raise InputError(message) from error
 
 
 def _factory(reference: SubjectReference, backends: dict[Backend, str]) -> str:
@@ -145,8 +145,3 @@ def _factory(reference: SubjectReference, backends: dict[Backend, str]) -> str:
             available=(Backend.EMBEDDED, *backends),
         )
     return backends[reference.backend]
-
-
-def _named(place: str) -> Any:
-    module, _, name = place.partition(":")
-    return getattr(importlib.import_module(module), name)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from embodied_iqa.errors import InputError, MissingDependencyError, UsageError
+from embodied_iqa.errors import InputError, UsageError, first_line
+from embodied_iqa.lazy import load
 from embodied_iqa.subjects.options import Progress
 from embodied_iqa.subjects.reference import SubjectReference
 
@@ -35,22 +36,18 @@ def find_snapshot(
         NotFetchedError: It would have to be fetched, without consent or without a revision.
         InputError: It cannot be fetched.
     """
-    try:
-        import huggingface_hub  # noqa: PLC0415 - optional, and slow
-        from huggingface_hub import constants  # noqa: PLC0415
-    except ImportError:
-        raise MissingDependencyError("huggingface_hub is not installed", expected=INSTALL_MODELS) from None
+    hub = load("huggingface_hub", INSTALL_MODELS)
     name, revision = reference.target, reference.revision or None
     try:
         folder = Path(
-            huggingface_hub.snapshot_download(
+            hub.snapshot_download(
                 name, revision=revision, local_files_only=True, allow_patterns=list(_WANTED)
             )
         )
     except (OSError, ValueError):
-        _may_fetch(reference, allow_network=allow_network, offline=constants.HF_HUB_OFFLINE)
+        _may_fetch(reference, allow_network=allow_network, offline=hub.constants.HF_HUB_OFFLINE)
         progress(f"fetches {name}@{revision}")
-        folder = _fetch(name, revision)
+        folder = _fetch(hub, name, revision)
     return folder, folder.name
 
 
@@ -71,11 +68,9 @@ def _may_fetch(reference: SubjectReference, *, allow_network: bool, offline: boo
         raise NotFetchedError(f"{name} is not on this machine, and HF_HUB_OFFLINE forbids to fetch it")
 
 
-def _fetch(name: str, revision: str | None) -> Path:
-    import huggingface_hub  # noqa: PLC0415 - optional, and slow
-
+def _fetch(hub: Any, name: str, revision: str | None) -> Path:
     try:
-        return Path(huggingface_hub.snapshot_download(name, revision=revision, allow_patterns=list(_WANTED)))
+        return Path(hub.snapshot_download(name, revision=revision, allow_patterns=list(_WANTED)))
     except Exception as error:  # the hub's library raises errors of several HTTP libraries
-        reason = (str(error).strip().splitlines() or ["no reason"])[0]
-        raise InputError(f"cannot fetch {name}@{revision}: {type(error).__name__}: {reason}") from error
+        message = f"cannot fetch {name}@{revision}: {type(error).__name__}: {first_line(error)}"
+        raise InputError(message) from error

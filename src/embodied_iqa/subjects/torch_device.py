@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any, Final
 
 from embodied_iqa.errors import InputError, MissingDependencyError
+from embodied_iqa.lazy import load
 from embodied_iqa.subjects.memory import FreeMemory, free_on_accelerator
 from embodied_iqa.subjects.options import Device, Precision
 from embodied_iqa.subjects.repositories import INSTALL_MODELS
@@ -22,18 +22,14 @@ def load_library(name: str) -> Any:
         MissingDependencyError: It is not installed, or does not go with the others.
     """
     try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        missing = error.name or name
-        raise MissingDependencyError(f"{missing} is not installed", expected=INSTALL_MODELS) from None
-    except (OSError, RuntimeError) as error:
-        reason = (str(error).strip().splitlines() or ["no reason"])[0]
-        if _UNFIT_TORCHVISION in reason:
-            reason = "it was built for another torch"
+        return load(name, INSTALL_MODELS)
+    except MissingDependencyError as error:
+        if _UNFIT_TORCHVISION not in str(error):
+            raise
         raise MissingDependencyError(
-            f"{name} cannot be loaded: {reason}",
+            f"{name} cannot be loaded: it was built for another torch",
             expected=f"torch and torchvision of one kind: {INSTALL_MODELS}",
-        ) from None
+        ) from error
 
 
 def choose_device(torch: Any, wanted: Device) -> Any:

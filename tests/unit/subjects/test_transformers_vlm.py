@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 from vlm_frames import frame_of
 
+from embodied_iqa import lazy
 from embodied_iqa.errors import InputError, MissingDependencyError
-from embodied_iqa.subjects import torch_device
 from embodied_iqa.subjects.backends.transformers import loading as transformers_loading
 from embodied_iqa.subjects.backends.transformers.vlm import TransformersVlm
 from embodied_iqa.subjects.memory import FreeMemory
@@ -179,14 +179,14 @@ def test_a_model_that_transformers_does_not_know_is_told(tmp_path: Path) -> None
 def test_without_the_libraries_the_way_out_is_told(
     folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = torch_device.importlib.import_module
+    real = lazy.importlib.import_module
 
     def missing(name: str) -> object:
         if name == "torch":
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return real(name)
 
-    monkeypatch.setattr(torch_device.importlib, "import_module", missing)
+    monkeypatch.setattr(lazy.importlib, "import_module", missing)
     with pytest.raises(MissingDependencyError, match=r"torch is not installed; .*requirements/models\.txt"):
         load(folders["llava"])
 
@@ -194,14 +194,14 @@ def test_without_the_libraries_the_way_out_is_told(
 def test_libraries_that_do_not_fit_each_other_are_told(
     folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = torch_device.importlib.import_module
+    real = lazy.importlib.import_module
 
     def unfit(name: str) -> object:
         if name == "torchvision":
             raise RuntimeError("operator torchvision::nms does not exist")
         return real(name)
 
-    monkeypatch.setattr(torch_device.importlib, "import_module", unfit)
+    monkeypatch.setattr(lazy.importlib, "import_module", unfit)
     with pytest.raises(
         MissingDependencyError, match="torchvision cannot be loaded: it was built for another"
     ):

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.errors import InputError, UsageError, first_line
 from embodied_iqa.images.frame import View, parse_view
 from embodied_iqa.subjects.actions.adapter import arm_joints, to_increments
 from embodied_iqa.subjects.actions.convention import ActionConvention, ActionKind
@@ -200,8 +200,7 @@ def _load(checkpoint: Checkpoint, request: VlaRequest) -> LoadedModel:
     try:
         processor = transformers.PI0Processor.from_pretrained(checkpoint.folder, local_files_only=True)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = (str(error).strip().splitlines() or ["no reason given"])[0]
-        raise InputError(f"{checkpoint.folder} has no processor of pi0: {reason}") from None
+        raise InputError(f"{checkpoint.folder} has no processor of pi0: {first_line(error)}") from None
     model, report = transformers.PI0ForConditionalGeneration.from_pretrained(
         checkpoint.folder,
         dtype=dtype or "auto",

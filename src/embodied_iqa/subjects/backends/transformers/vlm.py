@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from embodied_iqa.images.frame import Frame, View
+from embodied_iqa.lazy import load
 from embodied_iqa.subjects.answer_text import tidy
 from embodied_iqa.subjects.backends.transformers.loading import LoadedModel, load_libraries, load_model
 from embodied_iqa.subjects.batching import Question
@@ -17,6 +18,7 @@ from embodied_iqa.subjects.checkpoints import open_checkpoint
 from embodied_iqa.subjects.options import DecodingOptions, VlmRequest
 from embodied_iqa.subjects.prompt import DEFAULT_PROMPT, prompt_of
 from embodied_iqa.subjects.protocols import SubjectInfo, Vlm
+from embodied_iqa.subjects.repositories import INSTALL_MODELS
 from embodied_iqa.subjects.vlm_version import decoding_version
 
 __all__ = ["TransformersVlm", "make"]
@@ -91,8 +93,7 @@ class TransformersVlm:
         return [tidy(text) for text in decoded]
 
     def _inputs(self, questions: Sequence[Question]) -> Any:
-        from PIL.Image import fromarray  # noqa: PLC0415 - comes with transformers
-
+        fromarray = load("PIL.Image:fromarray", INSTALL_MODELS)
         conversations = [
             [
                 {
