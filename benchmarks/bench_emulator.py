@@ -112,7 +112,7 @@ def driver(seconds: float) -> dict[str, float]:
     q_rad, stamps, errors, lags = np.array(arm.state.q_rad), [], [], []
     seen_s, sent = -1.0, [np.array(arm.state.q_rad)]
     while not stamps or stamps[-1] - stamps[0] < seconds:
-        arm._wait(0.05)  # noqa: SLF001 - what a node's thread does with the descriptor
+        arm.wait(0.05)
         state = arm.read()
         if arm.state.controller_s == seen_s:
             continue
@@ -145,14 +145,14 @@ def lines(count: int) -> dict[str, float]:
 def noticed_ms(arm: UrArm, inject: Callable[[], object]) -> float:
     q_rad = np.array(arm.state.q_rad)
     for _ in range(20):
-        arm._wait(0.05)  # noqa: SLF001
+        arm.wait(0.05)
         arm.read()
         arm.stream(q_rad)
     start = time.perf_counter()
     inject()
     with contextlib.suppress(InputError):
         while arm.is_armed:
-            arm._wait(0.005)  # noqa: SLF001
+            arm.wait(0.005)
             arm.read()
             if arm.is_armed:
                 arm.stream(q_rad)

@@ -66,7 +66,7 @@ def _stream_until(arm: UrArm, wanted: Callable[[], bool], limit_s: float = 5.0) 
     q_rad = np.array(arm.state.q_rad) if arm.state else np.zeros(6)
     while not wanted():
         assert time.monotonic() - start < limit_s, "nothing happened"
-        arm._wait(0.01)
+        arm.wait(0.01)
         arm.read()
         if arm.is_armed:
             arm.stream(q_rad)
@@ -141,7 +141,7 @@ def test_controller_that_dies_during_a_move_ends_the_move(robot: EmulatorProcess
             killed.append(time.monotonic())
             os.kill(robot.process.pid, signal.SIGKILL)
 
-    arm._beat = kill_on_the_way  # called while the driver waits
+    arm._link._beat = kill_on_the_way  # called while the driver waits
     with pytest.raises(InputError):
         arm.move_joints(np.array(before) + 0.5, deadline_s=60.0)
     assert time.monotonic() - killed[0] < LONGEST_CALL_S
@@ -191,12 +191,12 @@ def test_nothing_moves_after_a_stop(robot: EmulatorProcess, arm: UrArm) -> None:
     assert state is not None
     arm.stop("test")
     q_rad, ended_s = robot.state()["q_rad"], robot.state()["time_s"]
-    worker = arm._worker
+    worker = arm._link.process
     assert worker is not None
-    from embodied_iqa.robot.ur_messages import pack_stream
+    from embodied_iqa.robot.ur_messages import Answer
 
     for _ in range(20):  # past the driver's own latch
-        worker.send(pack_stream(0.0, (0.0,) * 6))
+        worker.send(Answer(0.0, (0.0,) * 6).pack())
     _stream_until(arm, lambda: arm.state.controller_s > ended_s + 0.2)
     assert robot.state()["q_rad"] == q_rad
 
@@ -213,8 +213,8 @@ def test_silent_driver_makes_the_robots_watchdog_end_the_program(robot: Emulator
 
 
 def test_killed_driver_leaves_the_robot_stopped(robot: EmulatorProcess, arm: UrArm) -> None:
-    assert arm._worker is not None
-    os.kill(arm._worker.pid, signal.SIGKILL)
+    assert arm._link.process is not None
+    os.kill(arm._link.process.pid, signal.SIGKILL)
     assert _until_lost(arm)[0] < 0.5
     end_s = time.monotonic() + 5.0
     while robot.state()["playing"]:
@@ -248,7 +248,7 @@ def test_worker_ends_with_its_driver_even_where_the_controller_says_nothing(
     arm.stream(q_rad)
     _stream_until(arm, lambda: arm.state.controller_s > robot.state()["time_s"] - 0.02)
     robot.throw("freeze")
-    worker = arm._worker
+    worker = arm._link.process
     assert worker is not None
     worker._socket.close()  # as where the driver's process is gone
     end_s = time.monotonic() + 3.0

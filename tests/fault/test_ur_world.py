@@ -71,7 +71,7 @@ def _each_state(arm: UrArm, count: int, answer: Callable[[int], None]) -> list[i
     stamps, seen_s, end_s = [], -1.0, time.monotonic() + 60.0
     while len(stamps) < count:
         assert time.monotonic() < end_s
-        arm._wait(0.05)
+        arm.wait(0.05)
         state = arm.read()
         if state is not None and arm.state.controller_s != seen_s:
             seen_s = arm.state.controller_s

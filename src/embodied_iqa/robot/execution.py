@@ -7,7 +7,7 @@ from dataclasses import replace
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.robot.leases import Permission
 from embodied_iqa.robot.messages import ArmMode, GoalOutcome, GoalReport
-from embodied_iqa.robot.rate import Progress, brake, brake_time_s, proceed
+from embodied_iqa.robot.speed_scaling import Progress, brake, brake_time_s, proceed
 from embodied_iqa.robot.state import ControllerOptions, ControllerState, Run
 
 __all__ = ["advance_run"]

@@ -1,4 +1,4 @@
-"""What the controller knows of a robot: the state it reads and the commands it streams."""
+"""Measured states of arm and gripper, and the interface of a gripper driver."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Arm", "ArmState", "Gripper", "GripperState"]
+__all__ = ["ArmState", "Gripper", "GripperState"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,33 +66,4 @@ class Gripper(Protocol):
 
     def close(self) -> None:
         """Give the device back; calling it twice is fine."""
-        ...
-
-
-class Arm(Protocol):
-    """A driver of an arm. No call blocks for longer than the arm's period."""
-
-    @property
-    def rate_hz(self) -> float:
-        """How often the arm wants a joint target: 125 for a CB3, 500 for an e-Series."""
-        ...
-
-    def read(self) -> ArmState | None:
-        """Return the newest measured state, or None where none has come since the connection was made.
-
-        Raises:
-            InputError: The connection is lost.
-        """
-        ...
-
-    def stream(self, q_rad: NDArray[np.float64]) -> None:
-        """Send the joint target ``(6,)`` (rad) of this period."""
-        ...
-
-    def stop(self, reason: str) -> None:
-        """Stop the arm as fast as it can by itself and end streaming; ``reason`` goes to the log."""
-        ...
-
-    def close(self) -> None:
-        """Stop, and give the device back; calling it twice is fine."""
         ...

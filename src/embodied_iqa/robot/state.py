@@ -12,7 +12,7 @@ from embodied_iqa.robot.leases import LeaseBook
 from embodied_iqa.robot.messages import ArmGoal, ArmMode
 from embodied_iqa.robot.planning import Stage
 from embodied_iqa.robot.protocols import ArmState
-from embodied_iqa.robot.rate import Progress
+from embodied_iqa.robot.speed_scaling import Progress
 
 __all__ = ["ControllerOptions", "ControllerState", "Run"]
 

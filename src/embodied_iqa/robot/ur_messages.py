@@ -1,7 +1,7 @@
-"""What the driver of a UR arm and its worker process say to each other, one message a packet.
+"""Messages between the driver of a UR arm and its worker process, one message per packet.
 
-The worker holds the client library `ur_rtde`. Joint targets and states travel as fixed structs, requests and
-replies as JSON. Nothing is pickled.
+The worker holds the client library `ur_rtde`. Joint targets and states are packed as structs, requests and
+replies as JSON.
 """
 
 from __future__ import annotations
@@ -9,48 +9,54 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from enum import IntFlag
+from dataclasses import asdict, dataclass
+from enum import IntFlag, StrEnum
 from typing import Any
 
 __all__ = [
+    "ANSWER",
     "FAREWELL",
-    "IDLE",
     "LONGEST_MESSAGE",
     "REPLY",
     "REQUEST",
     "STATE",
-    "STREAM",
     "WELCOME",
+    "Answer",
+    "Command",
     "Reply",
     "Request",
     "UrFlags",
     "UrState",
-    "pack_idle",
-    "pack_stream",
-    "unpack_idle",
-    "unpack_stream",
 ]
 
-STREAM, IDLE, REQUEST = b"S", b"N", b"C"
+ANSWER, REQUEST = b"A", b"C"
 STATE, REPLY, WELCOME, FAREWELL = b"T", b"R", b"H", b"F"
-"""The first byte of every message; the first three go to the worker, the others come from it."""
+"""First byte of each message: two kinds to the worker, four kinds from it."""
 
 LONGEST_MESSAGE = 65536
 
-_STREAM = struct.Struct("<d6d")
-_IDLE = struct.Struct("<d")
+_ANSWER = struct.Struct("<d6d")
 _STATE = struct.Struct("<qqdd6d6d6d6dIIidB")
 _PROTECTIVE, _EMERGENCY = 1 << 2, (1 << 5) | (1 << 6) | (1 << 7)
-_PLAYING = 2
 Six = tuple[float, float, float, float, float, float]
 
 
-class UrFlags(IntFlag):
-    """What the worker itself does.
+class Command(StrEnum):
+    """Requests that the worker carries out."""
 
-    ARMED: joint targets are taken. MOVING: a move is under way. HALTED: the robot's program ended although
+    REARM = "rearm"
+    STOP = "stop"
+    MOVE_JOINTS = "move_joints"
+    MOVE_LINE = "move_line"
+    SPEED_SLIDER = "speed_slider"
+    UNLOCK = "unlock"
+    DIGITAL_OUTPUT = "digital_output"
+
+
+class UrFlags(IntFlag):
+    """State of the worker.
+
+    ARMED: joint targets are accepted. MOVING: a move is in progress. HALTED: the robot's program ended while
     the arm was armed.
     """
 
@@ -64,10 +70,10 @@ class UrState:
     """A measured state of the arm.
 
     Attributes:
-        arrived_ns: On this machine's monotonic clock.
-        system_ns: When it arrived, system time.
+        arrived_ns: Arrival on this machine's monotonic clock.
+        system_ns: Arrival in system time.
         controller_s: Time stamp of the robot's controller.
-        world_s: Simulated time where the robot is emulated inside a simulated world; else not finite.
+        world_s: Simulated time if the robot is emulated inside a simulated world; else not finite.
         q_rad: Joint angles.
         qd_radps: Joint velocities.
         tool_pose: Pose of the tool in the base frame (m, rotation vector in rad).
@@ -76,7 +82,7 @@ class UrState:
         safety_bits: RTDE's safety_status_bits.
         robot_mode: RTDE's robot_mode; 7 is running.
         speed_fraction: The speed slider.
-        flags: What the worker does.
+        flags: State of the worker.
     """
 
     arrived_ns: int
@@ -95,55 +101,67 @@ class UrState:
 
     @property
     def protective_stop(self) -> bool:
-        """The robot's controller made a protective stop."""
+        """Whether the robot's controller made a protective stop."""
         return bool(self.safety_bits & _PROTECTIVE)
 
     @property
     def emergency_stop(self) -> bool:
-        """An emergency stop is in force."""
+        """Whether an emergency stop is active."""
         return bool(self.safety_bits & _EMERGENCY)
-
-    @property
-    def program_runs(self) -> bool:
-        """A program runs on the controller."""
-        return self.runtime == _PLAYING
 
     def pack(self) -> bytes:
         """Return the message."""
-        head = (self.arrived_ns, self.system_ns, self.controller_s, self.world_s)
-        tail = (self.runtime, self.safety_bits, self.robot_mode, self.speed_fraction, self.flags)
         sixes = (*self.q_rad, *self.qd_radps, *self.tool_pose, *self.q_target_rad)
-        return STATE + _STATE.pack(*head, *sixes, *tail)
+        return STATE + _STATE.pack(
+            self.arrived_ns, self.system_ns, self.controller_s, self.world_s, *sixes,
+            self.runtime, self.safety_bits, self.robot_mode, self.speed_fraction, self.flags,
+        )  # fmt: skip
 
     @classmethod
     def unpack(cls, message: bytes) -> UrState:
         """Read the message."""
-        arrived_ns, system_ns, controller_s, world_s, *numbers = _STATE.unpack_from(message, 1)
-        runtime, safety_bits, robot_mode, speed_fraction, flags = numbers[24:]
-        return cls(
-            arrived_ns, system_ns, controller_s, world_s,
-            q_rad=_six(numbers, 0), qd_radps=_six(numbers, 6),
-            tool_pose=_six(numbers, 12), q_target_rad=_six(numbers, 18),
-            runtime=runtime, safety_bits=safety_bits, robot_mode=robot_mode,
-            speed_fraction=speed_fraction, flags=UrFlags(flags),
-        )  # fmt: skip
+        numbers = _STATE.unpack_from(message, 1)
+        sixes = [tuple(numbers[start : start + 6]) for start in (4, 10, 16, 22)]
+        fields: tuple[Any, ...] = (*numbers[:4], *sixes, *numbers[28:32], UrFlags(numbers[32]))
+        return cls(*fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The driver's answer to a state, which also keeps the robot's watchdog quiet.
+
+    Attributes:
+        answered_s: Controller time of the state; not finite before the first state.
+        q_rad: ``(6,)`` joint target, or None.
+    """
+
+    answered_s: float
+    q_rad: tuple[float, ...] | None = None
+
+    def pack(self) -> bytes:
+        """Return the message."""
+        return ANSWER + _ANSWER.pack(self.answered_s, *(self.q_rad or (math.nan,) * 6))
+
+    @classmethod
+    def unpack(cls, message: bytes) -> Answer:
+        """Read the message."""
+        answered_s, *q_rad = _ANSWER.unpack_from(message, 1)
+        return cls(answered_s, None if math.isnan(q_rad[0]) else tuple(q_rad))
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Something that the worker is to do.
+    """A request to the worker.
 
     Attributes:
-        number: Of the request; its reply bears the same.
-        name: What.
-        values: With which numbers.
-        words: With which words.
+        number: Number of the request, repeated in its reply.
+        command: What to do.
+        values: Arguments of the command.
     """
 
     number: int
-    name: str
+    command: Command
     values: tuple[float, ...] = ()
-    words: dict[str, Any] = field(default_factory=dict)
 
     def pack(self) -> bytes:
         """Return the message."""
@@ -152,17 +170,17 @@ class Request:
     @classmethod
     def unpack(cls, message: bytes) -> Request:
         """Read the message."""
-        said = json.loads(message[1:])
-        return cls(said["number"], said["name"], tuple(said["values"]), said["words"])
+        fields = json.loads(message[1:])
+        return cls(fields["number"], Command(fields["command"]), tuple(fields["values"]))
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came of a request.
+    """Result of a request.
 
     Attributes:
-        number: Of the request.
-        error: Why it was not done; empty where it was.
+        number: Number of the request.
+        error: Why it failed; empty for success.
     """
 
     number: int
@@ -175,32 +193,4 @@ class Reply:
     @classmethod
     def unpack(cls, message: bytes) -> Reply:
         """Read the message."""
-        said = json.loads(message[1:])
-        return cls(said["number"], said["error"])
-
-
-def pack_stream(answers_s: float, q_rad: tuple[float, ...]) -> bytes:
-    """Return a joint target ``(6,)`` as a message; ``answers_s`` is the controller time that it answers."""
-    return STREAM + _STREAM.pack(answers_s, *q_rad)
-
-
-def unpack_stream(message: bytes) -> tuple[float, tuple[float, ...]]:
-    """Read a joint target."""
-    answers_s, *q_rad = _STREAM.unpack_from(message, 1)
-    return answers_s, tuple(q_rad)
-
-
-def pack_idle(answers_s: float = math.nan) -> bytes:
-    """Return the message that there is nothing to do, but that the driver is alive."""
-    return IDLE + _IDLE.pack(answers_s)
-
-
-def unpack_idle(message: bytes) -> float:
-    """Read it: the controller time that it answers."""
-    (answers_s,) = _IDLE.unpack_from(message, 1)
-    return float(answers_s)
-
-
-def _six(numbers: Sequence[float], start: int) -> Six:
-    a, b, c, d, e, f = numbers[start : start + 6]
-    return a, b, c, d, e, f
+        return cls(**json.loads(message[1:]))

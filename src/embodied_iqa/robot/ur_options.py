@@ -1,4 +1,4 @@
-"""What the driver of a UR arm has to know."""
+"""Options of the UR arm driver, its gripper and its worker process."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from dataclasses import dataclass, field
 from embodied_iqa.config import ranged
 from embodied_iqa.errors import UsageError
 
-__all__ = ["GripperOptions", "UrOptions"]
+__all__ = ["CB3_RATE_HZ", "GripperOptions", "SessionOptions", "UrOptions"]
+
+CB3_RATE_HZ = 125.0
 
 
 @dataclass(frozen=True, slots=True)
 class GripperOptions:
-    """A Robotiq gripper behind its URCap.
+    """A Robotiq gripper connected through its URCap.
 
     Attributes:
-        port: Of the URCap's socket server; 0 where there is no gripper.
+        port: Port of the URCap's socket server; 0 for no gripper.
         speed: 0 (slowest) to 255 (fastest).
-        force: 0 (least) to 255 (most).
-        open_count: Position that the gripper reports when it is open; 0 to 255.
-        closed_count: Position that the gripper reports when it is closed; 0 to 255.
-        reply_s: Longest time for an answer [s].
-        activation_s: Longest time for the activation, in which the fingers open and close once [s].
+        force: 0 (weakest) to 255 (strongest).
+        open_count: Position reported by the open gripper; 0 to 255.
+        closed_count: Position reported by the closed gripper; 0 to 255.
+        reply_s: Deadline for a reply [s].
+        activation_s: Deadline for the activation, in which the fingers open and close once [s].
     """
 
     port: int = ranged(63352, 0, 65535)
@@ -39,17 +41,17 @@ class UrOptions:
 
     Attributes:
         ip: Address of the robot's controller.
-        connect_s: Longest time to connect [s].
-        reply_s: Longest time for any other request [s].
-        state_timeout_s: The connection counts as lost where no state has come for longer [s].
-        watchdog_hz: The robot's program stops where the driver says nothing for one period of this [Hz].
+        connect_s: Deadline for connecting [s].
+        reply_s: Deadline for any other request [s].
+        state_timeout_s: The connection counts as lost if no state arrives for longer [s].
+        watchdog_hz: The robot's program stops if the driver is silent for one period of this frequency [Hz].
         servo_lookahead_s: Smoothing of streamed targets [s].
-        servo_gain: Stiffness with which streamed targets are followed.
-        stop_mps2: Deceleration of the tool when streaming is stopped [m/s2].
-        stop_radps2: Deceleration of the joints when a move is stopped [rad/s2].
-        unlock_on_rearm: Re-arming also unlocks a protective stop; else a person unlocks it at the pendant.
-        payload_kg: Mass of gripper and load [kg]; 0 keeps what is set at the pendant.
-        gripper: The gripper.
+        servo_gain: Stiffness with which the arm follows streamed targets.
+        stop_mps2: Deceleration of the tool when streaming stops [m/s2].
+        stop_radps2: Deceleration of the joints when a move stops [rad/s2].
+        unlock_on_rearm: Re-arming also unlocks a protective stop; else it is unlocked at the pendant.
+        payload_kg: Mass of gripper and load [kg]; 0 keeps the value set at the pendant.
+        gripper: Options of the gripper.
     """
 
     ip: str = ""
@@ -66,10 +68,27 @@ class UrOptions:
     gripper: GripperOptions = field(default_factory=GripperOptions)
 
     def check(self) -> None:
-        """Say what is missing.
+        """Check that the address is set.
 
         Raises:
-            UsageError: There is no address.
+            UsageError: It is missing.
         """
         if not self.ip:
             raise UsageError("the arm's address is missing", expected="ip, such as 192.168.1.10")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """Options of the worker process.
+
+    Attributes:
+        arm: Options of the arm.
+        rate_hz: States and joint targets per second: 125 for a CB3, up to 500 for an e-Series.
+        tool_pose: Tool centre point in the flange's frame (m, rad).
+        lockstep: A simulated world waits for an answer to each of its states.
+    """
+
+    arm: UrOptions = field(default_factory=UrOptions)
+    rate_hz: float = CB3_RATE_HZ
+    tool_pose: tuple[float, ...] = (0.0,) * 6
+    lockstep: bool = False

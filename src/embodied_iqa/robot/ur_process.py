@@ -1,4 +1,4 @@
-"""Starting, hearing and ending the worker process of a UR arm; nothing here ever waits without a deadline."""
+"""The worker process of a UR arm and its socket; no call waits without a deadline."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 
+from embodied_iqa.config import values_of
 from embodied_iqa.errors import InputError
 from embodied_iqa.robot.ur_messages import FAREWELL, LONGEST_MESSAGE
+from embodied_iqa.robot.ur_options import SessionOptions
 
 __all__ = ["UrProcess"]
 
@@ -20,61 +21,61 @@ _BUFFER_BYTES = 1 << 18
 
 
 class UrProcess:
-    """The worker, seen from the driver.
+    """The worker process, as the driver sees it.
 
     Args:
-        settings: Arguments of `UrSession`, by name.
+        options: Options of the worker.
 
     Raises:
         InputError: The process cannot be started.
     """
 
-    def __init__(self, settings: Mapping[str, object]) -> None:
+    def __init__(self, options: SessionOptions) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket = ours
         ours.setblocking(False)
         for end in (ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
         command = [sys.executable, "-m", "embodied_iqa.robot.ur_worker", "--fd", str(theirs.fileno())]
-        command += ["--options", json.dumps(dict(settings))]
+        command += ["--options", json.dumps(values_of(options))]
         try:
             self._process = subprocess.Popen(  # noqa: S603 - our own module
                 command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=sys.stderr
             )
         except OSError as error:
             ours.close()
-            raise InputError(f"cannot start the arm's driver process: {error}") from error
+            raise InputError(f"cannot start the arm's worker process: {error}") from error
         finally:
             theirs.close()
         self.reason = ""
 
     @property
     def pid(self) -> int:
-        """The worker's process id."""
+        """Process id of the worker."""
         return self._process.pid
 
     @property
     def is_gone(self) -> bool:
-        """Whether the worker has ended or said farewell; `reason` says why."""
+        """Whether the worker has ended or sent its farewell; `reason` says why."""
         return bool(self.reason)
 
     def fileno(self) -> int:
-        """Return the descriptor that becomes readable when the worker says something; -1 once it is gone."""
+        """Return the descriptor that becomes readable when a message arrives; -1 once the worker is gone."""
         return self._socket.fileno()
 
     def send(self, message: bytes) -> None:
-        """Send without waiting; a worker that takes nothing more is gone."""
+        """Send without waiting; a worker that accepts no more messages is ended."""
         if self.is_gone:
             return
         try:
             self._socket.send(message)
         except BlockingIOError:
-            self.end("the arm's driver process takes no more messages")
+            self.end("the arm's worker process accepts no more messages")
         except OSError as error:
-            self.end(f"the arm's driver process ended: {error.strerror}")
+            self.end(f"the arm's worker process ended: {error.strerror}")
 
     def receive(self) -> list[bytes]:
-        """Return everything that the worker has said, without waiting."""
+        """Return all messages that have arrived, without waiting."""
         messages: list[bytes] = []
         while not self.is_gone:
             try:
@@ -82,10 +83,10 @@ class UrProcess:
             except BlockingIOError:
                 break
             except OSError as error:
-                self.end(f"the arm's driver process ended: {error.strerror}")
+                self.end(f"the arm's worker process ended: {error.strerror}")
                 break
             if not message:
-                self.end(f"the arm's driver process ended with code {self._process.poll()}")
+                self.end(f"the arm's worker process ended with code {self._process.poll()}")
             elif message[:1] == FAREWELL:
                 self.end(message[1:].decode("utf-8", "replace"))
             else:
@@ -93,12 +94,12 @@ class UrProcess:
         return messages
 
     def wait(self, seconds: float) -> None:
-        """Wait until the worker says something, at most so long."""
+        """Wait until a message arrives, at most so long."""
         if not self.is_gone:
             select.select([self._socket], [], [], max(seconds, 0.0))
 
     def end(self, reason: str, grace_s: float = 0.0) -> None:
-        """End the worker: it may finish by itself for ``grace_s``, then it is killed."""
+        """End the worker: kill it if it does not exit by itself within ``grace_s``."""
         self.reason = self.reason or reason
         self._socket.close()
         deadline = time.monotonic() + grace_s

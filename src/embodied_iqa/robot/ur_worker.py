@@ -1,7 +1,7 @@
-"""The process that holds the client library of the UR controller; `UrArm` starts, watches and kills it.
+"""Worker process that holds the client library of the UR controller; `UrArm` starts, watches and kills it.
 
 ``ur_rtde`` can wait for minutes for a controller that is gone, and holds the interpreter lock while it
-connects. Here that harms nobody: the driver has its own deadlines and ends this process where they pass.
+connects. The driver has its own deadlines and ends this process when one passes.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ import socket
 import sys
 import threading
 
+from embodied_iqa.config import build
+from embodied_iqa.errors import UsageError
 from embodied_iqa.robot.ur_messages import (
+    ANSWER,
     FAREWELL,
-    IDLE,
     LONGEST_MESSAGE,
     REQUEST,
-    STREAM,
     WELCOME,
+    Answer,
     Reply,
     Request,
     UrFlags,
-    unpack_idle,
-    unpack_stream,
 )
+from embodied_iqa.robot.ur_options import SessionOptions
 from embodied_iqa.robot.ur_session import UrSession
 
 __all__ = ["main"]
@@ -37,7 +38,7 @@ _SEND_S = 1.0
 
 
 class UrWorker:
-    """Answers the driver's messages and tells the arm's states.
+    """Answers the driver's messages and sends it the arm's states.
 
     Args:
         driver: The socket to the driver.
@@ -46,35 +47,33 @@ class UrWorker:
 
     def __init__(self, driver: socket.socket, session: UrSession) -> None:
         self._driver = driver
-        self._states = (
-            driver.dup()
-        )  # a socket's timeout belongs to the Python object, and each thread needs its own
+        self._states = driver.dup()  # each thread needs its own timeout, which belongs to the socket object
         self._states.setblocking(False)
         self._session = session
         self._moving: int | None = None
 
     def watch_state(self) -> None:
-        """Tell every new state until the connection is lost; then the process ends."""
-        told_s = math.nan
-        poll_s = min(0.25 / self._session.rate_hz, 0.001)
+        """Send every new state until the connection is lost, then exit."""
+        sent_s = math.nan
+        poll_s = min(0.25 / self._session.options.rate_hz, 0.001)
         tick = threading.Event()
         while self._session.is_connected:
             now_s = self._session.controller_s
-            if now_s == told_s:
+            if now_s == sent_s:
                 tick.wait(poll_s)
                 continue
-            told_s = now_s
+            sent_s = now_s
             state = self._session.state(self._flags())
             try:
                 self._states.send(state.pack())
             except BlockingIOError:
-                continue  # the driver does not read: the newest state replaces this one later
+                continue  # the driver does not read; it gets a newer state later
             except OSError:
                 break
         self._leave("the robot's controller closed the connection")
 
     def serve(self) -> None:
-        """Do what the driver asks for until it closes its end."""
+        """Handle the driver's messages until it closes its end."""
         while True:
             self._driver.settimeout(_HEARTBEAT_S if self._moving is None else 0.002)
             try:
@@ -88,30 +87,29 @@ class UrWorker:
 
     def _handle(self, message: bytes) -> None:
         kind = message[:1]
-        if kind == STREAM:
-            answers_s, q_rad = unpack_stream(message)
-            self._session.servo(list(q_rad))
-            self._session.acknowledge(answers_s)
-        elif kind == IDLE:
-            self._session.kick()
-            self._session.acknowledge(unpack_idle(message))
+        if kind == ANSWER:
+            answer = Answer.unpack(message)
+            if answer.q_rad is None:
+                self._session.kick()
+            else:
+                self._session.servo(list(answer.q_rad))
+            self._session.acknowledge(answer.answered_s)
         elif kind == REQUEST:
-            request = Request.unpack(message)
-            self._request(request)
+            self._execute(Request.unpack(message))
 
-    def _request(self, request: Request) -> None:
+    def _execute(self, request: Request) -> None:
         try:
-            goes_on = self._session.do(request)
+            continues = self._session.execute(request)
         except (RuntimeError, ValueError, OSError) as error:
             self._reply(Reply(request.number, str(error) or type(error).__name__))
             return
-        if goes_on:
+        if continues:
             self._moving = request.number
         else:
             self._reply(Reply(request.number))
 
     def _watch_move(self) -> None:
-        """Answer the request for a move when the move is over."""
+        """Reply to a move request when the move has ended."""
         if self._moving is None or self._session.is_moving:
             return
         number, self._moving = self._moving, None
@@ -122,32 +120,29 @@ class UrWorker:
         self._driver.send(reply.pack())
 
     def _flags(self) -> UrFlags:
-        flags = UrFlags(0)
-        if self._session.armed:
-            flags |= UrFlags.ARMED
-        if self._moving is not None:
-            flags |= UrFlags.MOVING
-        if self._session.halted:
-            flags |= UrFlags.HALTED
-        return flags
+        session = self._session
+        moving = self._moving is not None
+        return UrFlags(
+            UrFlags.ARMED * session.armed | UrFlags.MOVING * moving | UrFlags.HALTED * session.halted
+        )
 
     def _leave(self, reason: str) -> None:
-        """Say why and end at once: the library's destructors would wait."""
-        _say_farewell(self._driver, reason)
+        """Send the reason and exit at once: the library's destructors would wait."""
+        _send_farewell(self._driver, reason)
         os._exit(1)
 
 
 def main(words: list[str] | None = None) -> int:
     """Run the worker on an inherited socket."""
-    parser = argparse.ArgumentParser(description="holds the UR client library for the driver")
+    parser = argparse.ArgumentParser(description="worker process of the UR driver")
     parser.add_argument("--fd", type=int, required=True)
     parser.add_argument("--options", required=True)
     arguments = parser.parse_args(words)
     driver = socket.socket(fileno=arguments.fd)
     try:
-        session = UrSession(**json.loads(arguments.options))
-    except (RuntimeError, ValueError, OSError, ImportError) as error:
-        _say_farewell(driver, str(error))
+        session = UrSession(build(SessionOptions, json.loads(arguments.options), "worker options"))
+    except (RuntimeError, ValueError, OSError, ImportError, UsageError) as error:
+        _send_farewell(driver, str(error))
         os._exit(1)
     driver.settimeout(_SEND_S)
     driver.send(WELCOME + session.version.encode())
@@ -157,23 +152,23 @@ def main(words: list[str] | None = None) -> int:
         with contextlib.suppress(OSError):  # the driver is gone
             worker.serve()
     except (RuntimeError, ValueError) as error:
-        _say_farewell(driver, f"the client library failed: {error}")
+        _send_farewell(driver, f"the client library failed: {error}")
     _leave_after(_SEND_S)
-    with contextlib.suppress(RuntimeError):  # nobody is left to tell
+    with contextlib.suppress(RuntimeError):  # the driver is gone
         session.stop()
     sys.stdout.flush()
     os._exit(0)
 
 
 def _leave_after(seconds: float) -> None:
-    """End the process even if the library then waits for a controller that is gone."""
+    """Exit even if the library waits for a controller that is gone."""
     timer = threading.Timer(seconds, os._exit, (1,))
     timer.daemon = True
     timer.start()
 
 
-def _say_farewell(driver: socket.socket, reason: str) -> None:
-    with contextlib.suppress(OSError):  # the driver is gone and does not want to know
+def _send_farewell(driver: socket.socket, reason: str) -> None:
+    with contextlib.suppress(OSError):  # the driver is gone
         driver.settimeout(_SEND_S)
         driver.send(FAREWELL + reason.encode())
 

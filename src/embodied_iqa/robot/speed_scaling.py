@@ -1,4 +1,4 @@
-"""How the rate of path time changes: jerk-limited (ruckig), towards the end of a motion or standstill."""
+"""Jerk-limited path-speed scaling (ruckig): proceeding along a motion and braking to standstill on it."""
 
 from __future__ import annotations
 
@@ -16,46 +16,50 @@ _STILL = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a motion is.
+    """Position on a motion and its change.
 
     Attributes:
         u_s: Path time.
-        rate: ``du/dt``, 0 at rest, 1 at full speed.
+        speed: ``du/dt``, 0 at rest, 1 at full speed.
         acceleration: ``d2u/dt2`` (1/s).
     """
 
     u_s: float = 0.0
-    rate: float = 0.0
+    speed: float = 0.0
     acceleration: float = 0.0
 
     @property
     def is_still(self) -> bool:
-        """Whether the arm stands."""
-        return abs(self.rate) < _STILL and abs(self.acceleration) < 1e-6
+        """Whether the arm stands still."""
+        return abs(self.speed) < _STILL and abs(self.acceleration) < 1e-6
 
 
 def proceed(path: TimedPath, at: Progress, dt_s: float) -> Progress:
-    """Go on for ``dt_s`` towards the end of the motion, to arrive there at rest."""
+    """Proceed for ``dt_s`` towards the end of the motion, where it comes to rest."""
     request = _request(path, at, path.acceleration * path.ease)
     request.target_position = [path.end_s]
-    return _after(_solve(request), dt_s, Progress(path.end_s))
+    trajectory = _solve(request)
+    return Progress(path.end_s) if trajectory.duration <= dt_s else _at(trajectory, dt_s)
 
 
 def brake(path: TimedPath, at: Progress, dt_s: float) -> Progress:
-    """Slow down for ``dt_s`` towards standstill on the path, as fast as the limits allow."""
+    """Brake for ``dt_s`` towards standstill on the path, as fast as the limits allow."""
     if at.is_still:
         return Progress(at.u_s)
-    return _after(_braking(path, at), dt_s, None)
+    trajectory = _braking(path, at)
+    if trajectory.duration > dt_s:
+        return _at(trajectory, dt_s)
+    return Progress(_at(trajectory, trajectory.duration).u_s)
 
 
 def brake_time_s(path: TimedPath, at: Progress) -> float:
-    """Return how long it takes to come to rest from here."""
+    """Return the time needed to come to rest."""
     return 0.0 if at.is_still else float(_braking(path, at).duration)
 
 
 def _request(path: TimedPath, at: Progress, acceleration: float) -> InputParameter:
     request = InputParameter(1)
-    request.current_position, request.current_velocity = [at.u_s], [at.rate]
+    request.current_position, request.current_velocity = [at.u_s], [at.speed]
     request.current_acceleration = [at.acceleration]
     request.max_velocity, request.max_acceleration, request.max_jerk = [1.0], [acceleration], [path.jerk]
     request.target_velocity, request.target_acceleration = [0.0], [0.0]
@@ -76,11 +80,5 @@ def _solve(request: InputParameter) -> Trajectory:
     return trajectory
 
 
-def _after(trajectory: Trajectory, dt_s: float, end: Progress | None) -> Progress:
-    arrived = trajectory.duration <= dt_s
-    if arrived and end is not None:
-        return end
-    position, velocity, acceleration = trajectory.at_time(min(dt_s, trajectory.duration))
-    if arrived:
-        return Progress(float(position[0]))
-    return Progress(float(position[0]), float(velocity[0]), float(acceleration[0]))
+def _at(trajectory: Trajectory, time_s: float) -> Progress:
+    return Progress(*(float(values[0]) for values in trajectory.at_time(time_s)))
