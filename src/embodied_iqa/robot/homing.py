@@ -20,7 +20,7 @@ _CLEAR_M: Final = 0.05
 _NEAR_M: Final = 0.003
 _NEAR_RAD: Final = 0.01
 _NEAR_GRIPPER: Final = 0.05
-_STILL: Final = 1e-5
+_STILL: Final = 1e-10
 _MARGIN: Final = 1.05
 """Steps are a little shorter than the longest that is allowed."""
 
