@@ -17,6 +17,12 @@ PAGES = tuple(sorted(file for file in project_files() if file.suffix == ".md"))
 _CODE_BLOCK = re.compile(r"^ *(```).*?^ *```$", re.MULTILINE | re.DOTALL)
 _CODE_SPAN = re.compile(r"`[^`]*`")
 _LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
+_PAGE = re.compile(r"(?<![\w/])docs/[\w/-]+\.md")
+_PATH = re.compile(
+    r"^`((?:\.ci|benchmarks|config|docker|launch|msg|requirements|scripts|src|tests)/[\w./-]*)`$"
+)
+ELSEWHERE = {"docker/.env", "docs/norm_stats.md", "scripts/serve_policy.py"}
+"""Made by users, or in another repository (openpi)."""
 _HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
 
 
@@ -83,6 +89,24 @@ def test_lines_are_wrapped(page: Path) -> None:
         and "://" not in line
     ]
     assert long == [], f"{_name(page)}: wrap prose at {LONGEST} characters"
+
+
+def test_pages_that_the_code_names_exist() -> None:
+    named = {
+        (match, _name(file))
+        for file in project_files()
+        if file.suffix in {".py", ".yaml", ".sh", ".j2", ".msg", ".srv"} and DOCS not in file.parents
+        for match in _PAGE.findall(file.read_text(encoding="utf-8"))
+    }
+    assert [
+        (page, file) for page, file in sorted(named) if page not in ELSEWHERE and not (ROOT / page).is_file()
+    ] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_paths_in_code_marks_exist(page: Path) -> None:
+    paths = {path for span in _CODE_SPAN.findall(_prose(page)) for path in _PATH.findall(span)}
+    assert {path for path in paths - ELSEWHERE if not (ROOT / path).exists()} == set()
 
 
 def test_the_readme_is_short() -> None:
