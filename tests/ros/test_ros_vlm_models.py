@@ -121,7 +121,7 @@ def test_configure_fails_with_the_reason(ros_domain: int, tmp_path: Path, spoil:
     folder = save_tiny("llava", tmp_path / "model")
     spoil(folder)
     graph = RosGraph(ros_domain, tmp_path / "graph", ["vlm_node"], overrides(f"transformers:{folder}"))
-    with graph, pytest.raises(UserError, match=f"vlm_node could not configure: .*{words}"):
+    with graph, pytest.raises(UserError, match=f"vlm_node failed to configure: .*{words}"):
         graph.activate("vlm_node")
 
 

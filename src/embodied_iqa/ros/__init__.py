@@ -1,1 +1,1 @@
-"""Message conversion, QoS and the node base class: with `nodes` the only code that imports rclpy."""
+"""Node base classes, message conversion, QoS, sessions; only `ros` and `nodes` import rclpy."""

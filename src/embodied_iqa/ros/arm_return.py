@@ -1,4 +1,4 @@
-"""Brings a real arm back to where the first run of a trial began, under the gate's lease like any motion."""
+"""Returns a real arm to the start of the first run, under a lease of the gate like any motion."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ __all__ = ["ArmReturn"]
 
 _POLL_S = 0.02
 _TRY_S = 1.0
-_SUBJECT = "way back to the start"
+_SUBJECT = "return to the start"
 
 
 class ArmReturn:
-    """Notes where the first run began, and leads the arm back there: no fresh verdict, no motion here either.
+    """Stores the pose at the start of the first run, and moves the arm back there.
 
     Args:
-        node: Whose topics they are; it must be spinning in another thread.
-        limits: Of the arm.
-        limit_s: How long a way back may take, real time.
-        do: Carries out a command of the trial and returns its reply.
+        node: Node of the topics; it must be spinning in another thread.
+        limits: Limits of the arm.
+        limit_s: Maximum duration of a return, real time.
+        do: Executes a command of the trial and returns its reply.
     """
 
     def __init__(self, node: Node, limits: ArmLimits, limit_s: float, do: Callable[[Command], Reply]) -> None:
@@ -57,7 +57,7 @@ class ArmReturn:
         node.create_subscription(ArmStatus, "/arm/status", self._take_status, EVENT, callback_group=group)
 
     def check(self, run_index: int) -> str:
-        """Note the start before the first run; later say how far from it the arm stands, empty where near."""
+        """Store the start before the first run; later return the distance in words, empty where near."""
         if self._T_base_tool is None:
             return "the arm's pose is not known"
         if run_index == 0:
@@ -65,18 +65,18 @@ class ArmReturn:
         return self._distance()
 
     def interrupt(self) -> None:
-        """Give a way back up; the arm is stopped."""
+        """Abort a return; the arm is stopped."""
         self._interrupted = True
 
     def go(self) -> str:
-        """Lead the arm back; return why it is not there, empty where it is."""
+        """Move the arm back; return why it is not at its start, empty where it is."""
         if self._start is None:
-            return "no start was noted"
+            return "no start is stored"
         if not self._distance():
             return ""
         self._interrupted = False
         problem = self._begin() or self._move(time.monotonic() + self._limit_s)
-        self._do(StopArm("the way back has ended"))
+        self._do(StopArm("the return to the start has ended"))
         distance = self._distance()
         return "" if not distance else f"the arm is not back at its start: {problem or distance}"
 
@@ -88,16 +88,16 @@ class ArmReturn:
         return ""
 
     def _move(self, until_s: float) -> str:
-        """Ask for the way until the arm takes it, then wait for its end."""
-        problem = "the gate lets nothing pass"
+        """Send the path until the arm accepts it, then wait for its end."""
+        problem = "the gate passes no image"
         while not self._interrupted and time.monotonic() < until_s:
             self._lease = None
             if not self._wait(lambda: self._lease is not None, until_s):
                 break
-            self._ask()
-            taken_s = min(until_s, time.monotonic() + _TRY_S)
-            if self._wait(self._is_under_way, taken_s) and not self._wait(self._is_over, until_s):
-                return f"it did not get there within {self._limit_s:g} s"
+            self._send()
+            accepted_s = min(until_s, time.monotonic() + _TRY_S)
+            if self._wait(self._is_accepted, accepted_s) and not self._wait(self._is_over, until_s):
+                return f"not there within {self._limit_s:g} s"
             status = self._status
             if status is not None and self._is_over() and status.completed_whole:
                 return ""
@@ -106,7 +106,7 @@ class ArmReturn:
                 return problem
         return problem
 
-    def _ask(self) -> None:
+    def _send(self) -> None:
         lease, start, pose = self._lease, self._start, self._T_base_tool
         if lease is None or start is None or pose is None:
             return
@@ -116,7 +116,7 @@ class ArmReturn:
         message.sequence, message.subject, message.task = self._sequence, _SUBJECT, _SUBJECT
         self._publisher.publish(message)
 
-    def _is_under_way(self) -> bool:
+    def _is_accepted(self) -> bool:
         status = self._status
         return status is not None and (
             (status.has_goal and status.goal_sequence == self._sequence) or self._is_over()
@@ -136,8 +136,8 @@ class ArmReturn:
             return "the arm's pose is not known"
         return distance_to_start(self._start, self._T_base_tool, self._gripper)
 
-    def _wait(self, is_so: Callable[[], bool], until_s: float) -> bool:
-        while not is_so():
+    def _wait(self, is_true: Callable[[], bool], until_s: float) -> bool:
+        while not is_true():
             if self._interrupted or time.monotonic() > until_s:
                 return False
             time.sleep(_POLL_S)

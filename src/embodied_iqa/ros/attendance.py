@@ -1,4 +1,4 @@
-"""The person at a real arm: asked through the action's feedback, answers through /trial/confirm."""
+"""Questions to the operator of a real arm: sent as action feedback, answered through /trial/confirm."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Attendance:
     """One open question at a time, with a deadline.
 
     Args:
-        node: Offers the service.
-        limit_s: How long the person has to answer, real time.
-        report: Takes the reply.
+        node: Node of the service.
+        limit_s: Time to answer, real time.
+        report: Called with the reply.
     """
 
     def __init__(self, node: Node, limit_s: float, report: Callable[[Event], None]) -> None:
@@ -33,21 +33,21 @@ class Attendance:
         )
 
     def ask(self, question: AskPerson) -> None:
-        """Wait for the answer from now on."""
+        """Open a question."""
         self._until_s = time.monotonic() + self._limit_s
         self._question = question
 
-    def look(self) -> bool:
-        """Report that nobody has answered, once it is too late; return whether a question is open."""
+    def is_waiting(self) -> bool:
+        """Return whether a question is open; report it as unanswered once its deadline has passed."""
         question = self._question
         if question is not None and time.monotonic() > self._until_s:
             self._question = None
-            message = f"nobody has answered within {self._limit_s:g} s ({question.stage.name.lower()})"
+            message = f"no answer within {self._limit_s:g} s ({question.stage.name.lower()})"
             self._report(Reply(question, ok=False, message=message))
         return self._question is not None
 
-    def forget(self) -> None:
-        """Nobody waits for the answer any longer."""
+    def close(self) -> None:
+        """Close the question."""
         self._question = None
 
     def _answered(self, request: ConfirmRun.Request, response: ConfirmRun.Response) -> ConfirmRun.Response:

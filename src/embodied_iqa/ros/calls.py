@@ -1,4 +1,4 @@
-"""Service calls with a deadline, from a thread that may wait."""
+"""Service calls with a deadline, for threads that may block."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Answer(Protocol):
 
     Attributes:
         success: Whether the request was carried out.
-        message: The reason where it was not.
+        message: Why it was not.
     """
 
     success: bool
@@ -40,38 +40,37 @@ def call(
     """Call a service and wait for its response.
 
     Args:
-        client: Of a node that is spinning in another thread.
-        request: What to ask.
-        deadline_s: How long to wait for the service to appear and to answer, real time.
-        again_s: Ask again after each such time without an answer; for requests that may be asked twice. A
-            server that does not know its client yet waits 100 ms for it and then drops the answer.
+        client: Client of a node that is spinning in another thread.
+        request: The request.
+        deadline_s: Time for the service to appear and to respond, real time.
+        again_s: Send the request again after each period of this length without a response; only for
+            idempotent requests. A server that has not discovered its client yet drops the response after
+            100 ms.
 
     Raises:
-        UserError: There is no such service, or it has not answered in time.
+        UserError: The service is missing or has not responded in time.
     """
     if deadline_s <= 0 or not client.wait_for_service(timeout_sec=deadline_s):
         raise UserError(f"no service {client.srv_name} within its deadline")
-    answers: queue.SimpleQueue[Future[ResponseT]] = queue.SimpleQueue()
+    responses: queue.SimpleQueue[Future[ResponseT]] = queue.SimpleQueue()
+
+    def send() -> Future[ResponseT]:
+        future = client.call_async(request)
+        future.add_done_callback(responses.put)
+        return future
+
     began = time.monotonic()
-    futures = [_ask(client, request, answers)]
+    futures = [send()]
     while True:
         try:
-            return answers.get(timeout=_POLL_S).result()
+            return responses.get(timeout=_POLL_S).result()
         except queue.Empty:
             waited_s = time.monotonic() - began
-        if not client.context.ok():  # nobody will ever hand the answer to us
-            raise UserError(f"told to stop before {client.srv_name} answered")
+        if not client.context.ok():  # no response can arrive any more
+            raise UserError(f"stopped before {client.srv_name} responded")
         if waited_s > deadline_s:
             for future in futures:
                 client.remove_pending_request(future)
-            raise UserError(f"{client.srv_name} has not answered within {deadline_s:.1f} s")
+            raise UserError(f"{client.srv_name} has not responded within {deadline_s:.1f} s")
         if again_s is not None and waited_s > again_s * len(futures):
-            futures.append(_ask(client, request, answers))
-
-
-def _ask(
-    client: Client[RequestT, ResponseT], request: RequestT, answers: queue.SimpleQueue[Future[ResponseT]]
-) -> Future[ResponseT]:
-    future = client.call_async(request)
-    future.add_done_callback(answers.put)
-    return future
+            futures.append(send())

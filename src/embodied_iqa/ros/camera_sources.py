@@ -1,4 +1,4 @@
-"""Cameras that are not simulated: picture files, recordings, RealSense."""
+"""Cameras that are not simulated: image files, recordings, RealSense."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def open_cameras(config: CameraParameters, clock_ns: Callable[[], int]) -> list[
 
     Args:
         config: Source, path and views.
-        clock_ns: Stamps of the pictures, ROS time: a picture is as fresh as when it is shown.
+        clock_ns: ROS time; an image is stamped when it is read.
 
     Raises:
         UsageError: No path is given.
-        InputError: The path holds no pictures.
+        InputError: There are no images at the path.
     """
     if not config.path:
         raise UsageError(f"camera source {config.source} needs a path", expected="the parameter path")
@@ -48,8 +48,8 @@ def open_cameras(config: CameraParameters, clock_ns: Callable[[], int]) -> list[
 
 
 def _file_camera(path: Path, view: View, config: CameraParameters, clock_ns: Callable[[], int]) -> Camera:
-    own = path / view
-    files = picture_files(own if own.is_dir() else path)
+    of_view = path / view
+    files = picture_files(of_view if of_view.is_dir() else path)
     height_px, width_px, _ = read_picture(files[0]).shape
     intrinsics = intrinsics_of_fov(width_px, height_px, config.horizontal_fov_rad)
     return FileCamera(files, view, intrinsics, clock_ns=clock_ns, loop=config.loop)
@@ -61,18 +61,18 @@ def open_realsense(
     """Open one RealSense, or one recording of a RealSense, for each view.
 
     Args:
-        config: Views, serial numbers, camera poses; or the path of recordings.
+        config: Views, serial numbers and poses of cameras; or the path of recordings.
         clock_ns: ROS time.
         tool_poses: `T_base_tool` by ROS time, for the wrist camera.
 
     Raises:
-        UsageError: A camera's pose or mode is wrong: nothing has been opened then.
+        UsageError: The pose or the mode of a camera is wrong; no camera has been opened.
         InputError: A camera is not connected, or a recording cannot be played.
         MissingDependencyError: librealsense is not installed.
     """
     settings, poses = realsense_settings(config), pose_functions(config, tool_poses)
     opened: list[RealSense] = []
-    with ExitStack() as undo:  # what is open is closed again where the next cannot be opened
+    with ExitStack() as undo:  # closes the open cameras where the next one fails
         for view in config.views:
             camera = _realsense(config, view, settings, poses[view], clock_ns)
             undo.callback(camera.close)
@@ -82,10 +82,10 @@ def open_realsense(
 
 
 def realsense_settings(config: CameraParameters) -> RealSenseSettings:
-    """Return what is asked of every RealSense.
+    """Return the settings of every RealSense.
 
     Raises:
-        UsageError: A rate that is no whole number.
+        UsageError: The rate is not a whole number.
     """
     if not config.rate_hz.is_integer():
         raise UsageError("a RealSense streams at whole rates", expected="such as 30.0", got=config.rate_hz)
@@ -102,10 +102,10 @@ def realsense_settings(config: CameraParameters) -> RealSenseSettings:
 
 
 def pose_functions(config: CameraParameters, tool_poses: PoseHistory) -> dict[View, PoseAt]:
-    """Return where each camera is, as a function of time, from the checked configuration.
+    """Return the pose of each camera as a function of time.
 
     Raises:
-        UsageError: A pose that is none, or implausible.
+        UsageError: A pose is invalid or implausible.
     """
     hand_eye = config.hand_eye
     numbers = {
@@ -113,14 +113,13 @@ def pose_functions(config: CameraParameters, tool_poses: PoseHistory) -> dict[Vi
         View.SIDE: hand_eye.T_base_camera_side,
         View.WRIST: hand_eye.T_flange_camera_wrist,
     }
-    functions: dict[View, PoseAt] = {}
-    for view in config.views:
+    T_flange_tool = tool_along_z(hand_eye.tool_length_m)
+
+    def pose_of(view: View) -> PoseAt:
         pose = checked_pose(numbers[view], view)
-        T_flange_tool = tool_along_z(hand_eye.tool_length_m)
-        functions[view] = (
-            wrist_pose(pose, T_flange_tool, tool_poses) if view is View.WRIST else fixed_pose(pose)
-        )
-    return functions
+        return wrist_pose(pose, T_flange_tool, tool_poses) if view is View.WRIST else fixed_pose(pose)
+
+    return {view: pose_of(view) for view in config.views}
 
 
 def _realsense(
@@ -147,9 +146,7 @@ def _recording_of(path: Path, view: View) -> Path:
     if not path.is_dir():
         return path
     names = [path / f"{view}{suffix}" for suffix in RECORDING_SUFFIXES]
-    found = [name for name in names if name.is_file()]
-    if not found:
-        raise UsageError(
-            f"{path} has no recording of the {view} camera", expected=" or ".join(map(str, names))
-        )
-    return found[0]
+    for name in names:
+        if name.is_file():
+            return name
+    raise UsageError(f"{path} has no recording of the {view} camera", expected=" or ".join(map(str, names)))

@@ -1,37 +1,52 @@
-"""Between our types and ROS messages."""
+"""Conversion between our types and ROS messages."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 from builtin_interfaces.msg import Time
 from embodied_iqa_msgs import msg as ours
-from geometry_msgs.msg import Pose
+from geometry_msgs.msg import Point, Pose, Quaternion
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
-from sensor_msgs.msg import CameraInfo, Image
+from sensor_msgs.msg import CameraInfo, Image, JointState
+from std_msgs.msg import Header
 
 from embodied_iqa.distortions.spec import DistortionSpec
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.frame import Intrinsics, View
 from embodied_iqa.images.realsense import RgbdFrame
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus
+from embodied_iqa.units import SECOND_NS
 
 __all__ = [
+    "BASE_FRAME",
+    "JOINT_NAMES",
+    "LATEST_NS",
     "camera_info_of",
+    "chunk_to_msg",
     "depth_to_msg",
+    "header_of",
     "increments_of",
+    "joints_to_msg",
     "lease_of",
     "lease_to_msg",
     "ns_of",
+    "optical_frame",
     "pose_of",
     "spec_of",
     "spec_to_msg",
     "time_of",
 ]
 
-_SECOND_NS = 1_000_000_000
+BASE_FRAME: Final = "base"
+JOINT_NAMES: Final = ("joint_1", "joint_2", "joint_3", "joint_4", "joint_5", "joint_6", "gripper")
+LATEST_NS: Final = 2**31 * SECOND_NS - 1
+"""The latest time that a message can hold."""
+
 _MODES = {
     GateMode.ON: ours.GateLease.MODE_ON,
     GateMode.SHADOW: ours.GateLease.MODE_SHADOW,
@@ -45,56 +60,69 @@ _STATUSES = {
 
 
 def ns_of(stamp: Time) -> int:
-    """Return a message's time in nanoseconds."""
-    return int(stamp.sec) * _SECOND_NS + int(stamp.nanosec)
+    """Return the time of a message in nanoseconds."""
+    return stamp.sec * SECOND_NS + stamp.nanosec
 
 
 def time_of(stamp_ns: int) -> Time:
-    """Return nanoseconds as a message's time."""
-    return Time(sec=stamp_ns // _SECOND_NS, nanosec=stamp_ns % _SECOND_NS)
+    """Return nanoseconds as the time of a message."""
+    return Time(sec=stamp_ns // SECOND_NS, nanosec=stamp_ns % SECOND_NS)
+
+
+def header_of(stamp_ns: int, frame_id: str = BASE_FRAME) -> Header:
+    """Return the header of a message."""
+    return Header(stamp=time_of(stamp_ns), frame_id=frame_id)
+
+
+def joints_to_msg(stamp_ns: int, positions: Sequence[float], velocities: Sequence[float] = ()) -> JointState:
+    """Return the six joints [rad, rad/s], followed by the gripper where there is a seventh value."""
+    names = list(JOINT_NAMES[: len(positions)])
+    return JointState(header=header_of(stamp_ns), name=names, position=positions, velocity=velocities)
 
 
 def pose_of(T: NDArray[np.float64]) -> Pose:
     """Return a ``(4, 4)`` transform as a pose [m, unit quaternion]."""
-    pose = Pose()
-    pose.position.x, pose.position.y, pose.position.z = (float(value) for value in T[:3, 3])
-    x, y, z, w = (float(value) for value in Rotation.from_matrix(T[:3, :3]).as_quat())
-    pose.orientation.x, pose.orientation.y, pose.orientation.z, pose.orientation.w = x, y, z, w
-    return pose
+    x, y, z = T[:3, 3].tolist()
+    qx, qy, qz, qw = Rotation.from_matrix(T[:3, :3]).as_quat().tolist()
+    return Pose(position=Point(x=x, y=y, z=z), orientation=Quaternion(x=qx, y=qy, z=qz, w=qw))
 
 
 def camera_info_of(intrinsics: Intrinsics) -> CameraInfo:
-    """Return intrinsics as a camera info without distortion; the header is left to the caller."""
+    """Return intrinsics as a camera info without lens distortion; the caller sets the header."""
     k = intrinsics
-    info = CameraInfo(width=k.width_px, height=k.height_px, distortion_model="plumb_bob")
-    info.d = [0.0] * 5
-    info.k = [k.fx_px, 0.0, k.cx_px, 0.0, k.fy_px, k.cy_px, 0.0, 0.0, 1.0]
-    info.r = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
-    info.p = [k.fx_px, 0.0, k.cx_px, 0.0, 0.0, k.fy_px, k.cy_px, 0.0, 0.0, 0.0, 1.0, 0.0]
-    return info
+    return CameraInfo(
+        width=k.width_px,
+        height=k.height_px,
+        distortion_model="plumb_bob",
+        d=[0.0] * 5,
+        k=[k.fx_px, 0.0, k.cx_px, 0.0, k.fy_px, k.cy_px, 0.0, 0.0, 1.0],
+        r=[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+        p=[k.fx_px, 0.0, k.cx_px, 0.0, 0.0, k.fy_px, k.cy_px, 0.0, 0.0, 0.0, 1.0, 0.0],
+    )
 
 
 def spec_to_msg(spec: DistortionSpec | None) -> ours.DistortionSpec:
-    """Return a distortion as asked for; None as an empty id."""
+    """Return a requested distortion; None as an empty id."""
     if spec is None:
         return ours.DistortionSpec()
     return ours.DistortionSpec(id=spec.id, level=spec.level, seed=spec.seed, frozen=spec.frozen)
 
 
 def spec_of(message: ours.DistortionSpec | ours.DistortionState) -> DistortionSpec | None:
-    """Return what a message asks for; None for an empty id.
+    """Return the requested distortion; None for an empty id.
 
     Raises:
-        UsageError: The level or seed does not exist.
+        UsageError: The level or the seed is out of range.
     """
     if not message.id:
         return None
-    return DistortionSpec(message.id, int(message.level), int(message.seed), bool(message.frozen))
+    return DistortionSpec(message.id, message.level, message.seed, message.frozen)
 
 
 def lease_to_msg(lease: GateLease, mode: GateMode) -> ours.GateLease:
     """Return a lease as a message."""
-    message = ours.GateLease(
+    return ours.GateLease(
+        header=header_of(lease.frame_stamp_ns, optical_frame(lease.view)),
         view=str(lease.view),
         verdict=int(lease.verdict),
         judged=int(lease.judged),
@@ -102,13 +130,14 @@ def lease_to_msg(lease: GateLease, mode: GateMode) -> ours.GateLease:
         expires=time_of(lease.expires_ns),
         reason=lease.reason,
     )
-    message.header.stamp = time_of(lease.frame_stamp_ns)
-    message.header.frame_id = optical_frame(lease.view)
-    return message
 
 
 def lease_of(message: ours.GateLease) -> GateLease:
-    """Return a lease from a message."""
+    """Return a lease from a message.
+
+    Raises:
+        ValueError: The view or a verdict does not exist.
+    """
     return GateLease(
         view=View(message.view),
         frame_stamp_ns=ns_of(message.header.stamp),
@@ -120,34 +149,40 @@ def lease_of(message: ours.GateLease) -> GateLease:
 
 
 def optical_frame(view: View) -> str:
-    """Return the name of a camera's optical frame."""
+    """Return the name of the optical frame of a camera."""
     return f"{view}_camera_optical_frame"
 
 
 def depth_to_msg(both: RgbdFrame) -> Image:
-    """Return depth aligned to colour as a picture in mm (16UC1, REP-118); 0 where nothing was measured."""
+    """Return depth aligned to colour as an image in mm (16UC1, REP-118); 0 where depth is unknown."""
     depth = both.depth if both.depth is not None else np.zeros((0, 0), np.uint16)
     millimetres = np.round(depth * (both.depth_unit_m * 1e3)).clip(0, 65535).astype("<u2")
-    message = Image(height=depth.shape[0], width=depth.shape[1], encoding="16UC1", step=2 * depth.shape[1])
-    message.header.stamp = time_of(both.frame.stamp_ns)
-    message.header.frame_id = optical_frame(both.frame.view)
-    message.data.frombytes(millimetres.tobytes())
-    return message
+    return Image(
+        header=header_of(both.frame.stamp_ns, optical_frame(both.frame.view)),
+        height=depth.shape[0],
+        width=depth.shape[1],
+        encoding="16UC1",
+        step=2 * depth.shape[1],
+        data=millimetres.tobytes(),
+    )
 
 
 def increments_of(chunk: ours.ActionChunk) -> NDArray[np.float64]:
-    """Return a chunk's increments as ``(K, 7)`` float64 [m, rad, 0-1]."""
+    """Return the increments of a chunk as ``(K, 7)`` float64 [m, rad, 0-1]."""
     rows = [(i.x, i.y, i.z, i.rx, i.ry, i.rz, i.gripper) for i in chunk.increments]
     return np.array(rows, dtype=np.float64).reshape(-1, 7)
 
 
 def chunk_to_msg(chunk: ActionChunk) -> ours.ActionChunk:
-    """Return what a subject decided; header, view, source and the rest are left to the caller."""
+    """Return the decision of a subject; the caller sets header, view, source and the rest."""
     u, v = chunk.target_px if chunk.target_px is not None else (math.nan, math.nan)
-    message = ours.ActionChunk(
-        status=_STATUSES[chunk.status], reason=chunk.reason, target_u=float(u), target_v=float(v)
+    return ours.ActionChunk(
+        status=_STATUSES[chunk.status],
+        reason=chunk.reason,
+        target_u=float(u),
+        target_v=float(v),
+        increments=[
+            ours.ActionIncrement(x=x, y=y, z=z, rx=rx, ry=ry, rz=rz, gripper=gripper)
+            for x, y, z, rx, ry, rz, gripper in chunk.increments.tolist()
+        ],
     )
-    for row in chunk.increments:
-        x, y, z, rx, ry, rz, gripper = (float(value) for value in row)
-        message.increments.append(ours.ActionIncrement(x=x, y=y, z=z, rx=rx, ry=ry, rz=rz, gripper=gripper))
-    return message

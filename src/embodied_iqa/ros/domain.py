@@ -1,4 +1,4 @@
-"""A ROS domain of one's own: sessions on one machine must not hear each other."""
+"""A separate ROS domain for each session on a machine."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from embodied_iqa.errors import InputError
 __all__ = ["own_domain"]
 
 _DOMAINS = range(1, 102)
-"""What Linux leaves free of its ephemeral ports; 0 is everybody's."""
+"""Domains outside of the ephemeral ports of Linux; 0 is the default of all."""
 
 
 @contextmanager
 def own_domain(folder: Path | None = None) -> Iterator[int]:
-    """Hold a domain that no other session of ours on this machine holds.
+    """Reserve a domain that no other session on this machine has reserved.
 
-    A file lock says who holds which; it goes with its process, whatever ends that.
+    The reservation is a file lock, which ends with its process.
 
     Args:
-        folder: Where the locks are; None for the machine's folder for such things.
+        folder: Folder of the locks; None for one in the temporary folder of the machine.
 
     Raises:
-        InputError: All are taken, or the folder cannot be written.
+        InputError: All domains are reserved, or the folder is not writable.
     """
     folder = folder or Path(tempfile.gettempdir()) / "embodied_iqa_domains"
     try:
         domain, handle = _claim(folder)
     except OSError as error:
-        raise InputError(f"cannot hold a ROS domain in {folder}: {error.strerror}") from error
+        raise InputError(f"cannot reserve a ROS domain in {folder}: {error.strerror}") from error
     try:
         yield domain
     finally:
@@ -45,7 +45,7 @@ def _claim(folder: Path) -> tuple[int, int]:
     """Return a free domain and the handle of its lock."""
     if not folder.exists():
         folder.mkdir(exist_ok=True)
-        folder.chmod(0o1777)  # every user's sessions keep out of each other's way
+        folder.chmod(0o1777)  # shared by all users
     for domain in random.SystemRandom().sample(_DOMAINS, len(_DOMAINS)):
         path = folder / str(domain)
         if not path.exists():
@@ -58,4 +58,4 @@ def _claim(folder: Path) -> tuple[int, int]:
             os.close(handle)
             continue
         return domain, handle
-    raise InputError("all ROS domains of this machine are taken", expected="a free one; set ROS_DOMAIN_ID")
+    raise InputError("all ROS domains of this machine are reserved", expected="a free one; set ROS_DOMAIN_ID")

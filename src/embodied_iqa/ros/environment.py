@@ -1,30 +1,29 @@
-"""What a process needs in its environment before rclpy starts."""
+"""Environment of a ROS process: variables, allocator and interface libraries, set before rclpy starts."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
+from importlib import import_module
 from pathlib import Path
 
 from embodied_iqa.errors import MissingDependencyError
 from embodied_iqa.resources import shared_file
-from embodied_iqa.ros.preload import preload_interfaces
 
-__all__ = ["prepare_environment", "process_environment", "require_ros", "tune_memory"]
+__all__ = ["preload_interfaces", "prepare_environment", "process_environment", "require_ros"]
 
-_KEEP_BELOW_BYTES = 1 << 29
-_TRIM_ABOVE_BYTES = 1 << 28
-_M_TRIM_THRESHOLD = -1
-_M_MMAP_THRESHOLD = -3
+_MMAP_THRESHOLD = (-3, 1 << 28)
+"""Parameter of glibc's mallopt and its value [byte]."""
+_TRIM_THRESHOLD = (-1, 1 << 29)
 
 
 def process_environment(environment: MutableMapping[str, str]) -> None:
-    """Fill in what is missing, keep what the user has set.
+    """Set the variables that the user has not set.
 
-    Traffic stays on this machine, pictures go through shared memory, and the interfaces that were built into
-    this Python's own prefix are found.
+    Traffic stays on this machine, images go through shared memory, and interfaces that were built into the
+    prefix of this Python are found.
     """
     prefix = sys.prefix
     if (Path(prefix) / "share" / "ament_index").is_dir():
@@ -39,20 +38,61 @@ def process_environment(environment: MutableMapping[str, str]) -> None:
     environment.setdefault("MUJOCO_GL", "egl")
 
 
-def tune_memory() -> None:
-    """Keep freed picture-sized blocks: page faults of fresh ones are the main cost of moving pictures."""
-    if sys.platform != "linux":
-        return
-    libc = ctypes.CDLL(None)
-    libc.mallopt(_M_MMAP_THRESHOLD, _TRIM_ABOVE_BYTES)
-    libc.mallopt(_M_TRIM_THRESHOLD, _KEEP_BELOW_BYTES)
+def _tune_memory() -> None:
+    """Keep freed blocks of image size: page faults of new ones are the main cost of passing images on."""
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None)
+        for parameter, value_bytes in (_MMAP_THRESHOLD, _TRIM_THRESHOLD):
+            libc.mallopt(parameter, value_bytes)
+
+
+def preload_interfaces(prefix: Path, environment: Mapping[str, str]) -> int:
+    """Load the libraries of embodied_iqa_msgs of a prefix, unless the dynamic loader finds them by itself.
+
+    `make setup` builds embodied_iqa_msgs into the virtual environment. The ROS wheels add the lib folder of
+    the environment to the search path of the loader; a sourced ROS does not, and the path is fixed once the
+    process runs. A library that is already loaded is found by its name alone.
+
+    Args:
+        prefix: Install prefix of embodied_iqa_msgs; nothing happens where there is none.
+        environment: The variables that this process was started with.
+
+    Returns:
+        How many libraries were loaded.
+
+    Raises:
+        MissingDependencyError: A library does not load; the message names what it lacks.
+    """
+    folder = prefix / "lib"
+    if str(folder) in environment.get("LD_LIBRARY_PATH", "").split(os.pathsep):
+        return 0
+    pending = sorted(folder.glob("libembodied_iqa_msgs__*.so"))
+    count = len(pending)
+    # They depend on each other; each round loads those whose dependencies are loaded.
+    while pending:
+        reasons = {file: reason for file in pending if (reason := _load(file))}
+        if len(reasons) == len(pending):
+            raise MissingDependencyError(
+                f"the interfaces do not load ({next(iter(reasons.values()))}): run `make setup`"
+            )
+        pending = list(reasons)
+    return count
+
+
+def _load(file: Path) -> str:
+    """Load a library for the whole process; return why that failed, or ""."""
+    try:
+        ctypes.CDLL(str(file), ctypes.RTLD_GLOBAL)
+    except OSError as error:
+        return str(error)
+    return ""
 
 
 def prepare_environment() -> None:
-    """Make this process ready for rclpy; call it before the first rclpy call."""
+    """Prepare this process for rclpy; call this before the first rclpy call."""
     process_environment(os.environ)
     preload_interfaces(Path(sys.prefix), os.environ)
-    tune_memory()
+    _tune_memory()
 
 
 def require_ros() -> None:
@@ -62,11 +102,11 @@ def require_ros() -> None:
         MissingDependencyError: They cannot; the message says what to do.
     """
     try:
-        import rclpy  # noqa: F401, PLC0415 - the check is the import
+        import_module("rclpy")
     except ImportError as error:
         raise MissingDependencyError(f"ROS 2 is not available ({error}): run `make setup`") from None
     try:
-        import embodied_iqa_msgs.msg  # noqa: F401, PLC0415 - the check is the import
+        import_module("embodied_iqa_msgs.msg")
     except ImportError as error:
         raise MissingDependencyError(
             f"the interfaces embodied_iqa_msgs are not built ({error}): run `make setup`, "

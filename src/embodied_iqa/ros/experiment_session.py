@@ -1,4 +1,4 @@
-"""Carries out runs of an experiment through the ROS graph, in real time, each task recorded."""
+"""Runs an experiment on the ROS graph, in real time, with a recording of each task."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def run_on_graph(
     attach: bool,
     person: Person | None = None,
 ) -> Iterator[tuple[RunKey, RunRow]]:
-    """Carry out every task that lacks a run, whole: a distorted run belongs to the reference run before it.
+    """Run every task with missing runs completely: a distorted run needs the reference run before it.
 
     Args:
         plan: The experiment.
-        missing: Runs that are still to be made.
+        missing: The missing runs.
         graph: Parameters of the nodes.
-        out: The experiment's folder; recordings go to `recordings/<task>/trial.mcap`.
-        attach: Use a graph that runs already; its vla_node must hold the subject.
-        person: Answers what a trial on a real arm asks.
+        out: Folder of the experiment; recordings go to `recordings/<task>/trial.mcap`.
+        attach: Use a graph that runs already; its vla_node must have loaded the subject.
+        person: Answers the questions of a trial on a real arm.
 
     Raises:
         UsageError: There is no arm.
-        EmbodiedIqaError: A process ended or a task failed; what was done until then is kept.
+        EmbodiedIqaError: A process ended or a task failed; finished tasks are kept.
     """
     if graph.robot is RobotKind.NONE:
         raise UsageError("an experiment needs an arm", got="none", available=("sim", "ur5"))
@@ -51,7 +51,7 @@ def run_on_graph(
             continue
         reference = group[0]
         folder = out / "recordings" / reference.name.removesuffix(".reference")
-        if folder.exists():  # of a session that was broken off
+        if folder.exists():  # of an aborted session
             shutil.rmtree(folder)
         folder.mkdir(parents=True)
         settings = _settings(reference, plan, graph, attach=attach)

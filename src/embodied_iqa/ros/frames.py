@@ -1,4 +1,4 @@
-"""Frames from topics: raw and distorted pictures with intrinsics and camera pose, paired by stamp."""
+"""Frames from topics: raw and distorted images with intrinsics and camera pose, paired by stamp."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from embodied_iqa.ros.qos import PICTURE
 __all__ = ["TOPICS", "FrameInput"]
 
 TOPICS = {Source.RAW: "/camera/{view}/image_raw", Source.DISTORTED: "/distorted/{view}/image_raw"}
-"""Where pictures are found."""
+"""Topics of the images."""
 
 
 class FrameInput:
     """Keeps the newest frames of some views while its node spins.
 
     Args:
-        node: Whose subscriptions they are.
+        node: Node of the subscriptions.
         views: The cameras.
-        capacity: Stamps that are kept of each view.
-        on_change: Called after each part that has arrived.
+        capacity: Number of stamps to keep of each view.
+        on_change: Called with the view after each part that has arrived.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class FrameInput:
             self._subscribe(view)
 
     def close(self) -> None:
-        """Listen no longer, and forget the frames."""
+        """End the subscriptions and drop the frames."""
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
         self._subscriptions.clear()

@@ -1,4 +1,4 @@
-"""The nodes as processes of this machine, in a ROS domain of their own."""
+"""Runs nodes as processes of this machine, in a ROS domain of their own."""
 
 from __future__ import annotations
 
@@ -27,15 +27,14 @@ def running_nodes(
     *,
     isolated: bool = True,
 ) -> Iterator[ProcessGroup]:
-    """Start nodes and end them again; this process is in their ROS domain meanwhile.
+    """Start nodes, and stop them at the end; meanwhile this process is in their ROS domain.
 
     Args:
         graph: Parameters of every node.
         entries: The nodes to start.
-        log_folder: Where their output and parameters go.
-        parameters_name: Name of the file with the parameters.
-        isolated: Where the user has set no ROS domain, hold one that nobody else has; False: the nodes join
-            others that run already.
+        log_folder: Folder of their output and parameters.
+        parameters_name: Name of the parameter file.
+        isolated: Reserve a ROS domain unless the user has set one; False: join nodes that run already.
     """
     log_folder.mkdir(parents=True, exist_ok=True)
     with _own_domain() if isolated and not os.environ.get(_DOMAIN) else nullcontext():

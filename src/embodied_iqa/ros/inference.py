@@ -1,4 +1,4 @@
-"""A subject's thread for a node: outcomes come back in the executor's, latencies go to /diagnostics."""
+"""Inference of a node, in a thread: outcomes return to the executor, latencies go to /diagnostics."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from embodied_iqa.subjects.worker import InferenceWorker, Outcome, OutcomeKind
 __all__ = ["NodeInference"]
 
 _STUCK_S = 30.0
-"""A subject that thinks for so long deserves a warning."""
+"""Inference time after which /diagnostics shows a warning."""
 
 
 class NodeInference:
-    """Asks a subject outside of the executor's thread.
+    """Queries a subject outside of the threads of the executor.
 
     Args:
-        node: Whose executor takes the outcomes.
-        limit: Most questions that wait.
-        group: Callback group of the outcomes; by default, the node's own, so that nothing else of the node
-            runs at the same time.
+        node: Node whose executor handles the outcomes.
+        limit: Maximum number of waiting queries.
+        group: Callback group of the outcomes; by default, that of the node, so that no other callback of the
+            node runs at the same time.
     """
 
     def __init__(self, node: Node, *, limit: int = 4, group: CallbackGroup | None = None) -> None:
@@ -44,7 +44,7 @@ class NodeInference:
         deadline_s: float,
         key: Hashable = None,
     ) -> None:
-        """Ask; ``done`` takes the outcome in the executor's thread. See `InferenceWorker.submit`."""
+        """Start a query; ``done`` gets the outcome in the executor. See `InferenceWorker.submit`."""
 
         def put(outcome: Outcome[Any]) -> None:
             self._outcomes.append((done, outcome))
@@ -53,11 +53,11 @@ class NodeInference:
         self._worker.submit(work, put, deadline_s=deadline_s, key=key)
 
     def ask(self, work: Callable[[], Any], *, deadline_s: float, key: Hashable = None) -> Outcome[Any]:
-        """Ask and wait, in a thread that may be blocked. See `InferenceWorker.ask`."""
+        """Query and wait, in a thread that may block. See `InferenceWorker.ask`."""
         return self._worker.ask(work, deadline_s=deadline_s, key=key)
 
     def health(self, message: str) -> Health:
-        """Return what /diagnostics says of the subject: counts and latencies."""
+        """Return the counts and latencies of the subject for /diagnostics."""
         state = self._worker.health()
         values: dict[str, object] = {
             "answers": state.counts[OutcomeKind.DONE],
@@ -75,15 +75,15 @@ class NodeInference:
             if math.isfinite(value):
                 values[name] = round(value, 2)
         if state.busy_s > _STUCK_S:
-            return Health(DiagnosticStatus.WARN, f"{message}: thinks for {state.busy_s:.0f} s", values)
+            return Health(DiagnosticStatus.WARN, f"{message}: busy for {state.busy_s:.0f} s", values)
         return Health(message=message, values=values)
 
     def close(self) -> None:
-        """Give all questions up; what `start` asked is told while the executor still spins."""
+        """Cancel all queries; those of `start` get their outcome while the executor still spins."""
         self._worker.close()
 
     def destroy(self) -> None:
-        """Close, and take the wake-up out of the node."""
+        """Close, and remove the guard condition from the node."""
         self.close()
         self._node.destroy_guard_condition(self._wake)
 

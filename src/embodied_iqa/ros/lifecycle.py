@@ -1,4 +1,4 @@
-"""Bringing lifecycle nodes up, from a thread that may wait."""
+"""Configures and activates lifecycle nodes, from a thread that may block."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _NEXT = {
 
 
 class LifecycleManager:
-    """Clients for the lifecycle services of some nodes.
+    """Clients of the lifecycle services of some nodes.
 
     Args:
-        node: Whose clients they are; it must be spinning in another thread.
+        node: Node of the clients; it must be spinning in another thread.
         names: The managed nodes.
         group: Callback group of the clients.
     """
@@ -44,14 +44,14 @@ class LifecycleManager:
             for name in names
         }
         self._reasons: dict[str, str] = {}
-        self._told = threading.Condition()
-        node.create_subscription(DiagnosticArray, "/diagnostics", self._hear, 10, callback_group=group)
+        self._arrived = threading.Condition()
+        node.create_subscription(DiagnosticArray, "/diagnostics", self._take, 10, callback_group=group)
 
     def bring_up(self, deadline_s: float) -> None:
         """Configure and activate every node that is not active yet.
 
         Raises:
-            UserError: A node is missing, refuses, or takes too long.
+            UserError: A node is missing, fails, or takes too long.
         """
         until = time.monotonic() + deadline_s
         for name in self._clients:
@@ -69,17 +69,17 @@ class LifecycleManager:
             transition, word = _NEXT[state.id]
             request = ChangeState.Request(transition=Transition(id=transition))
             if not call(change_state, request, until - time.monotonic()).success:
-                raise UserError(f"{name} could not {word}: {self._reason(name)}")
+                raise UserError(f"{name} failed to {word}: {self._reason(name)}")
 
-    def _hear(self, news: DiagnosticArray) -> None:
-        with self._told:
-            for status in news.status:
+    def _take(self, message: DiagnosticArray) -> None:
+        with self._arrived:
+            for status in message.status:
                 if status.message.startswith(CONFIGURE_FAILED):
                     self._reasons[status.name] = status.message.removeprefix(CONFIGURE_FAILED)
-            self._told.notify_all()
+            self._arrived.notify_all()
 
     def _reason(self, name: str) -> str:
-        """Return why a node could not; it was told on another topic, and may still be on its way."""
-        with self._told:
-            self._told.wait_for(lambda: name in self._reasons, _REASON_S)
-            return self._reasons.pop(name, "its log says why")
+        """Return why a node failed; the reason comes on another topic and may arrive later."""
+        with self._arrived:
+            self._arrived.wait_for(lambda: name in self._reasons, _REASON_S)
+            return self._reasons.pop(name, "see its log")

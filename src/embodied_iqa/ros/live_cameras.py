@@ -1,4 +1,4 @@
-"""Cameras that set the pace themselves: a thread for each hands on every picture as it comes."""
+"""Cameras that set the pace: one thread for each publishes every image as it arrives."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class LiveCameras:
     """Reads cameras in threads until it is closed.
 
     Args:
-        cameras: Each is used by its own thread only.
-        publish: Takes every frame; called from the threads.
-        warn: Takes what people should know.
+        cameras: The cameras; each is used by its own thread only.
+        publish: Called with every frame, from the threads.
+        warn: Called with messages for the user.
     """
 
     def __init__(
@@ -43,23 +43,23 @@ class LiveCameras:
         for camera in cameras:
             lens = camera.lens
             warn(
-                f"{camera.view}: {lens.intrinsics.width_px}x{lens.intrinsics.height_px}, "
-                f"the lens bends corners by {lens.distortion_px:.1f} px, which the pinhole model leaves out"
+                f"{camera.view}: {lens.intrinsics.width_px}x{lens.intrinsics.height_px}, lens distortion of "
+                f"{lens.distortion_px:.1f} px in the corners, which the pinhole model neglects"
             )
         for thread in self._threads:
             thread.start()
 
     def health(self) -> dict[str, object]:
-        """Return what was lost, left out and started again, by camera."""
-        values: dict[str, object] = {}
-        for camera in self._cameras:
-            for name in ("lost", "without_pose", "reconnects"):
-                if hasattr(camera, name):
-                    values[f"{camera.view} {name}"] = getattr(camera, name)
-        return values
+        """Return the counts of lost frames, frames without a pose, and reconnects, by camera."""
+        return {
+            f"{camera.view} {name}": getattr(camera, name)
+            for camera in self._cameras
+            for name in ("lost", "without_pose", "reconnects")
+            if hasattr(camera, name)  # a recording does not reconnect
+        }
 
     def close(self) -> None:
-        """End the threads and close the cameras."""
+        """Stop the threads and close the cameras."""
         self._stop.set()
         for thread in self._threads:
             thread.join(_JOIN_S)

@@ -1,4 +1,4 @@
-"""What our nodes share: parameters from a configuration class, diagnostics, a main function."""
+"""Base classes of the nodes: parameters from a dataclass, diagnostics, a main function."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ __all__ = [
 ConfigT = TypeVar("ConfigT")
 NodeT = TypeVar("NodeT", bound=Node)
 Spin = Callable[[float], None]
-"""Handles one event, waiting at most so many seconds for it."""
+"""Handles one event; waits at most the given number of seconds for it."""
 
 _POLL_S = 0.2
 
 SUPERVISOR = "EMBODIED_IQA_SUPERVISOR"
-"""Environment variable with the process that started a node and whose end is the node's."""
+"""Environment variable with the id of the process that started a node; the node ends with it."""
 
 CONFIGURE_FAILED = "configure failed: "
-"""How a node that cannot load begins to say why on /diagnostics."""
+"""Prefix of the reason on /diagnostics why a node could not load."""
 
 _DIAGNOSTICS_PERIOD_S = 1.0
 _NOT_OURS = ("use_sim_time", "qos_overrides.", "start_type_description_service")
@@ -53,12 +53,12 @@ _NOT_OURS = ("use_sim_time", "qos_overrides.", "start_type_description_service")
 
 @dataclass(slots=True)
 class Health:
-    """What a node says on /diagnostics.
+    """State of a node as reported on /diagnostics.
 
     Attributes:
         level: DiagnosticStatus.OK, WARN, ERROR or STALE.
-        message: In words.
-        values: Name to number or word, shown as given.
+        message: The state in words.
+        values: Details by name.
     """
 
     level: bytes = DiagnosticStatus.OK
@@ -103,18 +103,22 @@ class ManagedNode(BaseNode[ConfigT], LifecycleNode):
     active = False
 
     def progress(self, line: str) -> None:
-        """Tell how far loading is: in the log and on /diagnostics."""
+        """Report the progress of loading in the log and on /diagnostics."""
         self.get_logger().info(line)
         self._report(Health(DiagnosticStatus.STALE, f"loading: {line}"))
 
     def load(self) -> None:
-        """Load models and open devices; raise a UserError where that fails."""
+        """Load models and open devices.
+
+        Raises:
+            UserError: That failed.
+        """
 
     def unload(self) -> None:
-        """Release what `load` took."""
+        """Release what `load` acquired."""
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Load; a failure is told in one line and leaves the node unconfigured."""
+        """Load; where that fails, report it in one line and stay unconfigured."""
         try:
             self.load()
         except UserError as error:
@@ -124,7 +128,7 @@ class ManagedNode(BaseNode[ConfigT], LifecycleNode):
         return super().on_configure(state)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Start to work."""
+        """Start working."""
         self.active = True
         return super().on_activate(state)
 
@@ -139,35 +143,35 @@ class ManagedNode(BaseNode[ConfigT], LifecycleNode):
         return super().on_cleanup(state)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Unload for good."""
+        """Stop working and unload."""
         self.active = False
         self.unload()
         return super().on_shutdown(state)
 
 
 class _StoppedError(Exception):
-    """The node was told to stop."""
+    """The node received a request to stop."""
 
 
 class StopRequest:
-    """SIGINT and SIGTERM ask to stop between two callbacks, so that nothing is torn in the middle of one.
+    """A request to stop: SIGINT, SIGTERM, or the end of the process that started the node.
 
-    The end of the process that started the node asks too, even where it could not say so.
+    The node stops between two callbacks, so that none is interrupted.
     """
 
     def __init__(self) -> None:
-        self._asked = False
+        self._received = False
         self._supervisor = int(os.environ.get(SUPERVISOR, "0"))
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._ask)
+            signal.signal(number, self._receive)
 
     @property
     def made(self) -> bool:
         """Whether the node has to end."""
-        return self._asked or (self._supervisor != 0 and os.getppid() != self._supervisor)
+        return self._received or (self._supervisor != 0 and os.getppid() != self._supervisor)
 
-    def _ask(self, _number: int, _frame: object) -> None:
-        self._asked = True
+    def _receive(self, _number: int, _frame: object) -> None:
+        self._received = True
 
 
 def main_of(
@@ -176,12 +180,13 @@ def main_of(
     executor: Callable[[], Executor] = SingleThreadedExecutor,
     work: Callable[[NodeT, Spin], None] = lambda _node, spin: spin(_POLL_S),
 ) -> int:
-    """Run one node until it is told to stop; return the exit code.
+    """Run a node until it is requested to stop; return the exit code.
 
     Args:
-        make_node: Makes the node.
-        executor: Makes the executor.
-        work: Does one piece of work with the node and what handles an event; by default, handles one event.
+        make_node: Returns the node.
+        executor: Returns the executor.
+        work: Called again and again with the node and a function that handles an event; by default, handles
+            one event.
     """
     prepare_environment()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
@@ -210,7 +215,6 @@ def main_of(
 
 def _spinning(runner: Executor, stop: StopRequest) -> Spin:
     def spin(seconds: float) -> None:
-        """Handle one event, waiting so long for it at most; a request to stop ends the node."""
         if not stop.made:
             runner.spin_once(timeout_sec=min(seconds, _POLL_S))
         if stop.made:

@@ -1,4 +1,4 @@
-"""A recorded trial played back through the nodes, as processes of this machine."""
+"""Plays a recorded trial back through the nodes, as processes of this machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _POLL_S = 0.1
 
 
 def with_playback(graph: GraphConfig, recording: Path, out: Path) -> GraphConfig:
-    """Return the parameters with the playback's paths filled in."""
+    """Return the parameters with the paths of the playback set."""
     playback = graph.nodes["playback_node"]
     if not isinstance(playback, PlaybackParameters):
         raise EmbodiedIqaError("the graph has no playback_node")
@@ -27,12 +27,12 @@ def with_playback(graph: GraphConfig, recording: Path, out: Path) -> GraphConfig
 
 
 def play_back(graph: GraphConfig, recording: Path, run_folder: Path, *, attach: bool = False) -> Path:
-    """Play a recording through the nodes; return the new recording.
+    """Play a recording back through the nodes; return the path of the new recording.
 
     Args:
         graph: Parameters of every node.
         recording: The recorded trial.
-        run_folder: Where the new recording and the logs go.
+        run_folder: Folder of the new recording and the logs.
         attach: The other nodes run already.
 
     Raises:

@@ -1,10 +1,10 @@
-"""Quality of service of our topics: nothing is lost, and nothing queues without bound."""
+"""Quality of service of our topics: reliable, with bounded queues."""
 
 from __future__ import annotations
 
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
-__all__ = ["CLOCK", "COMMAND", "EVENT", "LATCHED", "PICTURE", "STATE"]
+__all__ = ["CLOCK", "EVENT", "LATCHED", "PICTURE", "STATE"]
 
 
 def _profile(depth: int, *, latched: bool = False, reliable: bool = True) -> QoSProfile:
@@ -17,14 +17,12 @@ def _profile(depth: int, *, latched: bool = False, reliable: bool = True) -> QoS
 
 
 PICTURE = _profile(10)
-"""Pictures and what comes with each of them."""
+"""Images, and the messages that come with each image."""
 STATE = _profile(50)
-"""Fast small streams: joint states, leases."""
-COMMAND = _profile(1)
-"""Only the newest counts."""
+"""Small messages at a high rate: joint states, leases."""
 EVENT = _profile(200)
-"""Rare and precious: answers, actions, events."""
+"""Rare messages: answers, actions, events."""
 LATCHED = _profile(1, latched=True)
-"""Late subscribers get the last one."""
+"""Subscribers that join later get the last message."""
 CLOCK = _profile(1, reliable=False)
-"""As rclpy's time source wants it."""
+"""As the time source of rclpy requires it."""

@@ -1,10 +1,9 @@
-"""Which topics a trial's recording holds, with their types and quality of service."""
+"""Topics of a recorded trial, with their types and quality of service."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from embodied_iqa_msgs import msg as ours
@@ -24,34 +23,34 @@ class RecordedTopic:
     """A topic.
 
     Attributes:
-        name: Such as `/gate/lease`.
-        kind: Its message class.
-        qos: As its publisher offers it.
+        name: The name, such as `/gate/lease`.
+        kind: The message class.
+        qos: What the publisher offers.
     """
 
     name: str
-    kind: Any
+    kind: type[object]
     qos: QoSProfile
 
     @property
     def type_name(self) -> str:
-        """Return the type as a recording names it."""
+        """Return the name of the type in a recording."""
         package = self.kind.__module__.partition(".")[0]
         return f"{package}/msg/{self.kind.__name__}"
 
     @property
     def is_picture(self) -> bool:
-        """Whether its messages are large."""
+        """Whether its messages are images."""
         return self.kind in {Image, CompressedImage}
 
     @property
     def qos_text(self) -> str:
-        """Return the quality of service as a recording keeps it, for players that offer it again."""
+        """Return the quality of service in the notation of recordings."""
         return qos_text(transient_local=self.qos is LATCHED, depth=self.qos.depth)
 
 
 def camera_topics(views: Iterable[View]) -> list[RecordedTopic]:
-    """Return what the cameras say; of each view the small messages come before the picture."""
+    """Return the topics of the cameras; of each view, the small messages come before the image."""
     return [
         topic
         for view in views
@@ -64,7 +63,7 @@ def camera_topics(views: Iterable[View]) -> list[RecordedTopic]:
 
 
 def arm_topics() -> list[RecordedTopic]:
-    """Return what the arm says."""
+    """Return the topics of the arm."""
     return [
         RecordedTopic("/arm/joint_states", JointState, STATE),
         RecordedTopic("/arm/tool_pose", PoseStamped, STATE),
@@ -73,7 +72,7 @@ def arm_topics() -> list[RecordedTopic]:
 
 
 def recorded_topics(views: Iterable[View], *, distorted_pictures: bool) -> list[RecordedTopic]:
-    """Return everything that belongs to a recording."""
+    """Return all topics of a recording."""
     views = tuple(views)
     topics = [
         *camera_topics(views),

@@ -1,4 +1,4 @@
-"""The client of /trial/run: sends tasks, tells how they go, waits with a deadline."""
+"""Client of the action /trial/run: sends tasks, reports progress, waits with a deadline."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import EmbodiedIqaError
 from embodied_iqa.ros.calls import call
 from embodied_iqa.ros.conversion import spec_to_msg
-from embodied_iqa.trial.attendance import Answer, Person, Question
+from embodied_iqa.trial.attendance import Person, Question
 from embodied_iqa.trial.protocol import Stage
 
 if TYPE_CHECKING:
@@ -38,11 +38,12 @@ _POLL_S = 0.1
 _CANCEL_S = 10.0
 _CONFIRM_S = 10.0
 _DISCOVERY_S = 0.5
-"""A server answers only clients that it knows; it may be found by them a little before."""
+"""A server responds only to clients that it has discovered; they may discover it a little earlier."""
+_ASKING = (Stage.PREPARE, Stage.JUDGE)
 
 
 class TrialFailedError(EmbodiedIqaError):
-    """The trial did not come to its end; the message says why."""
+    """The trial did not finish; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,8 @@ class TrialGoal:
         task: The instruction.
         scene_seed: Seed of the scene.
         distortions: One run each, after the reference run.
-        recording: Path of the file to write.
-        metadata: Stored in the recording.
+        recording: Path of the recording.
+        metadata: Metadata of the recording.
     """
 
     task: str
@@ -66,19 +67,19 @@ class TrialGoal:
 
 @dataclass(frozen=True, slots=True)
 class TrialProgress:
-    """Where a task is; see the action's feedback."""
+    """Progress of a task; see the feedback of the action."""
 
-    stage: int
+    stage: Stage
     run_index: int
     run_count: int
     message: str
 
 
 class TrialClient:
-    """Talks to trial_node from its own spinning thread."""
+    """Client of trial_node with its own spinning thread."""
 
     def __init__(self) -> None:
-        # a Ctrl-C is Python's: the trial can still be cancelled, which takes a working context
+        # Python handles Ctrl-C: cancelling the trial then takes a working context
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         self._node = Node("trial_client")
         self._executor = SingleThreadedExecutor()
@@ -112,29 +113,32 @@ class TrialClient:
         Args:
             goal: The task.
             progress: Called with each feedback.
-            check: Called now and then; raises to give up.
-            deadline_s: How long the task may take, real time.
-            person: Answers what a trial on a real arm asks; without, somebody else calls /trial/confirm.
+            check: Called regularly; raises to abort.
+            deadline_s: Maximum duration of the task, real time.
+            person: Answers the questions of a trial on a real arm; without, another client of /trial/confirm
+                does.
 
         Returns:
-            Remarks of the trial; empty where all went well.
+            Remarks of the trial; empty where there are none.
 
         Raises:
-            TrialFailedError: Refused, failed or too slow.
+            TrialFailedError: The task was rejected, failed or took too long.
         """
         until = time.monotonic() + deadline_s
         while not self._client.wait_for_server(timeout_sec=_POLL_S):
-            self._look(check, until, "no trial_node")
+            self._check(check, until, "no trial_node")
         time.sleep(_DISCOVERY_S)
-        asks = person is not None
 
-        def tell(news: FeedbackMessage[RunTrial.Feedback]) -> None:
-            told = _progress(news.feedback)
-            progress(told)
-            if asks and told.stage in _ASKING:
-                self._questions.put(told)
+        def take(message: FeedbackMessage[RunTrial.Feedback]) -> None:
+            feedback = message.feedback
+            news = TrialProgress(
+                Stage(feedback.stage), feedback.run_index, feedback.run_count, feedback.message
+            )
+            progress(news)
+            if person is not None and news.stage in _ASKING:
+                self._questions.put(news)
 
-        handle = self._wait(self._client.send_goal_async(_message(goal), tell), check, until)
+        handle = self._wait(self._client.send_goal_async(_message(goal), take), check, until)
         if not handle.accepted:
             raise TrialFailedError("trial_node is busy with another task")
         try:
@@ -152,7 +156,7 @@ class TrialClient:
         except ExternalShutdownException:
             return
 
-    def _look(self, check: Callable[[], None], until: float, what: str) -> None:
+    def _check(self, check: Callable[[], None], until: float, what: str) -> None:
         check()
         if time.monotonic() > until:
             raise TrialFailedError(f"{what} within the deadline")
@@ -167,15 +171,14 @@ class TrialClient:
         done = threading.Event()
         future.add_done_callback(lambda _future: done.set())
         while not done.wait(_POLL_S):
-            self._look(check, until, "no answer of trial_node")
+            self._check(check, until, "no result of trial_node")
             if person is not None and not self._questions.empty():
                 self._ask(person, self._questions.get())
         return future.result()
 
     def _ask(self, person: Person, news: TrialProgress) -> None:
-        """Ask in this thread, however long it takes: trial_node has the deadline."""
-        question = Question(Stage(news.stage), news.run_index, news.run_count, news.message)
-        answer: Answer = person(question)
+        """Ask in this thread; trial_node enforces the deadline."""
+        answer = person(Question(news.stage, news.run_index, news.run_count, news.message))
         request = ConfirmRun.Request(
             stage=news.stage,
             run_index=news.run_index,
@@ -188,14 +191,11 @@ class TrialClient:
             self._node.get_logger().warning(f"the answer came too late: {response.message}")
 
     def _cancel(self, handle: ClientGoalHandle[RunTrial.Result]) -> None:
-        """Ask trial_node to stop the arm and close the recording, whatever ended our wait."""
+        """Request trial_node to stop the arm and close the recording."""
         done = threading.Event()
         handle.cancel_goal_async()
         handle.get_result_async().add_done_callback(lambda _future: done.set())
         done.wait(_CANCEL_S)
-
-
-_ASKING = {int(Stage.PREPARE), int(Stage.JUDGE)}
 
 
 def _message(goal: TrialGoal) -> RunTrial.Goal:
@@ -207,7 +207,3 @@ def _message(goal: TrialGoal) -> RunTrial.Goal:
         metadata_keys=list(goal.metadata),
         metadata_values=list(goal.metadata.values()),
     )
-
-
-def _progress(feedback: RunTrial.Feedback) -> TrialProgress:
-    return TrialProgress(feedback.stage, feedback.run_index, feedback.run_count, feedback.message)

@@ -1,4 +1,4 @@
-"""Carries out the commands of the trial's state machine through services."""
+"""Executes the commands of the state machine of a trial through services."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from embodied_iqa.images.assembler import Source
 from embodied_iqa.ros.arm_return import ArmReturn
 from embodied_iqa.ros.attendance import Attendance
 from embodied_iqa.ros.calls import AnswerT, RequestT, ResponseT, call
-from embodied_iqa.ros.conversion import ns_of, spec_to_msg, time_of
+from embodied_iqa.ros.conversion import LATEST_NS, ns_of, spec_to_msg, time_of
 from embodied_iqa.trial.protocol import (
     Answered,
     AskPerson,
@@ -45,21 +45,33 @@ from embodied_iqa.trial.protocol import (
 if TYPE_CHECKING:
     from rclpy.type_support import ServiceType  # defined in typings/ only
 
-__all__ = ["TrialCommands"]
+__all__ = ["TrialCommands", "vla_problem"]
 
-_NEVER_NS = 2**31 * 1_000_000_000 - 1
 _AGAIN_S = 0.02
 _FIRST_CONTACT_S = 6.0  # longer than a VLM waits for a frame
 _HURRY_S = 2.0
 
 
+def vla_problem(
+    client: Client[srv.SetTask.Request, srv.SetTask.Response], task: str, deadline_s: float
+) -> str:
+    """Return why the VLA cannot start; empty where it can.
+
+    The VLA gets the task for frames that never arrive: it accepts the task once it has a complete frame.
+    """
+    request = srv.SetTask.Request(task=task, from_stamp=time_of(LATEST_NS))
+    given = call(client, request, deadline_s, again_s=_FIRST_CONTACT_S)
+    call(client, srv.SetTask.Request(task=""), deadline_s)
+    return "" if given.success else given.message
+
+
 class TrialCommands:
-    """Clients for all that a trial asks of the others.
+    """Clients of all services that a trial uses.
 
     Args:
-        node: Whose clients they are; it must be spinning in another thread.
+        node: Node of the clients; it must be spinning in another thread.
         config: Deadlines, and whether the world is simulated.
-        report: Takes the events that the commands lead to; called from any thread.
+        report: Called with the events that result from the commands, from any thread.
     """
 
     def __init__(self, node: Node, config: TrialParameters, report: Callable[[Event], None]) -> None:
@@ -89,27 +101,27 @@ class TrialCommands:
             self._return = ArmReturn(node, config.limits, config.run_limit_s, self._do)
 
     def begin(self, goal: RunTrial.Goal) -> None:
-        """Note what the recording is to be called and to hold."""
+        """Set the path and the metadata of the recording."""
         self._goal = goal
         self._deadline_s = self._config.reply_deadline_s
 
     def waits_for_person(self) -> bool:
-        """Whether a person has been asked and may still answer."""
-        return self._attendance is not None and self._attendance.look()
+        """Return whether a question to the operator is open."""
+        return self._attendance is not None and self._attendance.is_waiting()
 
     def interrupt(self) -> None:
-        """Stop an arm that is on its way back to the start."""
+        """Abort a return to the start."""
         if self._return is not None:
             self._return.interrupt()
 
     def hurry(self) -> None:
-        """Wait only shortly from now on: the trial is given up, perhaps because a node is gone."""
+        """Use short deadlines from now on: the trial is being aborted, perhaps because a node is lost."""
         self._deadline_s = min(_HURRY_S, self._config.reply_deadline_s)
         if self._attendance is not None:
-            self._attendance.forget()
+            self._attendance.close()
 
     def carry_out(self, command: Command) -> None:
-        """Do one command and report its reply; AskVlm reports later."""
+        """Execute a command and report its reply; the reply to AskVlm comes later."""
         if isinstance(command, AskVlm):
             self._ask_vlm(command)
             return
@@ -123,49 +135,43 @@ class TrialCommands:
             reply = Reply(command, ok=False, message=str(error))
         self._report(reply)
 
-    def _do(self, command: Command) -> Reply:  # noqa: PLR0911 - one return a command
+    def _do(self, command: Command) -> Reply:
         match command:
-            case OpenRecording():
-                return self._reply(command, self._record, self._recording(start=True))
-            case CloseRecording():
-                time.sleep(self._config.drain_s)  # what is on its way to the recorder belongs to the trial
-                return self._reply(command, self._record, self._recording(start=False))
+            case OpenRecording() | CloseRecording():
+                reply = self._set_recording(command)
             case ResetWorld(seed, task):
-                return self._reset_world(command, seed, task)
-            case RunWorld(running):
-                return self._run_world(command, SetBool.Request(data=running))
+                reply = self._reset_world(command, seed, task)
+            case RunWorld(running) if self._config.simulated:
+                reply = self._send(command, self._run, SetBool.Request(data=running))
+            case RunWorld():
+                reply = Reply(command, ok=True)
             case SetDistortion(spec, from_ns):
-                return self._set_distortion(command, spec, from_ns)
+                reply = self._set_distortion(command, spec, from_ns)
             case Rearm(from_ns):
-                rearm = srv.RearmArm.Request(reason="a run begins", from_stamp=time_of(from_ns))
-                return self._insist(command, self._rearm, rearm)
+                reply = self._rearm_from(command, from_ns)
             case CheckStart() | ReturnToStart():
-                return self._place(command)
+                reply = self._place(command)
             case StopArm(reason):
-                return self._reply(command, self._stop, srv.StopArm.Request(reason=reason))
+                reply = self._send(command, self._stop, srv.StopArm.Request(reason=reason))
             case SetTask(task, from_ns):
                 request = srv.SetTask.Request(task=task, from_stamp=time_of(from_ns))
-                return self._reply(command, self._set_task, request)
+                reply = self._send(command, self._set_task, request)
             case _:
-                return Reply(command, ok=False, message=f"{type(command).__name__} needs no service")
+                reply = Reply(command, ok=False, message=f"{type(command).__name__} needs no service")
+        return reply
 
     def subjects_problem(self, task: str) -> str:
-        """Say what the subjects lack to work on the pictures that come now; empty: nothing.
-
-        The VLM is asked about the newest frames; the VLA is given the task for frames that never come.
-        """
+        """Return why the subjects cannot work on the images that arrive now; empty where they can."""
         for source in Source:
             question = srv.AskVlm.Request(task=task, source=int(source))
             answer = call(self._ask, question, self._deadline_s, again_s=_FIRST_CONTACT_S)
             if not answer.success:
                 return f"VLM: {answer.message}"
-        request = srv.SetTask.Request(task=task, from_stamp=time_of(_NEVER_NS))
-        given = call(self._set_task, request, self._deadline_s, again_s=_FIRST_CONTACT_S)
-        call(self._set_task, srv.SetTask.Request(task=""), self._deadline_s)
-        return "" if given.success else f"VLA: {given.message}"
+        problem = vla_problem(self._set_task, task, self._deadline_s)
+        return problem and f"VLA: {problem}"
 
     def _place(self, command: CheckStart | ReturnToStart) -> Reply:
-        """Look where a real arm stands before a run, or bring it back after one."""
+        """Check the pose of a real arm before a run, or return it to the start after one."""
         if self._return is None:
             return Reply(command, ok=False, message="there is no real arm")
         if isinstance(command, CheckStart):
@@ -175,34 +181,41 @@ class TrialCommands:
         return Reply(command, ok=not problem, message=problem)
 
     def _answered(self, event: Event) -> None:
-        """Take what the person said; the pictures count again."""
+        """Report the answer of the operator; record images again."""
         self._pause_recording(paused=False)
         self._report(event)
 
     def _pause_recording(self, *, paused: bool) -> None:
-        """Leave out the pictures of the time in which a trial waits for a person; a wish, not a condition."""
+        """Record no images while the trial waits for the operator; a failure of this is ignored."""
         with contextlib.suppress(EmbodiedIqaError):
             call(self._pause, SetBool.Request(data=paused), _HURRY_S)
 
-    def _insist(self, command: Command, client: Client[RequestT, AnswerT], request: RequestT) -> Reply:
-        """Ask again until the deadline: the other side may not have seen yet what it needs to say yes."""
+    def _rearm_from(self, command: Command, from_ns: int) -> Reply:
+        """Rearm, again until the deadline: the arm may not have reached the stamp yet."""
+        request = srv.RearmArm.Request(reason="a run begins", from_stamp=time_of(from_ns))
         until = time.monotonic() + self._deadline_s
         while True:
-            reply = self._reply(command, client, request)
+            reply = self._send(command, self._rearm, request)
             if reply.ok or time.monotonic() > until:
                 return reply
             time.sleep(_AGAIN_S)
 
-    def _reply(self, command: Command, client: Client[RequestT, AnswerT], request: RequestT) -> Reply:
-        closing = isinstance(command, CloseRecording)  # what is queued is written in any case
-        deadline_s = self._config.reply_deadline_s if closing else self._deadline_s
-        response = call(client, request, deadline_s)
+    def _send(self, command: Command, client: Client[RequestT, AnswerT], request: RequestT) -> Reply:
+        response = call(client, request, self._deadline_s)
         return Reply(command, ok=response.success, message=response.message)
 
-    def _run_world(self, command: Command, request: SetBool.Request) -> Reply:
-        if not self._config.simulated:
-            return Reply(command, ok=True)
-        return self._reply(command, self._run, request)
+    def _set_recording(self, command: OpenRecording | CloseRecording) -> Reply:
+        request = srv.RecordTrial.Request(start=isinstance(command, OpenRecording))
+        deadline_s = self._deadline_s
+        if request.start:
+            request.path = self._goal.recording
+            request.metadata_keys = self._goal.metadata_keys
+            request.metadata_values = self._goal.metadata_values
+        else:
+            deadline_s = self._config.reply_deadline_s  # queued messages are written in any case
+            time.sleep(self._config.drain_s)  # messages on their way to the recorder are part of the trial
+        response = call(self._record, request, deadline_s)
+        return Reply(command, ok=response.success, message=response.message)
 
     def _reset_world(self, command: Command, seed: int, task: str) -> Reply:
         if not self._config.simulated:

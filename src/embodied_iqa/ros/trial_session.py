@@ -1,4 +1,4 @@
-"""A session of trials: starts the graph, sends the tasks, ends the graph again."""
+"""A session of trials: starts the graph, sends the tasks, stops the graph."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ def run_session(
     """Run every task of a session.
 
     Args:
-        settings: What to do.
-        folders: Where each task goes.
-        run_folder: The run's folder; logs go to its `log/`.
-        progress: Called with the task's number and where it is.
-        person: Answers what a trial on a real arm asks; without, somebody else calls /trial/confirm.
+        settings: The session.
+        folders: Output folder of each task.
+        run_folder: Folder of the run; logs go to its `log/`.
+        progress: Called with the number of the task and its progress.
+        person: Answers the questions of a trial on a real arm; without, another client of /trial/confirm
+            does.
 
     Returns:
-        Remarks, one for each task that had any.
+        One remark for each task that has any.
 
     Raises:
         EmbodiedIqaError: A process ended or a task failed; the graph has been stopped.
@@ -57,7 +58,7 @@ def run_session(
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Take a termination or a closed terminal like Ctrl-C, so that no node is left behind."""
+    """Handle SIGTERM and SIGHUP like Ctrl-C, so that no node is left running."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -75,7 +76,7 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 @contextmanager
 def _graph(settings: SessionSettings, run_folder: Path) -> Iterator[Callable[[], None]]:
-    """Start the nodes as processes of ours, or use those that run already."""
+    """Start the nodes as child processes, or use those that run already."""
     if settings.attach:
         yield lambda: None
         return

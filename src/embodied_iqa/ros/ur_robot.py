@@ -1,4 +1,4 @@
-"""A UR arm and its gripper in a node: the driver's news come in the node's own callbacks."""
+"""A UR arm and its gripper in a node: states of the driver arrive in callbacks of the node."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _RETRY_S = 1.0
 class UrRobot:
     """Drives a UR arm from a node with one thread.
 
-    A thread of its own only waits for news and wakes the node; everything else happens in the node's
-    callbacks. A lost connection is made again every second; the arm stays disarmed until it is armed again.
+    A thread only waits for data and wakes the node; everything else happens in callbacks of the node.
+    A lost connection is retried every second; the arm stays disarmed until it is armed again.
 
     Args:
-        node: Whose callbacks they are.
+        node: Node of the callbacks.
         arm: The driver.
         on_state: Called with each new state.
-        on_silence: Called at least every 20 ms while no state comes, so that a lost arm is noticed; with the
-            reason where the arm is known to be lost.
+        on_silence: Called at least every 20 ms while no state arrives, so that a lost arm is noticed; with
+            the reason where the arm is known to be lost.
     """
 
     def __init__(
@@ -50,17 +50,17 @@ class UrRobot:
         self._retry_at_s = 0.0
         self._handled = threading.Event()
         self._ending = threading.Event()
-        self._news = node.create_guard_condition(self._hear)
+        self._arrived = node.create_guard_condition(self._handle)
         self._thread = threading.Thread(target=self._watch, name="ur arm", daemon=True)
         self._thread.start()
 
     @property
     def problem(self) -> str:
-        """Why there is no arm at present; empty where there is one."""
+        """Why the arm is unavailable; empty where it is available."""
         return self._problem
 
     def read(self) -> ArmState | None:
-        """Return the newest state, or None where there is no arm."""
+        """Return the newest state, or None where the arm is unavailable."""
         return None if self._problem else self._state
 
     def stream(self, q_rad: NDArray[np.float64]) -> None:
@@ -68,25 +68,25 @@ class UrRobot:
         self._q_target = q_rad
 
     def move(self, position: float) -> None:
-        """Set the gripper's target."""
+        """Set the target of the gripper."""
         self._gripper_target = position
 
     def stop(self, reason: str) -> None:
-        """Stop the arm; it takes nothing before it is armed again."""
+        """Stop the arm; it ignores targets until it is armed again."""
         self._q_target = None
         self._try(lambda: self._arm.stop(reason))
 
     def rearm(self, reason: str) -> None:
-        """Make the arm take joint targets.
+        """Arm: accept joint targets.
 
         Raises:
-            InputError: It does not.
+            InputError: The arm does not arm.
         """
         self._arm.rearm(reason)
         self._state = self._arm.read()
 
     def answer(self) -> None:
-        """Send what is to be done in answer to the newest state."""
+        """Send the targets that respond to the newest state."""
         target, self._q_target = self._q_target, None
         position, self._gripper_target = self._gripper_target, None
         if position is not None:
@@ -97,14 +97,14 @@ class UrRobot:
             self._try(self._arm.idle)
 
     def close(self) -> None:
-        """Stop and give the arm back."""
+        """Stop the thread and release the arm."""
         self._ending.set()
         self._handled.set()
         self._thread.join(timeout=2 * _RETRY_S)
         self._arm.close()
 
     def _watch(self) -> None:
-        """Wake the node when the driver has news, or after a while without any."""
+        """Wake the node when the driver has data, and after each silent period."""
         while not self._ending.is_set():
             self._handled.clear()
             descriptor = self._arm.fileno()
@@ -114,11 +114,11 @@ class UrRobot:
                 else:
                     self._ending.wait(_SILENCE_S)
             except (OSError, ValueError):
-                self._ending.wait(_SILENCE_S)  # the connection was closed meanwhile
-            self._news.trigger()
+                self._ending.wait(_SILENCE_S)  # the connection was closed in the meantime
+            self._arrived.trigger()
             self._handled.wait(_RETRY_S)
 
-    def _hear(self) -> None:
+    def _handle(self) -> None:
         try:
             self._take()
         except InputError as error:

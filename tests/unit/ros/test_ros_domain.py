@@ -43,7 +43,7 @@ def test_a_dead_process_holds_nothing(tmp_path: Path):
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path):
     (tmp_path / "file").touch()
     with (
-        pytest.raises(InputError, match="cannot hold a ROS domain"),
+        pytest.raises(InputError, match="cannot reserve a ROS domain"),
         own_domain(tmp_path / "file" / "domains"),
     ):
         pass

@@ -1,4 +1,4 @@
-"""Interface libraries are loaded up front where the loader's path does not have them."""
+"""Interface libraries are preloaded where the loader does not find them."""
 
 import shutil
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.errors import MissingDependencyError
-from embodied_iqa.ros.preload import preload_interfaces
+from embodied_iqa.ros.environment import preload_interfaces
 
 
 def _library(folder: Path, name: str, code: str, *needs: str) -> Path:
