@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from embodied_iqa.emulator.embedded import EmulatedRobot
 from embodied_iqa.errors import UsageError
 from embodied_iqa.kinematics import tool_along_z
 from embodied_iqa.robot.robotiq_gripper import RobotiqGripper
 from embodied_iqa.robot.ur_arm import UrArm
 from embodied_iqa.robot.ur_options import GripperOptions, UrOptions
 from embodied_iqa.scenes.scene import make_scene
+from embodied_iqa.simulation.emulated_robot import EmulatedRobot
 from embodied_iqa.simulation.world import World
 
 IP = f"127.{64 + os.getpid() % 128}.251.2"

@@ -6,12 +6,15 @@ import argparse
 import asyncio
 import contextlib
 import signal
-from typing import TYPE_CHECKING
 
+from embodied_iqa.emulator.controller import Controller
+from embodied_iqa.emulator.emulator import Emulator
+from embodied_iqa.emulator.firmware import FIRMWARE, Series
+from embodied_iqa.emulator.kinematic_plant import KinematicPlant
+from embodied_iqa.emulator.plant import Plant
 from embodied_iqa.errors import UsageError
-
-if TYPE_CHECKING:
-    from embodied_iqa.emulator import Emulator, Plant
+from embodied_iqa.lazy import load
+from embodied_iqa.scenes.scene import make_scene
 
 _PLANTS = ("mujoco", "kinematic")
 
@@ -31,8 +34,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until interrupted; return the exit code."""
-    from embodied_iqa.emulator import FIRMWARE, Controller, Emulator, Series  # noqa: PLC0415 - heavy
-
     if arguments.unlock_after < 0.0:
         raise UsageError("--unlock-after", expected="seconds >= 0", got=arguments.unlock_after)
     controller = Controller(
@@ -64,12 +65,7 @@ async def _serve(emulator: Emulator) -> None:
 
 
 def _plant(name: str, scene_seed: int) -> Plant:
-    from embodied_iqa.emulator import KinematicPlant  # noqa: PLC0415 - heavy
-
     if name == "kinematic":
         return KinematicPlant()
-    from embodied_iqa.emulator import WorldPlant  # noqa: PLC0415 - heavy
-    from embodied_iqa.scenes.scene import make_scene  # noqa: PLC0415
-    from embodied_iqa.simulation.world import World  # noqa: PLC0415
-
-    return WorldPlant(World(make_scene(scene_seed)))
+    world: Plant = load("embodied_iqa.simulation.world:World")(make_scene(scene_seed))
+    return world

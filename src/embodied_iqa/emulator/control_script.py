@@ -1,4 +1,4 @@
-"""The program that `ur_rtde` uploads, as a state machine: commands come in registers, one pass a tick.
+"""The program that `ur_rtde` uploads, as a state machine with one pass per tick.
 
 It follows ``rtde_control.script`` of ur_rtde 1.6.5: command id in integer input 0, arguments in the other
 inputs, 1 (ready) or 2 (done) in integer output 0, results in the other outputs.
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from embodied_iqa.emulator.machine import Machine
 from embodied_iqa.emulator.registers import RegisterView
 from embodied_iqa.emulator.streaming import Stream
-from embodied_iqa.emulator.uploaded import Waypoint
+from embodied_iqa.emulator.uploaded_script import Waypoint
 
 __all__ = ["CommandTable", "ControlScript", "ScriptError"]
 
@@ -23,11 +23,11 @@ _READY, _DONE = 1, 2
 _STOP_SCRIPT = 255
 _SETTLE_S = 0.3
 _AT_ONCE = frozenset({6, 9, 10, 11, 24, 25, 26, 27, 38, 58, 66, 67, 68, 69, 70, 71})
-"""Commands that are taken every tick without waiting for the register to be cleared in between."""
+"""Commands executed every tick, without waiting for the register to be cleared in between."""
 
 Ticks = Iterator[None]
 CommandTable: TypeAlias = "Mapping[int, Callable[[ControlScript], Ticks | None]]"
-"""Command number to what it does; one that moves the arm within the program gives its ticks."""
+"""Handlers by command number; a handler that moves the arm within the program returns its ticks."""
 
 
 class ScriptError(Exception):
@@ -39,9 +39,9 @@ class ControlScript:
 
     Args:
         machine: The arm.
-        registers: Where commands come in and results go out.
-        path: The moves that were put into the script.
-        commands: What the commands do.
+        registers: Registers for commands and results.
+        path: Moves inserted into the script.
+        commands: Handlers of the commands.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class ControlScript:
         self._main = self._run()
 
     def tick(self) -> bool:
-        """Do one pass of the program and its threads; return whether it goes on."""
+        """Do one pass of the program and its threads; return whether it continues."""
         if next(self._main, _STOP_SCRIPT) == _STOP_SCRIPT:
             return False
         if self.stream is not None:
@@ -67,17 +67,17 @@ class ControlScript:
         return True
 
     def clear_motion(self) -> None:
-        """Forget every motion under way; the program goes on."""
+        """Drop all motions; the program continues."""
         self.stream = self._background = None
 
     def follow(self, targets: Iterator[NDArray[np.float64]]) -> Ticks:
-        """Let the arm follow targets, one a tick."""
+        """Let the arm follow targets, one per tick."""
         for q_rad in targets:
             self.machine.reference.follow(q_rad)
             yield
 
     def move(self, targets: Iterator[NDArray[np.float64]]) -> Ticks:
-        """Let the arm follow targets and wait until it stands at the last one."""
+        """Let the arm follow targets and wait until it rests at the last one."""
         yield from self.follow(targets)
         for _ in range(round(_SETTLE_S / self.machine.tick_s)):
             if self.machine.has_arrived:
@@ -85,31 +85,31 @@ class ControlScript:
             yield
 
     def in_background(self, motion: Ticks) -> None:
-        """Start a motion that runs beside the program."""
-        self.tell_progress(0)
-        self._background = self._told_at_the_end(motion)
+        """Start a motion in the background."""
+        self.report_progress(0)
+        self._background = self._with_final_report(motion)
 
     def stop_background(self) -> None:
-        """Drop the motion that runs beside the program."""
+        """Drop the background motion."""
         if self._background is not None:
             self._background = None
-            self.tell_progress(-1)
+            self.report_progress(-1)
 
-    def tell_progress(self, value: int) -> None:
-        """Write the progress register: counters, a running bit, and the progress; below 0 for finished."""
+    def report_progress(self, value: int) -> None:
+        """Write the progress register: counters, a running bit, and the progress (below 0: finished)."""
         self._writes = (self._writes + 1) % 128
         if value == 0:
             self._operations = (self._operations + 1) % 128
         running = min(value, 32767) + 32768 if value >= 0 else 0
         self.registers.write_integer(2, self._writes * 65536 + self._operations * 16777216 + running)
 
-    def _told_at_the_end(self, motion: Ticks) -> Ticks:
+    def _with_final_report(self, motion: Ticks) -> Ticks:
         yield from motion
-        self.tell_progress(-1)
+        self.report_progress(-1)
 
     def _run(self) -> Iterator[int | None]:
         executing = False
-        self.tell_progress(-1)
+        self.report_progress(-1)
         self.registers.write_integer(0, _READY)
         while (command := self.registers.integer(0)) != _STOP_SCRIPT:
             if command in _AT_ONCE:
@@ -125,10 +125,10 @@ class ControlScript:
         yield _STOP_SCRIPT
 
     def _execute(self, command: int) -> Ticks:
-        work = self._commands.get(command)
-        if work is None:
+        handler = self._commands.get(command)
+        if handler is None:
             raise ScriptError(f"command {command} of the control script is not emulated")
-        ticks = work(self)
+        ticks = handler(self)
         if ticks is not None:
             yield from ticks
         self.registers.write_integer(0, _DONE)

@@ -1,4 +1,4 @@
-"""The emulated UR controller: one tick after another, no sockets and no clock of its own."""
+"""The emulated UR controller, advanced tick by tick, without sockets or a clock of its own."""
 
 from __future__ import annotations
 
@@ -15,19 +15,15 @@ from embodied_iqa.emulator.gripper import RobotiqModel
 from embodied_iqa.emulator.machine import Machine
 from embodied_iqa.emulator.motions import MotionImpossibleError
 from embodied_iqa.emulator.plant import Plant
-from embodied_iqa.emulator.registers import OutputRegisters, RegisterView
+from embodied_iqa.emulator.registers import WORLD_TIME_REGISTER, OutputRegisters, RegisterView
 from embodied_iqa.emulator.safety import RobotMode, Safety
 from embodied_iqa.emulator.streaming import ServoStream
-from embodied_iqa.emulator.uploaded import CONTROL_SCRIPT, UploadedScript
+from embodied_iqa.emulator.uploaded_script import CONTROL_SCRIPT, UploadedScript
+from embodied_iqa.units import SECOND_NS
 
-__all__ = ["ACKNOWLEDGE_REGISTER", "WORLD_TIME_REGISTER", "Controller"]
+__all__ = ["Controller"]
 
 _MESSAGES_KEPT = 50
-
-WORLD_TIME_REGISTER = 12
-"""Output double register with the time of the simulated world (s)."""
-ACKNOWLEDGE_REGISTER = 18
-"""Input double register in which a driver writes the time stamp of the state that it has answered (s)."""
 
 
 class Controller:
@@ -35,23 +31,23 @@ class Controller:
 
     Args:
         firmware: Versions and rate.
-        plant: What moves.
-        unlock_after_s: A protective stop can be unlocked only so long after it happened.
+        plant: The arm and gripper.
+        unlock_after_s: Earliest unlocking of a protective stop.
 
     Attributes:
-        inputs: Name of an RTDE input to the last value that a client wrote.
-        outputs: What the program wrote.
+        inputs: Last written value of each RTDE input.
+        outputs: Registers that the program writes.
         digital_outputs: Bits: 8 standard, 8 configurable, 2 of the tool.
-        refuse_scripts: Uploaded programs do not start.
+        refuse_scripts: Whether uploaded programs are refused.
         messages: The newest messages of the log.
-        world_clock_ns: Tells the time of the simulated world around the robot, or None where there is none;
-            clients read it in an output register.
+        world_clock_ns: Returns the time of the simulated world, which is written to an output register; None
+            without a world.
     """
 
     def __init__(self, firmware: Firmware, plant: Plant, *, unlock_after_s: float = 5.0) -> None:
         self.firmware = firmware
         self.plant = plant
-        self.machine = Machine(plant, firmware.tick_ns / 1e9)
+        self.machine = Machine(plant, firmware.tick_ns / SECOND_NS)
         self.gripper = RobotiqModel(plant)
         self.safety = Safety(unlock_after_s)
         self.inputs: dict[str, int | float | tuple[float, ...]] = {}
@@ -83,8 +79,8 @@ class Controller:
         """Do one tick.
 
         Args:
-            passing: Whether time passes for the arm; else the program only handles commands: a simulated
-                world stands still between two runs.
+            passing: Whether time passes for the arm. Otherwise the program only handles commands, as between
+                two runs of a simulated world.
         """
         self.time_ns += self.firmware.tick_ns
         self._check_watchdog(passing=passing)
@@ -96,10 +92,10 @@ class Controller:
             self.machine.reference.restart(self.machine.reference.q_rad)
         self.gripper.tick(self.machine.tick_s)
         if self.world_clock_ns is not None:
-            self.outputs.doubles[WORLD_TIME_REGISTER] = self.world_clock_ns() / 1e9
+            self.outputs.doubles[WORLD_TIME_REGISTER] = self.world_clock_ns() / SECOND_NS
 
     def load(self, text: str) -> None:
-        """Take an uploaded program and start it in place of the present one."""
+        """Start an uploaded program in place of the present one."""
         script = UploadedScript.parse(text)
         if script.name != CONTROL_SCRIPT:
             self.messages.append(f"program {script.name or '(without a name)'} is not emulated")
@@ -120,7 +116,7 @@ class Controller:
         self._program = None
 
     def write(self, changes: dict[str, int | float | tuple[float, ...]]) -> None:
-        """Take RTDE inputs over."""
+        """Write RTDE inputs."""
         self.inputs.update(changes)
         if self._kick_register in changes:
             self._kicked_ns = self.time_ns
@@ -149,14 +145,14 @@ class Controller:
         self.stop_program("emergency stop")
 
     def unlock(self) -> bool:
-        """Unlock a protective stop; return whether that could be done."""
+        """Unlock a protective stop; return whether that was possible."""
         if not self.safety.unlock(self.time_ns):
             return False
-        self.plant.recover()
+        self.plant.clear_contact_violation()
         return True
 
     def power(self, mode: RobotMode) -> bool:
-        """Change the robot's power; return whether that could be done."""
+        """Change the robot's power; return whether that was possible."""
         if self.safety.emergency:
             return False
         self.safety.mode = mode
@@ -165,7 +161,7 @@ class Controller:
         return True
 
     def restart(self) -> None:
-        """Begin anew from where the plant is: nothing moves, no stop is in force, the program goes on."""
+        """Restart at the plant's position: nothing moves, no stop is active, the program continues."""
         self.safety.restore()
         self.machine.reference.restart(self.plant.q_rad)
         self.gripper.restart()
@@ -186,15 +182,15 @@ class Controller:
     def _move(self) -> None:
         reference = self.machine.reference
         qd = reference.plan_tick()
-        self.plant.command(reference.q_rad, qd)
+        self.plant.set_arm_target(reference.q_rad, qd)
         self.plant.advance(self.firmware.tick_ns)
         reference.end_tick()
-        if self.plant.contact:
-            self.stop_protectively(self.plant.contact)
+        if self.plant.contact_violation:
+            self.stop_protectively(self.plant.contact_violation)
 
     def _check_watchdog(self, *, passing: bool) -> None:
         watchdog_s = self.machine.watchdog_s
         if not passing or watchdog_s is None:
             self._kicked_ns = self.time_ns
-        elif self._program is not None and self.time_ns - self._kicked_ns > watchdog_s * 1e9:
+        elif self._program is not None and self.time_ns - self._kicked_ns > watchdog_s * SECOND_NS:
             self.stop_program(f"the watchdog was not kicked for {watchdog_s:g} s")

@@ -1,4 +1,4 @@
-"""The dashboard server: one line in, one line out."""
+"""The dashboard server, which answers line by line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Dashboard:
     """Answers as a controller's dashboard does.
 
     Args:
-        controller: Whose state it tells and changes.
+        controller: The controller to query and control.
         serial: The robot's serial number.
     """
 

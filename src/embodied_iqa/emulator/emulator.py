@@ -1,4 +1,4 @@
-"""The emulated robot on its sockets, in real time or step by step."""
+"""The emulated robot on its ports, in real time or step by step."""
 
 from __future__ import annotations
 
@@ -9,37 +9,38 @@ import ipaddress
 import time
 from collections.abc import Callable
 
-from embodied_iqa.emulator.controller import ACKNOWLEDGE_REGISTER, Controller
+from embodied_iqa.emulator.controller import Controller
 from embodied_iqa.emulator.dashboard import DASHBOARD_GREETING, Dashboard
 from embodied_iqa.emulator.faults import FaultSwitches
-from embodied_iqa.emulator.gripper_port import gripper_answers
-from embodied_iqa.emulator.line_peer import LinePeer
-from embodied_iqa.emulator.link import Link
+from embodied_iqa.emulator.gripper import GripperServer
+from embodied_iqa.emulator.link import LinePeer, Link
+from embodied_iqa.emulator.registers import ACKNOWLEDGE_REGISTER
 from embodied_iqa.emulator.rtde_server import RtdeHub
-from embodied_iqa.emulator.script_port import ScriptPeer
+from embodied_iqa.emulator.uploaded_script import ScriptPeer
 from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.units import SECOND_NS
 
 __all__ = ["FAULT_PORT", "Emulator", "check_host"]
 
 RTDE_PORT, DASHBOARD_PORT, GRIPPER_PORT = 30004, 29999, 63352
 SCRIPT_PORTS = (30001, 30002, 30003)
 FAULT_PORT = 29990
-"""Where the fault switches listen; no port of a real controller."""
+"""Port of the fault switches; real controllers do not use it."""
 
 _FURTHEST_BEHIND_S = 0.1
 _HEARTBEAT_S = 0.2
 
 
 class Emulator:
-    """A controller's ports on one loopback address.
+    """The ports of a controller on one loopback address.
 
     Args:
         controller: The robot.
-        host: Loopback address; several robots take several, such as 127.0.0.2 and 127.0.0.3.
+        host: Loopback address; several robots need several, such as 127.0.0.2 and 127.0.0.3.
 
     Attributes:
-        faults: The switches that tests throw.
-        late_ticks: How often the clock had to be set back, as this machine was too slow.
+        faults: Fault switches for tests.
+        late_ticks: How often the clock was set back because this machine was too slow.
     """
 
     def __init__(self, controller: Controller, host: str) -> None:
@@ -47,7 +48,7 @@ class Emulator:
         self.host = check_host(host)
         self.late_ticks = 0
         self._tick = 0
-        self._told_s = 0.0
+        self._published_s = 0.0
         self._link = Link()
         self._hub = RtdeHub(controller, self._link)
         self.faults = FaultSwitches(controller, self._link)
@@ -57,17 +58,18 @@ class Emulator:
         """Open every port.
 
         Raises:
-            InputError: One is taken, as by another emulator.
+            InputError: One is in use, for example by another emulator.
         """
         link, controller = self._link, self.controller
-        dashboard, gripper = Dashboard(controller), gripper_answers(controller)
+        dashboard = Dashboard(controller)
+        gripper = GripperServer(controller.gripper, controller.safety)
         outside = Link()
         controller.machine.warm_up()
         await self._serve(RTDE_PORT, self._hub.new_peer)
         await self._serve(DASHBOARD_PORT, lambda: LinePeer(link, dashboard.answer, DASHBOARD_GREETING))
         for port in SCRIPT_PORTS:
-            await self._serve(port, lambda: ScriptPeer(link, controller))
-        await self._serve(GRIPPER_PORT, lambda: LinePeer(link, gripper))
+            await self._serve(port, lambda: ScriptPeer(link, controller.load))
+        await self._serve(GRIPPER_PORT, lambda: LinePeer(link, gripper.answer))
         await self._serve(FAULT_PORT, lambda: LinePeer(outside, self.faults.answer))
 
     async def stop(self) -> None:
@@ -78,7 +80,7 @@ class Emulator:
         self._servers.clear()
 
     def step(self, *, passing: bool = True) -> None:
-        """Do one tick and tell the clients.
+        """Do one tick and publish the state.
 
         Args:
             passing: Whether time passes for the arm.
@@ -86,21 +88,21 @@ class Emulator:
         self._tick += 1
         self.controller.step(passing=passing)
         self._hub.publish(self._tick)
-        self._told_s = time.monotonic()
+        self._published_s = time.monotonic()
 
     @property
     def acknowledged_s(self) -> float:
-        """Time stamp of the newest state that a driver has answered (its register); -1 for none."""
+        """Time stamp of the newest state that a driver has answered; -1 for none."""
         answered_s = self.controller.inputs.get(f"input_double_register_{ACKNOWLEDGE_REGISTER}")
         return answered_s if isinstance(answered_s, float) else -1.0
 
     @property
     def is_acknowledged(self) -> bool:
         """Whether a driver has answered the newest state."""
-        return self.acknowledged_s >= self.controller.time_ns / 1e9
+        return self.acknowledged_s >= self.controller.time_ns / SECOND_NS
 
     async def listen(self, seconds: float) -> None:
-        """Handle what clients send, at most so long, or until the newest state is acknowledged."""
+        """Serve clients until the newest state is acknowledged, at most so long."""
         deadline = time.monotonic() + seconds
         await asyncio.sleep(0)
         self._repeat_state()
@@ -111,16 +113,16 @@ class Emulator:
             self._repeat_state()
 
     def _repeat_state(self) -> None:
-        """Tell the newest state again where a world waits: clients give a silent controller up."""
-        if time.monotonic() - self._told_s > _HEARTBEAT_S:
-            self._told_s = time.monotonic()
-            self._hub.publish(0)  # of every rate
+        """Publish the newest state again while a world waits: clients disconnect from a silent controller."""
+        if time.monotonic() - self._published_s > _HEARTBEAT_S:
+            self._published_s = time.monotonic()
+            self._hub.publish(0)
 
     async def run(self) -> None:
         """Tick at the controller's rate until cancelled."""
-        gc.freeze()  # a collection in the midst of a tick would cost as much as the tick
+        gc.freeze()  # a garbage collection would take as long as a tick
         loop = asyncio.get_running_loop()
-        tick_s = self.controller.firmware.tick_ns / 1e9
+        tick_s = self.controller.firmware.tick_ns / SECOND_NS
         due_s = loop.time()
         while True:
             if not self.faults.frozen:
@@ -139,7 +141,7 @@ class Emulator:
         except OSError as error:
             await self.stop()
             raise InputError(
-                f"cannot listen on {self.host}:{port}: {error.strerror}; does another emulator run there?"
+                f"cannot listen on {self.host}:{port}: {error.strerror}; is another emulator running there?"
             ) from None
 
 
@@ -147,7 +149,7 @@ def check_host(host: str) -> str:
     """Return a loopback address.
 
     Raises:
-        UsageError: Another address: the protocols know no password, so nobody else may reach them.
+        UsageError: Another address. The protocols have no authentication and must not be reachable.
     """
     try:
         address = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)

@@ -1,18 +1,18 @@
-"""The switches with which tests break the emulated robot; one line in, one line out.
+"""Fault switches of the emulated robot, for tests; each line is answered with one line.
 
 ===================================  =======================================================================
 ``protective-stop [REASON]``         the controller makes a protective stop
-``emergency-stop`` / ``release``     the emergency stop is pressed / pulled out (then power on)
-``freeze`` / ``resume``              the controller stands still and says nothing / goes on
+``emergency-stop`` / ``release``     the emergency stop is pressed / released (then power on)
+``freeze`` / ``resume``              the controller stops and sends nothing / continues
 ``cut`` / ``mend``                   nothing passes the network, connections stay open / everything passes
-``drop``                             every connection is closed
-``delay MS``                         everything that the controller says arrives so much later
+``drop``                             all connections are closed
+``delay MS``                         everything that the controller sends arrives later by this time
 ``refuse-script on|off``             uploaded programs do not start
-``stop-program``                     the program ends, as from the teach pendant
-``object P|none``                    fingers that close meet an object at P in [0, 1] (kinematic plant)
+``stop-program``                     the program ends, as from the pendant
+``object P|none``                    closing fingers meet an object at P in [0, 1] (kinematic plant)
 ``gripper-fault N``                  the gripper reports a fault
 ``restore``                          everything as at the start; the program ends
-``state``                            what the robot does, as JSON
+``state``                            the state of the robot, as JSON
 ===================================  =======================================================================
 """
 
@@ -24,19 +24,20 @@ from collections.abc import Callable
 from embodied_iqa.emulator.controller import Controller
 from embodied_iqa.emulator.kinematic_plant import KinematicPlant
 from embodied_iqa.emulator.link import Link
+from embodied_iqa.units import SECOND_NS
 
 __all__ = ["FaultSwitches"]
 
 
 class FaultSwitches:
-    """Breaks and mends one emulated robot.
+    """Sets and clears faults of one emulated robot.
 
     Args:
         controller: The robot.
         link: Its network.
 
     Attributes:
-        frozen: The controller does not tick.
+        frozen: Whether the controller stands still.
     """
 
     def __init__(self, controller: Controller, link: Link) -> None:
@@ -62,7 +63,7 @@ class FaultSwitches:
         }
 
     def answer(self, line: str) -> bytes:
-        """Throw one switch and say ``ok``, or what is wrong."""
+        """Throw one switch; return ``ok`` or an error."""
         word, _, rest = line.partition(" ")
         if word == "state":
             return json.dumps(self.state()).encode() + b"\n"
@@ -76,10 +77,10 @@ class FaultSwitches:
         return b"ok\n"
 
     def state(self) -> dict[str, object]:
-        """Return what the robot does."""
+        """Return the state of the robot."""
         controller = self._controller
         return {
-            "time_s": controller.time_ns / 1e9,
+            "time_s": controller.time_ns / SECOND_NS,
             "playing": controller.is_playing,
             "safety": controller.safety.name,
             "reason": controller.safety.reason,
@@ -97,7 +98,7 @@ class FaultSwitches:
         self._link.delay_s = 0.0
         controller.refuse_scripts = False
         controller.gripper.set_fault(0)
-        controller.plant.recover()
+        controller.plant.clear_contact_violation()
         controller.stop_program("")
         controller.restart()
         if isinstance(controller.plant, KinematicPlant):
@@ -122,5 +123,5 @@ class FaultSwitches:
     def _put_object(self, words: str) -> None:
         plant = self._controller.plant
         if not isinstance(plant, KinematicPlant):
-            raise ValueError("objects of the MuJoCo world come from its scene")  # noqa: TRY004 - told as one
+            raise ValueError("objects of the MuJoCo world come from its scene")  # noqa: TRY004 - reported as a wrong value
         plant.object_at = None if words == "none" else float(words)

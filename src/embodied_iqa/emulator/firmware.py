@@ -1,9 +1,11 @@
-"""Which controller is emulated: its versions and its rate."""
+"""Emulated controllers: software versions and rates."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+
+from embodied_iqa.units import SECOND_NS
 
 __all__ = ["FIRMWARE", "Firmware", "Series"]
 
@@ -17,11 +19,11 @@ class Series(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Firmware:
-    """What a controller says of itself.
+    """Software of a controller.
 
     Attributes:
-        version: Major, minor, bug fix and build of its software.
-        rate_hz: Of its control loop and its RTDE output.
+        version: Major, minor, bug fix and build number.
+        rate_hz: Rate of the control loop and the RTDE output.
     """
 
     version: tuple[int, int, int, int]
@@ -30,7 +32,7 @@ class Firmware:
     @property
     def tick_ns(self) -> int:
         """Period of the control loop."""
-        return 1_000_000_000 // self.rate_hz
+        return SECOND_NS // self.rate_hz
 
     @property
     def version_text(self) -> str:

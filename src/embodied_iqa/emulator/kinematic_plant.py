@@ -1,4 +1,4 @@
-"""An arm that is always exactly where it is told to be: fast, for tests of protocols and drivers."""
+"""An arm that follows its target exactly: fast, for tests of protocols and drivers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embodied_iqa.scenes.dimensions import HOME_Q_RAD
+from embodied_iqa.units import SECOND_NS
 
 __all__ = ["KinematicPlant"]
 
@@ -17,8 +18,8 @@ class KinematicPlant:
         q_rad: ``(6,)``, the joint angles at the start.
 
     Attributes:
-        object_at: Where closing fingers meet an object, in [0, 1]; None for nothing between them.
-        contact: Set it to feign a collision.
+        object_at: Position in [0, 1] at which closing fingers meet an object; None for no object.
+        contact_violation: Set it to simulate a collision.
     """
 
     def __init__(self, q_rad: ArrayLike = HOME_Q_RAD) -> None:
@@ -27,7 +28,7 @@ class KinematicPlant:
         self._gripper = self._gripper_target = 0.0
         self._gripper_speed_per_s = 1.0
         self.object_at: float | None = None
-        self.contact = ""
+        self.contact_violation: str | None = None
 
     @property
     def q_rad(self) -> NDArray[np.float64]:
@@ -46,16 +47,16 @@ class KinematicPlant:
 
     @property
     def gripper_moving(self) -> bool:
-        """Whether the fingers are on their way and not held up."""
+        """Whether the fingers are moving."""
         return self._gripper != self._reachable()
 
-    def command(self, q_rad: NDArray[np.float64], qd_radps: NDArray[np.float64]) -> None:
+    def set_arm_target(self, q_rad: NDArray[np.float64], qd_radps: NDArray[np.float64]) -> None:
         """Be at ``q_rad`` now and move on with ``qd_radps``."""
         self._q_rad, self._qd_radps = q_rad.copy(), qd_radps.copy()
 
-    def command_gripper(self, position: float, speed_per_s: float) -> None:
-        """Move the fingers."""
-        self._gripper_target, self._gripper_speed_per_s = position, speed_per_s
+    def set_gripper_target(self, gripper: float, speed_per_s: float) -> None:
+        """Move the fingers to ``gripper`` in [0, 1] at ``speed_per_s`` strokes a second."""
+        self._gripper_target, self._gripper_speed_per_s = gripper, speed_per_s
 
     def stop_gripper(self) -> None:
         """Hold the fingers where they are."""
@@ -63,15 +64,15 @@ class KinematicPlant:
 
     def advance(self, duration_ns: int) -> None:
         """Let time pass."""
-        duration_s = duration_ns / 1e9
+        duration_s = duration_ns / SECOND_NS
         self._q_rad = self._q_rad + self._qd_radps * duration_s
-        way = self._reachable() - self._gripper
+        distance = self._reachable() - self._gripper
         limit = self._gripper_speed_per_s * duration_s
-        self._gripper += way if abs(way) <= limit else float(np.copysign(limit, way))
+        self._gripper += distance if abs(distance) <= limit else float(np.copysign(limit, distance))
 
-    def recover(self) -> None:
+    def clear_contact_violation(self) -> None:
         """Forget a contact."""
-        self.contact = ""
+        self.contact_violation = None
 
     def _reachable(self) -> float:
         if self.object_at is not None and self._gripper <= self.object_at < self._gripper_target:

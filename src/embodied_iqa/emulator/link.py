@@ -1,20 +1,22 @@
-"""The network between controller and clients, with the faults that a network can have."""
+"""The network between controller and clients, with its faults; clients that exchange lines of text."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable
 
-__all__ = ["Link", "Peer"]
+__all__ = ["LinePeer", "Link", "Peer"]
 
 _MOST_WAITING_BYTES = 1 << 20
+_LONGEST_LINE = 65536
 
 
 class Link:
-    """Every connection of one emulator.
+    """All connections of one emulator.
 
     Attributes:
-        delay_s: How much later everything that the controller says arrives.
+        delay_s: Delay of everything that the controller sends.
     """
 
     def __init__(self) -> None:
@@ -24,17 +26,17 @@ class Link:
         self._due_s = 0.0
 
     def join(self, peer: Peer) -> None:
-        """Take a new connection in."""
+        """Add a connection."""
         self._peers.add(peer)
         if self._silent:
             peer.transport.pause_reading()
 
     def leave(self, peer: Peer) -> None:
-        """Forget a connection."""
+        """Remove a connection."""
         self._peers.discard(peer)
 
     def silence(self, *, silent: bool) -> None:
-        """Let nothing through either way, or everything again; connections stay open, as with a cut cable."""
+        """Block or pass all data in both directions; connections stay open, as with a cut cable."""
         self._silent = silent
         for peer in self._peers:
             if silent:
@@ -48,7 +50,7 @@ class Link:
             peer.transport.abort()
 
     def send(self, peer: Peer, data: bytes) -> None:
-        """Send, later where the link is slow, never where it is silent or the client does not read."""
+        """Send after the delay; drop the data if the link is silent or the client does not read."""
         if self._silent or peer.transport.get_write_buffer_size() > _MOST_WAITING_BYTES:
             return
         loop = asyncio.get_running_loop()
@@ -67,7 +69,7 @@ class Peer(asyncio.Protocol):
     """One client of one port.
 
     Args:
-        link: The network that it is on.
+        link: Its network.
     """
 
     transport: asyncio.Transport
@@ -76,7 +78,7 @@ class Peer(asyncio.Protocol):
         self._link = link
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Prepare the socket: small messages leave at once."""
+        """Set up the socket to send small messages at once."""
         if not isinstance(transport, asyncio.Transport):
             raise TypeError(transport)
         self.transport = transport
@@ -85,21 +87,21 @@ class Peer(asyncio.Protocol):
         self.greet()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
-        """Forget the client."""
+        """Remove the client."""
         self._link.leave(self)
         self.farewell()
 
     def data_received(self, data: bytes) -> None:
-        """Acknowledge at once: a client that waits for that before it sends again would lose 40 ms."""
+        """Acknowledge at once, because a client that waits for it before sending again would lose 40 ms."""
         if hasattr(socket, "TCP_QUICKACK"):
             self.transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
         self.take(data)
 
     def greet(self) -> None:
-        """Say what is said to a new client."""
+        """Greet a new client."""
 
     def farewell(self) -> None:
-        """Clean up after a client that has left."""
+        """Clean up after a client has left."""
 
     def take(self, data: bytes) -> None:
         """Handle received bytes."""
@@ -108,3 +110,34 @@ class Peer(asyncio.Protocol):
     def send(self, data: bytes) -> None:
         """Send bytes to the client."""
         self._link.send(self, data)
+
+
+class LinePeer(Peer):
+    """A client whose lines are answered one by one.
+
+    Args:
+        link: Its network.
+        answer: Turns a line without its end into the bytes to send back.
+        greeting: Sent to a new client.
+    """
+
+    def __init__(self, link: Link, answer: Callable[[str], bytes], greeting: bytes = b"") -> None:
+        super().__init__(link)
+        self._answer = answer
+        self._greeting = greeting
+        self._rest = b""
+
+    def greet(self) -> None:
+        """Send the greeting."""
+        if self._greeting:
+            self.send(self._greeting)
+
+    def take(self, data: bytes) -> None:
+        """Answer every complete line."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            reply = self._answer(line.decode("utf-8", "replace").strip())
+            if reply:
+                self.send(reply)
+        if len(self._rest) > _LONGEST_LINE:
+            self.transport.abort()

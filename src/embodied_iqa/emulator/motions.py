@@ -1,4 +1,4 @@
-"""The motions of a robot's program as streams of joint targets, one a control tick."""
+"""Motions of the robot's program as streams of joint targets, one per control tick."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ __all__ = ["MAX_JOINT_SPEED_RADPS", "MotionImpossibleError", "Trapezoid", "brake
 Array = NDArray[np.float64]
 
 MAX_JOINT_SPEED_RADPS = 3.2
-"""A UR5's joints turn by at most 180 degrees a second; a little above, as the real limit is not sharp."""
+"""A little above the UR5's 180 degrees per second, because the real limit is not sharp."""
 _LEVER_M = 0.25
-"""A turn by an angle counts as long as an arc of this radius."""
+"""Radius that converts rotation angles to path length."""
 _LARGEST_JUMP_RAD = 0.2
 
 
 class MotionImpossibleError(Exception):
-    """The arm cannot go on along its line: the controller makes a protective stop."""
+    """The arm cannot continue along its line: the controller makes a protective stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trapezoid:
-    """Progress over time with limited speed and acceleration, from standstill to standstill.
+    """Trapezoidal speed profile from standstill to standstill.
 
     Attributes:
-        distance: Of the whole way.
-        speed: Highest reached.
-        acceleration: At both ends.
-        duration_s: Of the whole way.
+        distance: Total distance.
+        speed: Highest speed reached.
+        acceleration: Acceleration at both ends.
+        duration_s: Total duration.
     """
 
     distance: float
@@ -44,14 +44,14 @@ class Trapezoid:
 
     @classmethod
     def plan(cls, distance: float, speed: float, acceleration: float) -> Trapezoid:
-        """Plan the fastest way within the limits; where it is short, the speed is never reached."""
+        """Plan the fastest profile within the limits; a short one does not reach the speed."""
         if distance < 1e-12:
             return cls(0.0, speed, acceleration, 0.0)
         speed = min(speed, math.sqrt(distance * acceleration))
         return cls(distance, speed, acceleration, distance / speed + speed / acceleration)
 
     def fraction(self, time_s: float) -> float:
-        """Return the part of the way, 0 to 1, that is done at a time."""
+        """Return the fraction of the distance, 0 to 1, covered at a time."""
         if time_s >= self.duration_s:
             return 1.0
         ramp_s = self.speed / self.acceleration
@@ -72,9 +72,9 @@ def move_joints(
     Args:
         q_from: ``(6,)`` rad.
         q_to: ``(6,)`` rad.
-        speed: Of the joint that moves furthest (rad/s).
-        acceleration: Of that joint (rad/s2).
-        step_s: How much of the motion's time passes in the next tick.
+        speed: Speed of the joint that moves furthest (rad/s).
+        acceleration: Acceleration of that joint (rad/s2).
+        step_s: Returns the part of the motion's time that passes in the next tick.
     """
     profile = Trapezoid.plan(float(np.abs(q_to - q_from).max()), speed, acceleration)
     time_s = 0.0
@@ -93,29 +93,29 @@ def move_line(
     """Move the tool along a line while it turns about one axis (URScript's movel).
 
     Args:
-        kinematics: Of the arm with its tool.
+        kinematics: Kinematics of the arm with its tool.
         q_from: ``(6,)`` rad.
-        T_to: ``(4, 4)`` where the tool goes.
-        profile_of: Plans a way of so many metres.
-        step_s: How much of the motion's time passes in the next tick.
+        T_to: ``(4, 4)``, target of the tool.
+        profile_of: Plans the profile for a length in m.
+        step_s: Returns the part of the motion's time that passes in the next tick.
 
     Raises:
-        MotionImpossibleError: The line leaves the reach or meets a singularity.
+        MotionImpossibleError: The line leaves the workspace or crosses a singularity.
     """
     T_from, q = kinematics.forward(q_from), q_from
-    way_m = T_to[:3, 3] - T_from[:3, 3]
+    travel_m = T_to[:3, 3] - T_from[:3, 3]
     turn_rad = rotation_to_rotvec(T_from[:3, :3].T @ T_to[:3, :3])
-    length_m = max(float(np.linalg.norm(way_m)), float(np.linalg.norm(turn_rad)) * _LEVER_M)
+    length_m = max(float(np.linalg.norm(travel_m)), float(np.linalg.norm(turn_rad)) * _LEVER_M)
     profile = profile_of(length_m)
     T, time_s = np.eye(4), 0.0
     while time_s < profile.duration_s:
         time_s += step_s()
         done = profile.fraction(time_s)
-        T[:3, 3] = T_from[:3, 3] + way_m * done
+        T[:3, 3] = T_from[:3, 3] + travel_m * done
         T[:3, :3] = T_from[:3, :3] @ rotvec_to_rotation(turn_rad * done)
         choice = choose(kinematics, T, q)
         if choice.q_rad is None or choice.distance_rad > _LARGEST_JUMP_RAD:
-            raise MotionImpossibleError(choice.reason or "the line meets a singularity")
+            raise MotionImpossibleError(choice.reason or "the line crosses a singularity")
         q = choice.q_rad
         yield q
 
@@ -126,7 +126,7 @@ def brake(q_rad: Array, qd_radps: Array, duration_s: float, tick_s: float) -> It
     Args:
         q_rad: ``(6,)``.
         qd_radps: ``(6,)``.
-        duration_s: Until standstill.
+        duration_s: Time to standstill.
         tick_s: Period of the control loop.
     """
     time_s = 0.0

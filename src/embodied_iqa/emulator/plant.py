@@ -1,4 +1,4 @@
-"""What the emulated controller drives: an arm with a gripper, however it is simulated."""
+"""Interface of the simulated arm and gripper that the emulated controller drives."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ class Plant(Protocol):
 
     @property
     def gripper_moving(self) -> bool:
-        """Whether the fingers are on their way."""
+        """Whether the fingers are moving."""
         ...
 
     @property
-    def contact(self) -> str:
-        """Why the controller would make a protective stop; empty where it would not."""
+    def contact_violation(self) -> str | None:
+        """Why the controller has to make a protective stop, or None."""
         ...
 
-    def command(self, q_rad: NDArray[np.float64], qd_radps: NDArray[np.float64]) -> None:
-        """Be at ``q_rad`` now and move on with ``qd_radps`` until the next command."""
+    def set_arm_target(self, q_rad: NDArray[np.float64], qd_radps: NDArray[np.float64]) -> None:
+        """Set the target ``q_rad``, which moves with ``qd_radps`` until the next call."""
         ...
 
-    def command_gripper(self, position: float, speed_per_s: float) -> None:
-        """Move the fingers to ``position`` in [0, 1] with so many strokes a second."""
+    def set_gripper_target(self, gripper: float, speed_per_s: float) -> None:
+        """Move the fingers to ``gripper`` in [0, 1] at ``speed_per_s`` strokes a second."""
         ...
 
     def stop_gripper(self) -> None:
@@ -54,6 +54,6 @@ class Plant(Protocol):
         """Let time pass."""
         ...
 
-    def recover(self) -> None:
-        """Forget a contact, as after a person's acknowledgement."""
+    def clear_contact_violation(self) -> None:
+        """Forget a contact, as after the operator's acknowledgement."""
         ...

@@ -1,4 +1,4 @@
-"""The numbers that clients and the robot's program exchange."""
+"""General-purpose registers through which clients and the robot's program exchange numbers."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["REGISTERS", "OutputRegisters", "RegisterView"]
+__all__ = ["ACKNOWLEDGE_REGISTER", "REGISTERS", "WORLD_TIME_REGISTER", "OutputRegisters", "RegisterView"]
 
 REGISTERS = 48
-"""General-purpose registers of each kind and direction."""
+"""Number of general-purpose registers of each kind and direction."""
+
+WORLD_TIME_REGISTER = 12
+"""Output double register with the time of the simulated world (s)."""
+ACKNOWLEDGE_REGISTER = 18
+"""Input double register in which a driver writes the time stamp of the state that it has answered (s)."""
 
 
 @dataclass(slots=True)
 class OutputRegisters:
-    """What the program writes and clients read.
+    """Registers that the program writes and clients read.
 
     Attributes:
         integers: 32-bit signed.
@@ -27,11 +32,11 @@ class OutputRegisters:
 
 
 class RegisterView:
-    """The registers as one program sees them, from an offset on.
+    """The registers as one program sees them, shifted by an offset.
 
     Args:
-        inputs: Name of an RTDE input to the last value received.
-        outputs: What the program writes.
+        inputs: Last received value of each RTDE input.
+        outputs: Registers that the program writes.
         offset: 0, or 24 for a program in the upper half.
     """
 
@@ -43,12 +48,12 @@ class RegisterView:
         self._offset = offset
 
     def integer(self, index: int) -> int:
-        """Return an input register; 0 if it was never written."""
+        """Return an input register; 0 before the first write."""
         value = self._inputs.get(f"input_int_register_{index + self._offset}", 0)
         return int(value) if isinstance(value, int | float) else 0
 
     def double(self, index: int) -> float:
-        """Return an input register; 0 if it was never written."""
+        """Return an input register; 0 before the first write."""
         value = self._inputs.get(f"input_double_register_{index + self._offset}", 0.0)
         return float(value) if isinstance(value, int | float) else 0.0
 

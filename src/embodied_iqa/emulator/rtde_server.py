@@ -1,4 +1,4 @@
-"""RTDE, version 2: clients choose what they read and write, then packages flow at the controller's rate."""
+"""RTDE server, version 2: clients select variables, which are then exchanged at the controller's rate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import IntEnum
 
 from embodied_iqa.emulator.controller import Controller
 from embodied_iqa.emulator.link import Link, Peer
-from embodied_iqa.emulator.rtde_outputs import OUTPUTS, Moment, Output
+from embodied_iqa.emulator.rtde_outputs import OUTPUTS, OutputValues
 from embodied_iqa.emulator.rtde_types import INPUTS, NOT_FOUND, Packing
 
 __all__ = ["RtdeHub"]
@@ -33,7 +33,7 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Recipe:
-    """Variables that travel together."""
+    """Variables that are sent together."""
 
     names: tuple[str, ...]
     packing: Packing
@@ -43,11 +43,11 @@ class RtdeHub:
     """All RTDE clients of one controller.
 
     Args:
-        controller: Whose variables they read and write.
-        link: The network.
+        controller: The controller whose variables they read and write.
+        link: Their network.
 
     Attributes:
-        writers: Input to the client that writes it; another cannot.
+        writers: The only client that may write an input, by name of the input.
         written: Set whenever a client has written inputs.
     """
 
@@ -59,23 +59,23 @@ class RtdeHub:
         self.written = asyncio.Event()
 
     def new_peer(self) -> Peer:
-        """Make the handler of a new client."""
+        """Return the handler of a new client."""
         return _RtdeClient(self, self._link)
 
     def join(self, client: _RtdeClient) -> None:
-        """Take a client in."""
+        """Add a client."""
         self._clients.add(client)
 
     def leave(self, client: _RtdeClient) -> None:
-        """Forget a client; the inputs that it wrote are free again."""
+        """Remove a client and release the inputs that it wrote."""
         self._clients.discard(client)
         self.writers = {name: owner for name, owner in self.writers.items() if owner is not client}
 
     def publish(self, tick: int) -> None:
-        """Send what the controller's newest tick has brought to every client that asked for it."""
-        moment = Moment(self.controller)
+        """Send the variables after tick number ``tick`` to the clients; number 0 goes to all of them."""
+        values = OutputValues(self.controller)
         for client in tuple(self._clients):
-            client.publish(moment, tick)
+            client.publish(values, tick)
 
 
 class _RtdeClient(Peer):
@@ -85,22 +85,21 @@ class _RtdeClient(Peer):
         super().__init__(link)
         self._hub = hub
         self._buffer = b""
-        self._outputs: tuple[Output, ...] = ()
-        self._packing: Packing | None = None
+        self._outputs: _Recipe | None = None
         self._every = 1
         self._running = False
         self._inputs: list[_Recipe] = []
 
     def greet(self) -> None:
-        """Join the others."""
+        """Join the hub."""
         self._hub.join(self)
 
     def farewell(self) -> None:
-        """Leave the others."""
+        """Leave the hub."""
         self._hub.leave(self)
 
     def take(self, data: bytes) -> None:
-        """Handle every whole package; nonsense ends the connection."""
+        """Handle every complete package; an invalid one ends the connection."""
         self._buffer += data
         while len(self._buffer) >= _HEADER.size:
             size, kind = _HEADER.unpack_from(self._buffer)
@@ -116,13 +115,13 @@ class _RtdeClient(Peer):
                 self.transport.abort()
                 return
 
-    def publish(self, moment: Moment, tick: int) -> None:
-        """Send the values of the recipe, if this tick is one of those asked for."""
-        if self._running and self._packing is not None and tick % self._every == 0:
-            values = [output.read(moment) for output in self._outputs]
-            self._say(Kind.DATA, b"\x01" + self._packing.pack(values))
+    def publish(self, values: OutputValues, tick: int) -> None:
+        """Send the values of the recipe if they are due at this tick."""
+        recipe = self._outputs
+        if self._running and recipe is not None and tick % self._every == 0:
+            self._reply(Kind.DATA, b"\x01" + recipe.packing.pack([values[name] for name in recipe.names]))
 
-    def _say(self, kind: Kind, payload: bytes) -> None:
+    def _reply(self, kind: Kind, payload: bytes) -> None:
         self.send(_HEADER.pack(len(payload) + _HEADER.size, kind) + payload)
 
     def _handle(self, kind: int, payload: bytes) -> None:
@@ -131,19 +130,21 @@ class _RtdeClient(Peer):
                 self._write(payload)
             case Kind.REQUEST_VERSION:
                 (version,) = struct.unpack(">H", payload)
-                self._say(Kind.REQUEST_VERSION, bytes([version == _VERSION]))
+                self._reply(Kind.REQUEST_VERSION, bytes([version == _VERSION]))
             case Kind.CONTROLLER_VERSION:
-                self._say(Kind.CONTROLLER_VERSION, struct.pack(">4I", *self._hub.controller.firmware.version))
+                self._reply(
+                    Kind.CONTROLLER_VERSION, struct.pack(">4I", *self._hub.controller.firmware.version)
+                )
             case Kind.SETUP_OUTPUTS:
                 self._set_up_outputs(payload)
             case Kind.SETUP_INPUTS:
                 self._set_up_inputs(payload)
             case Kind.START:
-                self._running = self._packing is not None
-                self._say(Kind.START, bytes([self._running]))
+                self._running = self._outputs is not None
+                self._reply(Kind.START, bytes([self._running]))
             case Kind.PAUSE:
                 self._running = False
-                self._say(Kind.PAUSE, b"\x01")
+                self._reply(Kind.PAUSE, b"\x01")
             case _:
                 self.transport.abort()
 
@@ -152,10 +153,9 @@ class _RtdeClient(Peer):
         names = _names(payload[8:])
         kinds = [str(OUTPUTS[name].kind) if name in OUTPUTS else NOT_FOUND for name in names]
         if NOT_FOUND not in kinds and rate_hz > 0.0:
-            self._outputs = tuple(OUTPUTS[name] for name in names)
-            self._packing = Packing.of([output.kind for output in self._outputs])
+            self._outputs = _Recipe(names, Packing.of([OUTPUTS[name].kind for name in names]))
             self._every = max(1, round(self._hub.controller.firmware.rate_hz / rate_hz))
-        self._say(Kind.SETUP_OUTPUTS, b"\x01" + ",".join(kinds).encode())
+        self._reply(Kind.SETUP_OUTPUTS, b"\x01" + ",".join(kinds).encode())
 
     def _set_up_inputs(self, payload: bytes) -> None:
         names, writers = _names(payload), self._hub.writers
@@ -172,7 +172,7 @@ class _RtdeClient(Peer):
             writers.update(dict.fromkeys(names, self))
             self._inputs.append(_Recipe(names, Packing.of([INPUTS[name] for name in names])))
             number = len(self._inputs)
-        self._say(Kind.SETUP_INPUTS, bytes([number]) + ",".join(kinds).encode())
+        self._reply(Kind.SETUP_INPUTS, bytes([number]) + ",".join(kinds).encode())
 
     def _write(self, payload: bytes) -> None:
         recipe = self._inputs[payload[0] - 1]

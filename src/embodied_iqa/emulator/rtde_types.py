@@ -1,7 +1,8 @@
-"""How RTDE packs its variables: names of types, struct formats, the inputs that clients may write."""
+"""RTDE data types, their packing, and the input variables."""
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ Value = int | float | tuple[float, ...]
 
 
 class RtdeType(StrEnum):
-    """Types of variables, as the protocol names them."""
+    """Types of variables, by their names in the protocol."""
 
     BOOL = "BOOL"
     UINT8 = "UINT8"
@@ -58,16 +59,16 @@ def _inputs() -> dict[str, RtdeType]:
 
 
 INPUTS = _inputs()
-"""What clients may write."""
+"""The variables that clients may write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Values of several variables as bytes, big-endian and without gaps.
+    """Layout of several variables as bytes, big-endian and without padding.
 
     Attributes:
-        layout: Of all values.
-        counts: Numbers in each variable.
+        layout: Layout of all values.
+        counts: Number of values of each variable.
     """
 
     layout: struct.Struct
@@ -75,29 +76,23 @@ class Packing:
 
     @classmethod
     def of(cls, types: Sequence[RtdeType]) -> Packing:
-        """Make the packing of variables with these types."""
+        """Return the packing of variables of these types."""
         formats = [_FORMAT[kind] for kind in types]
         layout = struct.Struct(">" + "".join(text for text, _ in formats))
         return cls(layout, tuple(count for _, count in formats))
 
     def pack(self, values: Sequence[Value]) -> bytes:
         """Pack one value for each variable."""
-        flat: list[int | float] = []
-        for value in values:
-            if isinstance(value, tuple):
-                flat += value
-            else:
-                flat.append(value)
-        return self.layout.pack(*flat)
+        vectors = (value if isinstance(value, tuple) else (value,) for value in values)
+        return self.layout.pack(*itertools.chain.from_iterable(vectors))
 
     def unpack(self, data: bytes) -> list[Value]:
         """Unpack one value for each variable.
 
         Raises:
-            struct.error: Too few or too many bytes.
+            struct.error: The number of bytes is wrong.
         """
-        numbers, start, values = self.layout.unpack(data), 0, list[Value]()
-        for count in self.counts:
-            values.append(numbers[start] if count == 1 else numbers[start : start + count])
-            start += count
-        return values
+        numbers = iter(self.layout.unpack(data))
+        return [
+            next(numbers) if count == 1 else tuple(itertools.islice(numbers, count)) for count in self.counts
+        ]

@@ -1,15 +1,17 @@
-"""What keeps the emulated robot from moving: protective stop, emergency stop, no power."""
+"""Safety system of the emulated robot: protective stop, emergency stop, power."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
 
+from embodied_iqa.units import SECOND_NS
+
 __all__ = ["RobotMode", "Safety"]
 
 
 class RobotMode(IntEnum):
-    """The robot's power, numbered as RTDE numbers it."""
+    """Power state of the robot, with RTDE's numbers."""
 
     POWER_OFF = 3
     IDLE = 5
@@ -24,11 +26,11 @@ class Safety:
     """The safety system.
 
     Attributes:
-        unlock_after_s: A protective stop can be unlocked only so long after it happened.
-        mode: The robot's power.
-        protective_since_ns: Controller time of the protective stop; None where there is none.
-        emergency: The emergency stop is pressed.
-        reason: Why the robot stopped last.
+        unlock_after_s: Earliest unlocking of a protective stop.
+        mode: Power state of the robot.
+        protective_since_ns: Controller time of the protective stop; None without one.
+        emergency: Whether the emergency stop is pressed.
+        reason: Reason of the last stop.
     """
 
     unlock_after_s: float = 5.0
@@ -58,11 +60,11 @@ class Safety:
 
     @property
     def name(self) -> str:
-        """As the dashboard says it."""
+        """Name used by the dashboard."""
         return {7: "ROBOT_EMERGENCY_STOP", 3: "PROTECTIVE_STOP", 1: "NORMAL"}[self.safety_mode]
 
     def stop_protectively(self, reason: str, now_ns: int) -> None:
-        """Make a protective stop; one that lasts keeps its time and reason."""
+        """Make a protective stop; an active one keeps its time and reason."""
         if self.protective_since_ns is None:
             self.protective_since_ns, self.reason = now_ns, reason
 
@@ -71,18 +73,18 @@ class Safety:
         self.emergency, self.mode, self.reason = True, RobotMode.POWER_OFF, "emergency stop"
 
     def release_emergency(self) -> None:
-        """Pull the emergency stop out; the power stays off until it is asked for."""
+        """Release the emergency stop; the power stays off until it is switched on."""
         self.emergency = False
 
     def unlock(self, now_ns: int) -> bool:
-        """Unlock a protective stop; return whether it is unlocked."""
+        """Unlock a protective stop; return whether none is active."""
         since_ns = self.protective_since_ns
-        if since_ns is not None and now_ns - since_ns < self.unlock_after_s * 1e9:
+        if since_ns is not None and now_ns - since_ns < self.unlock_after_s * SECOND_NS:
             return False
         self.protective_since_ns = None
         return True
 
     def restore(self) -> None:
-        """Everything as after a clean start."""
+        """Reset to the state after a clean start."""
         self.protective_since_ns, self.emergency, self.mode = None, False, RobotMode.RUNNING
         self.reason = ""

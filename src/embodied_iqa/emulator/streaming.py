@@ -1,4 +1,4 @@
-"""The motions that a program keeps up until they are stopped: servoj, speedj, speedl."""
+"""Motions that continue until they are stopped: servoj, speedj, speedl."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DAMPING = 1e-6
 
 
 class Stream(Protocol):
-    """Gives one joint target a tick."""
+    """Source of one joint target per tick."""
 
     def tick(self, machine: Machine) -> Array:
         """Return the joint target ``(6,)`` of this tick."""
@@ -26,38 +26,37 @@ class Stream(Protocol):
 
 
 class ServoStream:
-    """Follow a joint target within the joints' speed.
+    """Follow a joint target within the speed limit of the joints.
 
-    The real servoj smooths the target according to its gain and look-ahead time; here the arm is at the
-    target one tick later.
+    The real servoj smooths the target by its gain and look-ahead time; here the arm is there one tick later.
 
     Attributes:
         target_rad: ``(6,)``, the newest target.
-        is_new: Nobody has asked for that target yet.
+        is_new: Whether the target has not been read yet.
     """
 
     def __init__(self, target_rad: Array) -> None:
         self.set_target(target_rad)
 
     def set_target(self, target_rad: Array) -> None:
-        """Follow another target from now on."""
+        """Set a new target."""
         self.target_rad = target_rad
         self.is_new = True
 
     def tick(self, machine: Machine) -> Array:
         """Return the next joint target."""
         q, limit = machine.reference.q_rad, MAX_JOINT_SPEED_RADPS * machine.tick_s
-        way: Array = np.clip(self.target_rad - q, -limit, limit)
-        return q + way
+        step: Array = np.clip(self.target_rad - q, -limit, limit)
+        return q + step
 
 
 class SpeedStream:
-    """Turn joints, or move the tool, with a velocity that is approached with a given acceleration.
+    """Turn the joints or move the tool with a velocity that is reached with limited acceleration.
 
     Args:
-        of_tool: The velocity is the tool's (m/s, rad/s), else the joints' (rad/s).
+        of_tool: Whether the velocity is the tool's (m/s, rad/s) or the joints' (rad/s).
         velocity: ``(6,)``.
-        acceleration: Of the tool's translation (m/s2), or of the fastest joint (rad/s2).
+        acceleration: Acceleration of the tool's translation (m/s2) or of the fastest joint (rad/s2).
     """
 
     def __init__(self, velocity: Array, acceleration: float, *, of_tool: bool) -> None:
@@ -65,7 +64,7 @@ class SpeedStream:
         self._present = np.zeros(6)
 
     def change(self, velocity: Array, acceleration: float) -> None:
-        """Take a new velocity; the present one changes with the acceleration."""
+        """Set a new velocity, approached with the acceleration."""
         self.velocity, self.acceleration = velocity, acceleration
 
     def tick(self, machine: Machine) -> Array:

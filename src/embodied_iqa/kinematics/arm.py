@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import math
 from dataclasses import dataclass, field
-from types import ModuleType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,16 +14,15 @@ from embodied_iqa.kinematics.geometry import UR5, UrGeometry
 from embodied_iqa.kinematics.inverse import InverseBatch, InverseResult, Reach
 from embodied_iqa.kinematics.se3 import invert
 from embodied_iqa.kinematics.singularity import SingularityMargins, smallest_margins
+from embodied_iqa.lazy import load
 
 __all__ = ["Kinematics"]
 
 Array = NDArray[np.float64]
 
 
-@functools.cache
-def _kernels() -> ModuleType:
-    """Return the compiled kernels; imported at the first computation because numba loads slowly."""
-    return importlib.import_module("embodied_iqa.kinematics.kernels")
+_kernels = functools.cache(functools.partial(load, "embodied_iqa.kinematics.kernels"))
+"""Returns the compiled kernels; imported at the first computation because numba loads slowly."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

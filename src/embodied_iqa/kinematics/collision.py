@@ -6,27 +6,23 @@ The model is coarse on purpose and does not include objects on the table.
 from __future__ import annotations
 
 import functools
-import importlib
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import ModuleType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embodied_iqa.kinematics.arm import Kinematics
 from embodied_iqa.kinematics.geometry import UrGeometry
+from embodied_iqa.lazy import load
 
 __all__ = ["Collision", "CollisionModel", "Part", "World"]
 
 Array = NDArray[np.float64]
 _Point = tuple[float, float, float]
 
-
-@functools.cache
-def _kernels() -> ModuleType:
-    """Return the compiled distances; imported at the first check because numba loads slowly."""
-    return importlib.import_module("embodied_iqa.kinematics.collision_kernels")
+_kernels = functools.cache(functools.partial(load, "embodied_iqa.kinematics.collision_kernels"))
+"""Returns the compiled distances; imported at the first check because numba loads slowly."""
 
 
 class Part(StrEnum):

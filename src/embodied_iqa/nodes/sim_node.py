@@ -12,13 +12,13 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
-from embodied_iqa.emulator.embedded import EmulatedRobot
 from embodied_iqa.errors import UserError
 from embodied_iqa.graph.parameters import SimParameters
 from embodied_iqa.ros.conversion import ns_of, time_of
 from embodied_iqa.ros.node import BaseNode, Health, main_of
 from embodied_iqa.ros.qos import CLOCK, LATCHED, STATE
 from embodied_iqa.scenes.scene import make_scene
+from embodied_iqa.simulation.emulated_robot import EmulatedRobot
 from embodied_iqa.simulation.lockstep import Lockstep
 from embodied_iqa.simulation.success import task_success
 from embodied_iqa.simulation.world import World

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import math
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from embodied_iqa.emulator.registers import ACKNOWLEDGE_REGISTER, WORLD_TIME_REGISTER
+from embodied_iqa.lazy import load
 from embodied_iqa.robot.ur_messages import Command, Request, UrFlags, UrState
 from embodied_iqa.robot.ur_options import SessionOptions
 
 __all__ = ["UrSession"]
-
-WORLD_TIME_REGISTER = 12
-"""Output double register in which an emulator inside a simulated world writes the simulated time."""
-ACKNOWLEDGE_REGISTER = 18
-"""Input double register in which the driver writes the controller time of the state that it has answered."""
 
 _VARIABLES = [
     "timestamp", "actual_q", "actual_qd", "actual_TCP_pose", "target_q", "runtime_state",
@@ -49,9 +45,7 @@ class UrSession:
     def __init__(self, options: SessionOptions) -> None:
         self.options = options
         self._arm = options.arm
-        control, io, receive = (
-            importlib.import_module(f"rtde_{name}") for name in ("control", "io", "receive")
-        )
+        control, io, receive = (load(f"rtde_{name}") for name in ("control", "io", "receive"))
         ip, rate_hz = self._arm.ip, options.rate_hz
         self._receive: Any = receive.RTDEReceiveInterface(ip, rate_hz, _VARIABLES)
         flags = control.RTDEControlInterface.FLAG_NO_WAIT  # no program is started before the arm is armed
@@ -252,7 +246,7 @@ class UrSession:
 
     @contextlib.contextmanager
     def _dashboard(self) -> Iterator[Any]:
-        dashboard = importlib.import_module("dashboard_client").DashboardClient(self._arm.ip)
+        dashboard = load("dashboard_client:DashboardClient")(self._arm.ip)
         dashboard.connect(_DASHBOARD_MS)
         try:
             yield dashboard

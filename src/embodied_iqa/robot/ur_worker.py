@@ -16,7 +16,7 @@ import sys
 import threading
 
 from embodied_iqa.config import build
-from embodied_iqa.errors import UsageError
+from embodied_iqa.errors import UserError
 from embodied_iqa.robot.ur_messages import (
     ANSWER,
     FAREWELL,
@@ -141,7 +141,7 @@ def main(words: list[str] | None = None) -> int:
     driver = socket.socket(fileno=arguments.fd)
     try:
         session = UrSession(build(SessionOptions, json.loads(arguments.options), "worker options"))
-    except (RuntimeError, ValueError, OSError, ImportError, UsageError) as error:
+    except (RuntimeError, ValueError, OSError, ImportError, UserError) as error:
         _send_farewell(driver, str(error))
         os._exit(1)
     driver.settimeout(_SEND_S)

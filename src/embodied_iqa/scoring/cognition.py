@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from embodied_iqa.lazy import load
 from embodied_iqa.scoring.cider import CIDER_MAX, normalised_cider
 from embodied_iqa.scoring.frequencies import DocumentFrequencies, words
 
@@ -77,9 +78,8 @@ def _rouge(candidate: Sequence[str], reference: Sequence[str]) -> float:
 
 @cache
 def _bleu_metric() -> BLEU:
-    from sacrebleu.metrics import BLEU  # noqa: PLC0415 - slow import
-
-    return BLEU(effective_order=True, tokenize="none")
+    metric: BLEU = load("sacrebleu.metrics:BLEU")(effective_order=True, tokenize="none")
+    return metric
 
 
 class _Words:
@@ -91,6 +91,5 @@ class _Words:
 
 @cache
 def _rouge_scorer() -> RougeScorer:
-    from rouge_score.rouge_scorer import RougeScorer  # noqa: PLC0415 - slow import
-
-    return RougeScorer(["rougeL"], tokenizer=_Words())
+    scorer: RougeScorer = load("rouge_score.rouge_scorer:RougeScorer")(["rougeL"], tokenizer=_Words())
+    return scorer

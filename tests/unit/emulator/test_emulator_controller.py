@@ -7,10 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from embodied_iqa.emulator import FIRMWARE, Controller, KinematicPlant, Series
+from embodied_iqa.emulator.controller import Controller
+from embodied_iqa.emulator.firmware import FIRMWARE, Series
+from embodied_iqa.emulator.kinematic_plant import KinematicPlant
 from embodied_iqa.emulator.motions import MAX_JOINT_SPEED_RADPS
 from embodied_iqa.emulator.safety import RobotMode
-from embodied_iqa.emulator.uploaded import UploadedScript, split_scripts
+from embodied_iqa.emulator.uploaded_script import UploadedScript, split_scripts
 
 SCRIPT = "def rtde_control():\n    global reg_offset_int = # int register offset\n0\nend\n"
 MOVE_J, SERVO_J, SPEED_J, SPEED_STOP, SERVO_STOP, PROTECTIVE, WATCHDOG = 1, 11, 9, 15, 16, 31, 35
@@ -145,7 +147,7 @@ def test_protective_stop_is_unlocked_only_after_a_while(bench: Bench) -> None:
 
 
 def test_contact_makes_a_protective_stop_that_unlocking_clears(bench: Bench) -> None:
-    bench.plant.contact = "pushes the table"
+    bench.plant.contact_violation = "pushes the table"
     bench.ticks(1)
     assert bench.controller.safety.reason == "pushes the table"
     bench.ticks(60)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from embodied_iqa.emulator import FIRMWARE, Controller, KinematicPlant, Series
-from embodied_iqa.emulator.gripper import RobotiqModel
-from embodied_iqa.emulator.gripper_port import gripper_answers
+from embodied_iqa.emulator.controller import Controller
+from embodied_iqa.emulator.firmware import FIRMWARE, Series
+from embodied_iqa.emulator.gripper import GripperServer, RobotiqModel
+from embodied_iqa.emulator.kinematic_plant import KinematicPlant
 
 TICK_S = 0.008
 
@@ -87,7 +88,7 @@ def test_wrong_command_changes_nothing(bench: Bench) -> None:
 
 def test_server_speaks_as_the_urcap_does() -> None:
     controller = Controller(FIRMWARE[Series.CB3], KinematicPlant())
-    answer = gripper_answers(controller)
+    answer = GripperServer(controller.gripper, controller.safety).answer
     assert answer("SET ACT 1 GTO 1") == b"ack"
     assert answer("GET ACT") == b"ACT 1\n"
     for line in ("GET XYZ", "SET POS", "SET POS x", "SET", "HELLO", ""):

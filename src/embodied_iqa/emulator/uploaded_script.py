@@ -1,19 +1,23 @@
-"""What matters in a script that a client uploads: its name, its register offset, its path of moves."""
+"""Uploaded scripts: splitting the stream, and the name, register offset and path of moves of each."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CONTROL_SCRIPT", "UploadedScript", "Waypoint", "split_scripts"]
+from embodied_iqa.emulator.link import Link, Peer
+
+__all__ = ["CONTROL_SCRIPT", "ScriptPeer", "UploadedScript", "Waypoint", "split_scripts"]
 
 CONTROL_SCRIPT = "rtde_control"
 """Name of the script that the client library `ur_rtde` uploads."""
 
+_LONGEST_SCRIPT = 1 << 22
 _NAME = re.compile(r"^\s*(?:def|sec)\s+(\w+)\s*\(", re.MULTILINE)
 _END = re.compile(r"^end[ \t]*\r?\n", re.MULTILINE)
 _OFFSET = re.compile(r"reg_offset_int = # int register offset\s*\n\s*(\d+)")
@@ -26,8 +30,8 @@ class Waypoint:
     """One move of a path.
 
     Attributes:
-        kind: In joint space, or along a line.
-        is_pose: The target is a pose (m, rad), else joint angles (rad).
+        kind: In joint space or along a line.
+        is_pose: Whether the target is a pose (m, rad) or joint angles (rad).
         target: ``(6,)``.
         speed: rad/s or m/s.
         acceleration: rad/s2 or m/s2.
@@ -42,12 +46,12 @@ class Waypoint:
 
 @dataclass(frozen=True, slots=True)
 class UploadedScript:
-    """A script, as far as it is understood.
+    """The parts of a script that the emulator uses.
 
     Attributes:
-        name: Of its outermost function; empty where there is none.
-        register_offset: Where its registers begin: 0 or 24.
-        path: The moves that the client put into it.
+        name: Name of the outermost function; empty if there is none.
+        register_offset: First register: 0 or 24.
+        path: Moves that the client inserted.
     """
 
     name: str
@@ -56,7 +60,7 @@ class UploadedScript:
 
     @classmethod
     def parse(cls, text: str) -> UploadedScript:
-        """Read a whole script."""
+        """Parse a complete script."""
         name, offset, path = _NAME.search(text), _OFFSET.search(text), _PATH.search(text)
         return cls(
             name[1] if name else "",
@@ -66,7 +70,7 @@ class UploadedScript:
 
 
 def split_scripts(text: str) -> tuple[list[str], str]:
-    """Cut received text into whole scripts (up to an unindented ``end``) and the rest."""
+    """Split received text into complete scripts (up to an unindented ``end``) and the rest."""
     scripts, start = [], 0
     for match in _END.finditer(text):
         scripts.append(text[start : match.end()])
@@ -80,3 +84,25 @@ def _waypoint(match: re.Match[str]) -> Waypoint:
     return Waypoint(
         "movej" if kind == "movej" else "movel", bool(pose), target, float(speed), float(acceleration)
     )
+
+
+class ScriptPeer(Peer):
+    """A client that uploads programs as text.
+
+    Args:
+        link: Its network.
+        load: Called with each complete program.
+    """
+
+    def __init__(self, link: Link, load: Callable[[str], None]) -> None:
+        super().__init__(link)
+        self._load = load
+        self._rest = ""
+
+    def take(self, data: bytes) -> None:
+        """Load every complete program."""
+        scripts, self._rest = split_scripts(self._rest + data.decode("utf-8", "replace"))
+        for text in scripts:
+            self._load(text)
+        if len(self._rest) > _LONGEST_SCRIPT:
+            self.transport.abort()

@@ -1,4 +1,4 @@
-"""The simulated world's arm behind the real robot's protocols, in the thread of the world's own loop."""
+"""The simulated world's arm behind the real robot's protocols, in the thread of the world's loop."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from numpy.typing import NDArray
 from embodied_iqa.emulator.controller import Controller
 from embodied_iqa.emulator.emulator import Emulator
 from embodied_iqa.emulator.firmware import FIRMWARE
-from embodied_iqa.emulator.world_plant import WorldPlant
 from embodied_iqa.errors import UsageError
 from embodied_iqa.simulation.world import World
+from embodied_iqa.units import SECOND_NS
 
 __all__ = ["EmulatedRobot"]
 
 
 class EmulatedRobot:
-    """Serves the emulator of a UR controller whose arm is the world's; it ticks when the world ticks.
+    """Emulator of a UR controller that drives the world's arm and ticks with the world.
 
     Args:
-        world: Whose arm it is.
+        world: The world.
         ip: Loopback address.
         tick_ns: Period of the world's steps: 8 ms for a CB3, 2 ms for an e-Series.
-        clock_ns: The simulated time; drivers read it in a register.
+        clock_ns: Returns the simulated time, which drivers read in a register.
 
     Raises:
         UsageError: No controller has that period.
-        InputError: The address is taken.
+        InputError: The address is in use.
     """
 
     def __init__(self, world: World, ip: str, tick_ns: int, clock_ns: Callable[[], int]) -> None:
         found = [firmware for firmware in FIRMWARE.values() if firmware.tick_ns == tick_ns]
         if not found:
             raise UsageError(
-                "no UR controller has this state_rate_hz", got=1e9 / tick_ns, available=("125", "500")
+                "no UR controller has this state_rate_hz", got=SECOND_NS / tick_ns, available=("125", "500")
             )
-        self._controller = Controller(found[0], WorldPlant(world), unlock_after_s=0.0)
+        self._controller = Controller(found[0], world, unlock_after_s=0.0)
         self._controller.world_clock_ns = clock_ns
         self._emulator = Emulator(self._controller, ip)
         self._loop = asyncio.new_event_loop()
@@ -46,7 +46,7 @@ class EmulatedRobot:
 
     @property
     def answered_s(self) -> float:
-        """Controller's time of the newest state that a driver has answered; -1 for none."""
+        """Controller time of the newest state that a driver has answered; -1 for none."""
         return self._emulator.acknowledged_s
 
     @property
@@ -59,15 +59,15 @@ class EmulatedRobot:
         return self._controller.take_servo_target()
 
     def listen(self, seconds: float) -> None:
-        """Handle what clients send, at most so long, or until the newest state is answered."""
+        """Serve clients until the newest state is answered, at most so long."""
         self._loop.run_until_complete(self._emulator.listen(seconds))
 
     def step(self, *, passing: bool) -> None:
-        """Do one tick; where time passes, the world advances by it."""
+        """Do one tick; if time is ``passing``, the world advances by it."""
         self._loop.run_until_complete(self._step(passing=passing))
 
     def restart(self) -> None:
-        """The world was reset: no stop is in force and nothing moves."""
+        """Restart after a reset of the world: no stop is active and nothing moves."""
         self._controller.restart()
 
     def close(self) -> None:
