@@ -88,7 +88,7 @@ def chain(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     nodes = ["sim_node", "camera_node", "distortion_node", "gate_node"]
     with RosGraph(ros_domain, folder, nodes, overrides, (extra,)) as graph:
         graph.activate("gate_node")
-        chain = Chain(graph, resolve((), overrides).nodes["sim_node"].emulator_ip)
+        chain = Chain(graph, resolve((), overrides).sim_node.emulator_ip)
         for view in VIEWS:
             topic = f"/camera/{view}/image_raw"
             graph.wait(lambda t=topic: graph.node.count_publishers(t) == 2, f"two cameras on {topic}")

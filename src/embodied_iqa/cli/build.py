@@ -16,7 +16,7 @@ from embodied_iqa.database.building.settings import (
     Step,
     Store,
 )
-from embodied_iqa.errors import InternalError, UsageError
+from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View, parse_view
 from embodied_iqa.subjects.registry import VLAS, VLMS, check_subject, role_of
 
@@ -120,16 +120,13 @@ def _source(arguments: argparse.Namespace) -> ReferenceSource:
 
 def _options(arguments: argparse.Namespace) -> BuildOptions:
     from embodied_iqa.graph.node_table import resolve  # noqa: PLC0415 - start-up stays short
-    from embodied_iqa.graph.parameters import VlaParameters, VlmParameters  # noqa: PLC0415
 
     words = [word.strip() for word in arguments.steps.split(",")]
     wrong = [word for word in words if word not in set(Step)]
     if wrong:
         raise UsageError("unknown step", got=wrong[0], available=list(Step))
     graph = resolve(tuple(arguments.config), overrides_of(arguments.set))
-    vlm, vla = graph.nodes["vlm_node"], graph.nodes["vla_node"]
-    if not (isinstance(vlm, VlmParameters) and isinstance(vla, VlaParameters)):
-        raise InternalError("the graph lacks vlm_node or vla_node")
+    vlm, vla = graph.vlm_node, graph.vla_node
     return BuildOptions(
         subjects=panel_of(arguments.panel),
         steps=tuple(Step(word) for word in words),

@@ -24,8 +24,8 @@ from embodied_iqa.experiment.plan import (
     parse_tasks,
 )
 from embodied_iqa.gate.verdict import GateMode
-from embodied_iqa.graph.node_table import GraphConfig, resolve
-from embodied_iqa.graph.parameters import RobotKind
+from embodied_iqa.graph.node_table import resolve
+from embodied_iqa.graph.parameters import GraphParameters, RobotKind
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -103,17 +103,17 @@ def _plan(arguments: argparse.Namespace) -> ExperimentPlan:
     )
 
 
-def _graph(arguments: argparse.Namespace, subjects: Sequence[str]) -> GraphConfig:
+def _graph(arguments: argparse.Namespace, subjects: Sequence[str]) -> GraphParameters:
     """Resolve the configuration with every subject, since the robot may refuse one; return the first's."""
     first, *_ = [_resolved(arguments, subject) for subject in subjects]
     return first
 
 
-def _resolved(arguments: argparse.Namespace, subject: str) -> GraphConfig:
+def _resolved(arguments: argparse.Namespace, subject: str) -> GraphParameters:
     """Resolve for one subject; the gate is off where neither the command line nor ``--set`` names it."""
     overrides = {_GATE: str(GateMode.OFF)} | _overrides(arguments) | {"vla_node.subject": subject}
     graph = resolve(tuple(arguments.config), overrides)
-    if graph.robot is RobotKind.UR5 and not (arguments.ros and arguments.gate):
+    if graph.arm_node.robot is RobotKind.UR5 and not (arguments.ros and arguments.gate):
         raise UsageError(
             "an experiment on a real arm", expected="--ros and --gate, named", got="one of them is missing"
         )
@@ -132,7 +132,7 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
     return overrides | overrides_of(arguments.set)
 
 
-def _parameters(arguments: argparse.Namespace, graph: GraphConfig) -> dict[str, Scalar]:
+def _parameters(arguments: argparse.Namespace, graph: GraphParameters) -> dict[str, Scalar]:
     """Return what the results depend on."""
     parameters: dict[str, Scalar] = {
         f"{node}.{name}": value
@@ -147,7 +147,7 @@ def _parameters(arguments: argparse.Namespace, graph: GraphConfig) -> dict[str, 
 
 def _runs(
     arguments: argparse.Namespace,
-    graph: GraphConfig,
+    graph: GraphParameters,
     plan: ExperimentPlan,
     missing: list[RunKey],
     bar: Progress,
@@ -158,7 +158,7 @@ def _runs(
 
         prepare_environment()
         require_ros()
-        person = person_at_terminal(bar) if graph.robot is RobotKind.UR5 else None
+        person = person_at_terminal(bar) if graph.arm_node.robot is RobotKind.UR5 else None
         rows: Iterable[tuple[RunKey, RunRow]] = run_on_graph(
             plan, missing, graph, arguments.out, attach=arguments.attach, person=person
         )

@@ -8,12 +8,12 @@ from functools import cache, partial
 from pathlib import Path
 
 from embodied_iqa.cli.output import results_table
-from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.calibration_file import load_calibrations
 from embodied_iqa.gate.judge import GateConfig
 from embodied_iqa.graph.launching import recorded_overrides
-from embodied_iqa.graph.node_table import GraphConfig, resolve
-from embodied_iqa.graph.parameters import GateParameters, VlaParameters, VlmParameters
+from embodied_iqa.graph.node_table import resolve
+from embodied_iqa.graph.parameters import GateParameters, GraphParameters
 from embodied_iqa.graph.session_results import scores_tree
 from embodied_iqa.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.resources import shared_file
@@ -45,13 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
     graph = resolve(tuple(arguments.config), recorded_overrides(arguments.recording))
     if arguments.playback:
         return _play_back(arguments, graph)
-    gate = graph.nodes["gate_node"]
-    if not isinstance(gate, GateParameters):
-        raise InputError("the configuration has no gate_node")
+    gate = graph.gate_node
     rules, calibration = _gate(arguments, gate)
-    vlm, vla = graph.nodes["vlm_node"], graph.nodes["vla_node"]
-    if not isinstance(vlm, VlmParameters) or not isinstance(vla, VlaParameters):
-        raise InputError("the configuration has no vlm_node or no vla_node")
+    vlm, vla = graph.vlm_node, graph.vla_node
     subjects = Subjects(
         vlm=cache(partial(make_vlm, options=vlm.options)),
         vla=cache(partial(make_vla, options=vla.options)),
@@ -65,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     return _tell(arguments, record)
 
 
-def _play_back(arguments: argparse.Namespace, graph: GraphConfig) -> int:
+def _play_back(arguments: argparse.Namespace, graph: GraphParameters) -> int:
     """Score again what the nodes make of the recording."""
     if arguments.out is None:
         raise UsageError("--playback writes a new recording", expected="--out DIR")

@@ -14,8 +14,8 @@ from embodied_iqa.cli.consent import with_consent
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.subjects_tables import scale_in_words
 from embodied_iqa.errors import InternalError
-from embodied_iqa.graph.node_table import GraphConfig, resolve
-from embodied_iqa.graph.parameters import VlaParameters, VlmParameters
+from embodied_iqa.graph.node_table import resolve
+from embodied_iqa.graph.parameters import GraphParameters, VlaParameters, VlmParameters
 from embodied_iqa.scenes.scene import Scene
 from embodied_iqa.scoring.constants import SubjectConstants, save_constants
 from embodied_iqa.scoring.decision import position_scale_m
@@ -54,15 +54,15 @@ def calibrate(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _vlm(name: str, graph: GraphConfig) -> Vlm:
-    parameters = graph.nodes["vlm_node"]
+def _vlm(name: str, graph: GraphParameters) -> Vlm:
+    parameters = graph.vlm_node
     if not isinstance(parameters, VlmParameters):
         raise InternalError("the graph has no vlm_node")
     return make_vlm(name, parameters.options, _STDERR.print)
 
 
-def _vla(name: str, graph: GraphConfig) -> Vla:
-    parameters = graph.nodes["vla_node"]
+def _vla(name: str, graph: GraphParameters) -> Vla:
+    parameters = graph.vla_node
     if not isinstance(parameters, VlaParameters):
         raise InternalError("the graph has no vla_node")
     return make_vla(name, parameters.options, _STDERR.print)

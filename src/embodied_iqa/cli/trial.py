@@ -14,16 +14,17 @@ from embodied_iqa.cli.node_options import add_node_options, overrides_of
 from embodied_iqa.cli.output import results_table, stage_name
 from embodied_iqa.cli.person import person_at_terminal
 from embodied_iqa.config import Scalar
+from embodied_iqa.distortions import parse_distortion
 from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.verdict import GateMode
+from embodied_iqa.graph.camera_parameters import CameraSource
 from embodied_iqa.graph.node_table import nodes_with, resolve
-from embodied_iqa.graph.parameters import CameraSource, RobotKind
-from embodied_iqa.graph.session_options import (
+from embodied_iqa.graph.parameters import RobotKind
+from embodied_iqa.graph.session_plan import (
     DEFAULT_DISTORTIONS,
     DEFAULT_TASKS,
-    SessionSettings,
+    SessionPlan,
     TaskFolder,
-    check_distortions,
     check_subjects,
     check_tasks,
 )
@@ -89,14 +90,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _settings(arguments: argparse.Namespace) -> SessionSettings:
+def _settings(arguments: argparse.Namespace) -> SessionPlan:
     if arguments.no_distortion and arguments.distortion:
         raise UsageError("--no-distortion does not go with --distortion")
     words = () if arguments.no_distortion else tuple(arguments.distortion or DEFAULT_DISTORTIONS)
-    return SessionSettings(
+    return SessionPlan(
         tasks=check_tasks(tuple(arguments.task or DEFAULT_TASKS)),
         scene_seed=arguments.scene_seed,
-        distortions=check_distortions(words, arguments.seed),
+        distortions=tuple(parse_distortion(word, seed=arguments.seed) for word in words),
         graph=check_subjects(resolve(tuple(arguments.config), _overrides(arguments))),
         attach=arguments.attach,
     )
@@ -119,9 +120,7 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
     return overrides | overrides_of(with_consent(arguments, "vlm_node", "vla_node"))
 
 
-def _run_with_progress(
-    settings: SessionSettings, folders: tuple[TaskFolder, ...], run_folder: Path
-) -> list[str]:
+def _run_with_progress(settings: SessionPlan, folders: tuple[TaskFolder, ...], run_folder: Path) -> list[str]:
     from rich.console import Console  # noqa: PLC0415 - start-up stays short
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
@@ -140,7 +139,7 @@ def _run_with_progress(
             text = f"{folders[number].task}: {where}"
             bar.update(line, description=text, completed=number * runs + news.run_index)
 
-        attended = settings.graph.robot is RobotKind.UR5
+        attended = settings.graph.arm_node.robot is RobotKind.UR5
         person = person_at_terminal(bar) if attended else None
         remarks: list[str] = run_session(settings, folders, run_folder, show, person)
         bar.update(line, description="done", completed=runs * len(folders))

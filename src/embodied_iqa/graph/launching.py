@@ -1,4 +1,4 @@
-"""What `ros2 launch` takes and hands on: the arguments of the launch files, without the launch package."""
+"""Arguments of the launch files and their translation to command lines, without the launch package."""
 
 from __future__ import annotations
 
@@ -12,17 +12,6 @@ from embodied_iqa.graph.parameters import VlmParameters
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.trial.reading import METADATA
 
-__all__ = [
-    "RESCORE_ARGUMENTS",
-    "TRIAL_ARGUMENTS",
-    "LaunchArgument",
-    "files_of",
-    "overrides_of",
-    "recorded_overrides",
-    "rescore_words",
-    "trial_words",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class LaunchArgument:
@@ -30,9 +19,9 @@ class LaunchArgument:
 
     Attributes:
         name: As in `name:=value`.
-        default: Empty where the configuration decides.
+        default: Empty if the configuration decides.
         description: One sentence.
-        parameter: `node.parameter` that it sets, or empty.
+        parameter: The `node.parameter` that it sets, or empty.
     """
 
     name: str
@@ -46,7 +35,7 @@ _SHARED = (
     LaunchArgument("vla", "", "vision-language-action model", "vla_node.subject"),
     LaunchArgument("gate", "", "on, shadow (never holds) or off", "gate_node.judge.mode"),
     LaunchArgument("config", "", "ROS parameter files, separated by commas"),
-    LaunchArgument("run_dir", "", "new or empty folder for what is recorded and scored"),
+    LaunchArgument("run_dir", "", "new or empty folder for recording and scores"),
 )
 TRIAL_ARGUMENTS = (
     LaunchArgument("camera", "", "simulated, realsense, files or bag", "camera_node.source"),
@@ -54,7 +43,7 @@ TRIAL_ARGUMENTS = (
     LaunchArgument("robot", "", "which arm moves: sim, ur5 or none", "arm_node.robot"),
     LaunchArgument("robot_ip", "", "address of the UR arm's controller", "arm_node.ur.ip"),
     *_SHARED,
-    LaunchArgument("task", "", "tasks such as 'pick the red cube', separated by commas; empty: one a verb"),
+    LaunchArgument("task", "", "tasks such as 'pick the red cube', separated by commas (default: three)"),
     LaunchArgument("distortion", "", "distortions such as 19:5, separated by commas; none: reference only"),
     LaunchArgument("scene_seed", "7", "seed of the scenes"),
     LaunchArgument("seed", "0", "seed of the distortions"),
@@ -67,7 +56,7 @@ _DECODING = "decoding."
 
 
 def files_of(values: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the parameter files that were named."""
+    """Return the parameter files."""
     return tuple(Path(word) for word in _words(values["config"]))
 
 
@@ -81,9 +70,9 @@ def overrides_of(arguments: tuple[LaunchArgument, ...], values: Mapping[str, str
 
 
 def recorded_overrides(recording: Path) -> dict[str, Scalar]:
-    """Return the parameters that a playback takes over from a recorded trial.
+    """Return the parameters that a playback takes from a recorded trial.
 
-    They are the subjects, how the VLM chooses its words and the gate's mode; never a consent.
+    These are the subjects, the decoding options of the VLM and the mode of the gate; never a consent.
 
     Raises:
         InputError: The recording cannot be read.
@@ -102,7 +91,7 @@ def recorded_overrides(recording: Path) -> dict[str, Scalar]:
 
 
 def trial_words(values: Mapping[str, str], run_folder: Path) -> list[str]:
-    """Return the arguments of `embodied-iqa trial` for a session on a graph that runs already."""
+    """Return the arguments of `embodied-iqa trial` for a session on a running graph."""
     words = ["--attach", "--run-dir", str(run_folder)]
     words += ["--scene-seed", values["scene_seed"], "--seed", values["seed"]]
     for path in files_of(values):
@@ -119,10 +108,10 @@ def trial_words(values: Mapping[str, str], run_folder: Path) -> list[str]:
 
 
 def rescore_words(values: Mapping[str, str], run_folder: Path) -> list[str]:
-    """Return the arguments of `embodied-iqa rescore` for a playback into a graph that runs already.
+    """Return the arguments of `embodied-iqa rescore` for a playback into a running graph.
 
     Raises:
-        UsageError: No recording is named.
+        UsageError: No recording.
     """
     if not values["recording"]:
         raise UsageError("no recording to play back", expected="recording:=runs/<id>/trial.mcap")

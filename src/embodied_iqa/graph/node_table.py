@@ -1,60 +1,37 @@
-"""The graph in one table: which nodes there are, with which parameters, and when they are needed.
+"""The ROS graph as a table: its nodes, their parameters, and what each node is needed for.
 
-`launch/trial.launch.py` turns it into launch actions, `embodied-iqa trial` into processes.
+`launch/trial.launch.py` turns the table into launch actions, `embodied-iqa trial` into processes.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 import yaml
 
-from embodied_iqa.config import Scalar, build, flatten, load_yaml, parameters_of, values_of
+from embodied_iqa.config import Scalar, build, flatten, load_yaml, parameters_of
 from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.verdict import GateMode
-from embodied_iqa.graph.parameters import (
-    ArmParameters,
-    CameraParameters,
-    CameraSource,
-    DistortionParameters,
-    GateParameters,
-    PlaybackParameters,
-    RecorderParameters,
-    RobotKind,
-    SimParameters,
-    TrialParameters,
-    VlaParameters,
-    VlmParameters,
-)
+from embodied_iqa.graph.camera_parameters import CameraSource
+from embodied_iqa.graph.parameters import GraphParameters, RobotKind
 from embodied_iqa.resources import shared_file
 from embodied_iqa.subjects.backends.panel.members import VLA_NAMES
 from embodied_iqa.subjects.catalogue import Backend
 
-__all__ = [
-    "GRAPH",
-    "GraphConfig",
-    "NodeEntry",
-    "Purpose",
-    "command_of",
-    "nodes_of",
-    "nodes_with",
-    "resolve",
-    "write_parameters",
-]
-
-DEFAULT_CONFIG = "config/trial.yaml"
-_WORLD_PAUSE_S = 30.0
-"""A simulated world pauses where it waits for others: no reason to give its arm up."""
-_ROS_KEY = "ros__parameters"
-_MODE = "judge.mode"
-_CAMERA_TOOL = "hand_eye.tool_length_m"
-_ALL_NODES = "/**"
+_DEFAULT_FILE: Final = "config/trial.yaml"
+_WORLD_PAUSE_S: Final = 30.0
+"""A simulated world pauses while it waits for the nodes, so its arm is not given up for that long."""
+_ROS_KEY: Final = "ros__parameters"
+_MODE: Final = "judge.mode"
+_CAMERA_TOOL: Final = "hand_eye.tool_length_m"
+_ALL_NODES: Final = "/**"
 
 
 class Purpose(StrEnum):
@@ -63,7 +40,7 @@ class Purpose(StrEnum):
     TRIAL = "trial"
     """Tasks on a robot or in simulation."""
     RESCORE = "rescore"
-    """A recorded trial played back."""
+    """Playback of a recorded trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,112 +48,91 @@ class NodeEntry:
     """One node of the graph.
 
     Attributes:
-        name: Of the node, its executable and its module in `embodied_iqa.nodes`.
-        parameters: Its configuration class.
-        lifecycle: The trial or the playback configures and activates it.
+        name: Name of the node, its executable and its module in `embodied_iqa.nodes`.
+        lifecycle: Whether the trial or the playback configures and activates it.
         purposes: What it is needed for.
     """
 
     name: str
-    parameters: type
     lifecycle: bool = False
     purposes: tuple[Purpose, ...] = (Purpose.TRIAL,)
 
 
-_BOTH = (Purpose.TRIAL, Purpose.RESCORE)
-
-GRAPH: tuple[NodeEntry, ...] = (
-    NodeEntry("sim_node", SimParameters),
-    NodeEntry("camera_node", CameraParameters),
-    NodeEntry("distortion_node", DistortionParameters, purposes=_BOTH),
-    NodeEntry("gate_node", GateParameters, lifecycle=True, purposes=_BOTH),
-    NodeEntry("vlm_node", VlmParameters, lifecycle=True, purposes=_BOTH),
-    NodeEntry("vla_node", VlaParameters, lifecycle=True, purposes=_BOTH),
-    NodeEntry("arm_node", ArmParameters, lifecycle=True),
-    NodeEntry("recorder_node", RecorderParameters, purposes=_BOTH),
-    NodeEntry("trial_node", TrialParameters),
-    NodeEntry("playback_node", PlaybackParameters, purposes=(Purpose.RESCORE,)),
+_BOTH: Final = (Purpose.TRIAL, Purpose.RESCORE)
+GRAPH: Final = (
+    NodeEntry("sim_node"),
+    NodeEntry("camera_node"),
+    NodeEntry("distortion_node", purposes=_BOTH),
+    NodeEntry("gate_node", lifecycle=True, purposes=_BOTH),
+    NodeEntry("vlm_node", lifecycle=True, purposes=_BOTH),
+    NodeEntry("vla_node", lifecycle=True, purposes=_BOTH),
+    NodeEntry("arm_node", lifecycle=True),
+    NodeEntry("recorder_node", purposes=_BOTH),
+    NodeEntry("trial_node"),
+    NodeEntry("playback_node", purposes=(Purpose.RESCORE,)),
 )
-"""In the order in which they are started."""
+"""In start order."""
 
-_ENTRIES = {entry.name: entry for entry in GRAPH}
-
-
-@dataclass(frozen=True, slots=True)
-class GraphConfig:
-    """The resolved parameters of every node, by node name."""
-
-    nodes: Mapping[str, object]
-
-    def values(self) -> dict[str, dict[str, Scalar]]:
-        """Return node name to flat parameter names and plain values."""
-        return {name: values_of(config) for name, config in self.nodes.items()}
-
-    @property
-    def robot(self) -> RobotKind:
-        """Which arm moves."""
-        arm = self.nodes["arm_node"]
-        return arm.robot if isinstance(arm, ArmParameters) else RobotKind.NONE
+_CLASSES: Final[dict[str, type]] = typing.get_type_hints(GraphParameters)
+"""Parameter class of each node."""
 
 
-def resolve(files: tuple[Path, ...] = (), overrides: Mapping[str, Scalar] | None = None) -> GraphConfig:
-    """Resolve the parameters: class defaults, the installed config, the user's files, then overrides.
+def resolve(files: tuple[Path, ...] = (), overrides: Mapping[str, Scalar] | None = None) -> GraphParameters:
+    """Resolve the parameters: class defaults, the installed file, the user's files, then overrides.
 
-    Where nobody sets the gate's mode, it is ``on`` for a real arm, which must not move on bad pictures, and
-    ``shadow`` in simulation, where the question is what bad pictures do.
+    If no source sets the gate's mode, it is ``on`` for a real arm, which must not move on bad pictures, and
+    ``shadow`` in simulation, which measures the effect of bad pictures.
 
     Args:
         files: YAML in the form of ROS parameter files; later ones win.
-        overrides: ``node.parameter`` to value; a node that the graph lacks or an unknown name is an error.
+        overrides: ``node.parameter`` to value.
 
     Raises:
-        UsageError: An unknown node, name or value.
+        UsageError: An unknown node, name or value, or parameters of two nodes that contradict each other.
         InputError: A file cannot be read.
     """
-    merged: dict[str, dict[str, object]] = {name: {} for name in _ENTRIES}
-    for path in (shared_file(DEFAULT_CONFIG), *files):
+    merged: dict[str, dict[str, object]] = {name: {} for name in _CLASSES}
+    for path in (shared_file(_DEFAULT_FILE), *files):
         for node, values in _sections(path).items():
             merged[node].update(values)
     for name, value in (overrides or {}).items():
         node, dot, parameter = name.partition(".")
-        if node not in _ENTRIES or not dot:
-            raise UsageError("unknown node in an override", got=name, available=_ENTRIES)
+        if node not in _CLASSES or not dot:
+            raise UsageError("unknown node in an override", got=name, available=_CLASSES)
         merged[node][parameter] = value
     _link_robot(merged)
     _link_views(merged)
     _link_tool(merged)
     if _MODE not in merged["gate_node"]:
-        word = merged["arm_node"].get("robot", RobotKind.SIM)
-        simulated = any(word == kind and kind.is_simulated for kind in RobotKind)
+        simulated = merged["arm_node"].get("robot", RobotKind.SIM) == RobotKind.SIM
         merged["gate_node"][_MODE] = str(GateMode.SHADOW if simulated else GateMode.ON)
-    configs: dict[str, Any] = {
-        name: build(entry.parameters, merged[name], f"the configuration of {name}")
-        for name, entry in _ENTRIES.items()
+    nodes: dict[str, typing.Any] = {
+        name: build(kind, merged[name], f"the configuration of {name}") for name, kind in _CLASSES.items()
     }
-    return _consistent(configs)
+    return _completed(GraphParameters(**nodes))
 
 
-def nodes_of(config: GraphConfig, purpose: Purpose = Purpose.TRIAL) -> tuple[NodeEntry, ...]:
-    """Return the nodes that this configuration needs."""
-    missing = set() if config.robot.is_simulated else {"sim_node"}
-    if config.robot is RobotKind.NONE:
+def nodes_of(graph: GraphParameters, purpose: Purpose = Purpose.TRIAL) -> tuple[NodeEntry, ...]:
+    """Return the nodes that these parameters need."""
+    robot = graph.arm_node.robot
+    missing = set() if robot.is_simulated else {"sim_node"}
+    if robot is RobotKind.NONE:
         missing.add("arm_node")
     return tuple(entry for entry in GRAPH if purpose in entry.purposes and entry.name not in missing)
 
 
 def nodes_with(parameter: str) -> tuple[str, ...]:
-    """Return the nodes that have a parameter of this name."""
+    """Return the names of the nodes that have a parameter of this name."""
     return tuple(
-        entry.name
-        for entry in GRAPH
-        if any(known.name == parameter for known in parameters_of(entry.parameters))
+        name for name, kind in _CLASSES.items() if parameter in {known.name for known in parameters_of(kind)}
     )
 
 
-def write_parameters(config: GraphConfig, path: Path) -> None:
-    """Write the resolved parameters as a ROS parameter file, with /clock for all where time is simulated."""
-    tree: dict[str, object] = {_ALL_NODES: {_ROS_KEY: {"use_sim_time": _uses_sim_time(config)}}}
-    tree |= {name: {_ROS_KEY: values} for name, values in config.values().items()}
+def write_parameters(graph: GraphParameters, path: Path) -> None:
+    """Write the parameters as a ROS parameter file; every node uses /clock where time is simulated."""
+    uses_sim_time = graph.arm_node.robot.is_simulated
+    tree: dict[str, object] = {_ALL_NODES: {_ROS_KEY: {"use_sim_time": uses_sim_time}}}
+    tree |= {name: {_ROS_KEY: values} for name, values in graph.values().items()}
     path.write_text(yaml.safe_dump(tree, sort_keys=False, default_flow_style=None), encoding="utf-8")
 
 
@@ -186,18 +142,14 @@ def command_of(entry: NodeEntry, parameters: Path) -> list[str]:
     return [sys.executable, "-m", module, "--ros-args", "--params-file", str(parameters)]
 
 
-def _consistent(configs: dict[str, Any]) -> GraphConfig:
-    """Return the parameters with what follows from the robot.
+def _completed(graph: GraphParameters) -> GraphParameters:
+    """Return the parameters with those that follow from the robot.
 
     Raises:
         UsageError: Parameters of different nodes contradict each other.
     """
-    views = {name: config.views for name, config in configs.items() if hasattr(config, "views")}
-    different = [name for name in views if views[name] != views["camera_node"]]
-    if different:
-        expected = f"the views of camera_node, {', '.join(views['camera_node'])}"
-        raise UsageError(f"{different[0]} has other views", expected=expected, got=list(views[different[0]]))
-    robot, source = configs["arm_node"].robot, configs["camera_node"].source
+    _check_views(graph)
+    robot, source, vla = graph.arm_node.robot, graph.camera_node.source, graph.vla_node
     if (source is CameraSource.SIMULATED) != robot.is_simulated:
         raise UsageError(
             f"camera {source} does not go with robot {robot}",
@@ -207,72 +159,74 @@ def _consistent(configs: dict[str, Any]) -> GraphConfig:
                 "camera files or bag with robot none",
             ],
         )
-    trial, vla = configs["trial_node"], configs["vla_node"]
     if robot is RobotKind.UR5 and (vla.subject in VLA_NAMES or vla.subject.startswith(f"{Backend.PANEL}:")):
         raise UsageError(
-            f"{vla.subject} was taught in the simulator and moves no real arm",
+            f"{vla.subject} was trained in the simulator and must not move a real arm",
             expected="vla_node.subject: a policy for this arm (docs/policies.md)",
         )
     has_arm = robot is not RobotKind.NONE
-    managed = tuple(name for name in trial.managed_nodes if has_arm or name != "arm_node")
-    configs["trial_node"] = replace(
-        trial,
+    trial = replace(
+        graph.trial_node,
         simulated=robot.is_simulated,
         has_arm=has_arm,
-        managed_nodes=managed,
-        limits=configs["arm_node"].limits,
+        managed_nodes=tuple(n for n in graph.trial_node.managed_nodes if has_arm or n != "arm_node"),
+        limits=graph.arm_node.limits,
     )
-    configs["vla_node"] = replace(vla, has_arm=has_arm)
-    return GraphConfig(configs)
+    return replace(graph, trial_node=trial, vla_node=replace(vla, has_arm=has_arm))
+
+
+def _check_views(graph: GraphParameters) -> None:
+    views = graph.camera_node.views
+    for name in nodes_with("views"):
+        other = getattr(graph, name).views
+        if other != views:
+            expected = f"the views of camera_node, {', '.join(views)}"
+            raise UsageError(f"{name} has other views", expected=expected, got=list(other))
 
 
 def _link_robot(merged: dict[str, dict[str, object]]) -> None:
-    """Let world and arm agree on the robot where only arm_node names it."""
+    """Set the address and deadlines that world and arm share if the arm is simulated."""
     arm, world = merged["arm_node"], merged["sim_node"]
     if arm.get("robot", RobotKind.SIM) == RobotKind.SIM:
-        address = str(arm.get("ur.ip") or world.get("emulator_ip") or _own_address())
+        address = str(arm.get("ur.ip") or world.get("emulator_ip") or _session_address())
         arm["ur.ip"] = world["emulator_ip"] = address
         arm.setdefault("ur.state_timeout_s", _WORLD_PAUSE_S)
         arm.setdefault("ur.gripper.reply_s", _WORLD_PAUSE_S)
 
 
 def _link_views(merged: dict[str, dict[str, object]]) -> None:
-    """Give the cameras' views to every node that names none itself."""
+    """Copy the cameras' views to every node that sets none."""
     views = merged["camera_node"].get("views")
     for name in nodes_with("views") if views is not None else ():
         merged[name].setdefault("views", views)
 
 
 def _link_tool(merged: dict[str, dict[str, object]]) -> None:
-    """Let the wrist camera's pose rest on the tool that the arm has.
+    """Use the arm's tool length for the pose of the wrist camera.
 
     Raises:
-        UsageError: Both name a tool, and not the same.
+        UsageError: Both nodes set a length, and the lengths differ.
     """
     length_m = merged["arm_node"].get("tool_length_m")
     if length_m is None:
         return
-    named_m = merged["camera_node"].setdefault(_CAMERA_TOOL, length_m)
-    if named_m != length_m:
+    camera_m = merged["camera_node"].setdefault(_CAMERA_TOOL, length_m)
+    if camera_m != length_m:
         raise UsageError(
-            f"camera_node.{_CAMERA_TOOL} is not arm_node.tool_length_m", expected=str(length_m), got=named_m
+            f"camera_node.{_CAMERA_TOOL} is not arm_node.tool_length_m", expected=str(length_m), got=camera_m
         )
 
 
-def _own_address() -> str:
-    """Return a loopback address for this session: others on this machine emulate other robots."""
+def _session_address() -> str:
+    """Return a loopback address of this process: other sessions emulate other robots."""
     return f"127.0.{1 + os.getpid() // 250 % 250}.{1 + os.getpid() % 250}"
-
-
-def _uses_sim_time(config: GraphConfig) -> bool:
-    return any(entry.name == "sim_node" for entry in nodes_of(config))
 
 
 def _sections(path: Path) -> dict[str, dict[str, object]]:
     sections: dict[str, dict[str, object]] = {}
     for node, content in load_yaml(path).items():
-        if node not in _ENTRIES:
-            raise UsageError(f"unknown node in {path}", got=node, available=_ENTRIES)
+        if node not in _CLASSES:
+            raise UsageError(f"unknown node in {path}", got=node, available=_CLASSES)
         if not isinstance(content, dict) or set(content) != {_ROS_KEY}:
             raise UsageError(f"section {node} in {path}", expected=f"one key, {_ROS_KEY}", got=content)
         values = content[_ROS_KEY] or {}

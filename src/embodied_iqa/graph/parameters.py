@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
-from embodied_iqa.config import ranged
+from embodied_iqa.config import Scalar, ranged, values_of
 from embodied_iqa.gate.judge import GateConfig
+from embodied_iqa.graph.camera_parameters import DEFAULT_VIEWS, CameraParameters
 from embodied_iqa.images.frame import View
-from embodied_iqa.images.hand_eye import IDENTITY
 from embodied_iqa.kinematics.geometry import TOOL_2F140_M
 from embodied_iqa.robot.limits import ArmLimits
 from embodied_iqa.robot.state import ControllerOptions
@@ -23,34 +23,6 @@ from embodied_iqa.subjects.options import (
     VlaOptions,
     VlmOptions,
 )
-
-__all__ = [
-    "ArmParameters",
-    "CameraParameters",
-    "CameraSource",
-    "DistortionParameters",
-    "GateParameters",
-    "HandEyeParameters",
-    "PlaybackParameters",
-    "RealSenseParameters",
-    "RecorderParameters",
-    "RobotKind",
-    "SimParameters",
-    "TrialParameters",
-    "VlaParameters",
-    "VlmParameters",
-]
-
-DEFAULT_VIEWS = (View.TOP, View.WRIST)
-
-
-class CameraSource(StrEnum):
-    """Where pictures come from."""
-
-    SIMULATED = "simulated"
-    FILES = "files"
-    BAG = "bag"
-    REALSENSE = "realsense"
 
 
 class RobotKind(StrEnum):
@@ -103,79 +75,6 @@ class SimParameters:
     epoch_s: float = ranged(100.0, 1.0, 3600.0)
     running: bool = False
     emulator_ip: str = "127.0.0.1"
-
-
-@dataclass(frozen=True, slots=True)
-class RealSenseParameters:
-    """RealSense cameras.
-
-    Attributes:
-        serial_top: Serial number of the top camera; may be empty where only one camera is connected.
-        serial_side: Serial number of the side camera.
-        serial_wrist: Serial number of the wrist camera.
-        depth: Publish depth aligned to colour too, as /camera/<view>/depth/image_raw in mm.
-        allow_host_stamps: Accept stamps of the computer where the camera gives none; pictures then look
-            younger than they are.
-        silence_s: Without a picture for so long a camera is started again [s].
-        give_up_s: A camera that is away for longer is given up [s].
-    """
-
-    serial_top: str = ""
-    serial_side: str = ""
-    serial_wrist: str = ""
-    depth: bool = False
-    allow_host_stamps: bool = False
-    silence_s: float = ranged(2.0, 0.1, 60.0)
-    give_up_s: float = ranged(30.0, 0.1, 3600.0)
-
-
-@dataclass(frozen=True, slots=True)
-class HandEyeParameters:
-    """Where real cameras are: 4x4 matrices row by row, optical frame x right, y down, z forward [m].
-
-    Attributes:
-        T_base_camera_top: The top camera in the robot's base frame.
-        T_base_camera_side: The side camera in the robot's base frame.
-        T_flange_camera_wrist: The wrist camera in the flange's frame.
-        tool_length_m: From the flange to the tool centre point, as in arm_node [m].
-        longest_gap_s: A picture of the wrist camera needs a tool pose so near in time [s].
-    """
-
-    T_base_camera_top: tuple[float, ...] = IDENTITY
-    T_base_camera_side: tuple[float, ...] = IDENTITY
-    T_flange_camera_wrist: tuple[float, ...] = IDENTITY
-    tool_length_m: float = ranged(TOOL_2F140_M, 0.0, 1.0)
-    longest_gap_s: float = ranged(0.06, 0.001, 1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class CameraParameters:
-    """The cameras.
-
-    Attributes:
-        source: Where pictures come from.
-        views: The cameras.
-        width_px: Picture width [px]; of the simulated and of RealSense cameras.
-        height_px: Picture height [px]; of the simulated and of RealSense cameras.
-        rate_hz: Pictures per second of each camera [Hz]; of files, bags and RealSense.
-        path: Folder with pictures or one folder a view, or a recording (.mcap); for files and bags. For
-            realsense a recording (.bag, .db3) or a folder with one a view, instead of connected cameras.
-        loop: Start again at the end of files, bag or recording.
-        horizontal_fov_rad: Horizontal field of view of pictures from files [rad].
-        realsense: RealSense cameras.
-        hand_eye: Where real cameras are.
-    """
-
-    source: CameraSource = CameraSource.SIMULATED
-    views: tuple[View, ...] = DEFAULT_VIEWS
-    width_px: int = ranged(640, 64, 3840)
-    height_px: int = ranged(480, 64, 2160)
-    rate_hz: float = ranged(15.0, 0.1, 120.0)
-    path: str = ""
-    loop: bool = False
-    horizontal_fov_rad: float = ranged(1.5, 0.1, 3.0)
-    realsense: RealSenseParameters = field(default_factory=RealSenseParameters)
-    hand_eye: HandEyeParameters = field(default_factory=HandEyeParameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,10 +273,29 @@ class TrialParameters:
     stall_limit_s: float = ranged(20.0, 1.0, 3600.0)
     person_limit_s: float = ranged(1800.0, 1.0, 86400.0)
     limits: ArmLimits = field(default_factory=ArmLimits)
+    drain_s: float = ranged(0.3, 0.0, 60.0)
 
     @property
     def attended(self) -> bool:
-        """Whether a person puts the scene back before each run and judges it afterwards: a real arm."""
+        """Whether a person resets the scene before each run and judges the run: with a real arm."""
         return self.has_arm and not self.simulated
 
-    drain_s: float = ranged(0.3, 0.0, 60.0)
+
+@dataclass(frozen=True, slots=True)
+class GraphParameters:
+    """The resolved parameters of every node; a field has the name of its node."""
+
+    sim_node: SimParameters
+    camera_node: CameraParameters
+    distortion_node: DistortionParameters
+    gate_node: GateParameters
+    vlm_node: VlmParameters
+    vla_node: VlaParameters
+    arm_node: ArmParameters
+    recorder_node: RecorderParameters
+    trial_node: TrialParameters
+    playback_node: PlaybackParameters
+
+    def values(self) -> dict[str, dict[str, Scalar]]:
+        """Return node name to flat parameter names and plain values."""
+        return {field.name: values_of(getattr(self, field.name)) for field in fields(self)}

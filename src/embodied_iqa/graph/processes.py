@@ -1,4 +1,4 @@
-"""The graph as processes of this machine: started together, watched, stopped together."""
+"""The nodes of the graph as a group of local processes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from typing import Self
 
 from embodied_iqa.errors import EmbodiedIqaError, InputError
 
-__all__ = ["ProcessGroup", "ProcessSpec", "ProcessesFailedError"]
-
 _TAIL_LINES = 12
 _POLL_S = 0.02
 
 
 class ProcessesFailedError(EmbodiedIqaError):
-    """A process ended that should not have; the message shows the end of its log."""
+    """A process ended unexpectedly; the message shows the end of its log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +35,13 @@ class ProcessSpec:
 
 
 class ProcessGroup:
-    """Starts processes, each with a log of its own, and ends them: first asked, then made to.
+    """Starts processes, each with its own log, and stops them: SIGINT, then SIGTERM, then SIGKILL.
 
     Args:
-        specs: What to start.
-        log_folder: Where `<name>.log` goes.
-        environment: Of the processes.
-        stop_deadline_s: How long a process has to end by itself after SIGINT, and again after SIGTERM.
+        specs: The processes.
+        log_folder: Folder of the logs, `<name>.log`.
+        environment: Environment of the processes.
+        stop_deadline_s: Time to end after SIGINT, and again after SIGTERM.
     """
 
     def __init__(
@@ -75,7 +73,7 @@ class ProcessGroup:
         self.stop()
 
     def log(self, name: str) -> Path:
-        """Return where a process's output goes."""
+        """Return the path of a process's log."""
         return self._log_folder / f"{name}.log"
 
     def pid(self, name: str) -> int:
@@ -87,10 +85,10 @@ class ProcessGroup:
         return self._running[name].poll()
 
     def check(self) -> None:
-        """Say if a process has ended.
+        """Check that every process runs.
 
         Raises:
-            ProcessesFailedError: One has; the message ends with the last lines of its log.
+            ProcessesFailedError: A process has ended; the message ends with the last lines of its log.
         """
         for name, process in self._running.items():
             code = process.poll()
@@ -104,18 +102,18 @@ class ProcessGroup:
         return "\n".join(f"  {line}" for line in lines[-_TAIL_LINES:]) or "  (empty)"
 
     def stop(self) -> None:
-        """End every process; the last resort is SIGKILL. Twice is fine."""
+        """Stop every process; may be called twice."""
         try:
             for request in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-                self._ask(request)
+                self._signal_all(request)
                 if self._all_ended():
                     break
-        except BaseException:  # such as an impatient second Ctrl-C: nothing is left behind even then
-            self._ask(signal.SIGKILL)
+        except BaseException:  # such as a second Ctrl-C: no process is left behind
+            self._signal_all(signal.SIGKILL)
             raise
         self._running.clear()
 
-    def _ask(self, request: signal.Signals) -> None:
+    def _signal_all(self, request: signal.Signals) -> None:
         for process in self._running.values():
             if process.poll() is None:
                 process.send_signal(request)
@@ -128,7 +126,7 @@ class ProcessGroup:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=self._environment,
-                start_new_session=True,  # a Ctrl-C in the terminal is ours to pass on, in order
+                start_new_session=True,  # Ctrl-C reaches only this process, which stops the others in order
             )
 
     def _all_ended(self) -> bool:

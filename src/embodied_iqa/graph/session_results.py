@@ -1,4 +1,4 @@
-"""What a session leaves in its folder: configuration, scores, report."""
+"""Files of a session: config.yaml and scores.json."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from embodied_iqa.graph.session_options import SessionSettings, TaskFolder
+from embodied_iqa.graph.session_plan import SessionPlan, TaskFolder
 from embodied_iqa.subjects.registry import constants_of
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.run_folder import git_hash, versions, write_json, write_yaml
 from embodied_iqa.trial.scores import RECIPES, as_json, score_trial, unscored_subjects
-
-__all__ = ["SCHEMA", "SessionInfo", "finish_session", "scores_tree"]
 
 SCHEMA = 1
 """Version of the layout of scores.json."""
@@ -22,11 +20,11 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """How a session came about.
+    """Provenance of a session.
 
     Attributes:
-        run_folder: Where it goes.
-        started: When, ISO 8601.
+        run_folder: Folder of the session.
+        started: Start time, ISO 8601.
         command: The command line.
     """
 
@@ -34,8 +32,8 @@ class SessionInfo:
     started: str
     command: tuple[str, ...]
 
-    def write_config(self, settings: SessionSettings) -> None:
-        """Write config.yaml: everything that was resolved, before anything starts."""
+    def write_config(self, settings: SessionPlan) -> None:
+        """Write config.yaml, the resolved configuration, before anything starts."""
         tree = {
             "run": {
                 "id": self.run_folder.name,
@@ -70,7 +68,7 @@ def scores_tree(run_id: str, runs: Sequence[dict[str, Any]], remarks: Sequence[s
 def finish_session(
     info: SessionInfo, folders: Sequence[TaskFolder], remarks: Sequence[str]
 ) -> dict[str, Any]:
-    """Score what was recorded; write scores.json of each task and of the session.
+    """Score the recordings; write scores.json of each task and of the session.
 
     Returns:
         The session's scores.json.

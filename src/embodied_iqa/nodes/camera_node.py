@@ -13,7 +13,7 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import CameraInfo, Image
 
-from embodied_iqa.graph.parameters import CameraParameters, CameraSource
+from embodied_iqa.graph.camera_parameters import CameraParameters, CameraSource
 from embodied_iqa.images.files import EndOfFramesError
 from embodied_iqa.images.frame import Camera, Frame, View
 from embodied_iqa.images.hand_eye import PoseHistory

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final
 
 from embodied_iqa.distortions.spec import DistortionSpec
-from embodied_iqa.errors import InternalError, UsageError
-from embodied_iqa.graph.node_table import GraphConfig
+from embodied_iqa.errors import UsageError
+from embodied_iqa.graph.camera_parameters import CameraParameters
 from embodied_iqa.graph.parameters import (
     ArmParameters,
-    CameraParameters,
     GateParameters,
+    GraphParameters,
     SimParameters,
     TrialParameters,
     VlaParameters,
@@ -24,7 +24,6 @@ from embodied_iqa.trial.protocol import TrialPlan
 __all__ = ["HeadlessSettings", "settings_of"]
 
 _SECOND_NS: Final = 1_000_000_000
-ConfigT = TypeVar("ConfigT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,21 +103,14 @@ class HeadlessSettings:
         )
 
 
-def settings_of(graph: GraphConfig) -> HeadlessSettings:
+def settings_of(graph: GraphParameters) -> HeadlessSettings:
     """Take the parameters of a run from those of the graph's nodes."""
     return HeadlessSettings(
-        sim=_part(graph, "sim_node", SimParameters),
-        camera=_part(graph, "camera_node", CameraParameters),
-        gate=_part(graph, "gate_node", GateParameters),
-        vla=_part(graph, "vla_node", VlaParameters),
-        arm=_part(graph, "arm_node", ArmParameters),
-        trial=_part(graph, "trial_node", TrialParameters),
-        vlm=_part(graph, "vlm_node", VlmParameters),
+        sim=graph.sim_node,
+        camera=graph.camera_node,
+        gate=graph.gate_node,
+        vla=graph.vla_node,
+        arm=graph.arm_node,
+        trial=graph.trial_node,
+        vlm=graph.vlm_node,
     )
-
-
-def _part(graph: GraphConfig, name: str, kind: type[ConfigT]) -> ConfigT:
-    part = graph.nodes[name]
-    if not isinstance(part, kind):
-        raise InternalError(f"the configuration of {name} is a {type(part).__name__}")
-    return part

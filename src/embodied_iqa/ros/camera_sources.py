@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from embodied_iqa.errors import UsageError
-from embodied_iqa.graph.parameters import CameraParameters, CameraSource
+from embodied_iqa.graph.camera_parameters import CameraParameters, CameraSource
 from embodied_iqa.images.codecs import picture_files, read_picture
 from embodied_iqa.images.files import FileCamera, intrinsics_of_fov
 from embodied_iqa.images.frame import Camera, View

@@ -10,9 +10,8 @@ from pathlib import Path
 from embodied_iqa.errors import InternalError, UsageError
 from embodied_iqa.experiment.plan import ExperimentPlan, RunKey
 from embodied_iqa.experiment.rows import RunRow, row_of
-from embodied_iqa.graph.node_table import GraphConfig
-from embodied_iqa.graph.parameters import RobotKind, VlaParameters
-from embodied_iqa.graph.session_options import SessionSettings
+from embodied_iqa.graph.parameters import GraphParameters, RobotKind
+from embodied_iqa.graph.session_plan import SessionPlan
 from embodied_iqa.ros.trial_session import run_session
 from embodied_iqa.trial.attendance import Person
 from embodied_iqa.trial.reading import read_trial
@@ -23,7 +22,7 @@ __all__ = ["run_on_graph"]
 def run_on_graph(
     plan: ExperimentPlan,
     missing: Sequence[RunKey],
-    graph: GraphConfig,
+    graph: GraphParameters,
     out: Path,
     *,
     attach: bool,
@@ -43,7 +42,7 @@ def run_on_graph(
         UsageError: There is no arm.
         EmbodiedIqaError: A process ended or a task failed; finished tasks are kept.
     """
-    if graph.robot is RobotKind.NONE:
+    if graph.arm_node.robot is RobotKind.NONE:
         raise UsageError("an experiment needs an arm", got="none", available=("sim", "ur5"))
     lacking = set(missing)
     for group in plan.groups():
@@ -65,16 +64,12 @@ def run_on_graph(
 
 
 def _settings(
-    reference: RunKey, plan: ExperimentPlan, graph: GraphConfig, *, attach: bool
-) -> SessionSettings:
-    vla = graph.nodes["vla_node"]
-    if not isinstance(vla, VlaParameters):
-        raise InternalError("the configuration has no vla_node")
-    nodes = dict(graph.nodes) | {"vla_node": replace(vla, subject=reference.subject)}
-    return SessionSettings(
+    reference: RunKey, plan: ExperimentPlan, graph: GraphParameters, *, attach: bool
+) -> SessionPlan:
+    return SessionPlan(
         tasks=(reference.task.task,),
         scene_seed=reference.task.scene_seed,
         distortions=plan.distortions,
-        graph=GraphConfig(nodes),
+        graph=replace(graph, vla_node=replace(graph.vla_node, subject=reference.subject)),
         attach=attach,
     )

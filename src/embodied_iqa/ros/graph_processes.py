@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from embodied_iqa.graph.node_table import GraphConfig, NodeEntry, command_of, write_parameters
+from embodied_iqa.graph.node_table import NodeEntry, command_of, write_parameters
+from embodied_iqa.graph.parameters import GraphParameters
 from embodied_iqa.graph.processes import ProcessGroup, ProcessSpec
 from embodied_iqa.ros.domain import own_domain
 from embodied_iqa.ros.environment import process_environment
@@ -20,7 +21,7 @@ _DOMAIN = "ROS_DOMAIN_ID"
 
 @contextmanager
 def running_nodes(
-    graph: GraphConfig,
+    graph: GraphParameters,
     entries: tuple[NodeEntry, ...],
     log_folder: Path,
     parameters_name: str,

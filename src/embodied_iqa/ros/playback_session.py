@@ -6,9 +6,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from embodied_iqa.errors import EmbodiedIqaError
-from embodied_iqa.graph.node_table import GraphConfig, Purpose, nodes_of
-from embodied_iqa.graph.parameters import PlaybackParameters
+from embodied_iqa.graph.node_table import Purpose, nodes_of
+from embodied_iqa.graph.parameters import GraphParameters
 from embodied_iqa.graph.processes import ProcessesFailedError
 from embodied_iqa.ros.graph_processes import running_nodes
 
@@ -17,16 +16,13 @@ __all__ = ["play_back", "with_playback"]
 _POLL_S = 0.1
 
 
-def with_playback(graph: GraphConfig, recording: Path, out: Path) -> GraphConfig:
+def with_playback(graph: GraphParameters, recording: Path, out: Path) -> GraphParameters:
     """Return the parameters with the paths of the playback set."""
-    playback = graph.nodes["playback_node"]
-    if not isinstance(playback, PlaybackParameters):
-        raise EmbodiedIqaError("the graph has no playback_node")
-    filled = replace(playback, recording=str(recording.resolve()), out=str(out.resolve()))
-    return GraphConfig({**graph.nodes, "playback_node": filled})
+    playback = replace(graph.playback_node, recording=str(recording.resolve()), out=str(out.resolve()))
+    return replace(graph, playback_node=playback)
 
 
-def play_back(graph: GraphConfig, recording: Path, run_folder: Path, *, attach: bool = False) -> Path:
+def play_back(graph: GraphParameters, recording: Path, run_folder: Path, *, attach: bool = False) -> Path:
     """Play a recording back through the nodes; return the path of the new recording.
 
     Args:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from embodied_iqa.config import values_of
 from embodied_iqa.graph.node_table import nodes_of
-from embodied_iqa.graph.session_options import SessionSettings, TaskFolder
+from embodied_iqa.graph.session_plan import SessionPlan, TaskFolder
 from embodied_iqa.ros.graph_processes import running_nodes
 from embodied_iqa.ros.trial_client import TrialClient, TrialGoal, TrialProgress
 from embodied_iqa.trial.attendance import Person
@@ -23,7 +23,7 @@ TaskProgress = Callable[[int, TrialProgress], None]
 
 
 def run_session(
-    settings: SessionSettings,
+    settings: SessionPlan,
     folders: tuple[TaskFolder, ...],
     run_folder: Path,
     progress: TaskProgress,
@@ -75,7 +75,7 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 
 @contextmanager
-def _graph(settings: SessionSettings, run_folder: Path) -> Iterator[Callable[[], None]]:
+def _graph(settings: SessionPlan, run_folder: Path) -> Iterator[Callable[[], None]]:
     """Start the nodes as child processes, or use those that run already."""
     if settings.attach:
         yield lambda: None
@@ -85,9 +85,9 @@ def _graph(settings: SessionSettings, run_folder: Path) -> Iterator[Callable[[],
         yield group.check
 
 
-def _goal(settings: SessionSettings, folder: TaskFolder) -> TrialGoal:
+def _goal(settings: SessionPlan, folder: TaskFolder) -> TrialGoal:
     metadata = {f"version.{name}": version for name, version in versions().items()}
     metadata |= {"git_hash": git_hash(), "task": folder.task, "scene_seed": str(settings.scene_seed)}
-    for node, config in settings.graph.nodes.items():
-        metadata |= {f"{node}.{name}": str(value) for name, value in values_of(config).items()}
+    for name, value in values_of(settings.graph).items():
+        metadata[name] = str(value)
     return TrialGoal(folder.task, settings.scene_seed, settings.distortions, str(folder.recording), metadata)

@@ -44,7 +44,7 @@ def refused(
         (["--task", "pick the mauve cube"], ["'mauve'", "available", "red"]),
         (["--task", "pick the red teapot"], ["'teapot'", "available", "cube"]),
         (["--task", "pick red"], ["expected", "place the red cube"]),
-        (["--task", "pick red cube", "--task", "pick the red cube"], ["twice"]),
+        (["--task", "pick red cube", "--task", "pick the red cube"], ["duplicate task"]),
         (["--distortion", "99:1"], ["'99'", "available"]),
         (["--distortion", "19:7"], ["7", "available", "1"]),
         (["--distortion", "19"], ["expected such as 02:3", "'19'"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from embodied_iqa.errors import UsageError
-from embodied_iqa.graph.node_table import nodes_of, resolve
+from embodied_iqa.graph.node_table import nodes_of, nodes_with, resolve
 from embodied_iqa.images.frame import View
 
 
@@ -15,7 +15,7 @@ def _names(overrides: dict[str, str]) -> set[str]:
 
 def test_the_simulated_arm_lives_in_the_world() -> None:
     assert "sim_node" in _names({"arm_node.robot": "sim"})
-    assert resolve(overrides={"arm_node.robot": "sim"}).nodes["trial_node"].simulated
+    assert resolve(overrides={"arm_node.robot": "sim"}).trial_node.simulated
 
 
 def test_real_arm_needs_no_world_and_a_person_sets_the_scene() -> None:
@@ -27,9 +27,9 @@ def test_real_arm_needs_no_world_and_a_person_sets_the_scene() -> None:
     }
     assert "sim_node" not in _names(overrides)
     graph = resolve(overrides=overrides)
-    assert not graph.nodes["trial_node"].simulated
-    assert graph.nodes["arm_node"].ur.ip == "192.168.1.10"
-    assert graph.nodes["arm_node"].ur.state_timeout_s == 0.15
+    assert not graph.trial_node.simulated
+    assert graph.arm_node.ur.ip == "192.168.1.10"
+    assert graph.arm_node.ur.state_timeout_s == 0.15
 
 
 def test_a_real_arm_does_not_look_at_simulated_pictures() -> None:
@@ -39,7 +39,7 @@ def test_a_real_arm_does_not_look_at_simulated_pictures() -> None:
 
 def test_what_knows_the_simulator_only_moves_no_real_arm() -> None:
     real = {"arm_node.robot": "ur5", "arm_node.ur.ip": "192.168.1.10", "camera_node.source": "realsense"}
-    with pytest.raises(UsageError, match=r"panel-vla-query was taught in the simulator .* vla_node.subject"):
+    with pytest.raises(UsageError, match=r"panel-vla-query was trained in the simulator .* vla_node.subject"):
         resolve(overrides=real)
     with pytest.raises(UsageError, match="mine was taught in the simulator"):
         resolve(overrides=real | {"vla_node.subject": "panel:/out/models/mine"})
@@ -51,8 +51,8 @@ def test_emulator_and_arm_agree_on_an_address_of_the_session(monkeypatch: pytest
     for process in (2, 1007, 60_000):
         monkeypatch.setattr("os.getpid", lambda number=process: number)
         graph = resolve()
-        assert graph.nodes["sim_node"].emulator_ip == graph.nodes["arm_node"].ur.ip
-        addresses.add(graph.nodes["arm_node"].ur.ip)
+        assert graph.sim_node.emulator_ip == graph.arm_node.ur.ip
+        addresses.add(graph.arm_node.ur.ip)
     assert len(addresses) == 3
     assert all(address.startswith("127.") for address in addresses)
 
@@ -63,20 +63,20 @@ def test_named_address_and_deadlines_are_kept() -> None:
         "arm_node.ur.state_timeout_s": 3.0,
     }
     graph = resolve(overrides=overrides)
-    assert graph.nodes["sim_node"].emulator_ip == "127.0.0.9"
-    assert graph.nodes["arm_node"].ur.state_timeout_s == 3.0
+    assert graph.sim_node.emulator_ip == "127.0.0.9"
+    assert graph.arm_node.ur.state_timeout_s == 3.0
 
 
 def test_the_cameras_views_are_those_of_every_node() -> None:
     graph = resolve(overrides={"camera_node.views": ["top"]})
-    assert all(node.views == (View.TOP,) for node in graph.nodes.values() if hasattr(node, "views"))
+    assert {getattr(graph, name).views for name in nodes_with("views")} == {(View.TOP,)}
     with pytest.raises(UsageError, match="gate_node has other views"):
         resolve(overrides={"camera_node.views": ["top"], "gate_node.views": ["top", "wrist"]})
 
 
 def test_the_wrist_camera_hangs_on_the_arms_tool() -> None:
     graph = resolve(overrides={"arm_node.tool_length_m": 0.23})
-    assert graph.nodes["camera_node"].hand_eye.tool_length_m == 0.23
+    assert graph.camera_node.hand_eye.tool_length_m == 0.23
     with pytest.raises(UsageError, match=r"is not arm_node\.tool_length_m"):
         resolve(overrides={"arm_node.tool_length_m": 0.23, "camera_node.hand_eye.tool_length_m": 0.2})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ import yaml
 from embodied_iqa.config import build, flatten, parameters_of
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.gate.verdict import GateMode
+from embodied_iqa.graph.camera_parameters import CameraParameters
 from embodied_iqa.graph.node_table import GRAPH, command_of, nodes_of, resolve, write_parameters
-from embodied_iqa.graph.parameters import CameraParameters, GateParameters
+from embodied_iqa.graph.parameters import GateParameters
 
 
 def write(path: Path, tree: object) -> Path:
@@ -22,22 +24,21 @@ def write(path: Path, tree: object) -> Path:
 
 def test_every_node_of_the_table_has_a_module_and_a_resolved_configuration() -> None:
     graph = resolve()
-    assert set(graph.nodes) == {entry.name for entry in GRAPH}
+    assert [field.name for field in fields(graph)] == [entry.name for entry in GRAPH]
     for entry in GRAPH:
         assert importlib.util.find_spec(f"embodied_iqa.nodes.{entry.name}") is not None
-        assert isinstance(graph.nodes[entry.name], entry.parameters)
 
 
 def test_every_parameter_is_described() -> None:
-    for entry in GRAPH:
-        for parameter in parameters_of(entry.parameters):
-            assert parameter.description, f"{entry.name}.{parameter.name}"
+    for node in fields(resolve()):
+        for parameter in parameters_of(type(getattr(resolve(), node.name))):
+            assert parameter.description, f"{node.name}.{parameter.name}"
 
 
 def test_later_files_win_and_overrides_win_over_files(tmp_path: Path) -> None:
     one = write(tmp_path / "1.yaml", {"camera_node": {"ros__parameters": {"width_px": 800, "rate_hz": 5.0}}})
     two = write(tmp_path / "2.yaml", {"camera_node": {"ros__parameters": {"width_px": 320}}})
-    camera = resolve((one, two), {"camera_node.rate_hz": 7}).nodes["camera_node"]
+    camera = resolve((one, two), {"camera_node.rate_hz": 7}).camera_node
     assert isinstance(camera, CameraParameters)
     assert (camera.width_px, camera.height_px, camera.rate_hz) == (320, 480, 7.0)
 
@@ -46,7 +47,7 @@ def test_nested_names_and_dotted_names_are_the_same(tmp_path: Path) -> None:
     nested = write(tmp_path / "n.yaml", {"gate_node": {"ros__parameters": {"judge": {"mode": "shadow"}}}})
     dotted = write(tmp_path / "d.yaml", {"gate_node": {"ros__parameters": {"judge.mode": "shadow"}}})
     for path in (nested, dotted):
-        gate = resolve((path,)).nodes["gate_node"]
+        gate = resolve((path,)).gate_node
         assert isinstance(gate, GateParameters)
         assert gate.judge.mode is GateMode.SHADOW
 
@@ -59,7 +60,8 @@ def test_parameters_survive_their_file(tmp_path: Path) -> None:
     assert tree.pop("/**") == {"ros__parameters": {"use_sim_time": True}}
     for entry in GRAPH:
         values = flatten(tree[entry.name]["ros__parameters"])
-        assert build(entry.parameters, values, "test") == graph.nodes[entry.name]
+        resolved = getattr(graph, entry.name)
+        assert build(type(resolved), values, "test") == resolved
 
 
 def test_without_the_simulator_time_is_real(tmp_path: Path) -> None:

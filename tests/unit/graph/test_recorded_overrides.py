@@ -33,7 +33,7 @@ def test_words_are_chosen_again_as_they_were(monkeypatch: pytest.MonkeyPatch) ->
         vlm_node__loading__trust_remote_code="True",
         vlm_node__decoding__of_another_version="1",
     )
-    vlm = resolve((), recorded_overrides(Path("trial.mcap"))).nodes["vlm_node"]
+    vlm = resolve((), recorded_overrides(Path("trial.mcap"))).vlm_node
     assert isinstance(vlm, VlmParameters)
     assert (vlm.decoding.max_new_tokens, vlm.decoding.temperature) == (17, 0.5)
     assert not vlm.loading.allow_network

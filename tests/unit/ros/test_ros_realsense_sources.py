@@ -9,7 +9,7 @@ import pytest
 
 from embodied_iqa.config import build
 from embodied_iqa.errors import UsageError
-from embodied_iqa.graph.parameters import CameraParameters
+from embodied_iqa.graph.camera_parameters import CameraParameters
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.hand_eye import PoseHistory
 from embodied_iqa.kinematics import tool_along_z

@@ -1,0 +1,94 @@
+"""Session plan: the tasks and distortions of a session, checked before anything starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.distortions import DistortionSpec
+from embodied_iqa.errors import UsageError
+from embodied_iqa.graph.parameters import GraphParameters
+from embodied_iqa.subjects.registry import Role, check_subject
+from embodied_iqa.tasks.instruction import parse_instruction
+from embodied_iqa.trial.run_folder import slug
+
+DEFAULT_TASKS: Final = ("pick the red cube", "push the green cylinder", "press the blue button")
+DEFAULT_DISTORTIONS: Final = ("02:2", "18:5", "19:5")
+"""Mild lens blur, severe glare, severe darkness."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFolder:
+    """A task and the folder of its recording and scores.
+
+    Attributes:
+        task: The instruction.
+        folder: Holds `trial.mcap` and `scores.json`.
+    """
+
+    task: str
+    folder: Path
+
+    @property
+    def recording(self) -> Path:
+        """Path of the recording."""
+        return self.folder / "trial.mcap"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPlan:
+    """A session: tasks, each with a reference run and distorted runs.
+
+    Attributes:
+        tasks: The instructions.
+        scene_seed: Seed of the scenes.
+        distortions: One run each, for each task.
+        graph: Parameters of every node.
+        attach: Use a running graph instead of starting one.
+        run_deadline_s: Longest time of one run, real time, without the person's answers.
+    """
+
+    tasks: tuple[str, ...]
+    scene_seed: int
+    distortions: tuple[DistortionSpec, ...]
+    graph: GraphParameters
+    attach: bool = False
+    run_deadline_s: float = 180.0
+
+    @property
+    def deadline_s(self) -> float:
+        """Longest time of one task, real time; an attended run waits for two answers of a person."""
+        trial = self.graph.trial_node
+        person_s = 2 * trial.person_limit_s if trial.attended else 0.0
+        return (self.run_deadline_s + person_s) * (1 + len(self.distortions))
+
+    def folders(self, run_folder: Path) -> tuple[TaskFolder, ...]:
+        """Return the folder of each task: the run folder itself for one task, else one folder each."""
+        if len(self.tasks) == 1:
+            return (TaskFolder(self.tasks[0], run_folder),)
+        return tuple(TaskFolder(task, run_folder / slug(task)) for task in self.tasks)
+
+
+def check_tasks(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the tasks in their canonical wording.
+
+    Raises:
+        UsageError: A word is unknown, or two tasks are the same.
+    """
+    tasks = tuple(str(parse_instruction(word)) for word in words)
+    twice = sorted({task for task in tasks if tasks.count(task) > 1})
+    if twice:
+        raise UsageError("duplicate task", got=twice[0])
+    return tasks
+
+
+def check_subjects(graph: GraphParameters) -> GraphParameters:
+    """Return the parameters if their subjects exist.
+
+    Raises:
+        UsageError: An unknown VLM or VLA.
+    """
+    check_subject(graph.vlm_node.subject, Role.VLM)
+    check_subject(graph.vla_node.subject, Role.VLA)
+    return graph
