@@ -41,7 +41,7 @@ def test_what_knows_the_simulator_only_moves_no_real_arm() -> None:
     real = {"arm_node.robot": "ur5", "arm_node.ur.ip": "192.168.1.10", "camera_node.source": "realsense"}
     with pytest.raises(UsageError, match=r"panel-vla-query was trained in the simulator .* vla_node.subject"):
         resolve(overrides=real)
-    with pytest.raises(UsageError, match="mine was taught in the simulator"):
+    with pytest.raises(UsageError, match="mine was trained in the simulator"):
         resolve(overrides=real | {"vla_node.subject": "panel:/out/models/mine"})
     resolve(overrides=real | {"arm_node.robot": "none"})
 
