@@ -20,7 +20,14 @@ from rich.console import Console
 from rich.table import Table
 
 from embodied_iqa.distortions import DistortionSpec, catalogue
-from embodied_iqa.distortions.batch import Job, Setting, random_level, run_jobs
+from embodied_iqa.distortions.batch import (
+    BatchOptions,
+    CleanPicture,
+    Job,
+    PictureFormat,
+    random_level,
+    run_jobs,
+)
 from embodied_iqa.distortions.image import Image
 from embodied_iqa.distortions.references import scikit_photographs
 
@@ -49,10 +56,11 @@ def pictures_per_second(
     for number, picture in enumerate(pictures):
         name = f"{number:04d}"
         specs = tuple(DistortionSpec(line.id, random_level(0, line.id, name)) for line in catalogue())
-        jobs.append(Job(name, name, 0, picture, specs))
+        jobs.append(Job(CleanPicture(name, name, 0, picture), specs))
     before = time.perf_counter()
     busy = _children_s()
-    made = sum(len(records) for records in run_jobs(jobs, Setting(folder, picture_format), workers))
+    options = BatchOptions(folder, PictureFormat(picture_format))
+    made = sum(len(records) for records in run_jobs(jobs, options, workers))
     return made / (time.perf_counter() - before), workers * made / (_children_s() - busy)
 
 

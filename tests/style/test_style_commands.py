@@ -11,12 +11,13 @@ from embodied_iqa.cli.main import COMMANDS, main
 
 
 def test_every_module_with_a_command_is_listed() -> None:
-    """A file in cli/ with configure and run is a sub-command; parts of one are named <command>_<part>."""
+    """A file or folder in cli/ with configure and run is a sub-command; a folder holds all parts of one."""
+    files = {file.stem: file for file in (PACKAGE / "cli").glob("*.py") if "_" not in file.stem}
+    files |= {file.parent.name: file for file in (PACKAGE / "cli").glob("*/__init__.py")}
     offers = {
-        f"embodied_iqa.cli.{file.stem}"
-        for file in (PACKAGE / "cli").glob("*.py")
-        if "_" not in file.stem
-        and all(f"\ndef {name}(" in file.read_text(encoding="utf-8") for name in ("configure", "run"))
+        f"embodied_iqa.cli.{name}"
+        for name, file in files.items()
+        if all(f"\ndef {word}(" in file.read_text(encoding="utf-8") for word in ("configure", "run"))
     }
     assert offers == {module for module, _ in COMMANDS.values()}
 

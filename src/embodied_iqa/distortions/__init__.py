@@ -1,11 +1,7 @@
-"""Thirty ways to spoil a picture at five levels, and the ten of machine vision.
+"""The 30 Embodied-IQA distortions and the 10 of MIQD, each at five levels."""
 
-Everything here needs numpy and OpenCV only.
-"""
-
-from embodied_iqa.distortions.catalogue import catalogue, distort, entry, miqd_catalogue
+from embodied_iqa.distortions.catalogue import catalogue, distort, entry, miqd_catalogue, parse_distortion
 from embodied_iqa.distortions.entry import DistortionClass, Entry, Source
-from embodied_iqa.distortions.parse import parse_distortion
 from embodied_iqa.distortions.region import (
     RegionMode,
     distort_region,

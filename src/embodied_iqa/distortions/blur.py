@@ -10,9 +10,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from embodied_iqa.distortions.calibrated import calibrated_levels
 from embodied_iqa.distortions.convolution import convolve
-from embodied_iqa.distortions.entry import DistortionClass, Entry, Source, single
+from embodied_iqa.distortions.entry import DistortionClass, calibrated, kadid
 from embodied_iqa.distortions.image import Image
 
 __all__ = ["ENTRIES", "disk_kernel", "gaussian_blur", "lens_blur", "line_kernel", "motion_blur"]
@@ -71,38 +70,18 @@ def motion_blur(image: Image, rng: Generator, length_px: float) -> Image:
     return convolve(image, kernel)
 
 
+_BLUR = DistortionClass.BLUR
 ENTRIES = (
-    Entry(
-        "01",
-        "gaussian-blur",
-        DistortionClass.BLUR,
-        ("sigma",),
-        calibrated_levels("01"),
-        "px",
-        Source.CALIBRATION,
-        gaussian_blur,
-        "KADID-10k: 0.1, 0.5, 1, 2, 5; its level 1 is an identity",
+    calibrated(
+        "01", _BLUR, gaussian_blur, "sigma", "px", "KADID-10k: 0.1, 0.5, 1, 2, 5; its level 1 is an identity"
     ),
-    Entry(
-        "02",
-        "lens-blur",
-        DistortionClass.BLUR,
-        ("radius",),
-        single(1, 2, 4, 6, 8),
-        "px",
-        Source.KADID,
-        lens_blur,
-        "the number 02 is printed in the paper",
-    ),
-    Entry(
+    kadid("02", _BLUR, lens_blur, "px", "the number 02 is printed in the paper", radius=(1, 2, 4, 6, 8)),
+    calibrated(
         "03",
-        "motion-blur",
-        DistortionClass.BLUR,
-        ("length",),
-        calibrated_levels("03"),
-        "px",
-        Source.CALIBRATION,
+        _BLUR,
         motion_blur,
+        "length",
+        "px",
         "KADID-10k: 1, 2, 4, 6, 10; its level 1 is an identity",
         coherent=True,
     ),

@@ -1,7 +1,7 @@
-"""Finding the parameters that make level k look equally degraded for every type.
+"""Calibration: the parameters that make level k look equally degraded for every type.
 
 The drop of a picture is the mean over the metrics of ``(perfect - value) / (perfect - worst)``: 0 for the
-reference, about 1 where nothing is left of it. A level's target is the median over the types whose parameters
+reference, about 1 where nothing of it is left. A level's target is the median over the types whose parameters
 are published (KADID-10k) of their mean drop over the reference pictures. A parameter is then read off the
 type's own curve of mean drop against parameter.
 """
@@ -35,13 +35,13 @@ _REACHABLE = 0.92
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Where to look for a type's parameter.
+    """Range in which a type's parameter is searched.
 
     Attributes:
-        mildest: The end at which the picture is next to untouched.
-        severest: The other end; a search never leaves the range.
+        mildest: The end at which the picture hardly changes.
+        severest: The other end.
         logarithmic: Whether steps are equal ratios.
-        whole: Whether the parameter is a whole number.
+        whole: Whether the parameter is an integer.
     """
 
     mildest: float
@@ -53,9 +53,12 @@ class Search:
         """Return ``count`` parameters from mildest to severest."""
         space = np.geomspace if self.logarithmic else np.linspace
         values = np.asarray(space(self.mildest, self.severest, count), dtype=np.float64)
-        return (
-            np.unique(np.rint(values))[:: 1 if self.severest > self.mildest else -1] if self.whole else values
-        )
+        return np.unique(np.rint(values))[:: self.direction] if self.whole else values
+
+    @property
+    def direction(self) -> int:
+        """1 where a larger parameter is more severe, else -1."""
+        return 1 if self.severest > self.mildest else -1
 
 
 SEARCHES = MappingProxyType(
@@ -74,12 +77,12 @@ SEARCHES = MappingProxyType(
         "30": Search(-0.15, 2.0, logarithmic=False),
     }
 )
-"""The types marked for calibration."""
+"""The calibrated types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """What a type costs, and the levels that were read off.
+    """Drop of a type by parameter, and its calibrated levels.
 
     Attributes:
         id: The type.
@@ -100,13 +103,13 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The outcome.
+    """Result of a calibration.
 
     Attributes:
         references: Names of the pictures.
-        targets: Mean drop wanted at levels 1 to 5.
+        targets: Target of the mean drop at levels 1 to 5.
         published: Mean drop at levels 1 to 5 of each type with published parameters.
-        curves: One a calibrated type.
+        curves: One per calibrated type.
     """
 
     references: tuple[str, ...]
@@ -123,7 +126,7 @@ def _generator(distortion_id: str, reference: str) -> Generator:
     return np.random.default_rng([crc32(distortion_id.encode()), crc32(reference.encode())])
 
 
-def mean_drop(line: Entry, parameters: Sequence[float], references: Sequence[Reference]) -> float:
+def mean_drop(kind: Entry, parameters: Sequence[float], references: Sequence[Reference]) -> float:
     """Return the mean drop of a distortion with the given parameters over the references.
 
     The same random numbers are used at every parameter, so that the curve is smooth.
@@ -131,64 +134,65 @@ def mean_drop(line: Entry, parameters: Sequence[float], references: Sequence[Ref
     metrics = [full_reference_metric(name) for name in METRICS]
     drops = []
     for reference in references:
-        distorted = line.operator(reference.image, _generator(line.id, reference.name), *parameters)
+        distorted = kind.operator(reference.image, _generator(kind.id, reference.name), *parameters)
         drops.append(
             np.mean([_drop(metric, metric.measure(reference.image, distorted)) for metric in metrics])
         )
     return float(np.mean(drops))
 
 
-def calibrate(references: Sequence[Reference], steps: int, tell: Callable[[str], None]) -> Calibration:
+def calibrate(references: Sequence[Reference], steps: int, on_type: Callable[[str], None]) -> Calibration:
     """Measure the published types, set the targets, and fit every type marked for calibration.
 
     Args:
         references: Clean pictures.
         steps: Parameters tried on each type's curve, at least 5.
-        tell: Called with the id of each type that is done.
+        on_type: Called with the id of each finished type.
 
     Raises:
-        UsageError: Too few steps or no picture.
+        UsageError: Too few steps or no pictures.
     """
     if steps < len(LEVELS) or not references:
-        raise UsageError("calibration needs pictures and at least 5 steps", got=f"{len(references)}, {steps}")
+        got = f"{len(references)} pictures, {steps} steps"
+        raise UsageError("calibration needs pictures and at least 5 steps", got=got)
     published = {}
-    for line in catalogue():
-        if line.source is not Source.CALIBRATION:
-            published[line.id] = tuple(mean_drop(line, row, references) for row in line.parameters)
-            tell(line.id)
+    for kind in catalogue():
+        if kind.source is not Source.CALIBRATION:
+            published[kind.id] = tuple(mean_drop(kind, row, references) for row in kind.parameters)
+            on_type(kind.id)
     targets = np.median(np.array(list(published.values())), axis=0)
     curves = []
-    for line in catalogue():
-        if line.source is Source.CALIBRATION:
-            curves.append(_fit(line, SEARCHES[line.id], targets, references, steps))
-            tell(line.id)
+    for kind in catalogue():
+        if kind.source is Source.CALIBRATION:
+            curves.append(_fit(kind, SEARCHES[kind.id], targets, references, steps))
+            on_type(kind.id)
     names = tuple(reference.name for reference in references)
     return Calibration(names, tuple(targets.tolist()), MappingProxyType(published), tuple(curves))
 
 
 def _fit(
-    line: Entry,
+    kind: Entry,
     search: Search,
     targets: NDArray[np.float64],
     references: Sequence[Reference],
     steps: int,
 ) -> Curve:
     grid = search.grid(steps)
-    drops = np.array([mean_drop(line, (value,), references) for value in grid])
+    drops = np.array([mean_drop(kind, (value,), references) for value in grid])
     aims = reachable_targets(targets, float(drops[0]), float(drops.max()))
     levels = _read_off(grid, drops, aims, search)
     return Curve(
-        id=line.id,
+        id=kind.id,
         parameters=tuple(grid.tolist()),
         drops=tuple(drops.tolist()),
         levels=tuple(levels.tolist()),
-        reached=tuple(mean_drop(line, (value,), references) for value in levels),
+        reached=tuple(mean_drop(kind, (value,), references) for value in levels),
         out_of_reach=tuple(level for level in LEVELS if abs(aims[level - 1] - targets[level - 1]) > 1e-12),
     )
 
 
 def reachable_targets(targets: NDArray[np.float64], smallest: float, largest: float) -> NDArray[np.float64]:
-    """Return the targets, those out of a type's reach replaced by equal steps from or to its end."""
+    """Return the targets, with those that a type cannot reach replaced by equal steps from or to its end."""
     below = int(np.count_nonzero(targets < smallest))
     kept = int(np.count_nonzero(targets <= _REACHABLE * largest))
     start = targets[kept - 1] if kept else smallest
@@ -201,17 +205,15 @@ def reachable_targets(targets: NDArray[np.float64], smallest: float, largest: fl
 def _read_off(
     grid: NDArray[np.float64], drops: NDArray[np.float64], aims: NDArray[np.float64], search: Search
 ) -> NDArray[np.float64]:
-    """Return the parameters at which the curve, made to rise, passes the aims; whole ones stay distinct."""
+    """Return the parameters at which the curve, made monotonic, reaches the aims; integers stay distinct."""
     rising = np.maximum.accumulate(drops) + np.arange(len(drops)) * 1e-9
     axis = np.log(grid) if search.logarithmic else grid
     found = np.interp(aims, rising, axis)
     levels = np.exp(found) if search.logarithmic else found
     if search.whole:
-        step = 1.0 if search.severest > search.mildest else -1.0
         levels = np.rint(levels)
         for index in range(1, len(levels)):
-            if (levels[index] - levels[index - 1]) * step < 1.0:
-                levels[index] = levels[index - 1] + step
-    else:
-        levels = np.array([float(f"{level:.4g}") for level in levels])
-    return levels
+            if (levels[index] - levels[index - 1]) * search.direction < 1.0:
+                levels[index] = levels[index - 1] + search.direction
+        return levels
+    return np.array([float(f"{level:.4g}") for level in levels])

@@ -1,4 +1,4 @@
-"""The catalogues: every distortion by its number and by its name."""
+"""The catalogues: every distortion by number and by name."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from types import MappingProxyType
 from numpy.random import Generator
 
 from embodied_iqa.distortions import (
+    block_distortions,
     blur,
     chrominance,
     compression,
@@ -16,23 +17,31 @@ from embodied_iqa.distortions import (
     miqd_digital,
     miqd_environment,
     noise,
-    others,
+    sharpness_contrast,
     spatial,
-    spatial_blocks,
 )
 from embodied_iqa.distortions.entry import Entry
 from embodied_iqa.distortions.image import Image, checked
-from embodied_iqa.distortions.spec import LEVELS
+from embodied_iqa.distortions.spec import LEVELS, DistortionSpec
 from embodied_iqa.errors import UsageError
 
-__all__ = ["catalogue", "distort", "entry", "miqd_catalogue"]
+__all__ = ["catalogue", "distort", "entry", "miqd_catalogue", "parse_distortion"]
 
 
 @cache
 def catalogue() -> tuple[Entry, ...]:
     """Return the 30 Embodied-IQA distortions in the order of their numbers."""
-    modules = (blur, chrominance, compression, noise, luminance, spatial, spatial_blocks, others)
-    return tuple(sorted((line for module in modules for line in module.ENTRIES), key=lambda line: line.id))
+    entries = (
+        *blur.ENTRIES,
+        *chrominance.ENTRIES,
+        *compression.ENTRIES,
+        *noise.ENTRIES,
+        *luminance.ENTRIES,
+        *spatial.ENTRIES,
+        *block_distortions.ENTRIES,
+        *sharpness_contrast.ENTRIES,
+    )
+    return tuple(sorted(entries, key=lambda found: found.id))
 
 
 @cache
@@ -43,9 +52,8 @@ def miqd_catalogue() -> tuple[Entry, ...]:
 
 @cache
 def _by_word() -> MappingProxyType[str, Entry]:
-    words = {line.id: line for line in (*catalogue(), *miqd_catalogue())}
-    words.update({line.name: line for line in catalogue()})
-    return MappingProxyType(words)
+    by_id = {found.id: found for found in (*catalogue(), *miqd_catalogue())}
+    return MappingProxyType(by_id | {found.name: found for found in catalogue()})
 
 
 def entry(id_or_name: str) -> Entry:
@@ -57,8 +65,8 @@ def entry(id_or_name: str) -> Entry:
     word = id_or_name.strip().lower().replace("_", "-").replace(" ", "-")
     found = _by_word().get(word.zfill(2))
     if found is None:
-        available = [f"{line.id} {line.name}" for line in catalogue()]
-        available += [line.id for line in miqd_catalogue()]
+        available = [f"{known.id} {known.name}" for known in catalogue()]
+        available += [known.id for known in miqd_catalogue()]
         raise UsageError("unknown distortion", got=id_or_name, available=available)
     return found
 
@@ -78,9 +86,26 @@ def distort(image: Image, id_or_name: str, level: int, rng: Generator) -> Image:
 
     Raises:
         UsageError: Unknown distortion or level.
-        InputError: Not such a picture.
+        InputError: The picture has another type, shape or size.
     """
-    line = entry(id_or_name)
+    distortion = entry(id_or_name)
     if level not in LEVELS:
         raise UsageError("unknown distortion level", got=level, available=LEVELS)
-    return line.apply(checked(image), level, rng)
+    return distortion.apply(checked(image), level, rng)
+
+
+def parse_distortion(word: str, *, seed: int = 0, frozen: bool = False) -> DistortionSpec:
+    """Parse ``02:3``, ``gaussian-blur:2`` or ``miqd:fog:4``: a distortion, a colon and its level.
+
+    Raises:
+        UsageError: The word has another form, or there is no such distortion or level.
+    """
+    name, colon, level = word.strip().rpartition(":")
+    if not colon or not level.isdecimal():
+        raise UsageError(
+            "a distortion is a number or name, a colon and a level", expected="such as 02:3", got=word
+        )
+    found = entry(name)
+    if int(level) not in LEVELS:
+        raise UsageError(f"unknown level of {found.name}", got=int(level), available=LEVELS)
+    return DistortionSpec(found.id, int(level), seed, frozen)

@@ -8,10 +8,8 @@ import cv2
 import numpy as np
 from numpy.random import Generator
 
-from embodied_iqa.distortions.calibrated import calibrated_levels
-from embodied_iqa.distortions.entry import DistortionClass, Entry, Source, single
-from embodied_iqa.distortions.image import FloatImage, Image
-from embodied_iqa.distortions.lab import lab_of, rgb_of_lab
+from embodied_iqa.distortions.entry import DistortionClass, calibrated, kadid
+from embodied_iqa.distortions.image import FloatImage, Image, lab_of, rgb_of_lab
 from embodied_iqa.distortions.palette import quantize_colors
 
 __all__ = ["ENTRIES", "color_diffusion", "color_shift", "edge_mask", "hsv_saturation", "lab_saturation"]
@@ -94,58 +92,31 @@ def lab_saturation(image: Image, rng: Generator, factor: float) -> Image:
     return rgb_of_lab(cv2.multiply(lab, (1.0, factor, factor, 1.0)))
 
 
+_CHROMINANCE = DistortionClass.CHROMINANCE
 ENTRIES = (
-    Entry(
+    kadid(
         "04",
-        "color-diffusion",
-        DistortionClass.CHROMINANCE,
-        ("amount",),
-        single(1, 3, 6, 8, 12),
-        "factor of Lab a, b; blur sigma is 1.5 x amount + 2 px",
-        Source.KADID,
+        _CHROMINANCE,
         color_diffusion,
+        "factor of Lab a, b; blur sigma is 1.5 x amount + 2 px",
+        amount=(1, 3, 6, 8, 12),
     ),
-    Entry(
-        "05",
-        "color-shift",
-        DistortionClass.CHROMINANCE,
-        ("distance",),
-        single(1, 3, 6, 8, 12),
-        "px",
-        Source.KADID,
-        color_shift,
-        coherent=True,
-    ),
-    Entry(
+    kadid("05", _CHROMINANCE, color_shift, "px", distance=(1, 3, 6, 8, 12), coherent=True),
+    kadid(
         "06",
-        "color-quantization",
-        DistortionClass.CHROMINANCE,
-        ("colors",),
-        single(64, 48, 32, 16, 8),
-        "colours",
-        Source.KADID,
+        _CHROMINANCE,
         color_quantization,
+        "colours",
         "ordered dither; KADID-10k's error diffusion runs pixel after pixel",
+        colors=(64, 48, 32, 16, 8),
     ),
-    Entry(
-        "07",
-        "hsv-saturation",
-        DistortionClass.CHROMINANCE,
-        ("factor",),
-        single(0.4, 0.2, 0.1, 0.0, -0.4),
-        "factor of HSV saturation",
-        Source.KADID,
-        hsv_saturation,
-    ),
-    Entry(
+    kadid("07", _CHROMINANCE, hsv_saturation, "factor of HSV saturation", factor=(0.4, 0.2, 0.1, 0.0, -0.4)),
+    calibrated(
         "08",
-        "lab-saturation",
-        DistortionClass.CHROMINANCE,
-        ("factor",),
-        calibrated_levels("08"),
-        "factor of Lab a, b",
-        Source.CALIBRATION,
+        _CHROMINANCE,
         lab_saturation,
+        "factor",
+        "factor of Lab a, b",
         "KADID-10k: 1, 2, 3, 6, 9; its level 1 is an identity",
     ),
 )

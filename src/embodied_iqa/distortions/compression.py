@@ -8,8 +8,7 @@ import cv2
 import numpy as np
 from numpy.random import Generator
 
-from embodied_iqa.distortions.calibrated import calibrated_levels
-from embodied_iqa.distortions.entry import DistortionClass, Entry, Source, single
+from embodied_iqa.distortions.entry import DistortionClass, calibrated, kadid
 from embodied_iqa.distortions.image import Image
 from embodied_iqa.errors import InternalError
 
@@ -66,37 +65,16 @@ def webp(image: Image, rng: Generator, quality: float) -> Image:
     return _rgb_through_codec(image, ".webp", (cv2.IMWRITE_WEBP_QUALITY, round(quality)))
 
 
+_COMPRESSION = DistortionClass.COMPRESSION
 ENTRIES = (
-    Entry(
+    kadid(
         "09",
-        "jpeg2000",
-        DistortionClass.COMPRESSION,
-        ("ratio",),
-        single(16, 32, 45, 120, 400),
-        "raw size / compressed size",
-        Source.KADID,
+        _COMPRESSION,
         jpeg2000,
+        "raw size / compressed size",
         "OpenCV rounds 1000 / ratio to a whole number: level 5 is 333",
+        ratio=(16, 32, 45, 120, 400),
     ),
-    Entry(
-        "10",
-        "jpeg",
-        DistortionClass.COMPRESSION,
-        ("quality",),
-        single(43, 36, 24, 7, 4),
-        "libjpeg quality",
-        Source.KADID,
-        jpeg,
-    ),
-    Entry(
-        "11",
-        "webp",
-        DistortionClass.COMPRESSION,
-        ("quality",),
-        calibrated_levels("11"),
-        "libwebp quality",
-        Source.CALIBRATION,
-        webp,
-        "not in KADID-10k",
-    ),
+    kadid("10", _COMPRESSION, jpeg, "libjpeg quality", quality=(43, 36, 24, 7, 4)),
+    calibrated("11", _COMPRESSION, webp, "quality", "libwebp quality", "not in KADID-10k"),
 )

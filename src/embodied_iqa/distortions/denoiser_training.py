@@ -206,7 +206,10 @@ def _patch(pictures: Sequence[Image], side_px: int, rng: Generator) -> FloatImag
 def _quantized(network: _FloatNetwork, samples: _Batch) -> IntegerNetwork:
     """Return the network with 8-bit weights and activations (post-training quantization)."""
     outputs = network.activations(samples)[:-1]
-    ranges = [max(1e-6, float(np.quantile(output.numpy(), _RANGE_QUANTILE))) for output in outputs]
+    ranges = [
+        max(1e-6, *(float(np.quantile(patch.numpy(), _RANGE_QUANTILE)) for patch in output))
+        for output in outputs
+    ]
     steps = [value / 255 for value in (1.0, *ranges, 1.0)]
     kernels, biases, scales = [], [], []
     for layer, (before, after) in zip(network.layers, pairwise(steps), strict=True):

@@ -1,23 +1,27 @@
-"""One line of the catalogue: a distortion, its five levels, and where their numbers come from."""
+"""A distortion of the catalogue: its operator, its five levels and the source of their parameters."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache, partial
+from importlib.resources import files
+from typing import Any, TypeAlias
 
 from numpy.random import Generator
 
 from embodied_iqa.distortions.image import Image
 
-__all__ = ["DistortionClass", "Entry", "Operator", "Source"]
+__all__ = ["DistortionClass", "Entry", "Operator", "Source", "calibrated", "kadid", "miqd"]
 
-Operator = Callable[..., Image]
+Operator: TypeAlias = Callable[..., Image]
 """``operator(image, rng, *parameters) -> image``, pure; ``rng`` is a ``numpy.random.Generator``."""
 
 
 class DistortionClass(StrEnum):
-    """What a distortion does to a picture, in the paper's words (and MIQD's, the last three)."""
+    """Class of a distortion, named as in the paper (the last two as in MIQD)."""
 
     BLUR = "Blur"
     CHROMINANCE = "Chrominance"
@@ -31,7 +35,7 @@ class DistortionClass(StrEnum):
 
 
 class Source(StrEnum):
-    """Where a level's number comes from."""
+    """Source of the level parameters."""
 
     PAPER = "paper"
     KADID = "KADID-10k"
@@ -46,15 +50,15 @@ class Entry:
     Attributes:
         id: ``"01"`` to ``"30"``, or ``"miqd:"`` and the name.
         name: Lower case with hyphens, such as ``gaussian-blur``.
-        distortion_class: The class that the paper puts it into.
-        parameter_names: Name of each parameter of the operator.
-        parameters: One row a level, 1 to 5; a row has one value a name.
+        distortion_class: The class in the paper.
+        parameter_names: Names of the operator's parameters.
+        parameters: One row per level, 1 to 5; one value per name.
         unit: Unit of the parameters.
-        source: Where the numbers come from.
-        remark: What a reader of the numbers has to know.
+        source: Source of the parameters.
+        operator: The function that distorts.
+        remark: Differences from the source.
         coherent: True where the few random draws set the look of the whole picture (a direction), so that
             all cameras of one robot must share them; False for what differs between sensors, such as noise.
-        operator: What does it.
     """
 
     id: str
@@ -72,7 +76,52 @@ class Entry:
         """Distort a checked picture at ``level`` 1 to 5."""
         return self.operator(image, rng, *self.parameters[level - 1])
 
+    def named_parameters(self, level: int) -> dict[str, float]:
+        """Return the parameters of ``level`` 1 to 5 by name."""
+        return dict(zip(self.parameter_names, self.parameters[level - 1], strict=True))
 
-def single(*values: float) -> tuple[tuple[float, ...], ...]:
-    """Return the five rows of a distortion that has one parameter."""
-    return tuple((value,) for value in values)
+
+def _published(  # noqa: PLR0917 - a row of the catalogue
+    source: Source,
+    distortion_id: str,
+    distortion_class: DistortionClass,
+    operator: Operator,
+    unit: str,
+    remark: str = "",
+    *,
+    coherent: bool = False,
+    **levels: tuple[float, ...],
+) -> Entry:
+    """Return the entry of an operator, whose name it has, with five values for each parameter."""
+    name = operator.__name__.replace("_", "-")
+    names, rows = tuple(levels), tuple(zip(*levels.values(), strict=True))
+    return Entry(distortion_id, name, distortion_class, names, rows, unit, source, operator, remark, coherent)
+
+
+kadid = partial(_published, Source.KADID)
+"""Returns an entry with the levels of KADID-10k."""
+miqd = partial(_published, Source.MIQD)
+"""Returns an entry with the levels of MIQD."""
+
+
+@cache
+def _calibrated_levels() -> dict[str, list[float]]:
+    text = files("embodied_iqa.distortions").joinpath("calibrated.json").read_text(encoding="utf-8")
+    levels: dict[str, list[float]] = json.loads(text)["levels"]
+    return levels
+
+
+def calibrated(  # noqa: PLR0917 - a row of the catalogue
+    distortion_id: str,
+    distortion_class: DistortionClass,
+    operator: Operator,
+    parameter: str,
+    unit: str,
+    remark: str,
+    *,
+    coherent: bool = False,
+) -> Entry:
+    """Return an entry with the levels that `embodied-iqa distort calibrate` found (``calibrated.json``)."""
+    levels: dict[str, Any] = {parameter: tuple(map(float, _calibrated_levels()[distortion_id]))}
+    entry = (distortion_id, distortion_class, operator, unit, remark)
+    return _published(Source.CALIBRATION, *entry, coherent=coherent, **levels)

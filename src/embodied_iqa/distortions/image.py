@@ -1,4 +1,4 @@
-"""What every distortion accepts and returns: `(H, W, 3)` uint8 RGB pictures."""
+"""Pictures that distortions accept and return, `(H, W, 3)` uint8 RGB, and their conversions."""
 
 from __future__ import annotations
 
@@ -10,17 +10,27 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
 
-__all__ = ["SMALLEST_SIDE_PX", "FloatImage", "Image", "checked", "from_unit", "rounded", "to_unit"]
+__all__ = [
+    "SMALLEST_SIDE_PX",
+    "FloatImage",
+    "Image",
+    "checked",
+    "from_unit",
+    "lab_of",
+    "rgb_of_lab",
+    "rounded",
+    "to_unit",
+]
 
 SMALLEST_SIDE_PX = 16
-"""Below this a 16 x 16 block or a blur kernel has no room."""
+"""Smallest side that distortions accept."""
 
 Image: TypeAlias = NDArray[np.uint8]
 FloatImage: TypeAlias = NDArray[np.float32]
 
 
 def checked(image: Image) -> Image:
-    """Return ``image`` C-contiguous (a copy only where it was not), or say why it is no picture.
+    """Return ``image`` C-contiguous (a copy only where it was not).
 
     Raises:
         InputError: Not a numpy array, not uint8, not ``(H, W, 3)``, or a side below 16 px.
@@ -56,3 +66,14 @@ def rounded(values: NDArray[np.floating]) -> Image:
     """Return values in [0, 255] as uint8, rounded to nearest; values outside saturate. For tables."""
     result: Image = np.clip(np.rint(values), 0, 255).astype(np.uint8)
     return result
+
+
+def lab_of(image: Image) -> FloatImage:
+    """Return an RGB picture as CIE Lab (D65, from sRGB): L in [0, 100], a and b about [-127, 127]."""
+    lab: FloatImage = cv2.cvtColor(to_unit(image), cv2.COLOR_RGB2Lab)
+    return lab
+
+
+def rgb_of_lab(lab: FloatImage) -> Image:
+    """Return Lab as an RGB picture; colours outside sRGB saturate channel by channel."""
+    return from_unit(cv2.cvtColor(lab, cv2.COLOR_Lab2RGB))

@@ -9,12 +9,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from embodied_iqa.distortions.calibrated import calibrated_levels
-from embodied_iqa.distortions.entry import DistortionClass, Entry, Source, single
-from embodied_iqa.distortions.image import FloatImage, Image, rounded
-from embodied_iqa.distortions.lab import lab_of, rgb_of_lab
+from embodied_iqa.distortions.entry import DistortionClass, calibrated, kadid
+from embodied_iqa.distortions.image import FloatImage, Image, lab_of, rgb_of_lab, rounded
 
-__all__ = ["ENTRIES", "max_brighten", "max_darken", "mean_shift", "tone_curve"]
+__all__ = ["ENTRIES", "max_brighten", "max_darken", "mean_brighten", "mean_darken", "tone_curve"]
 
 
 def tone_curve(middle: float) -> NDArray[np.float64]:
@@ -54,7 +52,7 @@ def max_darken(image: Image, rng: Generator, amount: float) -> Image:
     return result
 
 
-def mean_shift(image: Image, rng: Generator, shift: float) -> Image:
+def mean_brighten(image: Image, rng: Generator, shift: float) -> Image:
     """Add ``shift`` (of the range [0, 1], either sign) to every value."""
     del rng
     result: Image = cv2.LUT(image, rounded(np.arange(256) + 255.0 * shift))
@@ -62,51 +60,40 @@ def mean_shift(image: Image, rng: Generator, shift: float) -> Image:
 
 
 def mean_darken(image: Image, rng: Generator, shift: float) -> Image:
-    """Take ``shift`` (of the range [0, 1]) from every value."""
-    return mean_shift(image, rng, -shift)
+    """Subtract ``shift`` (of the range [0, 1]) from every value."""
+    return mean_brighten(image, rng, -shift)
 
 
+_LUMINANCE = DistortionClass.LUMINANCE
 ENTRIES = (
-    Entry(
+    kadid(
         "18",
-        "max-brighten",
-        DistortionClass.LUMINANCE,
-        ("amount",),
-        single(0.1, 0.2, 0.4, 0.7, 1.1),
-        "lift of the middle tone x 2, of the range [0, 1]",
-        Source.KADID,
+        _LUMINANCE,
         max_brighten,
+        "lift of the middle tone x 2, of the range [0, 1]",
+        amount=(0.1, 0.2, 0.4, 0.7, 1.1),
     ),
-    Entry(
+    kadid(
         "19",
-        "max-darken",
-        DistortionClass.LUMINANCE,
-        ("amount",),
-        single(0.05, 0.1, 0.2, 0.4, 0.8),
-        "drop of the middle tone x 2, of the range [0, 1]",
-        Source.KADID,
+        _LUMINANCE,
         max_darken,
+        "drop of the middle tone x 2, of the range [0, 1]",
+        amount=(0.05, 0.1, 0.2, 0.4, 0.8),
     ),
-    Entry(
+    calibrated(
         "20",
-        "mean-brighten",
-        DistortionClass.LUMINANCE,
-        ("shift",),
-        calibrated_levels("20"),
+        _LUMINANCE,
+        mean_brighten,
+        "shift",
         "shift of the range [0, 1]",
-        Source.CALIBRATION,
-        mean_shift,
         "KADID-10k has +0.08 and +0.15 only",
     ),
-    Entry(
+    calibrated(
         "21",
-        "mean-darken",
-        DistortionClass.LUMINANCE,
-        ("shift",),
-        calibrated_levels("21"),
-        "shift of the range [0, 1], downwards",
-        Source.CALIBRATION,
+        _LUMINANCE,
         mean_darken,
+        "shift",
+        "shift of the range [0, 1], downwards",
         "KADID-10k has -0.08 and -0.15 only",
     ),
 )

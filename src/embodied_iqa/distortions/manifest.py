@@ -1,19 +1,22 @@
-"""The manifest of a folder of distorted pictures: one line an output, as JSON and CSV."""
+"""Manifest of a folder of distorted pictures, as JSON and CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Final
 
 from embodied_iqa.errors import InputError
+from embodied_iqa.files import write_text_whole
+from embodied_iqa.records import read_json, structure, unstructure
 
 __all__ = ["Manifest", "Record"]
 
-_JOURNAL = "manifest.partial.jsonl"
+_JOURNAL: Final = "manifest.partial.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +26,14 @@ class Record:
     Attributes:
         output: The file, relative to the folder.
         reference: The clean picture.
-        reference_sha256: Hash of its file, or of its pixels where it is a frame of a recording.
+        reference_sha256: Hash of its file, or of its pixels if it is a frame of a recording.
         type: The distortion's id.
         name: The distortion's name.
         level: Level 1 to 5; with a region, the level inside.
         parameters: The level's parameters by name.
         seed: The seed of the run.
-        outside_level: Level outside of the region; None without one.
-        mask_sha256: Hash of the region's mask; None without one.
+        outside_level: Level outside the region; None without a region.
+        mask_sha256: Hash of the region's mask; None without a region.
         sha256: Hash of the distorted pixels, ``(H, W, 3)`` RGB.
         width_px: Width.
         height_px: Height.
@@ -58,63 +61,65 @@ class Record:
         return mine == theirs
 
 
+@dataclass(frozen=True, slots=True)
+class _File:
+    """Content of ``manifest.json``."""
+
+    pictures: tuple[Record, ...]
+
+
 class Manifest:
-    """What a folder holds; survives a kill, as every record is appended to a journal at once.
+    """The outputs in a folder; survives a kill, because each record is appended to a journal at once.
 
     Args:
         folder: The folder; it need not exist.
 
     Raises:
-        InputError: A manifest is there but cannot be read.
+        InputError: The folder holds a manifest that cannot be read.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._records: dict[str, Record] = {}
-        try:
-            if (folder / "manifest.json").exists():
-                text = (folder / "manifest.json").read_text(encoding="utf-8")
-                self._learn(json.loads(text)["pictures"])
-            if (folder / _JOURNAL).exists():
-                text = (folder / _JOURNAL).read_text(encoding="utf-8")
-                self._learn([json.loads(line) for line in text.split("\n")[:-1]])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(
-                "the folder holds a manifest that cannot be read; move it away", got=str(folder)
-            ) from error
+        if (folder / "manifest.json").exists():
+            self._add(read_json(_File, folder / "manifest.json", "the manifest").pictures)
+        if (folder / _JOURNAL).exists():
+            self._add(_journalled(folder / _JOURNAL))
 
-    def _learn(self, records: Sequence[dict[str, object]]) -> None:
-        for values in records:
-            record = Record(**values)  # type: ignore[arg-type]  # a foreign file fails as a TypeError
-            self._records[record.output] = record
+    def _add(self, records: Iterable[Record]) -> None:
+        self._records.update({record.output: record for record in records})
 
     def find(self, output: str) -> Record | None:
-        """Return the record of an output that is there, file and all."""
+        """Return the record of an output whose file exists."""
         record = self._records.get(output)
         return record if record is not None and (self._folder / output).exists() else None
 
-    def add(self, records: Sequence[Record]) -> None:
-        """Note outputs that were just made."""
+    def add(self, records: Iterable[Record]) -> None:
+        """Add outputs that were just made."""
         self._folder.mkdir(parents=True, exist_ok=True)
         with (self._folder / _JOURNAL).open("a", encoding="utf-8") as journal:
             for record in records:
                 self._records[record.output] = record
-                journal.write(json.dumps(asdict(record)) + "\n")
+                journal.write(json.dumps(unstructure(record)) + "\n")
 
     def finish(self) -> None:
-        """Write ``manifest.json`` and ``manifest.csv`` with every output that is there."""
+        """Write ``manifest.json`` and ``manifest.csv`` with every output whose file exists."""
         records = [self._records[output] for output in sorted(self._records)]
-        present = [asdict(record) for record in records if (self._folder / record.output).exists()]
+        present = [unstructure(record) for record in records if (self._folder / record.output).exists()]
         table = io.StringIO()
-        writer = csv.DictWriter(table, [line.name for line in fields(Record)], lineterminator="\n")
+        writer = csv.DictWriter(table, [column.name for column in fields(Record)], lineterminator="\n")
         writer.writeheader()
         writer.writerows(values | {"parameters": json.dumps(values["parameters"])} for values in present)
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._write("manifest.csv", table.getvalue())
-        self._write("manifest.json", json.dumps({"pictures": present}, indent=1) + "\n")
+        write_text_whole(self._folder / "manifest.csv", table.getvalue())
+        tree = json.dumps({"pictures": present}, indent=1)
+        write_text_whole(self._folder / "manifest.json", tree + "\n")
         (self._folder / _JOURNAL).unlink(missing_ok=True)
 
-    def _write(self, name: str, text: str) -> None:
-        partial = self._folder / f"{name}.partial"
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(self._folder / name)
+
+def _journalled(path: Path) -> Iterable[Record]:
+    """Return the records of a journal without its last line, which a kill may have cut."""
+    try:
+        trees = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read the manifest {path}: {error}") from error
+    return structure(tuple[Record, ...], trees, f"the manifest {path}")

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from embodied_iqa.distortions.convolution import convolve
-from embodied_iqa.distortions.entry import DistortionClass, Entry, Source
+from embodied_iqa.distortions.entry import DistortionClass, miqd
 from embodied_iqa.distortions.image import Image
 from embodied_iqa.distortions.random_fields import uniform_words
 
@@ -86,36 +86,32 @@ def glass_blur(image: Image, rng: Generator, sigma_px: float, reach_px: float, p
     return result
 
 
+_BLUR = DistortionClass.BLUR
 ENTRIES = (
-    Entry(
+    miqd(
         "miqd:motion-blur",
-        "motion-blur",
-        DistortionClass.BLUR,
-        ("radius", "sigma"),
-        ((1.4, 0.6), (7, 2.5), (20, 7), (35, 14), (60, 30)),
-        "px",
-        Source.MIQD,
+        _BLUR,
         motion_blur,
+        "px",
+        radius=(1.4, 7, 20, 35, 60),
+        sigma=(0.6, 2.5, 7, 14, 30),
         coherent=True,
     ),
-    Entry(
+    miqd(
         "miqd:defocus-blur",
-        "defocus-blur",
-        DistortionClass.BLUR,
-        ("radius", "alias"),
-        ((0.95, 0.5), (0.999, 0.9), (3, 0.5), (7, 0.8), (12, 0.9)),
-        "px",
-        Source.MIQD,
+        _BLUR,
         defocus_blur,
+        "px",
+        radius=(0.95, 0.999, 3, 7, 12),
+        alias=(0.5, 0.9, 0.5, 0.8, 0.9),
     ),
-    Entry(
+    miqd(
         "miqd:glass-blur",
-        "glass-blur",
-        DistortionClass.BLUR,
-        ("sigma", "reach", "passes"),
-        ((0.4, 1, 0.4), (0.55, 1.5, 0.9), (1.2, 2.5, 0.99), (2, 2, 2), (4, 5, 4)),
-        "px, px, passes over the picture",
-        Source.MIQD,
+        _BLUR,
         glass_blur,
+        "px, px, passes over the picture",
+        sigma=(0.4, 0.55, 1.2, 2, 4),
+        reach=(1, 1.5, 2.5, 2, 5),
+        passes=(0.4, 0.9, 0.99, 2, 4),
     ),
 )

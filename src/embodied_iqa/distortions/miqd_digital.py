@@ -7,12 +7,12 @@ import numpy as np
 from numpy.random import Generator
 
 from embodied_iqa.distortions.compression import jpeg
-from embodied_iqa.distortions.entry import DistortionClass, Entry, Source, single
+from embodied_iqa.distortions.entry import DistortionClass, miqd
 from embodied_iqa.distortions.image import Image
 from embodied_iqa.distortions.noise import white_noise
-from embodied_iqa.distortions.spatial import pixelate
+from embodied_iqa.distortions.spatial import shrink_and_enlarge
 
-__all__ = ["ENTRIES", "contrast", "gaussian_noise", "pixelate_area"]
+__all__ = ["ENTRIES", "contrast", "gaussian_noise", "pixelate"]
 
 
 def contrast(image: Image, rng: Generator, factor: float) -> Image:
@@ -24,10 +24,10 @@ def contrast(image: Image, rng: Generator, factor: float) -> Image:
     return result
 
 
-def pixelate_area(image: Image, rng: Generator, scale: float) -> Image:
+def pixelate(image: Image, rng: Generator, scale: float) -> Image:
     """Shrink by ``scale``, averaging areas, and enlarge again by nearest neighbour."""
     del rng
-    return pixelate(image, scale, cv2.INTER_AREA)
+    return shrink_and_enlarge(image, scale, cv2.INTER_AREA)
 
 
 def gaussian_noise(image: Image, rng: Generator, sigma: float) -> Image:
@@ -35,45 +35,29 @@ def gaussian_noise(image: Image, rng: Generator, sigma: float) -> Image:
     return white_noise(image, rng, sigma**2)
 
 
+_DIGITAL = DistortionClass.DIGITAL
+_NOISE = DistortionClass.NOISE
 ENTRIES = (
-    Entry(
+    miqd(
         "miqd:contrast",
-        "contrast",
-        DistortionClass.DIGITAL,
-        ("factor",),
-        single(0.9, 0.573, 0.327, 0.164, 0.05),
-        "share of the contrast that is left",
-        Source.MIQD,
+        _DIGITAL,
         contrast,
+        "share of the contrast that is left",
+        factor=(0.9, 0.573, 0.327, 0.164, 0.05),
     ),
-    Entry(
+    miqd(
         "miqd:pixelate",
-        "pixelate",
-        DistortionClass.DIGITAL,
-        ("scale",),
-        single(0.95, 0.61, 0.355, 0.185, 0.07),
+        _DIGITAL,
+        pixelate,
         "share of the width and height",
-        Source.MIQD,
-        pixelate_area,
+        scale=(0.95, 0.61, 0.355, 0.185, 0.07),
     ),
-    Entry(
-        "miqd:jpeg",
-        "jpeg",
-        DistortionClass.DIGITAL,
-        ("quality",),
-        single(100, 63, 36, 18, 0),
-        "libjpeg quality",
-        Source.MIQD,
-        jpeg,
-    ),
-    Entry(
+    miqd("miqd:jpeg", _DIGITAL, jpeg, "libjpeg quality", quality=(100, 63, 36, 18, 0)),
+    miqd(
         "miqd:gaussian-noise",
-        "gaussian-noise",
-        DistortionClass.NOISE,
-        ("sigma",),
-        single(0.01, 0.053, 0.187, 0.433, 1.0),
-        "standard deviation of RGB in [0, 1]",
-        Source.MIQD,
+        _NOISE,
         gaussian_noise,
+        "standard deviation of RGB in [0, 1]",
+        sigma=(0.01, 0.053, 0.187, 0.433, 1.0),
     ),
 )

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from embodied_iqa.distortions.convolution import convolve
-from embodied_iqa.distortions.entry import DistortionClass, Entry, Source, single
+from embodied_iqa.distortions.entry import DistortionClass, miqd
 from embodied_iqa.distortions.image import FloatImage, Image, rounded
 from embodied_iqa.distortions.miqd_blur import trail_kernel
 from embodied_iqa.distortions.random_fields import normal_quantiles, uniform_words
@@ -118,41 +118,34 @@ def darkness(image: Image, rng: Generator, amount: float) -> Image:
     return result
 
 
+_ENVIRONMENT = DistortionClass.ENVIRONMENT
 ENTRIES = (
-    Entry(
+    miqd(
         "miqd:fog",
-        "fog",
-        DistortionClass.ENVIRONMENT,
-        ("amount", "decay"),
-        ((0.1, 3), (0.3, 2.05), (0.7, 1.6), (1.5, 1.5), (5, 1.3)),
-        "of the range [0, 1], decay of the cloud's octaves",
-        Source.MIQD,
+        _ENVIRONMENT,
         fog,
+        "of the range [0, 1], decay of the cloud's octaves",
+        amount=(0.1, 0.3, 0.7, 1.5, 5),
+        decay=(3, 2.05, 1.6, 1.5, 1.3),
     ),
-    Entry(
+    miqd(
         "miqd:snow",
-        "snow",
-        DistortionClass.ENVIRONMENT,
-        ("loc", "scale", "zoom", "threshold", "radius", "sigma", "mix"),
-        (
-            (0.05, 0.1, 1, 0.3, 5, 2, 1),
-            (0.25, 0.209, 2.455, 0.518, 8.64, 6.73, 0.818),
-            (0.4, 0.291, 3.545, 0.682, 11.36, 10.27, 0.682),
-            (0.5, 0.345, 4.273, 0.791, 13.18, 12.64, 0.591),
-            (0.6, 0.4, 5, 0.9, 15, 15, 0.5),
-        ),
-        "noise in [0, 1], zoom and smear in px, mix as a share",
-        Source.MIQD,
+        _ENVIRONMENT,
         snow,
+        "noise in [0, 1], zoom and smear in px, mix as a share",
+        loc=(0.05, 0.25, 0.4, 0.5, 0.6),
+        scale=(0.1, 0.209, 0.291, 0.345, 0.4),
+        zoom=(1, 2.455, 3.545, 4.273, 5),
+        threshold=(0.3, 0.518, 0.682, 0.791, 0.9),
+        radius=(5, 8.64, 11.36, 13.18, 15),
+        sigma=(2, 6.73, 10.27, 12.64, 15),
+        mix=(1, 0.818, 0.682, 0.591, 0.5),
     ),
-    Entry(
+    miqd(
         "miqd:darkness",
-        "darkness",
-        DistortionClass.ENVIRONMENT,
-        ("amount",),
-        single(0.015, 0.061, 0.173, 0.348, 0.7),
-        "taken from HSV value, range [0, 1]",
-        Source.MIQD,
+        _ENVIRONMENT,
         darkness,
+        "taken from HSV value, range [0, 1]",
+        amount=(0.015, 0.061, 0.173, 0.348, 0.7),
     ),
 )

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from embodied_iqa.distortions.calibrated import calibrated_levels
 from embodied_iqa.distortions.denoiser import shipped_denoiser
-from embodied_iqa.distortions.entry import DistortionClass, Entry, Source, single
+from embodied_iqa.distortions.entry import DistortionClass, calibrated, kadid
 from embodied_iqa.distortions.image import Image, rounded
 from embodied_iqa.distortions.random_fields import gaussian_field
 
@@ -92,68 +91,41 @@ def multiplicative_noise(image: Image, rng: Generator, variance: float) -> Image
     return result
 
 
+_NOISE = DistortionClass.NOISE
 ENTRIES = (
-    Entry(
-        "12",
-        "white-noise",
-        DistortionClass.NOISE,
-        ("variance",),
-        single(0.001, 0.002, 0.003, 0.005, 0.01),
-        "variance of RGB in [0, 1]",
-        Source.KADID,
-        white_noise,
+    kadid(
+        "12", _NOISE, white_noise, "variance of RGB in [0, 1]", variance=(0.001, 0.002, 0.003, 0.005, 0.01)
     ),
-    Entry(
+    kadid(
         "13",
-        "color-noise",
-        DistortionClass.NOISE,
-        ("variance",),
-        single(0.0001, 0.0005, 0.001, 0.002, 0.003),
-        "variance of YCbCr in [0, 1]",
-        Source.KADID,
+        _NOISE,
         color_noise,
+        "variance of YCbCr in [0, 1]",
+        variance=(0.0001, 0.0005, 0.001, 0.002, 0.003),
     ),
-    Entry(
-        "14",
-        "impulse-noise",
-        DistortionClass.NOISE,
-        ("density",),
-        single(0.001, 0.005, 0.01, 0.02, 0.03),
-        "share of the values",
-        Source.KADID,
-        impulse_noise,
-    ),
-    Entry(
+    kadid("14", _NOISE, impulse_noise, "share of the values", density=(0.001, 0.005, 0.01, 0.02, 0.03)),
+    kadid(
         "15",
-        "multiplicative-noise",
-        DistortionClass.NOISE,
-        ("variance",),
-        single(0.001, 0.005, 0.01, 0.02, 0.05),
-        "variance of the factor",
-        Source.KADID,
+        _NOISE,
         multiplicative_noise,
+        "variance of the factor",
         "the number 15 is printed in the paper",
+        variance=(0.001, 0.005, 0.01, 0.02, 0.05),
     ),
-    Entry(
+    kadid(
         "16",
-        "gaussian-denoise",
-        DistortionClass.NOISE,
-        ("variance",),
-        single(0.01, 0.03, 0.05, 0.1, 0.15),
-        "variance of the noise, RGB in [0, 1]",
-        Source.KADID,
+        _NOISE,
         gaussian_denoise,
-        "the number 16 is printed in the paper; the smoothing of 2 px is ours",
-    ),
-    Entry(
-        "17",
-        "cnn-denoise",
-        DistortionClass.NOISE,
-        ("variance",),
-        calibrated_levels("17"),
         "variance of the noise, RGB in [0, 1]",
-        Source.CALIBRATION,
+        "the number 16 is printed in the paper; the smoothing of 2 px is ours",
+        variance=(0.01, 0.03, 0.05, 0.1, 0.15),
+    ),
+    calibrated(
+        "17",
+        _NOISE,
         cnn_denoise,
+        "variance",
+        "variance of the noise, RGB in [0, 1]",
         "KADID-10k runs DnCNN on each channel; ours is one small network on colour",
     ),
 )

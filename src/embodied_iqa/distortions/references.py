@@ -1,34 +1,24 @@
-"""The pictures that the shipped parameters were calibrated on and the denoiser was trained on."""
+"""Pictures for calibration and training."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-
-import cv2
-import numpy as np
+from typing import Final
 
 from embodied_iqa.distortions.image import Image, checked
-from embodied_iqa.errors import InputError, MissingDependencyError
+from embodied_iqa.errors import MissingDependencyError
+from embodied_iqa.images.codecs import picture_files, read_picture
 
-__all__ = [
-    "PHOTOGRAPHS",
-    "PICTURE_SUFFIXES",
-    "Reference",
-    "pictures_of_folder",
-    "read_picture",
-    "scikit_photographs",
-]
+__all__ = ["PHOTOGRAPHS", "Reference", "pictures_of_folder", "read_reference", "scikit_photographs"]
 
-PHOTOGRAPHS = ("astronaut.png", "chelsea.png", "coffee.png", "motorcycle_left.png", "rocket.jpg")
+PHOTOGRAPHS: Final = ("astronaut.png", "chelsea.png", "coffee.png", "motorcycle_left.png", "rocket.jpg")
 """Colour photographs inside the scikit-image package (its data folder names their licences: free to use)."""
-
-PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
-    """A clean picture and where it comes from.
+    """A clean picture.
 
     Attributes:
         name: Such as ``scikit-image/coffee.png``.
@@ -39,20 +29,13 @@ class Reference:
     image: Image
 
 
-def read_picture(path: Path) -> Image:
-    """Read a picture file as ``(H, W, 3)`` uint8 RGB; gray ones and those with alpha are converted.
+def read_reference(path: Path) -> Image:
+    """Read an image file, upright, as ``(H, W, 3)`` uint8 RGB.
 
     Raises:
-        InputError: The file is missing, no picture, or too small.
+        InputError: The file is missing, not an image, or too small to be distorted.
     """
-    try:
-        data = np.frombuffer(path.read_bytes(), np.uint8)
-    except OSError as error:
-        raise InputError("cannot read a picture", got=str(path)) from error
-    image = cv2.imdecode(data, cv2.IMREAD_COLOR_RGB) if data.size else None
-    if image is None:
-        raise InputError("not a picture", expected=f"one of {', '.join(PICTURE_SUFFIXES)}", got=str(path))
-    return checked(image)
+    return checked(read_picture(path, upright=True))
 
 
 def scikit_photographs() -> list[Reference]:
@@ -62,13 +45,13 @@ def scikit_photographs() -> list[Reference]:
         MissingDependencyError: scikit-image is not installed.
     """
     try:
-        from skimage import data  # noqa: PLC0415 - wanted for calibration and training only
+        from skimage import data  # noqa: PLC0415 - optional, for calibration and training
     except ImportError:
         raise MissingDependencyError(
             "the reference photographs come with scikit-image", expected="pip install scikit-image"
         ) from None
     folder = Path(data.__file__).parent
-    return [Reference(f"scikit-image/{name}", read_picture(folder / name)) for name in PHOTOGRAPHS]
+    return [Reference(f"scikit-image/{name}", read_reference(folder / name)) for name in PHOTOGRAPHS]
 
 
 def pictures_of_folder(folder: Path) -> list[Reference]:
@@ -77,9 +60,4 @@ def pictures_of_folder(folder: Path) -> list[Reference]:
     Raises:
         InputError: There is none, or one cannot be read.
     """
-    paths = sorted(path for path in folder.glob("*") if path.suffix.lower() in PICTURE_SUFFIXES)
-    if not paths:
-        raise InputError(
-            "no pictures", expected=f"files ending in {', '.join(PICTURE_SUFFIXES)}", got=str(folder)
-        )
-    return [Reference(path.name, read_picture(path)) for path in paths]
+    return [Reference(path.name, read_reference(path)) for path in picture_files(folder)]

@@ -1,4 +1,4 @@
-"""Region modes: one level inside of the task-relevant region, another outside (MIQD's UD, ROI-DD, BG-DD)."""
+"""Region modes: one level inside the task-relevant region, another outside (MIQD's UD, ROI-DD, BG-DD)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from embodied_iqa.distortions.catalogue import distort
 from embodied_iqa.distortions.image import FloatImage, Image, checked
 from embodied_iqa.distortions.spec import LEVELS
 from embodied_iqa.errors import InputError
+from embodied_iqa.images.codecs import decode_file
 
 __all__ = [
     "FEATHER_PX",
@@ -33,7 +34,7 @@ FEATHER_PX = 32
 """Reach of the seam to either side of the region's border."""
 
 Mask: TypeAlias = NDArray[np.bool_] | NDArray[np.uint8]
-"""``(H, W)``: true or above 0 inside of the region."""
+"""``(H, W)``: true or above 0 inside the region."""
 
 
 class RegionMode(StrEnum):
@@ -45,7 +46,7 @@ class RegionMode(StrEnum):
 
 
 def region_mode(inside: int, outside: int) -> RegionMode:
-    """Name the combination of the level inside of the region and the level outside."""
+    """Return the mode of a level inside the region and a level outside."""
     if inside == outside:
         return RegionMode.UNIFORM
     return RegionMode.ROI if inside > outside else RegionMode.BACKGROUND
@@ -65,16 +66,9 @@ def read_mask(path: Path) -> NDArray[np.bool_]:
     """Read a mask from a picture file; values of 128 and more are inside.
 
     Raises:
-        InputError: The file cannot be read.
+        InputError: The file is missing or is not an image.
     """
-    try:
-        data = np.frombuffer(path.read_bytes(), np.uint8)
-    except OSError as error:
-        raise InputError("cannot read a mask", got=str(path)) from error
-    plane = cv2.imdecode(data, cv2.IMREAD_GRAYSCALE) if data.size else None
-    if plane is None:
-        raise InputError("not a picture of a mask", expected="such as a PNG, white inside", got=str(path))
-    return np.asarray(plane >= 128)
+    return np.asarray(decode_file(path, cv2.IMREAD_GRAYSCALE) >= 128)
 
 
 def feathered(mask: Mask) -> FloatImage:
@@ -103,20 +97,20 @@ def distort_region(
 
     Args:
         image: ``(H, W, 3)`` uint8 RGB.
-        id_or_name: Which distortion.
-        mask: ``(H, W)``, true or above 0 inside of the region.
+        id_or_name: The distortion.
+        mask: ``(H, W)``, true or above 0 inside the region.
         inside: Level 1 to 5.
         outside: Level 1 to 5.
         rng: As for ``distort``.
 
     Raises:
         UsageError: Unknown distortion or level.
-        InputError: Not such a picture, or a mask of another size.
+        InputError: The picture cannot be distorted, or the mask has another size.
     """
     picture = checked(image)
     if np.shape(mask) != picture.shape[:2]:
         raise InputError(
-            "the mask has another size than the picture", expected=str(picture.shape[:2]), got=np.shape(mask)
+            "the mask differs in size from the picture", expected=str(picture.shape[:2]), got=np.shape(mask)
         )
     twin = copy.deepcopy(rng)
     of_inside = distort(picture, id_or_name, inside, rng)

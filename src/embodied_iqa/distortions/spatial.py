@@ -9,11 +9,11 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from embodied_iqa.distortions.entry import DistortionClass, Entry, Source, single
+from embodied_iqa.distortions.entry import DistortionClass, kadid
 from embodied_iqa.distortions.image import Image, rounded
 from embodied_iqa.distortions.random_fields import normal_quantiles, uniform_words
 
-__all__ = ["ENTRIES", "gray_quantization", "jitter", "pixelate", "resolution_limit"]
+__all__ = ["ENTRIES", "gray_quantization", "jitter", "resolution_limit", "shrink_and_enlarge"]
 
 _PASSES = 5
 _SUBPIXELS = 32
@@ -43,7 +43,7 @@ def jitter(image: Image, rng: Generator, sigma_px: float) -> Image:
     return image
 
 
-def pixelate(image: Image, scale: float, down: int) -> Image:
+def shrink_and_enlarge(image: Image, scale: float, down: int) -> Image:
     """Shrink by ``scale`` and enlarge again by nearest neighbour.
 
     Args:
@@ -61,7 +61,7 @@ def pixelate(image: Image, scale: float, down: int) -> Image:
 def resolution_limit(image: Image, rng: Generator, scale: float) -> Image:
     """Shrink by ``scale`` and enlarge again, both by nearest neighbour."""
     del rng
-    return pixelate(image, scale, cv2.INTER_NEAREST_EXACT)
+    return shrink_and_enlarge(image, scale, cv2.INTER_NEAREST_EXACT)
 
 
 def gray_quantization(image: Image, rng: Generator, levels: float) -> Image:
@@ -73,35 +73,15 @@ def gray_quantization(image: Image, rng: Generator, levels: float) -> Image:
     return result
 
 
+_SPATIAL = DistortionClass.SPATIAL
 ENTRIES = (
-    Entry(
-        "22",
-        "jitter",
-        DistortionClass.SPATIAL,
-        ("sigma",),
-        single(0.05, 0.1, 0.2, 0.5, 1.0),
-        "px, in each of five passes",
-        Source.KADID,
-        jitter,
-    ),
-    Entry(
+    kadid("22", _SPATIAL, jitter, "px, in each of five passes", sigma=(0.05, 0.1, 0.2, 0.5, 1.0)),
+    kadid(
         "27",
-        "resolution-limit",
-        DistortionClass.SPATIAL,
-        ("scale",),
-        single(0.887, 0.784, 0.699, 0.569, 0.290),
-        "share of the width and height",
-        Source.KADID,
+        _SPATIAL,
         resolution_limit,
+        "share of the width and height",
+        scale=(0.887, 0.784, 0.699, 0.569, 0.290),
     ),
-    Entry(
-        "28",
-        "gray-quantization",
-        DistortionClass.SPATIAL,
-        ("levels",),
-        single(20, 16, 13, 10, 7),
-        "gray levels of each channel",
-        Source.KADID,
-        gray_quantization,
-    ),
+    kadid("28", _SPATIAL, gray_quantization, "gray levels of each channel", levels=(20, 16, 13, 10, 7)),
 )

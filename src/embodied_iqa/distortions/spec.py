@@ -1,4 +1,4 @@
-"""Which distortion, how strong, and from which seed."""
+"""Specification of a distortion: type, level, seed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ LEVELS = (1, 2, 3, 4, 5)
 
 @dataclass(frozen=True, slots=True)
 class DistortionSpec:
-    """A distortion as a run uses it.
+    """Distortion of a run.
 
     Attributes:
         id: Two digits, ``"01"`` to ``"30"``.
         level: 1 (mild) to 5 (severe).
-        seed: Seed of everything random in it, 0 to 2**63 - 1.
-        frozen: True where every frame gets the same noise pattern, False where each frame draws anew.
+        seed: Seed of all randomness, 0 to 2**63 - 1.
+        frozen: Whether every frame gets the same noise pattern.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Distorting the frames of a robot's cameras, live and offline alike."""
+"""Distortion of camera frames, the same live and offline."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _EVERY_VIEW = "*"
 
 
 def frame_generator(spec: DistortionSpec, view: str, stamp_ns: int) -> Generator:
-    """Return the generator of one frame, which depends on nothing but the arguments.
+    """Return the generator of one frame, which depends only on the arguments.
 
     The key is hashed with BLAKE2b, so that it is the same in every process and on every machine. Distortions
-    whose draws set the look of the whole picture (a direction) leave the view out: all cameras share them. A
-    frozen specification leaves the stamp out: every frame gets the same pattern.
+    whose draws set the look of the whole picture (a direction) ignore the view: all cameras share them. A
+    frozen specification ignores the stamp: every frame gets the same pattern.
     """
-    line = entry(spec.id)
-    place = _EVERY_VIEW if line.coherent else str(view)
+    distortion = entry(spec.id)
+    place = _EVERY_VIEW if distortion.coherent else str(view)
     time_ns = _FROZEN_STAMP_NS if spec.frozen else stamp_ns
-    key = f"{spec.seed}|{line.id}|{spec.level}|{place}|{time_ns}".encode()
+    key = f"{spec.seed}|{distortion.id}|{spec.level}|{place}|{time_ns}".encode()
     entropy = int.from_bytes(blake2b(key, digest_size=16).digest(), "little")
     return Generator(PCG64(SeedSequence(entropy)))
 
@@ -35,10 +35,10 @@ class FrameDistorter:
     """Distorts frames by one specification; the same frame gives the same picture in any process.
 
     Args:
-        spec: What to do; None passes every frame through untouched and uncopied.
+        spec: The distortion; None passes every frame through uncopied.
 
     Raises:
-        UsageError: The specification names no distortion.
+        UsageError: Unknown distortion.
     """
 
     def __init__(self, spec: DistortionSpec | None) -> None:
@@ -48,22 +48,22 @@ class FrameDistorter:
 
     @property
     def spec(self) -> DistortionSpec | None:
-        """What is done to the frames; None for nothing."""
+        """The distortion; None for none."""
         return self._spec
 
     def apply(self, rgb: Image, view: str, stamp_ns: int) -> Image:
         """Return the distorted frame.
 
         Args:
-            rgb: ``(H, W, 3)`` uint8 RGB; never changed.
+            rgb: ``(H, W, 3)`` uint8 RGB; not modified.
             view: The camera's name (``View`` is a string).
             stamp_ns: The frame's stamp, ROS time in nanoseconds.
 
         Returns:
-            A new picture of the same shape; ``rgb`` itself where there is nothing to do.
+            A new picture of the same shape; ``rgb`` itself without a distortion.
 
         Raises:
-            InputError: Not such a picture.
+            InputError: The picture has another type, shape or size.
         """
         if self._spec is None:
             return rgb

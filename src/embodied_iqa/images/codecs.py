@@ -1,9 +1,11 @@
-"""Picture files: reading and writing, red first, whole or not at all."""
+"""Image files: reading and atomic writing of RGB arrays."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -11,20 +13,21 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError, UsageError
 
-__all__ = ["PICTURE_SUFFIXES", "picture_files", "read_picture", "write_picture"]
+__all__ = ["PICTURE_SUFFIXES", "decode_file", "picture_files", "read_picture", "write_picture"]
 
 PICTURE_SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
-"""Names of files that are taken for pictures end so, in any case."""
+"""Suffixes of image files, in any case."""
 
 
-def picture_files(folder: Path) -> list[Path]:
-    """Return the picture files in a folder, sorted by name.
+def picture_files(folder: Path, *, recursive: bool = False) -> list[Path]:
+    """Return the image files in a folder, sorted by name.
 
     Raises:
         InputError: The folder cannot be read or holds none.
     """
     try:
-        files = sorted(path for path in folder.iterdir() if path.suffix.lower() in PICTURE_SUFFIXES)
+        found = folder.rglob("*") if recursive else folder.iterdir()
+        files = sorted(path for path in found if path.suffix.lower() in PICTURE_SUFFIXES)
     except OSError as error:
         raise InputError(f"{str(folder)!r} cannot be read: {error.strerror}") from error
     if not files:
@@ -34,38 +37,50 @@ def picture_files(folder: Path) -> list[Path]:
     return files
 
 
-def read_picture(path: Path) -> NDArray[np.uint8]:
-    """Return the picture in a file, as ``(H, W, 3)`` uint8, red first; gray becomes RGB, alpha is left out.
+def decode_file(path: Path, flags: int) -> NDArray[Any]:
+    """Return the pixels of an image file as ``cv2.imdecode`` gives them with ``flags``.
 
     Raises:
-        InputError: The file is missing or no picture.
+        InputError: The file is missing or is not an image.
     """
     try:
         data = np.frombuffer(path.read_bytes(), np.uint8)
     except OSError as error:
         raise InputError(f"{str(path)!r} cannot be read: {error.strerror}") from error
-    bgr = cv2.imdecode(data, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION) if data.size else None
-    if bgr is None:
-        raise InputError(f"{str(path)!r} is no picture that can be read")
-    return np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB), np.uint8)
+    pixels = cv2.imdecode(data, flags) if data.size else None
+    if pixels is None:
+        raise InputError(f"{str(path)!r} is not a readable image")
+    return np.asarray(pixels)
 
 
-def write_picture(path: Path, rgb: NDArray[np.uint8], *, jpeg_quality: int = 95) -> None:
-    """Write a picture, whole or not at all; the suffix chooses the format.
+def read_picture(path: Path, *, upright: bool = False) -> NDArray[np.uint8]:
+    """Return an image file as ``(H, W, 3)`` uint8 RGB; gray becomes RGB, alpha is dropped.
+
+    Args:
+        path: The file.
+        upright: Apply the file's EXIF orientation.
+
+    Raises:
+        InputError: The file is missing or is not an image.
+    """
+    return decode_file(path, cv2.IMREAD_COLOR_RGB | (0 if upright else cv2.IMREAD_IGNORE_ORIENTATION))
+
+
+def write_picture(path: Path, rgb: NDArray[np.uint8], options: Sequence[int] = ()) -> None:
+    """Write an image atomically; the suffix chooses the format.
 
     Args:
         path: The file; replaced if it exists.
-        rgb: ``(H, W, 3)`` uint8, red first.
-        jpeg_quality: Of JPEG files, 1 to 100, higher is better.
+        rgb: ``(H, W, 3)`` uint8 RGB.
+        options: ``cv2.IMWRITE_...`` flags and their values.
 
     Raises:
-        UsageError: The suffix is no picture format.
+        UsageError: The suffix is not an image format.
         InputError: The file cannot be written.
     """
-    if path.suffix.lower() not in PICTURE_SUFFIXES:
-        raise UsageError("unknown picture format", got=path.suffix, available=PICTURE_SUFFIXES)
     suffix = path.suffix.lower()
-    options = [cv2.IMWRITE_JPEG_QUALITY, jpeg_quality] if suffix in {".jpg", ".jpeg"} else []
+    if suffix not in PICTURE_SUFFIXES:
+        raise UsageError("unknown picture format", got=path.suffix, available=PICTURE_SUFFIXES)
     _, data = cv2.imencode(suffix, cv2.cvtColor(rgb, cv2.COLOR_RGB2BGR), options)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:

@@ -15,7 +15,7 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.distortions import DistortionSpec, FrameDistorter, distort_region, frame_generator
 from embodied_iqa.distortions.image import Image
 from embodied_iqa.distortions.manifest import Manifest
-from embodied_iqa.distortions.references import read_picture
+from embodied_iqa.images.codecs import read_picture
 from embodied_iqa.images.image_cdr import image_to_cdr
 from embodied_iqa.recording.writer import TrialWriter
 
@@ -151,7 +151,7 @@ def test_random_levels_depend_on_seed_and_name_only(folder: Path, tmp_path: Path
         (["{in}", "--all", "--levels", "1,x", "--out", "o"], 2, "level"),
         (["{in}", "--type", "01", "--inside", "1", "--out", "o"], 2, "region"),
         (["{in}", "--type", "01:1", "--workers", "0", "--out", "o"], 2, "workers"),
-        (["list", "--workers", "2"], 2, "does not go with list"),
+        (["list", "--workers", "2"], 2, "not an option for list"),
         (["sheet", "--out", "sheet.xyz"], 2, "a sheet is a picture"),
     ],
 )

@@ -9,10 +9,9 @@ from skimage import color
 
 from embodied_iqa.distortions import distort, entry
 from embodied_iqa.distortions.chrominance import edge_mask
-from embodied_iqa.distortions.image import Image
-from embodied_iqa.distortions.lab import lab_of, rgb_of_lab
+from embodied_iqa.distortions.image import Image, lab_of, rgb_of_lab
 from embodied_iqa.distortions.luminance import tone_curve
-from embodied_iqa.distortions.others import contrast_curve
+from embodied_iqa.distortions.sharpness_contrast import contrast_curve
 
 pytestmark = pytest.mark.filterwarnings("ignore:Conversion from CIE-LAB")
 RNG = np.random.default_rng(0)

@@ -86,9 +86,9 @@ def test_masks_come_from_segmentations_and_files(tmp_path: Path):
     cv2.imwrite(str(tmp_path / "mask.png"), box().astype(np.uint8) * 255)
     assert np.array_equal(read_mask(tmp_path / "mask.png"), box())
     (tmp_path / "text.png").write_text("no picture")
-    with pytest.raises(InputError, match="not a picture of a mask"):
+    with pytest.raises(InputError, match="is not a readable image"):
         read_mask(tmp_path / "text.png")
-    with pytest.raises(InputError, match="cannot read"):
+    with pytest.raises(InputError, match="cannot be read"):
         read_mask(tmp_path / "nothing.png")
 
 

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image as Pillow
 
 from embodied_iqa.distortions import distort, entry
+from embodied_iqa.distortions.block_distortions import interpolated
 from embodied_iqa.distortions.blocks import BlockGrid, block_grid, choose_blocks, neighbour_planes
-from embodied_iqa.distortions.concealment import interpolate_blocks
 from embodied_iqa.distortions.image import Image
 
 RNG = np.random.default_rng(0)
@@ -64,7 +64,7 @@ def test_interpolation_restores_what_is_linear_along_rows_and_columns():
     grid = BlockGrid(32, 4, 4)
     hidden = ramp.copy()
     hidden[32:64, 64:96] = 0
-    filled = interpolate_blocks(hidden, grid, np.array([1 * 4 + 2]))
+    filled = interpolated(hidden, grid, np.array([1 * 4 + 2]))
     assert np.abs(filled.astype(int) - ramp).max() <= 1
 
 
@@ -74,8 +74,8 @@ def test_interpolation_uses_received_pixels_only():
     hole = picture.copy()
     hole[32:96, 32:96] = 255
     lost = np.array([5, 6, 9, 10])
-    assert np.array_equal(interpolate_blocks(hole, grid, lost), picture)
-    everything = interpolate_blocks(hole, grid, np.arange(16))
+    assert np.array_equal(interpolated(hole, grid, lost), picture)
+    everything = interpolated(hole, grid, np.arange(16))
     assert np.ptp(everything) == 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -42,7 +43,7 @@ def test_pillow_reads_what_was_written(tmp_path: Path) -> None:
     write_picture(tmp_path / "a.png", picture(4))
     assert np.array_equal(np.asarray(Image.open(tmp_path / "a.png")), picture(4))
     smooth = np.tile(np.linspace(0, 255, 64, dtype=np.uint8)[None, :, None], (64, 1, 3))
-    write_picture(tmp_path / "a.jpg", smooth, jpeg_quality=100)
+    write_picture(tmp_path / "a.jpg", smooth, [cv2.IMWRITE_JPEG_QUALITY, 100])
     assert np.abs(np.asarray(Image.open(tmp_path / "a.jpg")).astype(int) - smooth).max() <= 3
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jpg", "a.png"]
 

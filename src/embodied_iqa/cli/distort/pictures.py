@@ -9,21 +9,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from embodied_iqa.cli.distort_inputs import Source, count_sources, sources
-from embodied_iqa.cli.distort_progress import progress_bar
+from embodied_iqa.cli.distort.inputs import clean_pictures, count_pictures
 from embodied_iqa.distortions import LEVELS, DistortionSpec, catalogue, entry, miqd_catalogue
 from embodied_iqa.distortions.batch import (
+    BatchOptions,
+    CleanPicture,
     Job,
+    PictureFormat,
     Region,
-    Setting,
     expected_record,
     random_level,
     run_jobs,
-    sha256_of_source,
 )
 from embodied_iqa.distortions.manifest import Manifest
 from embodied_iqa.distortions.region import read_mask
 from embodied_iqa.errors import UsageError
+from embodied_iqa.progress import ProgressBars
 
 __all__ = ["run"]
 
@@ -32,52 +33,57 @@ _RANDOM = "random"
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """A distortion and its level; None for a random one a picture."""
+    """A distortion and its level; None for a random level per picture."""
 
     id: str
     level: int | None
 
 
 @dataclass(slots=True)
-class _Count:
+class _Batch:
+    """A run: its options, the outputs in its folder, and how many were made or kept."""
+
+    options: BatchOptions
+    manifest: Manifest
     made: int = 0
     kept: int = 0
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Distort everything that is not there yet."""
+    """Make the missing outputs."""
     if not hasattr(arguments, "out"):
         raise UsageError("distorting needs a folder to write to", expected="--out DIR")
     wanted = _wanted(arguments)
-    setting = Setting(arguments.out, getattr(arguments, "format", "png"), _region(arguments))
-    seed, workers = getattr(arguments, "seed", 0), _workers(arguments)
-    path, manifest, count = Path(arguments.input), Manifest(arguments.out), _Count()
-    with progress_bar() as bar:
-        task = bar.add_task("distorting", total=count_sources(path) * len(wanted))
-        jobs = _jobs(sources(path), wanted, seed=seed, setting=setting, manifest=manifest, count=count)
-        for records in run_jobs(jobs, setting, workers):
-            manifest.add(records)
-            count.made += len(records)
-            bar.update(task, completed=count.made + count.kept)
-    manifest.finish()
-    _report(arguments, count)
+    picture_format = PictureFormat(getattr(arguments, "format", PictureFormat.PNG))
+    options = BatchOptions(arguments.out, picture_format, _region(arguments))
+    workers, path = _workers(arguments), Path(arguments.input)
+    batch = _Batch(options, Manifest(arguments.out))
+    total = count_pictures(path) * len(wanted)
+    jobs = _jobs(batch, clean_pictures(path), wanted, getattr(arguments, "seed", 0))
+    with ProgressBars() as bars:
+        for records in run_jobs(jobs, options, workers):
+            batch.manifest.add(records)
+            batch.made += len(records)
+            bars.update("distorting", batch.made + batch.kept, total)
+    batch.manifest.finish()
+    _report(arguments, batch)
     return 0
 
 
 def _wanted(arguments: argparse.Namespace) -> list[_Wanted]:
     region = hasattr(arguments, "region")
     if region and hasattr(arguments, "levels"):
-        raise UsageError("with --region, --inside and --outside say the levels", got="--levels")
+        raise UsageError("with --region, --inside and --outside set the levels", got="--levels")
     levels = [arguments.inside] if region and hasattr(arguments, "inside") else _levels(arguments)
-    words = list(getattr(arguments, "type", []))
-    lines = catalogue() if getattr(arguments, "all", False) else ()
-    more = miqd_catalogue() if getattr(arguments, "all_miqd", False) else ()
-    wanted = [_Wanted(line.id, level) for line in (*lines, *more) for level in levels]
-    for word in words:
+    entries = catalogue() if getattr(arguments, "all", False) else ()
+    if getattr(arguments, "all_miqd", False):
+        entries += miqd_catalogue()
+    wanted = [_Wanted(found.id, level) for found in entries for level in levels]
+    for word in getattr(arguments, "type", []):
         name, _, last = word.rpartition(":")
         if name and last.isdecimal():
             if region:
-                raise UsageError("with --region, --inside and --outside say the levels", got=word)
+                raise UsageError("with --region, --inside and --outside set the levels", got=word)
             wanted.append(_Wanted(entry(name).id, _level(last)))
         else:
             wanted += [_Wanted(entry(word).id, level) for level in levels]
@@ -116,44 +122,35 @@ def _workers(arguments: argparse.Namespace) -> int:
     return workers or len(os.sched_getaffinity(0))
 
 
-def _jobs(
-    found: Iterator[Source],
-    wanted: list[_Wanted],
-    *,
-    seed: int,
-    setting: Setting,
-    manifest: Manifest,
-    count: _Count,
-) -> Iterator[Job]:
-    """Yield what is left to do: outputs that are there, made in the same way, are kept."""
-    for source in found:
+def _jobs(batch: _Batch, pictures: Iterator[CleanPicture], wanted: list[_Wanted], seed: int) -> Iterator[Job]:
+    """Yield the missing outputs; existing ones that were made in the same way are kept."""
+    for picture in pictures:
         specs = []
         for want in wanted:
-            level = random_level(seed, want.id, source.name) if want.level is None else want.level
+            level = random_level(seed, want.id, picture.name) if want.level is None else want.level
             specs.append(DistortionSpec(want.id, level, seed))
-        job = Job(source.name, source.view, source.stamp_ns, source.picture, tuple(specs))
-        left = _left(job, setting, manifest)
-        count.kept += len(specs) - len(left)
-        if left:
-            yield Job(job.name, job.view, job.stamp_ns, job.source, left)
+        missing = _missing(batch, picture, specs)
+        batch.kept += len(specs) - len(missing)
+        if missing:
+            yield Job(picture, missing)
 
 
-def _left(job: Job, setting: Setting, manifest: Manifest) -> tuple[DistortionSpec, ...]:
+def _missing(batch: _Batch, picture: CleanPicture, specs: list[DistortionSpec]) -> tuple[DistortionSpec, ...]:
     digest = ""
-    left = []
-    for spec in job.specs:
-        found = manifest.find(expected_record(job, spec, setting, "").output)
+    missing = []
+    for spec in specs:
+        found = batch.manifest.find(expected_record(picture, spec, batch.options, "").output)
         if found is not None:
-            digest = digest or sha256_of_source(job.source)
-        if found is None or not found.made_as(expected_record(job, spec, setting, digest)):
-            left.append(spec)
-    return tuple(left)
+            digest = digest or picture.sha256()
+        if found is None or not found.made_as(expected_record(picture, spec, batch.options, digest)):
+            missing.append(spec)
+    return tuple(missing)
 
 
-def _report(arguments: argparse.Namespace, count: _Count) -> None:
+def _report(arguments: argparse.Namespace, batch: _Batch) -> None:
     out = arguments.out
     if getattr(arguments, "json", False):
         manifest = str(out / "manifest.json")
-        print(json.dumps({"made": count.made, "kept": count.kept, "manifest": manifest}))
+        print(json.dumps({"made": batch.made, "kept": batch.kept, "manifest": manifest}))
     else:
-        print(f"{count.made} pictures made, {count.kept} were there: {out / 'manifest.csv'}")
+        print(f"{batch.made} pictures made, {batch.kept} already existed: {out / 'manifest.csv'}")

@@ -7,9 +7,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.cli.distort_progress import progress_bar
 from embodied_iqa.distortions.references import pictures_of_folder, scikit_photographs
 from embodied_iqa.errors import MissingDependencyError
+from embodied_iqa.progress import ProgressBars
 
 __all__ = ["run"]
 
@@ -18,7 +18,7 @@ _SMOOTHING: Final = 0.02
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Train on the recipe's photographs, or on a folder, and write the weights."""
+    """Train on photographs of scikit-image, or on a folder, and write the network."""
     if find_spec("torch") is None or find_spec("onnx") is None:
         raise MissingDependencyError(
             "training needs torch and onnx", expected="pip install -r requirements/models.txt"
@@ -34,16 +34,16 @@ def run(arguments: argparse.Namespace) -> int:
     folder = getattr(arguments, "references", None)
     references = scikit_photographs() if folder is None else pictures_of_folder(folder)
     out = getattr(arguments, "out", DEFAULT_OUT)
-    smooth: list[float] = []
-    with progress_bar() as bar:
-        task = bar.add_task("training", total=recipe.steps)
+    smooth = 0.0
+    with ProgressBars() as bars:
 
         def show(step: int, error: float) -> None:
-            smooth[:] = [error if not smooth else smooth[0] + _SMOOTHING * (error - smooth[0])]
-            bar.update(task, completed=step, description=f"mean squared error {smooth[0]:.5f}")
+            nonlocal smooth
+            smooth = error if step == 1 else smooth + _SMOOTHING * (error - smooth)
+            bars.update("training", step, recipe.steps, note=f"mean squared error {smooth:.5f}")
 
         network = train_denoiser([reference.image for reference in references], recipe, show)
     save_denoiser(network, out)
     pictures = ", ".join(reference.name for reference in references)
-    print(f"{recipe.steps} steps on {pictures}: mean squared error {smooth[0]:.5f}; wrote {out}")
+    print(f"{recipe.steps} steps on {pictures}: mean squared error {smooth:.5f}; wrote {out}")
     return 0

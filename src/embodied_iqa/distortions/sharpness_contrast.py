@@ -8,10 +8,8 @@ import cv2
 import numpy as np
 from numpy.random import Generator
 
-from embodied_iqa.distortions.calibrated import calibrated_levels
-from embodied_iqa.distortions.entry import DistortionClass, Entry, Source, single
-from embodied_iqa.distortions.image import Image, rounded
-from embodied_iqa.distortions.lab import lab_of, rgb_of_lab
+from embodied_iqa.distortions.entry import DistortionClass, calibrated, kadid
+from embodied_iqa.distortions.image import Image, lab_of, rgb_of_lab, rounded
 
 __all__ = ["ENTRIES", "contrast_change", "contrast_curve", "sharpness_change"]
 
@@ -46,26 +44,15 @@ def contrast_change(image: Image, rng: Generator, amount: float) -> Image:
     return result
 
 
+_OTHERS = DistortionClass.OTHERS
 ENTRIES = (
-    Entry(
-        "29",
-        "sharpness-change",
-        DistortionClass.OTHERS,
-        ("amount",),
-        single(1, 2, 3, 6, 12),
-        "factor of the detail finer than 3 px",
-        Source.KADID,
-        sharpness_change,
-    ),
-    Entry(
+    kadid("29", _OTHERS, sharpness_change, "factor of the detail finer than 3 px", amount=(1, 2, 3, 6, 12)),
+    calibrated(
         "30",
-        "contrast-change",
-        DistortionClass.OTHERS,
-        ("amount",),
-        calibrated_levels("30"),
-        "outward bend of the tone curve at 0.3 and 0.7, x 4",
-        Source.CALIBRATION,
+        _OTHERS,
         contrast_change,
+        "amount",
+        "outward bend of the tone curve at 0.3 and 0.7, x 4",
         "KADID-10k: 0.3, 0.15, 0, -0.4, -0.6, identity at -0.2; one direction here, so that levels rank",
     ),
 )

@@ -1,9 +1,10 @@
-"""Spatial distortions of blocks: exchange (23), lost (24), interpolation (25), repeat (26)."""
+"""Block distortions: exchange (23), loss (24), interpolation (25), repetition (26)."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from embodied_iqa.distortions.blocks import (
     NEIGHBOURS,
@@ -13,12 +14,10 @@ from embodied_iqa.distortions.blocks import (
     neighbour_planes,
     rearrange,
 )
-from embodied_iqa.distortions.calibrated import calibrated_levels
-from embodied_iqa.distortions.concealment import interpolate_blocks
-from embodied_iqa.distortions.entry import DistortionClass, Entry, Source
-from embodied_iqa.distortions.image import Image
+from embodied_iqa.distortions.entry import DistortionClass, calibrated
+from embodied_iqa.distortions.image import FloatImage, Image, rounded
 
-__all__ = ["ENTRIES", "block_exchange", "block_interpolation", "block_lost", "block_repeat"]
+__all__ = ["ENTRIES", "block_exchange", "block_interpolation", "block_lost", "block_repeat", "interpolated"]
 
 _LOST_SIDE_PX = 32
 _EXCHANGED_SIDE_PX = 16
@@ -58,7 +57,59 @@ def block_lost(image: Image, rng: Generator, fraction: float) -> Image:
 def block_interpolation(image: Image, rng: Generator, fraction: float) -> Image:
     """Lose a share of the 32 x 32 macro blocks and conceal each by interpolating between its borders."""
     grid = block_grid(image.shape, _LOST_SIDE_PX)
-    return interpolate_blocks(image, grid, choose_blocks(grid, fraction, rng))
+    return interpolated(image, grid, choose_blocks(grid, fraction, rng))
+
+
+def interpolated(image: Image, grid: BlockGrid, lost: NDArray[np.intp]) -> Image:
+    """Return a copy with each lost block replaced by the mean of its border pixels, weighted by nearness.
+
+    A pixel is ``sum(w_i p_i) / sum(w_i)`` over the neighbours that are there: ``p_i`` is the nearest pixel
+    of neighbour ``i`` in the same row or column and ``w_i`` falls linearly to the opposite side (the
+    spatial concealment of H.264's reference decoder). Larger holes close from their rim, ring by ring.
+
+    Args:
+        image: ``(H, W, 3)`` uint8.
+        grid: The picture's blocks.
+        lost: Flat indices of the lost blocks.
+    """
+    out = image.copy()
+    blocks = grid.view(out)
+    known = np.ones((grid.rows, grid.columns), dtype=np.bool_)
+    known.reshape(-1)[lost] = False
+    if not known.any():
+        blocks[...] = 128
+        return out
+    while not known.all():
+        planes = neighbour_planes(known)
+        rows, columns = np.nonzero(~known & planes.any(axis=0))
+        blocks[rows, :, columns] = _filled(blocks, planes[:, rows, columns], rows, columns)
+        known[rows, columns] = True
+    return out
+
+
+def _filled(
+    blocks: Image, present: NDArray[np.bool_], rows: NDArray[np.intp], columns: NDArray[np.intp]
+) -> Image:
+    """Return ``(n, side, side, 3)``: the interpolated blocks."""
+    side = blocks.shape[1]
+    left, upper = np.maximum(columns - 1, 0), np.maximum(rows - 1, 0)
+    right = np.minimum(columns + 1, blocks.shape[2] - 1)
+    lower = np.minimum(rows + 1, blocks.shape[0] - 1)
+    borders = (
+        blocks[rows, :, left, -1][:, :, None],
+        blocks[upper, -1, columns][:, None, :],
+        blocks[rows, :, right, 0][:, :, None],
+        blocks[lower, 0, columns][:, None, :],
+    )
+    nearness = 1.0 - (np.arange(side, dtype=np.float32) + 1) / (side + 1)
+    ramps = (nearness[None, :], nearness[:, None], nearness[::-1][None, :], nearness[::-1][:, None])
+    total: FloatImage = np.zeros((len(rows), side, side, 3), np.float32)
+    weight: FloatImage = np.zeros((len(rows), side, side, 1), np.float32)
+    for there, border, ramp in zip(present, borders, ramps, strict=True):
+        share = (there[:, None, None] * ramp)[..., None].astype(np.float32)
+        total += share * border
+        weight += share
+    return rounded(total / weight)
 
 
 def block_repeat(image: Image, rng: Generator, fraction: float) -> Image:
@@ -82,49 +133,31 @@ def block_repeat(image: Image, rng: Generator, fraction: float) -> Image:
     return rearrange(image, grid, source)
 
 
+_SPATIAL = DistortionClass.SPATIAL
 ENTRIES = (
-    Entry(
+    calibrated(
         "23",
-        "block-exchange",
-        DistortionClass.SPATIAL,
-        ("fraction",),
-        calibrated_levels("23"),
-        "swaps per 16 x 16 block",
-        Source.CALIBRATION,
+        _SPATIAL,
         block_exchange,
+        "fraction",
+        "swaps per 16 x 16 block",
         "KADID-10k: 20, 40, 60, 80, 100 patches of a 512 x 384 picture, 0.026 to 0.130",
     ),
-    Entry(
+    calibrated(
         "24",
-        "block-lost",
-        DistortionClass.SPATIAL,
-        ("fraction",),
-        calibrated_levels("24"),
-        "share of the 32 x 32 blocks",
-        Source.CALIBRATION,
+        _SPATIAL,
         block_lost,
+        "fraction",
+        "share of the 32 x 32 blocks",
         "KADID-10k: 2, 4, 6, 8, 10 blocks of a 512 x 384 picture, 0.010 to 0.052",
     ),
-    Entry(
+    calibrated(
         "25",
-        "block-interpolation",
-        DistortionClass.SPATIAL,
-        ("fraction",),
-        calibrated_levels("25"),
-        "share of the 32 x 32 blocks",
-        Source.CALIBRATION,
+        _SPATIAL,
         block_interpolation,
+        "fraction",
+        "share of the 32 x 32 blocks",
         "the number 25 is printed in the paper; not in KADID-10k",
     ),
-    Entry(
-        "26",
-        "block-repeat",
-        DistortionClass.SPATIAL,
-        ("fraction",),
-        calibrated_levels("26"),
-        "share of the 32 x 32 blocks",
-        Source.CALIBRATION,
-        block_repeat,
-        "not in KADID-10k",
-    ),
+    calibrated("26", _SPATIAL, block_repeat, "fraction", "share of the 32 x 32 blocks", "not in KADID-10k"),
 )

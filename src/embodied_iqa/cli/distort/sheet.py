@@ -9,17 +9,18 @@ from typing import Final
 import cv2
 import numpy as np
 
-from embodied_iqa.cli.distort_calibrate import rendered_references
+from embodied_iqa.cli.distort.calibrate import rendered_references
 from embodied_iqa.distortions import LEVELS, DistortionSpec, Entry, FrameDistorter, catalogue, miqd_catalogue
 from embodied_iqa.distortions.image import Image
-from embodied_iqa.distortions.references import read_picture, scikit_photographs
-from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.distortions.references import read_reference, scikit_photographs
+from embodied_iqa.errors import UsageError
+from embodied_iqa.images.codecs import write_picture
 
 __all__ = ["contact_sheet", "run"]
 
 DEFAULT_OUT: Final = Path("distortions.png")
 CELL_PX: Final = (160, 120)
-"""Width and height of one picture of the sheet."""
+"""Width and height of a picture on the sheet."""
 LABEL_PX: Final = 22
 _ENCODINGS: Final = {
     ".png": (cv2.IMWRITE_PNG_COMPRESSION, 9),
@@ -29,7 +30,7 @@ _ENCODINGS: Final = {
 _INK: Final = (30, 30, 30)
 _PAPER: Final = 255
 _SHOWN_PX: Final = (320, 240)
-"""The picture is distorted at this size and shown at half of it, so that pixels and blocks can be seen."""
+"""Size at which pictures are distorted; they are shown at half of it, so that blocks are visible."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -39,36 +40,27 @@ def run(arguments: argparse.Namespace) -> int:
     if out.suffix and out.suffix.lower() not in _ENCODINGS:
         raise UsageError("a sheet is a picture, or a folder of them", got=str(out), available=_ENCODINGS)
     if hasattr(arguments, "reference"):
-        references = [read_picture(arguments.reference)]
+        references = [read_reference(arguments.reference)]
     else:
         references = [scikit_photographs()[2].image, rendered_references()[0].image]
     seed = getattr(arguments, "seed", 0)
     if out.suffix:
-        _save(out, contact_sheet(entries, references, seed))
-        print(f"{len(entries)} distortions, {len(LEVELS)} levels, {len(references)} pictures: {out}")
+        _draw(out, entries, references, seed)
         return 0
-    for distortion_class in dict.fromkeys(line.distortion_class for line in entries):
-        rows = tuple(line for line in entries if line.distortion_class is distortion_class)
-        path = out / f"{out.name}-{distortion_class.lower()}.jpg"
-        _save(path, contact_sheet(rows, references, seed))
-        print(f"{len(rows)} distortions, {len(LEVELS)} levels, {len(references)} pictures: {path}")
+    for distortion_class in dict.fromkeys(entry.distortion_class for entry in entries):
+        rows = tuple(entry for entry in entries if entry.distortion_class is distortion_class)
+        _draw(out / f"{out.name}-{distortion_class.lower()}.jpg", rows, references, seed)
     return 0
 
 
-def _save(path: Path, sheet: Image) -> None:
-    suffix = path.suffix.lower()
-    _, data = cv2.imencode(suffix, cv2.cvtColor(sheet, cv2.COLOR_RGB2BGR), _ENCODINGS[suffix])
-    partial = path.with_name(path.name + ".partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(data.tobytes())
-        partial.replace(path)
-    except OSError as error:
-        raise InputError(f"cannot write the sheet: {error.strerror}", got=str(path)) from error
+def _draw(out: Path, entries: tuple[Entry, ...], references: list[Image], seed: int) -> None:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_picture(out, contact_sheet(entries, references, seed), _ENCODINGS[out.suffix.lower()])
+    print(f"{len(entries)} distortions, {len(LEVELS)} levels, {len(references)} pictures: {out}")
 
 
 def contact_sheet(entries: tuple[Entry, ...], references: list[Image], seed: int) -> Image:
-    """Return the sheet: a row a distortion, and for each reference the clean picture and the five levels."""
+    """Return the sheet: one row per distortion, with the clean picture and five levels of each reference."""
     width, height = CELL_PX
     columns = 1 + len(LEVELS)
     across = columns * len(references)
@@ -80,20 +72,20 @@ def contact_sheet(entries: tuple[Entry, ...], references: list[Image], seed: int
     pictures = [
         cv2.resize(_cut(reference), _SHOWN_PX, interpolation=cv2.INTER_AREA) for reference in references
     ]
-    for row, line in enumerate(entries):
+    for row, entry in enumerate(entries):
         top = LABEL_PX + row * (height + LABEL_PX)
-        label = "   ".join("/".join(f"{value:g}" for value in values) for values in line.parameters)
-        names = "/".join(line.parameter_names)
-        _write(sheet, f"{line.id}  {line.name}    {names}:  {label}", 4, top + LABEL_PX - 7)
+        label = "   ".join("/".join(f"{value:g}" for value in values) for values in entry.parameters)
+        names = "/".join(entry.parameter_names)
+        _write(sheet, f"{entry.id}  {entry.name}    {names}:  {label}", 4, top + LABEL_PX - 7)
         for column in range(across):
-            cell = _cell(pictures[column // columns], line, column % columns, seed)
+            cell = _cell(pictures[column // columns], entry, column % columns, seed)
             left = column * width
             sheet[top + LABEL_PX : top + LABEL_PX + height, left : left + width] = cell
     return sheet
 
 
 def _cut(picture: Image) -> Image:
-    """Return the middle of a picture in the proportions of a cell."""
+    """Return the centre of a picture in the aspect ratio of a cell."""
     height, width = picture.shape[:2]
     rows = min(height, width * CELL_PX[1] // CELL_PX[0])
     columns = min(width, height * CELL_PX[0] // CELL_PX[1])
@@ -101,9 +93,9 @@ def _cut(picture: Image) -> Image:
     return picture[top : top + rows, left : left + columns]
 
 
-def _cell(picture: Image, line: Entry, level: int, seed: int) -> Image:
+def _cell(picture: Image, entry: Entry, level: int, seed: int) -> Image:
     if level:
-        picture = FrameDistorter(DistortionSpec(line.id, level, seed)).apply(picture, "sheet", 0)
+        picture = FrameDistorter(DistortionSpec(entry.id, level, seed)).apply(picture, "sheet", 0)
     small: Image = cv2.resize(picture, CELL_PX, interpolation=cv2.INTER_AREA)
     return small
 

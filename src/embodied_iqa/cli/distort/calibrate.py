@@ -1,4 +1,4 @@
-"""`embodied-iqa distort calibrate`: finds the parameters that make a level cost the same for every type."""
+"""`embodied-iqa distort calibrate`: finds parameters that make levels look equally degraded."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.cli.distort_progress import progress_bar
 from embodied_iqa.distortions.calibration import METRICS, Calibration, calibrate
 from embodied_iqa.distortions.catalogue import catalogue
 from embodied_iqa.distortions.references import Reference, pictures_of_folder, scikit_photographs
-from embodied_iqa.errors import InputError
+from embodied_iqa.files import write_text_whole
 from embodied_iqa.images.frame import parse_view
+from embodied_iqa.progress import ProgressBars
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.world import World
@@ -27,14 +27,14 @@ WIDTH_PX, HEIGHT_PX = 640, 480
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Calibrate and write parameters and curves."""
+    """Calibrate; write parameters and curves."""
     references = _references(getattr(arguments, "references", None))
     steps = getattr(arguments, "steps", DEFAULT_STEPS)
     out = getattr(arguments, "out", DEFAULT_OUT)
-    with progress_bar() as bar:
-        task = bar.add_task("calibrating", total=len(catalogue()))
-        outcome = calibrate(references, steps, lambda _: bar.advance(task))
-    _write(out, json.dumps(_record(outcome), indent=1) + "\n")
+    with ProgressBars() as bars:
+        bars.update("calibrating", 0, len(catalogue()))
+        outcome = calibrate(references, steps, lambda _: bars.advance("calibrating"))
+    write_text_whole(out, json.dumps(_record(outcome), indent=1) + "\n")
     if getattr(arguments, "json", False):
         print(json.dumps(_record(outcome)))
     else:
@@ -49,7 +49,7 @@ def _references(folder: Path | None) -> list[Reference]:
 
 
 def rendered_references() -> list[Reference]:
-    """Return pictures of the simulated cell: the recipe's seeds and views, with shadows."""
+    """Return pictures of the simulated cell, with shadows."""
     references = []
     for seed, view in RENDERED:
         scene = make_scene(seed)
@@ -80,18 +80,9 @@ def _record(outcome: Calibration) -> dict[str, object]:
     }
 
 
-def _write(path: Path, text: str) -> None:
-    partial = path.with_name(path.name + ".partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        raise InputError(f"cannot write the calibration: {error.strerror}", got=str(path)) from error
-
-
 def _print_outcome(outcome: Calibration, path: Path) -> None:
     print("target     " + "  ".join(f"{value:8.4f}" for value in outcome.targets))
     for curve in outcome.curves:
         print(f"{curve.id} reached " + "  ".join(f"{value:8.4f}" for value in curve.reached))
         print("   level   " + "  ".join(f"{value:8g}" for value in curve.levels))
-    print(f"wrote {path}; ship it as src/embodied_iqa/distortions/calibrated.json")
+    print(f"wrote {path}; it ships as src/embodied_iqa/distortions/calibrated.json")

@@ -1,0 +1,94 @@
+"""`embodied-iqa distort`: distorts pictures; lists, calibrates, draws distortions; trains the denoiser.
+
+The first argument is an action, `list`, `calibrate`, `sheet` or `train-denoiser`, or else the input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.errors import UsageError
+
+__all__ = ["configure", "run"]
+
+PICTURES: Final = "pictures"
+ACTIONS: Final[dict[str, tuple[str, frozenset[str]]]] = {
+    "list": ("listing", frozenset({"json"})),
+    "calibrate": ("calibrate", frozenset({"out", "steps", "references", "json"})),
+    "sheet": ("sheet", frozenset({"out", "reference", "seed", "all_miqd"})),
+    "train-denoiser": ("train", frozenset({"out", "steps", "seed", "references"})),
+    PICTURES: (
+        "pictures",
+        frozenset(
+            {"type", "all", "all_miqd", "levels", "region", "inside", "outside", "seed", "workers", "out"}
+            | {"format", "json"}
+        ),
+    ),
+}
+"""Action to the module of this folder that performs it, and its options."""
+
+EPILOG: Final = """actions, given instead of IN:
+  list              every distortion with its parameters and their sources   [--json]
+  calibrate         find parameters with which levels look equally degraded
+                    [--out --steps --references --json]
+  sheet             draw every distortion at every level; --out X.png, or a folder for a sheet
+                    for each class   [--out --reference --seed --all-miqd]
+  train-denoiser    train the network of distortion 17   [--out --steps --seed --references]
+
+examples:
+  embodied-iqa distort IN.png --type 15:4 --seed 3 --out DIR
+  embodied-iqa distort FOLDER --all --levels 1,3,5 --workers 2 --out DIR
+  embodied-iqa distort IN.png --type miqd:fog --region roi.png --inside 4 --outside 1 --out DIR
+  embodied-iqa distort runs/X/trial.mcap --type 10:5 --out DIR
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EPILOG
+    parser.argument_default = argparse.SUPPRESS
+    parser.add_argument(
+        "input",
+        metavar="IN",
+        help="a picture, a folder of pictures, a recording (.mcap), or an action, see below",
+    )
+    add = parser.add_argument
+    add("--type", action="append", metavar="T[:L]", help="such as 15:4, motion-blur, miqd:fog:2; repeatable")
+    add("--all", action="store_true", help="all 30 types")
+    add("--all-miqd", action="store_true", help="all 10 machine-vision types (sheet: instead of the 30)")
+    add(
+        "--levels",
+        metavar="L,L|random",
+        help="levels of types given without one; random: one per picture and type",
+    )
+    add("--region", type=Path, metavar="MASK", help="mask of the region, white inside")
+    add("--inside", type=int, metavar="L", help="level inside the region")
+    add("--outside", type=int, metavar="L", help="level outside the region")
+    add("--seed", type=int, metavar="N", help="random seed (default 0)")
+    add("--workers", type=int, metavar="N", help="processes (default: one per processor)")
+    add("--out", type=Path, metavar="PATH", help="output")
+    add("--format", choices=("png", "webp"), help="lossless format of the pictures (default png)")
+    add("--steps", type=int, metavar="N", help="points of a calibration curve, or training steps")
+    add("--reference", type=Path, metavar="FILE", help="the picture to draw the sheet from")
+    add("--references", type=Path, metavar="DIR", help="pictures for calibration or training")
+    add("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Perform the action."""
+    action = arguments.input if arguments.input in ACTIONS else PICTURES
+    module, options = ACTIONS[action]
+    unknown = sorted(set(vars(arguments)) - {"input"} - options)
+    if unknown:
+        available = sorted(map(_flag, options))
+        raise UsageError(f"not an option for {action}", got=_flag(unknown[0]), available=available)
+    exit_code: int = importlib.import_module(f"{__name__}.{module}").run(arguments)
+    return exit_code
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
