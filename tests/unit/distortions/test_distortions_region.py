@@ -94,7 +94,7 @@ def test_masks_come_from_segmentations_and_files(tmp_path: Path):
 
 def test_wrong_masks_and_levels_are_refused(photograph: Image):
     rng = np.random.default_rng(0)
-    with pytest.raises(InputError, match="another size"):
+    with pytest.raises(InputError, match="differs in size"):
         distort_region(photograph, "01", box()[1:], inside=1, outside=2, rng=rng)
     with pytest.raises(UsageError, match="level"):
         distort_region(photograph, "01", box(), inside=1, outside=0, rng=rng)
