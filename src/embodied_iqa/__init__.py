@@ -1,3 +1,3 @@
-"""Image quality as a robot feels it: cognition, decision and execution under distorted pictures."""
+"""Image quality for embodied agents: cognition, decision and execution under distorted pictures."""
 
 __version__ = "0.1.0"

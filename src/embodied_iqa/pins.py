@@ -1,6 +1,6 @@
-"""The pinned requirements: reading them, and replacing some where ROS is installed and sourced.
+"""Pinned requirements, and their replacements where an installed ROS is sourced.
 
-Set-up reads them before anything is installed: nothing but the standard library here.
+Set-up reads them before anything is installed, so this module needs only the standard library.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embodied_iqa.errors import InputError
-
-__all__ = ["Pin", "read_pins", "replace_pins"]
 
 _PIN = re.compile(
     r"^(?P<name>[A-Za-z0-9._-]+)(?P<extras>\[[A-Za-z0-9,._-]+\])?==(?P<version>[A-Za-z0-9.!+_-]+)"
@@ -31,7 +29,7 @@ class Pin:
 
     @property
     def key(self) -> str:
-        """The name as package indexes compare it."""
+        """The normalised name."""
         return re.sub(r"[-_.]+", "-", self.name).lower()
 
     def __str__(self) -> str:
@@ -43,7 +41,7 @@ def read_pins(file: Path) -> list[Pin]:
     """Read a requirements file in which every line is one exact pin.
 
     Raises:
-        InputError: A line is anything else.
+        InputError: A line is not an exact pin.
     """
     pins = []
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
@@ -52,7 +50,7 @@ def read_pins(file: Path) -> list[Pin]:
             continue
         match = _PIN.match(text)
         if match is None:
-            raise InputError(f"{file.name}:{number} is no pin", expected="name==version", got=text)
+            raise InputError(f"{file.name}:{number} is not a pin", expected="name==version", got=text)
         pins.append(Pin(match["name"], match["extras"] or "", match["version"], match["marker"] or ""))
     return pins
 

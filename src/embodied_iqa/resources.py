@@ -1,8 +1,8 @@
-"""Finds config/, launch/ and the other shared files, in a source checkout as well as installed.
+"""Location of config/, launch/ and the other shared files, in a checkout or an installation.
 
 Three layouts hold them: a checkout (beside `src/`, also with `pip install --editable` and
 `colcon build --symlink-install`), a prefix into which pip or colcon installed the package
-(`<prefix>/share/embodied_iqa`, the ament convention), and other prefixes that AMENT_PREFIX_PATH names.
+(`<prefix>/share/embodied_iqa`, the ament convention), and the other prefixes in AMENT_PREFIX_PATH.
 """
 
 from __future__ import annotations
@@ -14,15 +14,13 @@ from pathlib import Path
 
 from embodied_iqa.errors import InputError
 
-__all__ = ["shared_file", "shared_folder", "source_checkout"]
-
 _PACKAGE = "embodied_iqa"
 _MARKS = ("package.xml", "config")
-"""What every layout has: an empty share folder of another package is not mistaken for ours."""
+"""Files of every layout; an empty share folder does not count."""
 
 
 def source_checkout() -> Path | None:
-    """Return the checkout that this code runs from, or None where the package is installed."""
+    """Return the checkout that this code runs from, or None if the package is installed."""
     root = Path(__file__).resolve().parents[2]
     return root if (root / "setup.py").is_file() and _is_shared(root) else None
 
@@ -31,7 +29,7 @@ def shared_folder() -> Path:
     """Return the folder that holds config/ and launch/.
 
     Raises:
-        InputError: None of the three layouts is there: the installation is not whole.
+        InputError: No layout was found: the installation is incomplete.
     """
     tried = list(_candidates())
     for folder in tried:
@@ -50,7 +48,7 @@ def shared_file(relative: str) -> Path:
         relative: With forward slashes below the shared folder, such as "config/fastdds_shared_memory.xml".
 
     Raises:
-        InputError: It is not there; the message lists its neighbours.
+        InputError: The file does not exist; the message lists the files beside it.
     """
     file = shared_folder() / relative
     if file.exists():

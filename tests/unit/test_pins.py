@@ -29,7 +29,7 @@ def test_pins_are_read_with_extras_markers_and_comments(tmp_path: Path) -> None:
 def test_anything_but_an_exact_pin_is_refused(tmp_path: Path, line: str) -> None:
     file = tmp_path / "some.txt"
     file.write_text(f"rich==15.0.0\n{line}\n")
-    with pytest.raises(InputError, match=r"some\.txt:2 is no pin; expected name==version"):
+    with pytest.raises(InputError, match=r"some\.txt:2 is not a pin; expected name==version"):
         read_pins(file)
 
 

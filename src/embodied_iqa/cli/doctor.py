@@ -1,4 +1,4 @@
-"""`embodied-iqa doctor`: what works on this machine, what does not, and how to mend it."""
+"""`embodied-iqa doctor`: what works on this machine, what does not, and how to fix it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 from embodied_iqa import __version__
-from embodied_iqa.cli.checks import hardware, machine, python, rendering, ros
+from embodied_iqa.cli.checks import hardware, machine, python, ros
 from embodied_iqa.cli.checks.finding import Check, Finding, Status
-
-__all__ = ["CHECKS", "configure", "examine", "run"]
 
 CHECKS = (
     Check("Python", python.python_version),
@@ -25,7 +23,7 @@ CHECKS = (
     Check("machine", machine.disk),
     Check("machine", machine.shared_memory),
     Check("machine", machine.leftovers),
-    Check("machine", rendering.rendering),
+    Check("machine", machine.rendering),
     Check("robot", hardware.realsense),
     Check("robot", hardware.universal_robots),
     Check("models", hardware.models),
@@ -36,11 +34,11 @@ _NARROWEST = 100
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("--json", action="store_true", help="print the findings for machines")
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Examine the machine; 0 when everything that the simulated trial needs works."""
+    """Check the machine; return 0 if everything that the simulated trial needs works."""
     findings = examine()
     whole = not any(finding.stops_the_trial for _, finding in findings)
     if arguments.json:
@@ -51,19 +49,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def examine() -> list[tuple[str, Finding]]:
-    """Run every check, some at the same time; return group and finding in the order of the checks."""
+    """Run the checks, two at a time; return group and finding in the order of the checks."""
     with ThreadPoolExecutor(max_workers=2) as pool:
-        looked = pool.map(_look, CHECKS)
+        results = pool.map(_findings, CHECKS)
         return [
-            (check.group, finding) for check, found in zip(CHECKS, looked, strict=True) for finding in found
+            (check.group, finding) for check, found in zip(CHECKS, results, strict=True) for finding in found
         ]
 
 
-def _look(check: Check) -> list[Finding]:
+def _findings(check: Check) -> list[Finding]:
     try:
-        return check.look()
-    except Exception as error:  # noqa: BLE001 - a check that fails is a finding, the others still count
-        name = getattr(check.look, "__name__", "check").replace("_", " ")
+        return check.run()
+    except Exception as error:  # noqa: BLE001 - a failed check is a finding; the other checks go on
+        name = getattr(check.run, "__name__", "check").replace("_", " ")
         reason = f"the check itself failed: {type(error).__name__}: {error}"
         return [Finding(name, Status.BROKEN, reason, "please report this", required=True)]
 
@@ -91,7 +89,7 @@ def _print(findings: list[tuple[str, Finding]], *, whole: bool) -> None:
         _print_plainly(findings, whole=whole)
         return
     table = Table(header_style="bold", title=f"embodied-iqa {__version__}")
-    for title in ("", "what", "state", "trial needs it", "found", "mend"):
+    for title in ("", "what", "state", "trial needs it", "found", "fix"):
         table.add_column(title, overflow="fold")
     before = ""
     for group, finding in findings:
@@ -100,7 +98,7 @@ def _print(findings: list[tuple[str, Finding]], *, whole: bool) -> None:
         heading = "" if group == before else group
         before = group
         needed = "yes" if finding.required else "no"
-        texts = (escape(finding.detail), escape(finding.mend))
+        texts = (escape(finding.detail), escape(finding.fix))
         table.add_row(heading, finding.name, _MARKS[finding.status], needed, *texts)
     width = max(_NARROWEST, shutil.get_terminal_size((140, 24)).columns)
     console = Console(width=width)
@@ -110,6 +108,6 @@ def _print(findings: list[tuple[str, Finding]], *, whole: bool) -> None:
 
 def _print_plainly(findings: list[tuple[str, Finding]], *, whole: bool) -> None:
     for group, finding in findings:
-        mend = f" -> {finding.mend}" if finding.mend else ""
-        print(f"{group:8} {finding.name:18} {finding.status:8} {finding.detail}{mend}")
+        fix = f" -> {finding.fix}" if finding.fix else ""
+        print(f"{group:8} {finding.name:18} {finding.status:8} {finding.detail}{fix}")
     print(_verdict(findings, whole=whole))

@@ -1,4 +1,4 @@
-"""`embodied-iqa`: finds the sub-command, runs it, turns errors into one line and an exit code."""
+"""`embodied-iqa`: runs a sub-command; reports errors in one line with an exit code."""
 
 from __future__ import annotations
 
@@ -11,63 +11,61 @@ from typing import NoReturn, Protocol
 from embodied_iqa import __version__
 from embodied_iqa.errors import EmbodiedIqaError, InternalError, UsageError
 
-__all__ = ["COMMANDS", "Command", "main"]
-
 COMMANDS: dict[str, tuple[str, str]] = {
-    "doctor": ("embodied_iqa.cli.doctor", "say what works on this machine and what to install"),
+    "doctor": ("embodied_iqa.cli.doctor", "check this machine and report what to install"),
     "trial": ("embodied_iqa.cli.trial", "run tasks through the ROS graph, record and score them"),
     "experiment": ("embodied_iqa.cli.experiment", "execution scores of subjects on distorted pictures"),
     "build": ("embodied_iqa.cli.build", "an annotated database: references, distortions, answers, scores"),
-    "annotate": ("embodied_iqa.cli.annotate", "ask further subjects about a database and score them"),
+    "annotate": ("embodied_iqa.cli.annotate", "query further subjects on a database and score them"),
     "db": ("embodied_iqa.cli.db", "check, show, merge and query annotated databases"),
-    "serve": ("embodied_iqa.cli.serve", "offer a subject to other machines by openpi's protocol"),
-    "rescore": ("embodied_iqa.cli.rescore", "score a recorded trial again from its raw frames"),
-    "report": ("embodied_iqa.cli.report", "write the page of a run or a database, from its folder"),
+    "serve": ("embodied_iqa.cli.serve", "serve a subject to other machines with openpi's protocol"),
+    "rescore": ("embodied_iqa.cli.rescore", "rescore a recorded trial from its raw frames"),
+    "report": ("embodied_iqa.cli.report", "write the report of a run or a database"),
     "export": ("embodied_iqa.cli.export", "write a database for pyiqa, Hugging Face or as CSV"),
     "emulator": ("embodied_iqa.cli.emulator", "a UR5 with a gripper for `ur_rtde`, without the robot"),
-    "recover": ("embodied_iqa.cli.recover", "mend a recording that was cut short"),
+    "recover": ("embodied_iqa.cli.recover", "repair a recording that was cut short"),
     "distort": ("embodied_iqa.cli.distort", "distort pictures; list, calibrate and draw the distortions"),
     "gate": ("embodied_iqa.cli.gate", "calibrate the quality gate on clean frames"),
     "tasks": ("embodied_iqa.cli.tasks", "check task files; show the five tasks of simulated scenes"),
-    "train": ("embodied_iqa.cli.train", "train the embedded panel of learned subjects from nothing"),
-    "evaluate": ("embodied_iqa.cli.evaluate", "how well the embedded panel does, clean and distorted"),
-    "subjects": ("embodied_iqa.cli.subjects", "list subjects; measure what their scores are scaled by"),
+    "train": ("embodied_iqa.cli.train", "train the embedded panel of learned subjects from scratch"),
+    "evaluate": ("embodied_iqa.cli.evaluate", "evaluate the embedded panel on clean and distorted scenes"),
+    "subjects": ("embodied_iqa.cli.subjects", "list, check and calibrate subjects"),
 }
-"""Sub-command to (module, one-line help). Modules are imported only when asked for: start-up stays short."""
+"""Sub-command to (module, one-line help); a module is imported when its command runs."""
 
 
 class Command(Protocol):
-    """What a sub-command's module offers."""
+    """Interface of a sub-command's module."""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Add the sub-command's arguments."""
         ...
 
     def run(self, arguments: argparse.Namespace) -> int:
-        """Do it and return the exit code: 0 done, 1 failed, 2 usage."""
+        """Run the command; return the exit code: 0 done, 1 failed, 2 usage."""
         ...
 
 
 class _Parser(argparse.ArgumentParser):
-    """Argument errors become our one-line usage errors."""
+    """Parser that reports argument errors as one-line usage errors."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{self.prog}: {message} (see {self.prog} --help)")
 
 
 class _OverviewHelp(argparse.HelpFormatter):
-    """One line a command, whatever the length of its name."""
+    """Help with one line per command."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog)
-        # argparse leaves the indent of sub-commands out when it measures names
+        # argparse ignores the indent of sub-commands when it measures names
         self._action_max_length = max(map(len, COMMANDS)) + 2 * self._indent_increment
 
 
 def _overview() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="embodied-iqa",
-        description="Image quality as a robot feels it: measure it, record it, gate a policy with it.",
+        description="Image quality for embodied agents: measure it, record it, gate a policy with it.",
         formatter_class=_OverviewHelp,
     )
     parser.add_argument("--version", action="version", version=f"embodied-iqa {__version__}")

@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.cli import doctor
-from embodied_iqa.cli.checks import machine, python, rendering, ros
-from embodied_iqa.cli.checks.finding import Check, Finding, Status
-from embodied_iqa.cli.checks.probe import try_code
+from embodied_iqa.cli.checks import machine, python, ros
+from embodied_iqa.cli.checks.finding import Check, Finding, Status, try_code
 
 FINE = Finding("fine", Status.OK, "all is well", required=True)
 OPTIONAL = Finding("extra", Status.MISSING, "not there", "install it")
-NEEDED = Finding("needed", Status.BROKEN, "does not work", "mend it", required=True)
+NEEDED = Finding("needed", Status.BROKEN, "does not work", "fix it", required=True)
 
 
 def _doctor(
@@ -37,7 +36,7 @@ def test_exit_code_is_what_the_trial_needs(
     said = capsys.readouterr().out
     for finding in findings:
         assert finding.name in said
-        assert finding.mend in said
+        assert finding.fix in said
 
 
 def test_json_says_the_same(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,7 +74,7 @@ def test_table_is_plain_where_rich_is_missing(
 ) -> None:
     monkeypatch.setitem(sys.modules, "rich.console", None)
     assert _doctor(monkeypatch, lambda: [NEEDED]) == 1
-    assert "does not work -> mend it" in capsys.readouterr().out
+    assert "does not work -> fix it" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -128,7 +127,7 @@ def test_profile_that_does_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FASTRTPS_DEFAULT_PROFILES_FILE", "/no/such/profile.xml")
     found = {finding.name: finding for finding in ros.middleware()}
     assert found["Fast DDS profile"].stops_the_trial
-    assert "unset FASTRTPS_DEFAULT_PROFILES_FILE" in found["Fast DDS profile"].mend
+    assert "unset FASTRTPS_DEFAULT_PROFILES_FILE" in found["Fast DDS profile"].fix
 
 
 def test_traffic_that_leaves_the_machine_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +190,7 @@ def test_full_disk_and_missing_shared_memory(tmp_path: Path, monkeypatch: pytest
 
 def test_rendering_through_a_window_fails_clearly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUJOCO_GL", "no-such-back-end")
-    (found,) = rendering.rendering()
+    (found,) = machine.rendering()
     assert found.stops_the_trial
     assert "MUJOCO_GL=no-such-back-end" in found.detail
 

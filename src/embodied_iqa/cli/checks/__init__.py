@@ -1,1 +1,1 @@
-"""What `embodied-iqa doctor` looks at, one file a subject. Nothing here needs an installed package."""
+"""Checks of `embodied-iqa doctor`; they also run where packages are missing."""

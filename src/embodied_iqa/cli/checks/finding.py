@@ -1,16 +1,16 @@
-"""What a check found."""
+"""Checks, their findings, and code that is tried in a process of its own."""
 
 from __future__ import annotations
 
 import enum
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Check", "Finding", "Status"]
-
 
 class Status(enum.StrEnum):
-    """How it stands with one thing."""
+    """Result of a check."""
 
     OK = "ok"
     MISSING = "missing"
@@ -19,31 +19,76 @@ class Status(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the doctor's table.
+    """One row of the table.
 
     Attributes:
-        name: What was looked at.
-        status: How it stands.
-        detail: What was found: versions, numbers, the reason.
-        mend: What to do about it in one line; empty when there is nothing to do.
+        name: What was checked.
+        status: Result.
+        detail: Versions, numbers, the reason.
+        fix: How to fix it, one line; empty if nothing is wrong.
         required: Whether the simulated trial needs it.
     """
 
     name: str
     status: Status
     detail: str
-    mend: str = ""
+    fix: str = ""
     required: bool = False
 
     @property
     def stops_the_trial(self) -> bool:
-        """Whether `embodied-iqa trial` cannot work because of this."""
+        """Whether this finding prevents `embodied-iqa trial`."""
         return self.required and self.status is not Status.OK
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check and the heading that its findings stand under."""
+    """A check and the group of its findings."""
 
     group: str
-    look: Callable[[], list[Finding]]
+    run: Callable[[], list[Finding]]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Result of trying code.
+
+    Attributes:
+        worked: Whether the code ran to its end.
+        text: Its last line of output, or the reason of the failure.
+    """
+
+    worked: bool
+    text: str
+
+
+def try_code(code: str, *, timeout_s: float = 30.0) -> Outcome:
+    """Run Python code in a new interpreter: a crash or a hang there does not end the doctor.
+
+    Args:
+        code: The program; its last printed line becomes the text.
+        timeout_s: Longest time to wait [s].
+    """
+    try:
+        done = subprocess.run(  # noqa: S603 - code of this package, in this interpreter
+            [sys.executable, "-c", code],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=timeout_s,
+        )
+    except subprocess.TimeoutExpired:
+        return Outcome(worked=False, text=f"no answer within {timeout_s:.0f} s")
+    if done.returncode == 0:
+        return Outcome(worked=True, text=_last_line(done.stdout))
+    if done.returncode < 0:
+        return Outcome(worked=False, text=f"crashed with signal {-done.returncode}")
+    return Outcome(worked=False, text=_last_line(done.stderr) or f"exit code {done.returncode}")
+
+
+def _last_line(text: str) -> str:
+    """Return the last line that is not indented: the exception of a traceback."""
+    lines = [line.rstrip() for line in text.splitlines() if line.strip() and not line[0].isspace()]
+    return lines[-1] if lines else ""

@@ -1,4 +1,4 @@
-"""The machine: processors, memory, disk, and the shared memory that pictures travel through."""
+"""Checks of the machine: processors, memory, disk, shared memory for pictures, offscreen rendering."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from embodied_iqa.cli.checks.finding import Finding, Status
-
-__all__ = ["disk", "leftovers", "mapped_segments", "processors", "shared_memory"]
+from embodied_iqa.cli.checks.finding import Finding, Status, try_code
 
 _MEBI = 1 << 20
 _GIBI = 1 << 30
@@ -24,7 +22,7 @@ _SEGMENTS = ("fastrtps_*", "fastdds_*")
 
 
 def processors() -> list[Finding]:
-    """Count what this process may use."""
+    """Count the processors that this process may use."""
     count = len(os.sched_getaffinity(0))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     detail = f"{count} processors, {memory / _GIBI:.0f} GiB of memory"
@@ -34,18 +32,18 @@ def processors() -> list[Finding]:
 
 
 def disk(folder: Path | None = None) -> list[Finding]:
-    """Look at the room for recordings below the current folder."""
+    """Check the free space for recordings in the current folder."""
     place = folder or Path.cwd()
     free = shutil.disk_usage(place).free
     detail = f"{free / _GIBI:.1f} GiB free in {place}"
     if free >= _DISK_NEEDED_BYTES:
         return [Finding("disk", Status.OK, detail, required=True)]
-    mend = f"make room: a trial may need {_DISK_NEEDED_BYTES // _GIBI} GiB, or choose --run-dir elsewhere"
-    return [Finding("disk", Status.BROKEN, detail, mend, required=True)]
+    fix = f"free space: a trial may need {_DISK_NEEDED_BYTES // _GIBI} GiB, or choose --run-dir elsewhere"
+    return [Finding("disk", Status.BROKEN, detail, fix, required=True)]
 
 
 def shared_memory(folder: Path = _SHARED) -> list[Finding]:
-    """Look at the room in the file system that Fast DDS keeps pictures in."""
+    """Check the free space in the file system where Fast DDS keeps pictures."""
     if not folder.is_dir():
         return [
             Finding("shared memory", Status.MISSING, f"no {folder}", "mount a tmpfs there", required=True)
@@ -54,12 +52,12 @@ def shared_memory(folder: Path = _SHARED) -> list[Finding]:
     detail = f"{usage.free // _MEBI} of {usage.total // _MEBI} MiB free in {folder}"
     if usage.free >= _SHARED_NEEDED_BYTES:
         return [Finding("shared memory", Status.OK, detail, required=True)]
-    mend = "docker run --shm-size=1g, or mount -o remount,size=1g /dev/shm; and remove leftovers"
-    return [Finding("shared memory", Status.BROKEN, detail, mend, required=True)]
+    fix = "docker run --shm-size=1g, or mount -o remount,size=1g /dev/shm; and remove leftovers"
+    return [Finding("shared memory", Status.BROKEN, detail, fix, required=True)]
 
 
 def leftovers(folder: Path = _SHARED, processes: Path = Path("/proc")) -> list[Finding]:
-    """Look for segments of killed processes: they are never freed by themselves."""
+    """Look for segments of killed processes, which nobody frees."""
     files = [file for pattern in _SEGMENTS for file in folder.glob(pattern)]
     used = mapped_segments(processes)
     ours = [file for file in files if file.name not in used and _is_ours(file)]
@@ -71,7 +69,7 @@ def leftovers(folder: Path = _SHARED, processes: Path = Path("/proc")) -> list[F
 
 
 def mapped_segments(processes: Path) -> set[str]:
-    """Names of the files in shared memory that a live process maps or holds open."""
+    """Return the names of the files in shared memory that a live process maps or has open."""
     used: set[str] = set()
     for process in processes.glob("[0-9]*"):
         used |= _names(_lines(process / "maps"))
@@ -98,7 +96,7 @@ def _links(folder: Path) -> list[str]:
 
 
 def _is_ours(file: Path) -> bool:
-    """Other users' processes cannot be looked into: their segments are left out."""
+    """Whether the file is the user's own: other users' processes cannot be inspected."""
     try:
         return file.stat().st_uid == os.getuid()
     except OSError:
@@ -110,3 +108,37 @@ def _size(file: Path) -> int:
         return file.stat().st_size
     except OSError:
         return 0
+
+
+_DRAW = """
+import os
+os.environ.setdefault("MUJOCO_GL", "egl")
+import mujoco
+import numpy as np
+model = mujoco.MjModel.from_xml_string('''
+<mujoco><worldbody><light pos="0 0 3"/><geom type="plane" size="2 2 .1" rgba=".2 .4 .2 1"/>
+<geom type="box" size=".3 .3 .3" pos="0 0 .3" rgba=".9 .1 .1 1"/>
+<camera name="eye" pos="0 -2 1" xyaxes="1 0 0 0 .45 .9"/></worldbody></mujoco>''')
+data = mujoco.MjData(model)
+mujoco.mj_forward(model, data)
+with mujoco.Renderer(model, 120, 160) as renderer:
+    renderer.update_scene(data, camera="eye")
+    picture = renderer.render()
+    if float(np.std(picture)) < 5.0:
+        raise SystemExit(f"the picture is empty (mean {picture.mean():.1f})")
+    from OpenGL import GL
+    name = GL.glGetString(GL.GL_RENDERER).decode()
+print(f"MuJoCo {mujoco.__version__} through {os.environ['MUJOCO_GL']}: {name}")
+"""
+_FIX_RENDERING = "sudo apt-get install libegl1 libgl1-mesa-dri, and leave MUJOCO_GL unset or egl"
+
+
+def rendering() -> list[Finding]:
+    """Render a scene offscreen in a process of its own."""
+    outcome = try_code(_DRAW, timeout_s=60.0)
+    if outcome.worked:
+        return [Finding("offscreen pictures", Status.OK, outcome.text, required=True)]
+    if "ModuleNotFoundError" in outcome.text:
+        return [Finding("offscreen pictures", Status.MISSING, outcome.text, "make setup", required=True)]
+    detail = f"MUJOCO_GL={os.environ.get('MUJOCO_GL', 'egl')}: {outcome.text}"
+    return [Finding("offscreen pictures", Status.BROKEN, detail, _FIX_RENDERING, required=True)]

@@ -1,4 +1,4 @@
-"""Python and the packages: what is installed against what the tests ran with."""
+"""Checks of Python and of the installed packages against the pinned ones."""
 
 from __future__ import annotations
 
@@ -13,26 +13,24 @@ from embodied_iqa.errors import UserError
 from embodied_iqa.pins import Pin, read_pins, replace_pins
 from embodied_iqa.resources import shared_file
 
-__all__ = ["packages", "python_version", "uses_wheels"]
-
 SUPPORTED = ((3, 11), (3, 12))
 _SETS = (("core", True), ("ros", True), ("ros-build", False), ("models", False), ("dev", False))
-_MENDS = {"models": "make models"}
+_FIXES = {"models": "make models"}
 _REPLACEMENTS = "sourced-ros"
 
 
 def python_version() -> list[Finding]:
-    """Say which Python runs this, and from where."""
+    """Report the Python version and its location."""
     version = ".".join(map(str, sys.version_info[:3]))
     detail = f"{version} in {sys.prefix}"
     if sys.version_info[:2] in SUPPORTED:
         return [Finding("Python", Status.OK, detail, required=True)]
-    mend = "make setup PYTHON=/path/to/python3.12"
-    return [Finding("Python", Status.BROKEN, f"{detail}; 3.11 or 3.12 is needed", mend, required=True)]
+    fix = "make setup PYTHON=/path/to/python3.12"
+    return [Finding("Python", Status.BROKEN, f"{detail}; 3.11 or 3.12 is needed", fix, required=True)]
 
 
 def uses_wheels() -> bool:
-    """Whether ROS is, or would be, in the environment itself instead of an installation that was sourced."""
+    """Whether ROS comes from wheels in this environment, not from a sourced installation."""
     found = importlib.util.find_spec("rclpy")
     if found is None or found.origin is None:
         return not os.environ.get("ROS_DISTRO")
@@ -40,7 +38,7 @@ def uses_wheels() -> bool:
 
 
 def packages() -> list[Finding]:
-    """Compare every pinned set with what is installed."""
+    """Compare every pinned set with the installed packages."""
     try:
         folder = shared_file("requirements")
         return [_compare(folder, name, required=required) for name, required in _SETS if _applies(name)]
@@ -58,7 +56,7 @@ def _pins(folder: Path, name: str) -> list[Pin]:
 
 
 def _wanted(pin: Pin) -> bool:
-    """Whether the pin's marker holds here; packaging is there wherever pins with markers were installed."""
+    """Whether the pin's marker holds here."""
     if not pin.marker:
         return True
     try:
@@ -79,11 +77,11 @@ def _compare(folder: Path, name: str, *, required: bool) -> Finding:
             continue
         if pin.version not in {version, version.partition("+")[0]}:  # 2.13.0+cpu is a build of 2.13.0
             other.append(f"{pin.name} {version} (tested: {pin.version})")
-    title, mend = f"packages: {name}", _MENDS.get(name, "make setup")
+    title, fix = f"packages: {name}", _FIXES.get(name, "make setup")
     if missing:
         detail = f"{len(missing)} of {len(pins)} not installed: {', '.join(missing)}"
-        return Finding(title, Status.MISSING, detail, mend, required)
+        return Finding(title, Status.MISSING, detail, fix, required)
     if other:
-        # Other versions may well work: worth saying, no reason to refuse.
-        return Finding(title, Status.BROKEN, ", ".join(other), mend)
+        # Other versions may work, so the trial is not refused.
+        return Finding(title, Status.BROKEN, ", ".join(other), fix)
     return Finding(title, Status.OK, f"{len(pins)} as pinned", required=required)

@@ -1,4 +1,4 @@
-"""ROS: rclpy, our interfaces, and whether messages and pictures really get through."""
+"""Checks of ROS: rclpy, the interfaces, discovery, and a message that is really sent."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
-from embodied_iqa.cli.checks.finding import Finding, Status
-from embodied_iqa.cli.checks.probe import try_code
+from embodied_iqa.cli.checks.finding import Finding, Status, try_code
 from embodied_iqa.cli.checks.python import uses_wheels
 from embodied_iqa.errors import UserError
 from embodied_iqa.resources import source_checkout
-
-__all__ = ["interfaces", "log_folder", "middleware", "rclpy_works"]
 
 _READY = "from embodied_iqa.ros.environment import prepare_environment as prepare; prepare()\n"
 _ROUND_TRIP = (
@@ -54,15 +51,15 @@ for package in (embodied_iqa_msgs.msg, embodied_iqa_msgs.srv, embodied_iqa_msgs.
 print(f"{names} types in {embodied_iqa_msgs.__path__[0]}")
 """
 )
-_MEND_ROS = "make setup (wheels), or source /opt/ros/jazzy/setup.bash"
-_MEND_INTERFACES = "make setup, or colcon build --base-paths . msg and source install/setup.bash"
+_FIX_ROS = "make setup (wheels), or source /opt/ros/jazzy/setup.bash"
+_FIX_INTERFACES = "make setup, or colcon build --base-paths . msg and source install/setup.bash"
 
 
 def rclpy_works() -> list[Finding]:
     """Send a message through rclpy and the middleware."""
     outcome = try_code(_ROUND_TRIP)
     if not outcome.worked:
-        return [Finding("rclpy", _status_of(outcome.text), outcome.text, _MEND_ROS, required=True)]
+        return [Finding("rclpy", _status_of(outcome.text), outcome.text, _FIX_ROS, required=True)]
     if uses_wheels():
         where = f"wheels {metadata.version('ros-rclpy')}"
     else:
@@ -71,22 +68,22 @@ def rclpy_works() -> list[Finding]:
 
 
 def interfaces() -> list[Finding]:
-    """Load every interface, and compare the built ones with the sources where there are sources."""
+    """Load every interface; in a checkout, compare the built ones with the sources."""
     outcome = try_code(_INTERFACES)
     name = "interfaces"
     if not outcome.worked:
-        return [Finding(name, _status_of(outcome.text), outcome.text, _MEND_INTERFACES, required=True)]
+        return [Finding(name, _status_of(outcome.text), outcome.text, _FIX_INTERFACES, required=True)]
     stale = _stale_interfaces()
     if stale:
         detail = f"built from other sources: {', '.join(stale)}"
-        return [Finding(name, Status.BROKEN, detail, _MEND_INTERFACES, required=True)]
+        return [Finding(name, Status.BROKEN, detail, _FIX_INTERFACES, required=True)]
     return [Finding(name, Status.OK, outcome.text, required=True)]
 
 
 def middleware() -> list[Finding]:
-    """Say how far ROS traffic reaches, and whether the Fast DDS profile exists.
+    """Report the discovery range, and check that the Fast DDS profile exists.
 
-    A wrong path is no error for Fast DDS: it silently falls back to multicast and small buffers.
+    Fast DDS does not report a wrong path: it falls back to multicast and small buffers.
     """
     from embodied_iqa.ros.environment import process_environment  # noqa: PLC0415 - may lack shared files
 
@@ -95,7 +92,7 @@ def middleware() -> list[Finding]:
         process_environment(environment)
     except UserError as error:
         return [
-            Finding("Fast DDS profile", Status.MISSING, str(error), "install the package anew", required=True)
+            Finding("Fast DDS profile", Status.MISSING, str(error), "reinstall the package", required=True)
         ]
     return [_discovery(environment), _profile(environment)]
 
@@ -116,18 +113,18 @@ def _profile(environment: Mapping[str, str]) -> Finding:
 
 
 def log_folder() -> list[Finding]:
-    """Check that ROS can write its logs: it refuses to start otherwise."""
+    """Check that ROS can write its logs; it does not start otherwise."""
     named = os.environ.get("ROS_LOG_DIR") or os.environ.get("ROS_HOME") or os.environ.get("HOME")
     if not named:
-        detail, mend = "neither HOME nor ROS_LOG_DIR is set", "export ROS_LOG_DIR=/tmp/ros-log"
-        return [Finding("ROS logs", Status.BROKEN, detail, mend, required=True)]
+        detail, fix = "neither HOME nor ROS_LOG_DIR is set", "export ROS_LOG_DIR=/tmp/ros-log"
+        return [Finding("ROS logs", Status.BROKEN, detail, fix, required=True)]
     folder = Path(named)
     while not folder.exists():
         folder = folder.parent
     if os.access(folder, os.W_OK):
         return [Finding("ROS logs", Status.OK, f"below {named}", required=True)]
-    mend = "export ROS_LOG_DIR=/tmp/ros-log"
-    return [Finding("ROS logs", Status.BROKEN, f"{folder} cannot be written", mend, required=True)]
+    fix = "export ROS_LOG_DIR=/tmp/ros-log"
+    return [Finding("ROS logs", Status.BROKEN, f"{folder} cannot be written", fix, required=True)]
 
 
 def _status_of(reason: str) -> Status:
@@ -135,7 +132,7 @@ def _status_of(reason: str) -> Status:
 
 
 def _stale_interfaces() -> list[str]:
-    """Names of interface files of the checkout whose built copy differs."""
+    """Return the interface files of the checkout whose built copy differs."""
     root = source_checkout()
     if root is None:
         return []
@@ -144,7 +141,7 @@ def _stale_interfaces() -> list[str]:
 
 
 def _is_built(file: Path, folder: Path) -> bool:
-    """Whether the first prefix that has the file has this one: rosidl installs the sources too."""
+    """Whether the first prefix with this file has the same content: rosidl installs the sources too."""
     prefixes = [*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix]
     for prefix in filter(None, prefixes):
         copy = Path(prefix) / "share" / "embodied_iqa_msgs" / file.relative_to(folder)
