@@ -1,1 +1,1 @@
-"""One thin ROS node a file."""
+"""The ROS 2 nodes, one file each."""

@@ -1,4 +1,4 @@
-"""The cameras: simulated, RealSense, from picture files or from a recording."""
+"""Camera node: simulated cameras, RealSense, image files or a recording."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from embodied_iqa.images.hand_eye import PoseHistory
 from embodied_iqa.images.image_cdr import image_to_cdr
 from embodied_iqa.images.poses import matrix_from_pose
 from embodied_iqa.images.realsense import RgbdFrame
+from embodied_iqa.lazy import load
 from embodied_iqa.ros.camera_sources import open_cameras, open_realsense
-from embodied_iqa.ros.conversion import camera_info_of, depth_to_msg, ns_of, optical_frame, pose_of, time_of
+from embodied_iqa.ros.conversion import camera_info_of, depth_to_msg, header_of, ns_of, optical_frame, pose_of
 from embodied_iqa.ros.live_cameras import LiveCameras
 from embodied_iqa.ros.node import BaseNode, Health, main_of
-from embodied_iqa.ros.pictures import publish_picture_topic
 from embodied_iqa.ros.qos import LATCHED, PICTURE, STATE
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot
@@ -35,18 +35,15 @@ if TYPE_CHECKING:
 
 
 class CameraNode(BaseNode[CameraParameters]):
-    """Publishes /camera/<view>/image_raw, camera_info and pose, all with the picture's stamp."""
+    """Publishes /camera/<view>/image_raw, camera_info and pose, all with the stamp of the image."""
 
     def __init__(self) -> None:
         super().__init__("camera_node", CameraParameters)
         views = self.config.views
-        self._pictures = {view: publish_picture_topic(self, f"/camera/{view}/image_raw") for view in views}
-        self._infos: dict[View, Publisher[CameraInfo]] = {
-            view: self.create_publisher(CameraInfo, f"/camera/{view}/camera_info", PICTURE) for view in views
-        }
-        self._poses: dict[View, Publisher[PoseStamped]] = {
-            view: self.create_publisher(PoseStamped, f"/camera/{view}/pose", PICTURE) for view in views
-        }
+        self._pictures = self.create_publishers(Image, "/camera/{view}/image_raw", views, PICTURE)
+        self._infos = self.create_publishers(CameraInfo, "/camera/{view}/camera_info", views, PICTURE)
+        self._poses = self.create_publishers(PoseStamped, "/camera/{view}/pose", views, PICTURE)
+        self._depths: dict[View, Publisher[Image]] = {}
         self._counts = dict.fromkeys(views, 0)
         self._latency_ms = 0.0
         self._renderer: SceneRenderer | None = None
@@ -56,7 +53,7 @@ class CameraNode(BaseNode[CameraParameters]):
         self._open()
 
     def health(self) -> Health:
-        """Say how many pictures were published."""
+        """Return the number of published images."""
         values: dict[str, object] = {f"{view} pictures": count for view, count in self._counts.items()}
         if self._live is None:
             return Health(values=values | {"latency_ms": round(self._latency_ms, 2)})
@@ -66,7 +63,7 @@ class CameraNode(BaseNode[CameraParameters]):
         return Health(DiagnosticStatus.ERROR, "; ".join(self._live.failed.values()), values)
 
     def destroy_node(self) -> None:
-        """Let the cameras go."""
+        """Close the cameras."""
         if self._live is not None:
             self._live.close()
         super().destroy_node()
@@ -91,25 +88,22 @@ class CameraNode(BaseNode[CameraParameters]):
                 lambda pose: history.add(ns_of(pose.header.stamp), matrix_from_pose(pose.pose)),
                 STATE,
             )
-        self._depths: dict[View, Publisher[Image]] = {}
         if self.config.realsense.depth:
-            self._depths = {
-                view: self.create_publisher(Image, f"/camera/{view}/depth/image_raw", PICTURE)
-                for view in self.config.views
-            }
+            topic = "/camera/{view}/depth/image_raw"
+            self._depths = self.create_publishers(Image, topic, self.config.views, PICTURE)
         self._live = LiveCameras(cameras, self._publish_rgbd, self.get_logger().info)
 
     def _now_ns(self) -> int:
-        return int(self.get_clock().now().nanoseconds)
+        return self.get_clock().now().nanoseconds
 
     def _publish_rgbd(self, both: RgbdFrame) -> None:
-        """Publish a frame of a live camera; called from its thread."""
+        """Publish a frame of a live camera; called from the thread of the camera."""
         self._publish(both.frame)
         if both.depth is not None and both.frame.view in self._depths:
             self._depths[both.frame.view].publish(depth_to_msg(both))
 
     def _draw(self, state: SimState) -> None:
-        """Draw the world as the snapshot says."""
+        """Render the snapshot."""
         began = perf_counter()
         renderer = self._renderer_of(state)
         stamp_ns = ns_of(state.header.stamp)
@@ -119,22 +113,21 @@ class CameraNode(BaseNode[CameraParameters]):
         self._latency_ms = (perf_counter() - began) * 1e3
 
     def _renderer_of(self, state: SimState) -> SceneRenderer:
-        """Return what draws this scene; it is loaded as soon as the world tells of it."""
-        from embodied_iqa.simulation.renderer import SceneRenderer  # noqa: PLC0415 - needs a graphics context
-
+        """Return the renderer of the scene; a scene is loaded as soon as the world reports it."""
         key = (state.scene_seed, state.instruction)
         if self._renderer is None or key != self._scene_key:
             instruction = parse_instruction(state.instruction) if state.instruction else None
             scene = make_scene(state.scene_seed, instruction)
             if self._renderer is None:
-                self._renderer = SceneRenderer(scene, self.config.width_px, self.config.height_px)
+                make = load("embodied_iqa.simulation.renderer:SceneRenderer")  # needs a graphics context
+                self._renderer = make(scene, self.config.width_px, self.config.height_px)
             else:
                 self._renderer.load(scene)
             self._scene_key = key
         return self._renderer
 
     def _read(self) -> None:
-        """Publish the next picture of every camera; one that is at its end falls silent."""
+        """Publish the next image of every camera; close a camera at its end."""
         for camera in list(self._cameras):
             try:
                 frame = camera.read(deadline_s=0.0)
@@ -147,15 +140,13 @@ class CameraNode(BaseNode[CameraParameters]):
                 self._publish(frame)
 
     def _publish(self, frame: Frame) -> None:
-        stamp, frame_id = time_of(frame.stamp_ns), optical_frame(frame.view)
+        view, stamp_ns, frame_id = frame.view, frame.stamp_ns, optical_frame(frame.view)
         info = camera_info_of(frame.intrinsics)
-        info.header.stamp, info.header.frame_id = stamp, frame_id
-        self._infos[frame.view].publish(info)
-        pose = PoseStamped(pose=pose_of(frame.T_base_camera))
-        pose.header.stamp, pose.header.frame_id = stamp, "base"
-        self._poses[frame.view].publish(pose)
-        self._pictures[frame.view].publish(image_to_cdr(frame.rgb, frame.stamp_ns, frame_id))
-        self._counts[frame.view] += 1
+        info.header = header_of(stamp_ns, frame_id)
+        self._infos[view].publish(info)
+        self._poses[view].publish(PoseStamped(header=header_of(stamp_ns), pose=pose_of(frame.T_base_camera)))
+        self._pictures[view].publish(image_to_cdr(frame.rgb, stamp_ns, frame_id))
+        self._counts[view] += 1
 
 
 def main() -> int:

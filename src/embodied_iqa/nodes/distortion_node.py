@@ -1,4 +1,4 @@
-"""Distorts every view the same way; passes pictures through untouched where no distortion is set."""
+"""Distortion node: distorts every view the same way; passes images through where none is set."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from time import perf_counter
 import cv2
 from embodied_iqa_msgs.msg import DistortionState
 from embodied_iqa_msgs.srv import SetDistortion
-from rclpy.publisher import Publisher
 from sensor_msgs.msg import CompressedImage
+from sensor_msgs.msg import Image as ImageMessage
 
-from embodied_iqa.distortions import entry
+from embodied_iqa.distortions import DistortionSpec, entry
 from embodied_iqa.distortions.image import Image
 from embodied_iqa.errors import UserError
 from embodied_iqa.graph.parameters import DistortionParameters
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.image_cdr import image_from_cdr, image_to_cdr, stamp_from_cdr
-from embodied_iqa.ros.conversion import ns_of, optical_frame, spec_of, time_of
+from embodied_iqa.ros.conversion import header_of, ns_of, optical_frame, spec_of, state_to_msg, time_of
 from embodied_iqa.ros.node import BaseNode, Health, main_of
-from embodied_iqa.ros.pictures import publish_picture_topic, subscribe_pictures
-from embodied_iqa.ros.qos import EVENT, LATCHED
+from embodied_iqa.ros.qos import EVENT, LATCHED, PICTURE
 from embodied_iqa.trial.distortion_schedule import DistortionSchedule
 
 _PREVIEW_QUALITY = 80
@@ -32,30 +31,26 @@ class DistortionNode(BaseNode[DistortionParameters]):
 
     def __init__(self) -> None:
         super().__init__("distortion_node", DistortionParameters)
+        config = self.config
         self._schedule = DistortionSchedule()
         self._counts = dict.fromkeys(self.config.views, 0)
         self._refused = 0
         self._latency_ms = 0.0
         self._state_publisher = self.create_publisher(DistortionState, "/distortion/state", LATCHED)
-        self._outputs = {
-            view: publish_picture_topic(self, f"/distorted/{view}/image_raw") for view in self.config.views
-        }
-        self._previews: dict[View, Publisher[CompressedImage]] = {
-            view: self.create_publisher(CompressedImage, f"/distorted/{view}/preview/compressed", EVENT)
-            for view in self.config.views
-        }
-        if self.config.id:
-            first = DistortionState(
-                id=self.config.id, level=self.config.level, seed=self.config.seed, frozen=self.config.frozen
-            )
-            self._schedule.set(spec_of(first), 0)
+        topic = "/distorted/{view}/image_raw"
+        self._outputs = self.create_publishers(ImageMessage, topic, config.views, PICTURE)
+        topic = "/distorted/{view}/preview/compressed"
+        self._previews = self.create_publishers(CompressedImage, topic, config.views, EVENT)
+        if config.id:
+            self._schedule.set(DistortionSpec(config.id, config.level, config.seed, config.frozen), 0)
         self._publish_state(0)
-        for view in self.config.views:
-            subscribe_pictures(self, f"/camera/{view}/image_raw", partial(self._picture, view))
+        for view in config.views:
+            topic, take = f"/camera/{view}/image_raw", partial(self._picture, view)
+            self.create_subscription(ImageMessage, topic, take, PICTURE, raw=True)
         self.create_service(SetDistortion, "/distortion/set", self._set)
 
     def health(self) -> Health:
-        """Say what is done to the pictures."""
+        """Return the current distortion."""
         values: dict[str, object] = {f"{view} pictures": count for view, count in self._counts.items()}
         values |= {"latency_ms": round(self._latency_ms, 2), "refused": self._refused}
         return Health(message=str(self._schedule.newest or "pass-through"), values=values)
@@ -75,11 +70,10 @@ class DistortionNode(BaseNode[DistortionParameters]):
 
     def _publish_state(self, from_ns: int) -> DistortionState:
         spec = self._schedule.newest
-        state = DistortionState()
+        state = state_to_msg(spec)
         state.header.stamp = time_of(from_ns)
         if spec is not None:
-            state.id, state.name = spec.id, entry(spec.id).name
-            state.level, state.seed, state.frozen = spec.level, spec.seed, spec.frozen
+            state.name = entry(spec.id).name
         self._state_publisher.publish(state)
         return state
 
@@ -110,11 +104,8 @@ class DistortionNode(BaseNode[DistortionParameters]):
         shown = picture.rgb if rgb is None else rgb
         done, data = cv2.imencode(".jpg", shown[:, :, ::-1], (cv2.IMWRITE_JPEG_QUALITY, _PREVIEW_QUALITY))
         if done:
-            message = CompressedImage(format="jpeg")
-            message.header.stamp = time_of(picture.stamp_ns)
-            message.header.frame_id = optical_frame(view)
-            message.data.frombytes(data.tobytes())
-            self._previews[view].publish(message)
+            header = header_of(picture.stamp_ns, optical_frame(view))
+            self._previews[view].publish(CompressedImage(header=header, format="jpeg", data=data.tobytes()))
 
 
 def main() -> int:

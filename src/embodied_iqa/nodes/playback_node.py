@@ -1,4 +1,4 @@
-"""Plays a recorded trial back through distortion, gate and subjects, and has it recorded anew."""
+"""Playback node: plays a recorded trial through distortion, gate and subjects, into a new recording."""
 
 from __future__ import annotations
 
@@ -29,24 +29,26 @@ from embodied_iqa.ros.conversion import ns_of, spec_to_msg, time_of
 from embodied_iqa.ros.lifecycle import LifecycleManager
 from embodied_iqa.ros.node import BaseNode, Health, Spin, main_of
 from embodied_iqa.ros.qos import CLOCK, STATE
-from embodied_iqa.ros.recorded_topics import RecordedTopic, arm_topics, camera_topics, recorded_topics
+from embodied_iqa.ros.recorded_topics import arm_topics, camera_topics, recorded_topics
+from embodied_iqa.ros.trial_commands import vla_problem
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import RunRecord
+from embodied_iqa.units import MILLISECOND_NS, SECOND_NS
 
 _POLL_S = 0.05
 _EVENTS = "/trial/events"
-_WARM_UP_NS = 50_000_000_000
-_WARM_UP_STEP_NS = 50_000_000
+_WARM_UP_NS = 50 * SECOND_NS
+_WARM_UP_STEP_NS = 50 * MILLISECOND_NS
 _WARM_UP_WAIT_S = 0.2
-_NEVER_NS = 2**31 * 1_000_000_000 - 1
 _STAMP = struct.Struct("<iI")
 _STAMP_OFFSET = 4
 
 
 class PlaybackNode(BaseNode[PlaybackParameters]):
-    """Takes the place of world, cameras, arm and trial; ends when the recording does.
+    """Replaces world, cameras, arm and trial; ends at the end of the recording.
 
-    A picture is followed by the next one only when the gate has judged it: nothing is lost on a slow machine.
+    The next image is published only after the gate has judged the last one, so that a slow machine loses
+    none.
     """
 
     def __init__(self) -> None:
@@ -59,15 +61,13 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
         self._ask_vlm = self.create_client(srv.AskVlm, "/vlm/ask", callback_group=group)
         self._record = self.create_client(srv.RecordTrial, "/recorder/record", callback_group=group)
         events = [topic for topic in recorded_topics((), distorted_pictures=False) if topic.name == _EVENTS]
-        self._topics: dict[str, RecordedTopic] = {
-            topic.name: topic for topic in (*camera_topics(self.config.views), *arm_topics(), *events)
-        }
         self._outputs = {
-            name: self.create_publisher(topic.kind, name, topic.qos) for name, topic in self._topics.items()
+            topic.name: self.create_publisher(topic.kind, topic.name, topic.qos)
+            for topic in (*camera_topics(self.config.views), *arm_topics(), *events)
         }
         self._clock_publisher = self.create_publisher(Clock, "/clock", CLOCK)
         self._judged: dict[str, int] = {}
-        self._news = threading.Condition()
+        self._arrived = threading.Condition()
         self.create_subscription(GateLease, "/gate/lease", self._take_lease, STATE, callback_group=group)
         self._pictures = 0
         self.problem: str | None = None
@@ -76,11 +76,11 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
 
     @property
     def done(self) -> bool:
-        """Whether the playback has ended, well or not."""
+        """Whether the playback has ended or failed."""
         return not self._thread.is_alive()
 
     def health(self) -> Health:
-        """Say how far the playback is."""
+        """Return the number of published images."""
         return Health(message=self.problem or "ok", values={"pictures": self._pictures})
 
     def _work(self) -> None:
@@ -94,14 +94,18 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
         self._lifecycle.bring_up(deadline_s)
         self._wait_for_listeners(time.monotonic() + deadline_s)
         metadata = self._trial.metadata
-        request = srv.RecordTrial.Request(start=True, path=self.config.out)
-        request.metadata_keys, request.metadata_values = list(metadata), list(metadata.values())
+        request = srv.RecordTrial.Request(
+            start=True,
+            path=self.config.out,
+            metadata_keys=list(metadata),
+            metadata_values=list(metadata.values()),
+        )
         with TrialReader(Path(self.config.recording)) as reader:
             self._warm_up(reader, time.monotonic() + deadline_s)
             self._call(self._record, request)
             for run in self._trial.runs:
                 self._play_run(reader, run)
-        time.sleep(self.config.drain_s)  # what is on its way to the recorder belongs to it
+        time.sleep(self.config.drain_s)  # messages on their way to the recorder are part of the recording
         self._call(self._record, srv.RecordTrial.Request(start=False))
 
     def _play_run(self, reader: TrialReader, run: RunRecord) -> None:
@@ -116,8 +120,10 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
             if not message.topic.endswith("image_raw"):
                 continue
             self._pictures += 1
-            self._wait_for_verdict(message.topic.split("/")[2], stamp_ns)
-            # a frame is whole once later ones have come: its pose may be recorded after its picture
+            judged_view, deadline_s = message.topic.split("/")[2], self.config.reply_deadline_s
+            if not self._is_judged(judged_view, stamp_ns, deadline_s):
+                raise UserError(f"the gate has not judged an image of {judged_view} within {deadline_s} s")
+            # a frame is complete once a later one has come: its pose may be recorded after its image
             for asked_ns in [asked_ns for asked_ns in questions if asked_ns < stamp_ns]:
                 self._ask(task, questions.pop(asked_ns), asked_ns)
         for asked_ns, view in questions.items():
@@ -125,17 +131,17 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
         self._call(self._set_task, srv.SetTask.Request(task=""))
 
     def _ask(self, task: str, view: View, stamp_ns: int) -> None:
-        for source in (Source.RAW, Source.DISTORTED):
+        for source in Source:
             request = srv.AskVlm.Request(
                 task=task, view=str(view), source=int(source), stamp=time_of(stamp_ns)
             )
             self._call(self._ask_vlm, request)
 
     def _warm_up(self, reader: TrialReader, until: float) -> None:
-        """Show the first picture, as if taken long before, until it comes out at the other end.
+        """Publish the first images with earlier stamps until gate and subjects have processed them.
 
-        Endpoints that know of each other may still lose what is sent at once; a run's first picture must
-        not be lost.
+        Endpoints that have just discovered each other may lose messages; the first image of a run must not be
+        lost.
         """
         first = {message.topic: message.cdr for message in self._first_messages(reader)}
         stamp_ns = max(0, self._trial.runs[0].start_ns - _WARM_UP_NS)
@@ -143,36 +149,28 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
             stamp_ns += _WARM_UP_STEP_NS
             for topic, cdr in first.items():
                 self._outputs[topic].publish(_with_stamp(cdr, stamp_ns))
-            heard = all(self._heard(view, stamp_ns) for view in self.config.views)
+            judged = all(self._is_judged(view, stamp_ns, _WARM_UP_WAIT_S) for view in self.config.views)
             request = srv.AskVlm.Request(task=self._trial.task, stamp=time_of(stamp_ns))
-            answered = heard and call(self._ask_vlm, request, self.config.reply_deadline_s).success
-            if answered and self._vla_sees():
+            answered = judged and call(self._ask_vlm, request, self.config.reply_deadline_s).success
+            if answered and not vla_problem(self._set_task, self._trial.task, self.config.reply_deadline_s):
                 return
             if time.monotonic() > until:
-                raise UserError("the first picture does not come out at gate and VLM")
-
-    def _vla_sees(self) -> bool:
-        """Give the VLA the task for frames that never come: it takes it once it has seen a whole frame."""
-        never = srv.SetTask.Request(task=self._trial.task, from_stamp=time_of(_NEVER_NS))
-        client, deadline_s = self._set_task, self.config.reply_deadline_s
-        seen = call(client, never, deadline_s).success
-        call(client, srv.SetTask.Request(task=""), deadline_s)
-        return bool(seen)
+                raise UserError("the first image does not reach the gate, the VLM and the VLA")
 
     def _first_messages(self, reader: TrialReader) -> Iterator[RecordedMessage]:
-        """Yield the first message of each camera topic, the pictures last."""
+        """Yield the first message of each topic of cameras and arm, the images last."""
         names = [topic.name for topic in (*camera_topics(self.config.views), *arm_topics())]
         names = [name for name in names if name in reader.topics and name != "/arm/status"]
         for name in sorted(names, key=lambda name: name.endswith("image_raw")):
             yield from islice(reader.messages([name]), 1)
 
-    def _heard(self, view: View, stamp_ns: int) -> bool:
-        with self._news:
-            return self._news.wait_for(lambda: self._judged.get(view, -1) >= stamp_ns, _WARM_UP_WAIT_S)
+    def _is_judged(self, view: str, stamp_ns: int, wait_s: float) -> bool:
+        with self._arrived:
+            return self._arrived.wait_for(lambda: self._judged.get(view, -1) >= stamp_ns, wait_s)
 
     def _messages(self, reader: TrialReader, run: RunRecord) -> Iterator[tuple[RecordedMessage, int]]:
-        """Yield what belongs to a run; its marks have the run's own first and last stamps."""
-        topics = [name for name in self._topics if name in reader.topics]
+        """Yield the messages of a run with their stamps; the marks of a run have its first and last stamp."""
+        topics = [name for name in self._outputs if name in reader.topics]
         for message in reader.messages(topics):
             stamp_ns = stamp_from_cdr(message.cdr)
             if not run.start_ns <= stamp_ns <= run.end_ns:
@@ -182,7 +180,7 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
             yield message, stamp_ns
 
     def _wait_for_listeners(self, until: float) -> None:
-        """Wait until the distortion and the recorder listen to every view, and both subjects to some view."""
+        """Wait until distortion and recorder subscribe to every view, and both subjects to any view."""
         while True:
             listeners = {
                 view: {
@@ -199,19 +197,13 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
             if everywhere and matched and {"vlm_node", "vla_node"} <= set().union(*listeners.values()):
                 return
             if time.monotonic() > until:
-                raise UserError("not every node listens to the cameras", got=listeners)
+                raise UserError("not every node subscribes to the cameras", got=listeners)
             time.sleep(_POLL_S)
 
-    def _wait_for_verdict(self, view: str, stamp_ns: int) -> None:
-        deadline_s = self.config.reply_deadline_s
-        with self._news:
-            if not self._news.wait_for(lambda: self._judged.get(view, -1) >= stamp_ns, deadline_s):
-                raise UserError(f"the gate has not judged a {view} picture within {deadline_s} s")
-
     def _take_lease(self, lease: GateLease) -> None:
-        with self._news:
+        with self._arrived:
             self._judged[lease.view] = ns_of(lease.header.stamp)
-            self._news.notify_all()
+            self._arrived.notify_all()
 
     def _call(self, client: Client[RequestT, AnswerT], request: RequestT) -> None:
         response = call(client, request, self.config.reply_deadline_s)
@@ -220,8 +212,8 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
 
 
 def _with_stamp(cdr: bytes, stamp_ns: int) -> bytes:
-    """Return a serialised message that begins with a header, with another stamp."""
-    stamp = _STAMP.pack(*divmod(stamp_ns, 1_000_000_000))
+    """Return a serialised message, which begins with a header, with another stamp."""
+    stamp = _STAMP.pack(*divmod(stamp_ns, SECOND_NS))
     return cdr[:_STAMP_OFFSET] + stamp + cdr[_STAMP_OFFSET + _STAMP.size :]
 
 
@@ -234,7 +226,7 @@ def _spin(node: PlaybackNode, spin: Spin) -> None:
 
 
 def main() -> int:
-    """Run the node until the recording is played back."""
+    """Run the node until the end of the recording."""
     try:
         return main_of(PlaybackNode, executor=lambda: MultiThreadedExecutor(num_threads=3), work=_spin)
     except SystemExit:

@@ -1,4 +1,4 @@
-"""The recorder: raw subscriptions, straight into an MCAP file."""
+"""Recorder node: serialised messages of raw subscriptions, written to an MCAP file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CLOSE_DEADLINE_S = 30.0
 
 
 class RecorderNode(BaseNode[RecorderParameters]):
-    """/recorder/record opens and closes a recording of all that a trial needs to be scored again."""
+    """/recorder/record opens and closes a recording with everything that scoring a trial again needs."""
 
     def __init__(self) -> None:
         super().__init__("recorder_node", RecorderParameters)
@@ -39,7 +39,7 @@ class RecorderNode(BaseNode[RecorderParameters]):
         self.create_service(SetBool, "/recorder/pause", self._pause)
 
     def health(self) -> Health:
-        """Say what was written and what was lost."""
+        """Return the counts of written and lost messages."""
         if self._queue is None:
             return Health(message="no recording open")
         status = self._queue.status
@@ -69,8 +69,8 @@ class RecorderNode(BaseNode[RecorderParameters]):
         return response
 
     def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        """Leave out pictures, and nothing else, until told otherwise or until the recording ends."""
-        self._paused = bool(request.data) and self._queue is not None
+        """Record no images until the pause or the recording ends."""
+        self._paused = request.data and self._queue is not None
         response.success = self._paused == request.data
         response.message = "" if response.success else "no recording is open"
         return response
@@ -103,7 +103,7 @@ class RecorderNode(BaseNode[RecorderParameters]):
         response.message = status.error
 
     def destroy_node(self) -> None:
-        """Finish an open recording before the node goes."""
+        """Close an open recording."""
         queue, self._queue = self._queue, None
         try:
             if queue is not None:

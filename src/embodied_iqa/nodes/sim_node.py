@@ -1,10 +1,9 @@
-"""The simulated world behind the real robot's protocols: tells what the cameras need, keeps the clock."""
+"""Simulation node: the world behind the protocols of the real robot, and the clock."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 
 from embodied_iqa_msgs.msg import GateLease, SimState
 from embodied_iqa_msgs.srv import ResetWorld
@@ -14,32 +13,31 @@ from std_srvs.srv import SetBool
 
 from embodied_iqa.errors import UserError
 from embodied_iqa.graph.parameters import SimParameters
-from embodied_iqa.ros.conversion import ns_of, time_of
-from embodied_iqa.ros.node import BaseNode, Health, main_of
+from embodied_iqa.ros.conversion import header_of, joints_to_msg, ns_of, time_of
+from embodied_iqa.ros.node import BaseNode, Health, Spin, main_of
 from embodied_iqa.ros.qos import CLOCK, LATCHED, STATE
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.simulation.emulated_robot import EmulatedRobot
 from embodied_iqa.simulation.lockstep import Lockstep
 from embodied_iqa.simulation.success import task_success
 from embodied_iqa.simulation.world import World
-from embodied_iqa.tasks.instruction import Instruction, parse_instruction
+from embodied_iqa.tasks.instruction import parse_instruction
+from embodied_iqa.units import MILLISECOND_NS, SECOND_NS
 
 _ARM = "arm"
-_JOINTS = ["joint_1", "joint_2", "joint_3", "joint_4", "joint_5", "joint_6", "gripper"]
-_SECOND_NS = 1_000_000_000
-_STEP_NS = 2_000_000
+_STEP_NS = 2 * MILLISECOND_NS
 _POLL_S = 0.05
 _SLICE_S = 0.004
 
 
 class SimNode(BaseNode[SimParameters]):
-    """Steps the world at the controller's rate, in lockstep with arm and gate where they are alive."""
+    """Steps the world at the rate of the controller, in lockstep with arm and gate while they respond."""
 
     def __init__(self) -> None:
         super().__init__("sim_node", SimParameters)
         config = self.config
-        self._tick_ns = max(_STEP_NS, round(_SECOND_NS / config.state_rate_hz / _STEP_NS) * _STEP_NS)
-        self._epoch_ns = round(config.epoch_s * _SECOND_NS)
+        self._tick_ns = max(_STEP_NS, round(SECOND_NS / config.state_rate_hz / _STEP_NS) * _STEP_NS)
+        self._epoch_ns = round(config.epoch_s * SECOND_NS)
         self._instruction = parse_instruction(config.instruction) if config.instruction else None
         self._scene_seed = config.scene_seed
         self._world = World(make_scene(self._scene_seed, self._instruction))
@@ -51,7 +49,7 @@ class SimNode(BaseNode[SimParameters]):
         self._unjudged_ns: list[int] = []
         self._answered_s = -1.0
         self._speed = 0.0
-        self._told_violation = ""
+        self._reported_violation = ""
         self._robot = EmulatedRobot(self._world, config.emulator_ip, self._tick_ns, lambda: self.now_ns)
         self._restart_schedule()
         self._snapshot_publisher = self.create_publisher(SimState, "/sim/snapshot", STATE)
@@ -69,21 +67,21 @@ class SimNode(BaseNode[SimParameters]):
         return self._offset_ns + self._world.time_ns
 
     def destroy_node(self) -> None:
-        """Close the emulated robot's ports before the node goes."""
+        """Close the ports of the emulated robot."""
         self._robot.close()
         super().destroy_node()
 
     def health(self) -> Health:
-        """Say how fast time goes and who was not waited for."""
+        """Return the speed of simulated time and the missed responses by partner."""
         values: dict[str, object] = {"running": self._running, "speed": round(self._speed, 2)}
         values |= {f"{name} missed": count for name, count in self._lockstep.missed.items()}
         return Health(values=values)
 
-    def tick(self, spin: Callable[[float], None]) -> None:
-        """Advance by one step of the controller, waiting for partners; without running, only listen.
+    def tick(self, spin: Spin) -> None:
+        """Advance by one step of the controller and wait for the partners; while stopped, only listen.
 
         Args:
-            spin: Handles what has arrived, waiting at most so many seconds.
+            spin: Handles one event; waits at most the given number of seconds for it.
         """
         if not self._running:
             self._stand_still(spin)
@@ -92,26 +90,24 @@ class SimNode(BaseNode[SimParameters]):
         now_ns = self.now_ns
         self._publish(now_ns)
         self._await_driver(now_ns, spin)
-        while self._unjudged_ns and now_ns - self._unjudged_ns[0] >= self.config.lease_window_s * _SECOND_NS:
-            self._await([*self.config.views], self._unjudged_ns[0], spin)
+        while self._unjudged_ns and now_ns - self._unjudged_ns[0] >= self.config.lease_window_s * SECOND_NS:
+            self._await_leases(self._unjudged_ns[0], spin)
             del self._unjudged_ns[:1]
         if self._running and self.now_ns == now_ns:
             self._advance()
             self._pace(began, spin)
 
     def _advance(self) -> None:
-        stamp = time_of(self.now_ns)
+        now_ns = self.now_ns
         self._robot.step(passing=True)
         if (q_rad := self._robot.take_servo_target()) is not None:
-            targets = JointState(name=_JOINTS[:6], position=q_rad.tolist())
-            targets.header.stamp, targets.header.frame_id = stamp, "base"
-            self._target_publisher.publish(targets)
+            self._target_publisher.publish(joints_to_msg(now_ns, q_rad.tolist()))
 
-    def _stand_still(self, spin: Callable[[float], None]) -> None:
-        """Listen; say now and then where the arm is, so that it can be armed while time stands still."""
+    def _stand_still(self, spin: Spin) -> None:
+        """Listen, and report the arm regularly, so that it can be armed while time is stopped."""
         until = time.monotonic() + _POLL_S
         while not self._running and (left_s := until - time.monotonic()) > 0:
-            self._robot.step(passing=False)  # its program can be started while time stands still
+            self._robot.step(passing=False)  # its program can be started while time is stopped
             self._listen(left_s, spin)
         if not self._running:
             self._publish_clock()
@@ -122,97 +118,88 @@ class SimNode(BaseNode[SimParameters]):
         self._unjudged_ns.clear()
 
     def _publish(self, now_ns: int) -> None:
-        """Say what is due: the cameras' snapshot first, since they take longest."""
+        """Publish what is due; the snapshot first, since rendering takes longest."""
         if now_ns >= self._next_picture_ns:
-            self._next_picture_ns += round(_SECOND_NS / self.config.camera_rate_hz)
+            self._next_picture_ns += round(SECOND_NS / self.config.camera_rate_hz)
             state = self._state()
             state.qpos = self._world.snapshot().qpos.tolist()
             self._snapshot_publisher.publish(state)
             self._unjudged_ns.append(now_ns)
         if now_ns >= self._next_clock_ns:
-            self._next_clock_ns += round(_SECOND_NS / self.config.clock_rate_hz)
+            self._next_clock_ns += round(SECOND_NS / self.config.clock_rate_hz)
             self._publish_clock()
         violation = self._world.contact_violation or ""
-        if now_ns >= self._next_status_ns or violation != self._told_violation:
-            self._next_status_ns = now_ns + round(_SECOND_NS / self.config.camera_rate_hz)
+        if now_ns >= self._next_status_ns or violation != self._reported_violation:
+            self._next_status_ns = now_ns + round(SECOND_NS / self.config.camera_rate_hz)
             self._publish_status()
         self._publish_joints()
 
     def _publish_joints(self) -> None:
-        joints = JointState(name=_JOINTS)
-        joints.header.stamp = time_of(self.now_ns)
-        joints.header.frame_id = "base"
-        joints.position = [*self._world.q_rad.tolist(), self._world.gripper]
-        joints.velocity = [*self._world.qd_radps.tolist(), float(self._world.gripper_moving)]
-        self._joint_publisher.publish(joints)
+        world = self._world
+        positions = [*world.q_rad.tolist(), world.gripper]
+        velocities = [*world.qd_radps.tolist(), float(world.gripper_moving)]
+        self._joint_publisher.publish(joints_to_msg(self.now_ns, positions, velocities))
 
     def _state(self) -> SimState:
         world = self._world
         state = SimState(
+            header=header_of(self.now_ns),
             epoch=self._epoch,
             scene_seed=self._scene_seed,
             instruction=str(self._instruction or ""),
             running=self._running,
             contact_violation=world.contact_violation or "",
         )
-        state.header.stamp = time_of(self.now_ns)
-        state.header.frame_id = "base"
         if self._instruction is not None:
             state.task_success = task_success(world.scene, self._instruction, self._initial, world.snapshot())
         return state
 
     def _publish_status(self) -> None:
-        self._told_violation = self._world.contact_violation or ""
+        self._reported_violation = self._world.contact_violation or ""
         self._status_publisher.publish(self._state())
 
     def _publish_clock(self) -> None:
         self._clock_publisher.publish(Clock(clock=time_of(self.now_ns)))
 
-    def _await(self, partners: list[str], stamp_ns: int, spin: Callable[[float], None]) -> None:
-        """Listen until all partners have answered ``stamp_ns``, at most until the deadline."""
-        spin(0.0)
-        if not self.config.lockstep:
-            return
-        deadline = time.monotonic() + self.config.lockstep_timeout_s
-        epoch = self._epoch
-        while self._running and epoch == self._epoch and (late := self._lockstep.late(partners, stamp_ns)):
+    def _await(self, partners: list[str], stamp_ns: int, listen: Spin) -> None:
+        """Listen until all partners have responded to ``stamp_ns``, at most until the deadline."""
+        deadline, epoch = time.monotonic() + self.config.lockstep_timeout_s, self._epoch
+        while self.config.lockstep and self._running and epoch == self._epoch:
+            late = self._lockstep.late(partners, stamp_ns)
+            if not late:
+                return
             left_s = deadline - time.monotonic()
             if left_s <= 0:
-                self.get_logger().warning(f"not waiting any longer for {', '.join(late)}")
+                self.get_logger().warning(f"no longer waiting for {', '.join(late)}")
                 self._lockstep.give_up(late)
                 return
-            self._listen(left_s, spin)
+            listen(left_s)
 
-    def _listen(self, seconds: float, spin: Callable[[float], None]) -> None:
-        """Handle what arrives, from nodes and from the arm's driver, at most so long."""
+    def _await_leases(self, stamp_ns: int, spin: Spin) -> None:
+        spin(0.0)
+        self._await([*self.config.views], stamp_ns, lambda seconds: self._listen(seconds, spin))
+
+    def _await_driver(self, now_ns: int, spin: Spin) -> None:
+        robot = self._robot
+
+        def listen(seconds: float) -> None:
+            robot.listen(min(seconds, _POLL_S))
+            if not seconds or not robot.is_answered:
+                spin(0.0)  # requests to stop or reset are handled in the meantime
+            if robot.answered_s > self._answered_s:  # a late response also shows that the driver is alive
+                self._answered_s = robot.answered_s
+                self._lockstep.heard(_ARM, now_ns if robot.is_answered else 0)
+
+        listen(0.0)
+        self._await([_ARM], now_ns, listen)
+
+    def _listen(self, seconds: float, spin: Spin) -> None:
+        """Handle messages of nodes and of the driver of the arm, at most for the given time."""
         spin(min(seconds, _SLICE_S))
         self._robot.listen(0.0)
 
-    def _await_driver(self, now_ns: int, spin: Callable[[float], None]) -> None:
-        """Listen until the arm's driver has answered the newest state, at most until the deadline."""
-        robot = self._robot
-        robot.listen(0.0)
-        spin(0.0)
-        deadline = time.monotonic() + self.config.lockstep_timeout_s
-        epoch = self._epoch
-        while self._running and epoch == self._epoch:
-            if robot.answered_s > self._answered_s:  # a late answer too: who gives it is worth waiting for
-                self._answered_s = robot.answered_s
-                self._lockstep.heard(_ARM, now_ns if robot.is_answered else 0)
-            late = self._lockstep.late([_ARM], now_ns)
-            if not late or not self.config.lockstep:
-                return
-            left_s = deadline - time.monotonic()
-            if left_s <= 0:
-                self.get_logger().warning("not waiting any longer for the arm's driver")
-                self._lockstep.give_up(late)
-                return
-            robot.listen(min(left_s, _POLL_S))
-            if not robot.is_answered:
-                spin(0.0)  # who asks for a stop or a reset meanwhile gets an answer
-
-    def _pace(self, began: float, spin: Callable[[float], None]) -> None:
-        tick_s = self._tick_ns / _SECOND_NS
+    def _pace(self, began: float, spin: Spin) -> None:
+        tick_s = self._tick_ns / SECOND_NS
         if self.config.real_time_factor > 0:
             until = began + tick_s / self.config.real_time_factor
             while (left_s := until - time.monotonic()) > 0:
@@ -225,9 +212,7 @@ class SimNode(BaseNode[SimParameters]):
 
     def _reset(self, request: ResetWorld.Request, response: ResetWorld.Response) -> ResetWorld.Response:
         try:
-            instruction: Instruction | None = None
-            if request.instruction:
-                instruction = parse_instruction(request.instruction)
+            instruction = parse_instruction(request.instruction) if request.instruction else None
             scene = make_scene(request.scene_seed, instruction)
         except UserError as error:
             response.message = str(error)
@@ -248,14 +233,14 @@ class SimNode(BaseNode[SimParameters]):
         return response
 
     def _run(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        self._running = bool(request.data)
+        self._running = request.data
         self._publish_status()
         response.success = True
         return response
 
 
 def main() -> int:
-    """Run the node; the world's loop drives the executor, not the other way round."""
+    """Run the node; the loop of the world drives the executor."""
     return main_of(SimNode, work=SimNode.tick)
 
 

@@ -1,4 +1,4 @@
-"""The trial: an action that runs one task on the graph, reference run and distorted runs."""
+"""Trial node: an action that runs a task on the graph, a reference run and distorted runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sensor_msgs.msg import CameraInfo
 from embodied_iqa.errors import EmbodiedIqaError, UserError
 from embodied_iqa.graph.parameters import TrialParameters
 from embodied_iqa.images.poses import matrix_from_pose
-from embodied_iqa.ros.conversion import ns_of, pose_of, spec_of, time_of
+from embodied_iqa.ros.conversion import header_of, ns_of, pose_of, spec_of, state_to_msg
 from embodied_iqa.ros.lifecycle import LifecycleManager
 from embodied_iqa.ros.node import BaseNode, Health, main_of
 from embodied_iqa.ros.qos import EVENT, LATCHED, PICTURE, STATE
@@ -40,13 +40,14 @@ from embodied_iqa.trial.protocol import (
     FrameSeen,
     MarkRunEnd,
     MarkRunStart,
+    RunResult,
     RunWorld,
     Stage,
     TrialPlan,
     WorldSeen,
 )
+from embodied_iqa.units import SECOND_NS
 
-_SECOND_NS = 1_000_000_000
 _POLL_S = 0.1
 _OUTCOMES = {
     Outcome.SUCCESS: ours.TrialEvent.OUTCOME_SUCCESS,
@@ -61,7 +62,7 @@ _GoalHandle: TypeAlias = "ServerGoalHandle[RunTrial.Goal, RunTrial.Result, RunTr
 
 
 class TrialNode(BaseNode[TrialParameters]):
-    """/trial/run drives the state machine; what happens on the graph becomes its events."""
+    """/trial/run drives the state machine; messages of the graph are its events."""
 
     def __init__(self) -> None:
         super().__init__("trial_node", TrialParameters)
@@ -73,7 +74,7 @@ class TrialNode(BaseNode[TrialParameters]):
         self._goal = RunTrial.Goal()
         self._stage = Stage.DONE
         self._pose = np.eye(4)
-        self._published: list[int] = []
+        self._published_ns: list[int] = []
         self._views_seen: set[str] = set()
         self._event_publisher = self.create_publisher(ours.TrialEvent, "/trial/events", EVENT)
         self._subscribe()
@@ -82,16 +83,16 @@ class TrialNode(BaseNode[TrialParameters]):
             RunTrial,
             "/trial/run",
             execute_callback=self._execute,
-            goal_callback=self._asked,
-            cancel_callback=self._cancelled,
+            goal_callback=self._accept,
+            cancel_callback=self._cancel,
             callback_group=group,
         )
 
     def health(self) -> Health:
-        """Say where the trial is."""
+        """Return the stage and the task of the trial."""
         return Health(message=self._stage.name.lower(), values={"task": self._goal.task})
 
-    # --- from the graph to events ---------------------------------------------------------------------------
+    # --- messages of the graph to events --------------------------------------------------------------------
 
     def _subscribe(self) -> None:
         listening = MutuallyExclusiveCallbackGroup()
@@ -110,7 +111,7 @@ class TrialNode(BaseNode[TrialParameters]):
             on(CameraInfo, f"/camera/{view}/camera_info", self._picture_seen, PICTURE)
 
     def _happened(self, event: Event) -> None:
-        """Queue what the trial has to know; between trials nobody would ever take it out again."""
+        """Queue an event of the current trial; between trials nothing would consume it."""
         if self._busy:
             self._events.put(event)
 
@@ -118,7 +119,7 @@ class TrialNode(BaseNode[TrialParameters]):
         self._views_seen.add(lease.view)
         stamp_ns = ns_of(lease.header.stamp)
         self._happened(FrameSeen(stamp_ns))
-        if not self.config.simulated:  # time goes on with the pictures; nobody tells of the world
+        if not self.config.simulated:  # no simulator reports the world: images carry the time
             self._happened(WorldSeen(stamp_ns, False, "", self._pose))
 
     def _world_seen(self, world: ours.SimState) -> None:
@@ -138,17 +139,17 @@ class TrialNode(BaseNode[TrialParameters]):
 
     def _picture_seen(self, info: CameraInfo) -> None:
         if self._busy:
-            self._published.append(ns_of(info.header.stamp))
+            self._published_ns.append(ns_of(info.header.stamp))
 
     # --- the action -----------------------------------------------------------------------------------------
 
-    def _asked(self, _goal: RunTrial.Goal) -> GoalResponse:
+    def _accept(self, _goal: RunTrial.Goal) -> GoalResponse:
         if self._busy:
             return GoalResponse.REJECT
         self._busy = True
         return GoalResponse.ACCEPT
 
-    def _cancelled(self, _handle: _GoalHandle) -> CancelResponse:
+    def _cancel(self, _handle: _GoalHandle) -> CancelResponse:
         self._commands.interrupt()
         return CancelResponse.ACCEPT
 
@@ -179,23 +180,23 @@ class TrialNode(BaseNode[TrialParameters]):
 
     def _plan(self) -> TrialPlan:
         goal, config = self._goal, self.config
-        specs = [spec_of(spec) for spec in goal.distortions]
-        if any(spec is None for spec in specs):
-            raise UserError("a distorted run needs a distortion; the reference run is there by itself")
+        specs = tuple(spec for message in goal.distortions if (spec := spec_of(message)) is not None)
+        if len(specs) < len(goal.distortions):
+            raise UserError("a distorted run needs a distortion; the reference run is implied")
         return TrialPlan(
             task=str(parse_instruction(goal.task)) if config.simulated else goal.task,
             scene_seed=goal.scene_seed,
-            distortions=tuple(spec for spec in specs if spec is not None),
-            run_limit_ns=round(config.run_limit_s * _SECOND_NS),
-            no_motion_limit_ns=round(config.no_motion_limit_s * _SECOND_NS),
-            settle_ns=round(config.settle_s * _SECOND_NS),
+            distortions=specs,
+            run_limit_ns=round(config.run_limit_s * SECOND_NS),
+            no_motion_limit_ns=round(config.no_motion_limit_s * SECOND_NS),
+            settle_ns=round(config.settle_s * SECOND_NS),
             stops_time=config.simulated,
             has_arm=config.has_arm,
             attended=config.attended,
         )
 
     def _wait_for_graph(self) -> None:
-        """Bring the managed nodes up, then wait until pictures reach gate and subjects."""
+        """Activate the managed nodes, then wait until images reach gate and subjects."""
         deadline = time.monotonic() + self.config.start_deadline_s
         self._lifecycle.bring_up(self.config.start_deadline_s)
         self._views_seen.clear()
@@ -206,18 +207,18 @@ class TrialNode(BaseNode[TrialParameters]):
             time.sleep(_POLL_S)
 
     def _graph_problem(self) -> str:
-        """Say what is missing before a trial can begin; empty: nothing."""
+        """Return what is missing before a trial can begin; empty for nothing."""
         missing = set(map(str, self.config.views)) - self._views_seen
         if missing:
-            return f"no judged picture of {', '.join(sorted(missing))} on /gate/lease"
+            return f"no judged image of {', '.join(sorted(missing))} on /gate/lease"
         return self._commands.subjects_problem(self._goal.task)
 
     def _drive(self, handle: _GoalHandle, plan: TrialPlan) -> machine.TrialState:
         while not self._events.empty():
             self._events.get()
-        self._mark(plan, ours.TrialEvent.KIND_TRIAL_START)
+        self._publish_mark(plan, ours.TrialEvent.KIND_TRIAL_START, self.get_clock().now().nanoseconds)
         state, commands = machine.start(plan)
-        heard = time.monotonic()
+        heard_s = time.monotonic()
         while True:
             for command in commands:
                 if isinstance(command, Finish):
@@ -225,22 +226,22 @@ class TrialNode(BaseNode[TrialParameters]):
                 self._do(plan, command)
                 if isinstance(command, AskPerson):
                     self._feedback(handle, command.stage, command.run_index, command.problem)
-            self._tell_stage(handle, state)
+            self._report_stage(handle, state)
             commands = []
             event = self._next_event()
             if event is not None or self._commands.waits_for_person():
-                heard = time.monotonic()
+                heard_s = time.monotonic()
             if event is not None:
                 state, commands = machine.step(state, event)
             if handle.is_cancel_requested and not commands:
                 state, commands = self._give_up(state, "cancelled")
-            elif time.monotonic() - heard > self.config.stall_limit_s:
+            elif time.monotonic() - heard_s > self.config.stall_limit_s:
                 state, commands = self._give_up(
-                    state, f"no news of the world for {self.config.stall_limit_s} s"
+                    state, f"no state of the world for {self.config.stall_limit_s} s"
                 )
 
-    def _tell_stage(self, handle: _GoalHandle, state: machine.TrialState) -> None:
-        """Tell a new stage; of those with a person the question tells."""
+    def _report_stage(self, handle: _GoalHandle, state: machine.TrialState) -> None:
+        """Send a new stage as feedback; stages with a question are sent with it."""
         if state.stage in {self._stage, Stage.PREPARE, Stage.JUDGE}:
             return
         self._stage = state.stage
@@ -248,7 +249,7 @@ class TrialNode(BaseNode[TrialParameters]):
 
     def _next_event(self) -> Event | None:
         if not self.context.ok():
-            raise UserError("told to stop")
+            raise UserError("the node is stopping")
         try:
             return self._events.get(timeout=_POLL_S)
         except queue.Empty:
@@ -260,38 +261,26 @@ class TrialNode(BaseNode[TrialParameters]):
 
     def _do(self, plan: TrialPlan, command: Command) -> None:
         if isinstance(command, MarkRunStart):
-            self._published.clear()
-            self._mark(plan, ours.TrialEvent.KIND_RUN_START, command)
+            self._published_ns.clear()
+            self._publish_mark(plan, ours.TrialEvent.KIND_RUN_START, command.start_ns, command.run_index)
         elif isinstance(command, MarkRunEnd):
-            self._mark(plan, ours.TrialEvent.KIND_RUN_END, command)
-            if command.result.run_index + 1 == plan.run_count:
-                self._mark(plan, ours.TrialEvent.KIND_TRIAL_END)
+            self._publish_run_end(plan, command.result)
         else:
             self._commands.carry_out(command)
 
-    def _mark(self, plan: TrialPlan, kind: int, about: MarkRunStart | MarkRunEnd | None = None) -> None:
-        event = ours.TrialEvent(
-            kind=kind, run_count=plan.run_count, task=plan.task, scene_seed=plan.scene_seed
+    def _publish_run_end(self, plan: TrialPlan, result: RunResult) -> None:
+        event = _mark(plan, ours.TrialEvent.KIND_RUN_END, result.end_ns, result.run_index)
+        event.outcome, event.reason = _OUTCOMES[result.outcome], result.reason
+        event.tool_pose = pose_of(result.T_base_tool)
+        event.frames_published = sum(
+            result.start_ns <= stamp_ns <= result.end_ns for stamp_ns in self._published_ns
         )
-        event.header.frame_id = "base"
-        stamp_ns = self.get_clock().now().nanoseconds
-        if about is not None:
-            result = about.result if isinstance(about, MarkRunEnd) else None
-            index = about.run_index if isinstance(about, MarkRunStart) else about.result.run_index
-            stamp_ns = about.start_ns if isinstance(about, MarkRunStart) else about.result.end_ns
-            event.run_index = index
-            spec = plan.distortion(index)
-            if spec is not None:
-                event.distortion.id, event.distortion.level = spec.id, spec.level
-                event.distortion.seed, event.distortion.frozen = spec.seed, spec.frozen
-            if result is not None:
-                event.outcome, event.reason = _OUTCOMES[result.outcome], result.reason
-                event.tool_pose = pose_of(result.T_base_tool)
-                event.frames_published = sum(
-                    result.start_ns <= stamp <= result.end_ns for stamp in self._published
-                )
-        event.header.stamp = time_of(stamp_ns)
         self._event_publisher.publish(event)
+        if result.run_index + 1 == plan.run_count:
+            self._publish_mark(plan, ours.TrialEvent.KIND_TRIAL_END, self.get_clock().now().nanoseconds)
+
+    def _publish_mark(self, plan: TrialPlan, kind: int, stamp_ns: int, run_index: int = 0) -> None:
+        self._event_publisher.publish(_mark(plan, kind, stamp_ns, run_index))
 
     def _feedback(self, handle: _GoalHandle, stage: Stage, run_index: int, message: str) -> None:
         feedback = RunTrial.Feedback(
@@ -303,8 +292,20 @@ class TrialNode(BaseNode[TrialParameters]):
         handle.publish_feedback(feedback)
 
 
+def _mark(plan: TrialPlan, kind: int, stamp_ns: int, run_index: int) -> ours.TrialEvent:
+    return ours.TrialEvent(
+        header=header_of(stamp_ns),
+        kind=kind,
+        run_index=run_index,
+        run_count=plan.run_count,
+        task=plan.task,
+        scene_seed=plan.scene_seed,
+        distortion=state_to_msg(plan.distortion(run_index)),
+    )
+
+
 def main() -> int:
-    """Run the node; the action waits in a thread of its own."""
+    """Run the node; the action blocks one of the threads."""
     return main_of(TrialNode, executor=lambda: MultiThreadedExecutor(num_threads=4))
 
 

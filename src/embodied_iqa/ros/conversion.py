@@ -39,6 +39,7 @@ __all__ = [
     "pose_of",
     "spec_of",
     "spec_to_msg",
+    "state_to_msg",
     "time_of",
 ]
 
@@ -106,6 +107,13 @@ def spec_to_msg(spec: DistortionSpec | None) -> ours.DistortionSpec:
     if spec is None:
         return ours.DistortionSpec()
     return ours.DistortionSpec(id=spec.id, level=spec.level, seed=spec.seed, frozen=spec.frozen)
+
+
+def state_to_msg(spec: DistortionSpec | None) -> ours.DistortionState:
+    """Return an applied distortion, None as an empty id; the caller sets header and name."""
+    if spec is None:
+        return ours.DistortionState()
+    return ours.DistortionState(id=spec.id, level=spec.level, seed=spec.seed, frozen=spec.frozen)
 
 
 def spec_of(message: ours.DistortionSpec | ours.DistortionState) -> DistortionSpec | None:

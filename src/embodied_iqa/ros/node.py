@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -17,10 +17,13 @@ from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 
 from embodied_iqa.config import Parameter, build, parameters_of, values_of
 from embodied_iqa.errors import EmbodiedIqaError, UserError
+from embodied_iqa.images.frame import View
 from embodied_iqa.ros.environment import prepare_environment
 
 __all__ = [
@@ -35,6 +38,7 @@ __all__ = [
 ]
 
 ConfigT = TypeVar("ConfigT")
+MessageT = TypeVar("MessageT")
 NodeT = TypeVar("NodeT", bound=Node)
 Spin = Callable[[float], None]
 """Handles one event; waits at most the given number of seconds for it."""
@@ -81,6 +85,12 @@ class BaseNode(Node, Generic[ConfigT]):
         # a separate group: where the executor has a second thread, diagnostics continue while a node loads
         group = MutuallyExclusiveCallbackGroup()
         self.create_timer(_DIAGNOSTICS_PERIOD_S, self._report, clock=steady, callback_group=group)
+
+    def create_publishers(
+        self, kind: type[MessageT], topic: str, views: Iterable[View], qos: QoSProfile
+    ) -> dict[View, Publisher[MessageT]]:
+        """Create a publisher for each view; ``{view}`` in the topic is replaced."""
+        return {view: self.create_publisher(kind, topic.format(view=view), qos) for view in views}
 
     def health(self) -> Health:
         """Return the state to report on /diagnostics; called once a second."""
