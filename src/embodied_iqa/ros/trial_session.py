@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from embodied_iqa.config import values_of
 from embodied_iqa.graph.node_table import nodes_of
 from embodied_iqa.graph.session_plan import SessionPlan, TaskFolder
 from embodied_iqa.ros.graph_processes import running_nodes
@@ -88,6 +87,6 @@ def _graph(settings: SessionPlan, run_folder: Path) -> Iterator[Callable[[], Non
 def _goal(settings: SessionPlan, folder: TaskFolder) -> TrialGoal:
     metadata = {f"version.{name}": version for name, version in versions().items()}
     metadata |= {"git_hash": git_hash(), "task": folder.task, "scene_seed": str(settings.scene_seed)}
-    for name, value in values_of(settings.graph).items():
-        metadata[name] = str(value)
+    for node, values in settings.graph.values().items():
+        metadata |= {f"{node}.{name}": str(value) for name, value in values.items()}
     return TrialGoal(folder.task, settings.scene_seed, settings.distortions, str(folder.recording), metadata)
