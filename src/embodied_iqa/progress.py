@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Self, TypeVar
@@ -98,11 +98,12 @@ class ProgressBars:
             self._bars.start()
 
 
-def track(items: Iterable[_Item], total: int, title: str) -> Iterator[_Item]:
-    """Iterate over ``items`` and show a bar."""
+def track(items: Iterable[_Item], title: str, total: int | None = None) -> Iterator[_Item]:
+    """Iterate over ``items`` and show a bar; ``total`` is needed where the items have no length."""
+    number = len(items) if total is None and isinstance(items, Sized) else total
     with ProgressBars() as bars:
-        for number, item in enumerate(items):
-            bars.update(title, number, total)
+        for index, item in enumerate(items):
+            bars.update(title, index, number)
             yield item
 
 

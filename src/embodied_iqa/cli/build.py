@@ -18,6 +18,7 @@ from embodied_iqa.database.building.settings import (
 )
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View, parse_view
+from embodied_iqa.progress import ProgressBars
 from embodied_iqa.subjects.registry import VLAS, VLMS, check_subject, role_of
 
 if TYPE_CHECKING:
@@ -63,11 +64,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Build what is missing; return the exit code."""
     plan = _plan(arguments)
     options = _options(arguments)
-    from embodied_iqa.cli.build_output import ProgressBars, print_summary, summary_tree  # noqa: PLC0415
+    from embodied_iqa.cli.build_output import BuildProgress, print_summary, summary_tree  # noqa: PLC0415
     from embodied_iqa.database.building.builder import build  # noqa: PLC0415 - start-up stays short
 
-    with ProgressBars() as bars:
-        summary = build(arguments.out, plan, options, bars)
+    with ProgressBars(transient=False) as bars:
+        summary = build(arguments.out, plan, options, BuildProgress(bars))
     if arguments.json:
         print(json.dumps(summary_tree(arguments.out, summary), indent=2))
     else:

@@ -4,61 +4,41 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from embodied_iqa.cli.output import console
 from embodied_iqa.database.building.builder import BuildSummary
 from embodied_iqa.database.building.engine import BlockReport
 from embodied_iqa.database.building.settings import Step
+from embodied_iqa.progress import ProgressBars
 
-__all__ = ["ProgressBars", "print_summary", "summary_tree"]
+__all__ = ["BuildProgress", "print_summary", "summary_tree"]
 
 
-class ProgressBars:
-    """A bar a step: blocks, rows a second, time left."""
+class BuildProgress:
+    """A bar per step: blocks, rows per second, time left."""
 
-    def __init__(self) -> None:
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
-        )
-        self._bars = Progress(*columns, console=Console(stderr=True))
-        self._lines: dict[Step, TaskID] = {}
+    def __init__(self, bars: ProgressBars) -> None:
+        self._bars = bars
+        self._blocks: dict[Step, list[int]] = {}
         self._rows: dict[Step, int] = {}
 
     def begin(self, step: Step, blocks: int) -> None:
         """Add blocks to a step."""
-        if not blocks:
-            return
-        if step not in self._lines:
-            self._lines[step] = self._bars.add_task(str(step), total=0, rate="")
-            self._rows[step] = 0
-        line = self._lines[step]
-        self._bars.update(line, total=(self._bars.tasks[line].total or 0) + blocks)
+        if blocks:
+            counts = self._blocks.setdefault(step, [0, 0])
+            counts[1] += blocks
+            self._bars.update(step, *counts)
 
     def advance(self, step: Step, report: BlockReport) -> None:
-        """Move a step's bar on."""
-        self._rows[step] += report.rows
-        line = self._lines[step]
-        elapsed_s = max(self._bars.tasks[line].elapsed or 0.0, 1e-3)
-        self._bars.update(line, advance=1, rate=f"{self._rows[step] / elapsed_s:,.0f} rows/s")
-
-    def __enter__(self) -> Self:
-        self._bars.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bars.stop()
+        """Count a finished block."""
+        counts = self._blocks[step]
+        counts[0] += 1
+        self._rows[step] = self._rows.get(step, 0) + report.rows
+        rate = self._bars.per_second(step, self._rows[step])
+        self._bars.update(step, *counts, note=f"{rate:,.0f} rows/s")
 
 
 def summary_tree(path: Path, summary: BuildSummary) -> dict[str, Any]:

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from embodied_iqa.progress import ProgressBars
+
 if TYPE_CHECKING:
     from embodied_iqa.panel.evaluation.evaluate import EvaluationPlan, PanelEvaluation
 
@@ -41,7 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
     from embodied_iqa.reports.panel.report import write_report  # noqa: PLC0415 - keeps --help fast
 
     plan = _plan(arguments)
-    evaluation = evaluate_panel(plan, _bars())
+    with ProgressBars(transient=False) as bars:
+        evaluation = evaluate_panel(plan, bars.update)
     if arguments.cards:
         from embodied_iqa.reports.panel.cards import update_cards  # noqa: PLC0415 - as above
 
@@ -88,25 +91,6 @@ def _plan(arguments: argparse.Namespace) -> EvaluationPlan:
         arguments.seed,
         arguments.workers,
     )
-
-
-class _bars:  # noqa: N801 - called like a function
-    """A bar for each stage."""
-
-    def __init__(self) -> None:
-        from rich.console import Console  # noqa: PLC0415 - as above
-        from rich.progress import Progress  # noqa: PLC0415
-
-        self._progress = Progress(console=Console(stderr=True))
-        self._tasks: dict[str, object] = {}
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        if stage not in self._tasks:
-            self._progress.start()
-            self._tasks[stage] = self._progress.add_task(stage, total=total)
-        self._progress.update(self._tasks[stage], completed=done)  # type: ignore[arg-type]
-        if done == total:
-            self._progress.stop()
 
 
 def _record(evaluation: PanelEvaluation) -> dict[str, object]:

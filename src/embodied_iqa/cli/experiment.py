@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,10 +26,9 @@ from embodied_iqa.experiment.plan import (
 from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.graph.parameters import GraphParameters, RobotKind
+from embodied_iqa.progress import ProgressBars
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from embodied_iqa.experiment.folder import ExperimentFolder
     from embodied_iqa.experiment.rows import RunRow
 
@@ -83,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     folder = ExperimentFolder(arguments.out, _parameters(arguments, graph))
     missing = folder.missing(plan)
     if missing:
-        _with_progress(lambda bar: _runs(arguments, graph, plan, missing, bar), folder, plan, len(missing))
+        _run_missing(arguments, graph, plan, missing, folder)
     scored = score_rows(folder.rows(plan))
     results, means = folder.write_results(scored), mean_rows(scored)
     write_csv(means, arguments.out / "scores.csv")
@@ -150,7 +149,7 @@ def _runs(
     graph: GraphParameters,
     plan: ExperimentPlan,
     missing: list[RunKey],
-    bar: Progress,
+    bars: ProgressBars,
 ) -> Iterable[tuple[RunKey, RunRow]]:
     if arguments.ros:
         from embodied_iqa.ros.environment import prepare_environment, require_ros  # noqa: PLC0415 - needs ROS
@@ -158,7 +157,7 @@ def _runs(
 
         prepare_environment()
         require_ros()
-        person = person_at_terminal(bar) if graph.arm_node.robot is RobotKind.UR5 else None
+        person = person_at_terminal(bars) if graph.arm_node.robot is RobotKind.UR5 else None
         rows: Iterable[tuple[RunKey, RunRow]] = run_on_graph(
             plan, missing, graph, arguments.out, attach=arguments.attach, person=person
         )
@@ -169,34 +168,19 @@ def _runs(
     return run_all(missing, settings_of(graph), vlm=arguments.vlm, workers=arguments.workers)
 
 
-def _with_progress(
-    start: Callable[[Progress], Iterable[tuple[RunKey, RunRow]]],
-    folder: ExperimentFolder,
+def _run_missing(
+    arguments: argparse.Namespace,
+    graph: GraphParameters,
     plan: ExperimentPlan,
-    missing: int,
+    missing: list[RunKey],
+    folder: ExperimentFolder,
 ) -> None:
-    from rich.console import Console  # noqa: PLC0415 - start-up stays short
-    from rich.progress import (  # noqa: PLC0415
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
     total = len(plan.runs())
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        line = bar.add_task("runs", total=total, completed=total - missing, rate="")
-        for key, row in start(bar):
+    kept = total - len(missing)
+    with ProgressBars(transient=False) as bars:
+        bars.update("runs", kept, total)
+        runs = _runs(arguments, graph, plan, missing, bars)
+        for made, (key, row) in enumerate(runs, start=1):
             folder.add(key, row)
-            done = bar.tasks[0]
-            made = done.completed + 1 - (total - missing)
-            rate = 60 * made / max(done.elapsed or 0.0, 1e-3)
-            bar.update(line, advance=1, description=f"{key.task.task}", rate=f"{rate:.1f} runs/min")
+            rate = 60 * bars.per_second("runs", made)
+            bars.update("runs", kept + made, title=key.task.task, note=f"{rate:.1f} runs/min")

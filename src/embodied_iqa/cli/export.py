@@ -5,14 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from embodied_iqa.errors import UsageError
-
-if TYPE_CHECKING:
-    from embodied_iqa.export.pictures import PictureFile
 
 __all__ = ["configure", "run"]
 
@@ -52,14 +47,6 @@ def run(arguments: argparse.Namespace) -> int:
         ExportFormat(arguments.format),
         licence=arguments.licence,
         all_views=arguments.all_views,
-        watch=_watch,
     )
     print(f"export: {os.path.relpath(arguments.out)}")
     return 0
-
-
-def _watch(files: Iterable[PictureFile], total: int, title: str) -> Iterable[PictureFile]:
-    from rich.console import Console  # noqa: PLC0415 - start-up stays short
-    from rich.progress import track  # noqa: PLC0415
-
-    return track(files, description=title, total=total, console=Console(stderr=True), transient=True)

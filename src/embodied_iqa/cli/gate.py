@@ -6,14 +6,14 @@ import argparse
 import dataclasses
 import json
 import re
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import View, parse_view
+from embodied_iqa.progress import track
 
 if TYPE_CHECKING:
     from embodied_iqa.gate.calibration import GateCalibration, Margins
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["configure", "run"]
 
-_ItemT = TypeVar("_ItemT")
 _SIZE = re.compile(r"(\d+)x(\d+)")
 
 
@@ -96,13 +95,13 @@ def _measured(arguments: argparse.Namespace) -> Iterator[tuple[View, ImageStatis
         views, sizes = views or tuple(View), _sizes(arguments)
         total = arguments.scenes * frames_a_scene() * len(views) * len(sizes)
         frames = simulated_frames(views, sizes, arguments.scenes, arguments.seed)
-        for view, rgb in _with_bar(frames, total, "simulated frames"):
+        for view, rgb in track(frames, "simulated frames", total):
             yield view, measure(rgb)
         return
     from embodied_iqa.gate.stored_frames import open_frames  # noqa: PLC0415 - as above
 
     stored = open_frames(arguments.source, views, _topics(arguments))
-    for frame in _with_bar(stored, len(stored), arguments.source.name):
+    for frame in track(stored, arguments.source.name):
         yield frame.view, measure(frame.rgb)
 
 
@@ -147,7 +146,7 @@ def _check(arguments: argparse.Namespace) -> int:
     calibrations = load_calibrations(arguments.calibration)
     stored = open_frames(arguments.source, _views(arguments), _topics(arguments))
     results: list[_Checked] = []
-    for frame in _with_bar(stored, len(stored), arguments.source.name):
+    for frame in track(stored, arguments.source.name):
         statistics = measure(frame.rgb)
         calibration = find_calibration(calibrations, frame.view, statistics.width_px, statistics.height_px)
         verdict, reason = judge_picture(frame.view, statistics, calibration)
@@ -201,12 +200,3 @@ def _sizes(arguments: argparse.Namespace) -> tuple[tuple[int, int], ...]:
             raise UsageError("wrong --size", expected="such as 640x480", got=word)
         sizes.append((int(match[1]), int(match[2])))
     return tuple(sizes)
-
-
-def _with_bar(items: Iterable[_ItemT], total: int, title: str) -> Iterable[_ItemT]:
-    if not sys.stderr.isatty():
-        return items
-    from rich.console import Console  # noqa: PLC0415 - as above
-    from rich.progress import track  # noqa: PLC0415
-
-    return track(items, title, total=total, console=Console(stderr=True), transient=True)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from embodied_iqa.trial.attendance import Answer, Question, question_text
 from embodied_iqa.trial.protocol import Stage
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from embodied_iqa.progress import ProgressBars
 
 __all__ = ["parse_answer", "person_at_terminal"]
 
@@ -27,11 +26,11 @@ def parse_answer(line: str, stage: Stage) -> Answer | None:
     return known.get(key.lower()[:1])
 
 
-def person_at_terminal(bar: Progress) -> Callable[[Question], Answer] | None:
+def person_at_terminal(bars: ProgressBars) -> Callable[[Question], Answer] | None:
     """Return who asks the person, or None where nobody sits at a terminal.
 
     Args:
-        bar: Is put aside while the person is asked.
+        bars: Hidden while the person is asked.
     """
     if not sys.stdin.isatty():
         print(
@@ -42,7 +41,7 @@ def person_at_terminal(bar: Progress) -> Callable[[Question], Answer] | None:
         return None
 
     def ask(question: Question) -> Answer:
-        with _aside(bar):
+        with bars.paused():
             while True:
                 print(f"\n{question_text(question)}  [{_KEYS[question.stage]}] ", end="", file=sys.stderr)
                 answer = parse_answer(input(), question.stage)
@@ -50,12 +49,3 @@ def person_at_terminal(bar: Progress) -> Callable[[Question], Answer] | None:
                     return answer
 
     return ask
-
-
-@contextmanager
-def _aside(bar: Progress) -> Iterator[None]:
-    bar.stop()
-    try:
-        yield
-    finally:
-        bar.start()

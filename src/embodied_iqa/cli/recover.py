@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from embodied_iqa.progress import ProgressBars
 
 if TYPE_CHECKING:
     from embodied_iqa.recording.repair.recover import RecoveryReport
@@ -32,24 +33,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Mend the recording and say what was kept and lost."""
     from embodied_iqa.recording.repair.recover import recover  # noqa: PLC0415 - keeps --help fast
 
-    if arguments.json or not sys.stderr.isatty():
-        report = recover(arguments.recording, arguments.out)
-    else:
-        report = _recover_with_bar(arguments.recording, arguments.out)
+    name = arguments.recording.name
+    with ProgressBars(in_bytes=True) as bars:
+        report = recover(
+            arguments.recording, arguments.out, lambda done, total: bars.update(name, done, total)
+        )
     print(json.dumps(_as_json(report), indent=2) if arguments.json else _as_text(report))
     return 0
-
-
-def _recover_with_bar(recording: Path, output: Path | None) -> RecoveryReport:
-    from rich.console import Console  # noqa: PLC0415 - as above
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
-
-    from embodied_iqa.recording.repair.recover import recover  # noqa: PLC0415
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(recording.name, total=None)
-        return recover(recording, output, lambda done, total: bar.update(task, completed=done, total=total))
 
 
 def _as_json(report: RecoveryReport) -> dict[str, object]:

@@ -16,6 +16,7 @@ from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.graph.parameters import GateParameters, GraphParameters
 from embodied_iqa.graph.session_results import scores_tree
 from embodied_iqa.offline.rescoring import Rescorer, Subjects
+from embodied_iqa.progress import ProgressBars
 from embodied_iqa.resources import shared_file
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import TrialRecord
@@ -55,7 +56,9 @@ def run(arguments: argparse.Namespace) -> int:
         gate=rules,
     )
     rescorer = Rescorer(arguments.recording, subjects)
-    record = _with_progress(rescorer)
+    total = sum(run.frames_published for run in rescorer.live.runs) or None
+    with ProgressBars(transient=False) as bars:
+        record = rescorer.record(lambda done: bars.update("rescoring pictures", done, total))
     if arguments.out is not None:
         make_run_folder(arguments.out)
     return _tell(arguments, record)
@@ -100,13 +103,3 @@ def _tell(arguments: argparse.Namespace, record: TrialRecord) -> int:
 def _gate(arguments: argparse.Namespace, gate: GateParameters) -> tuple[GateConfig, Path]:
     path = arguments.calibration or Path(gate.calibration)
     return gate.judge, path if path.is_absolute() or arguments.calibration else shared_file(str(path))
-
-
-def _with_progress(rescorer: Rescorer) -> TrialRecord:
-    from rich.console import Console  # noqa: PLC0415 - start-up stays short
-    from rich.progress import Progress  # noqa: PLC0415
-
-    total = sum(run.frames_published for run in rescorer.live.runs) or None
-    with Progress(console=Console(stderr=True)) as bar:
-        line = bar.add_task("rescoring pictures", total=total)
-        return rescorer.record(lambda done: bar.update(line, completed=done))

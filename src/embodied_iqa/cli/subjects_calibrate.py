@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import track
 
 from embodied_iqa.cli.consent import with_consent
 from embodied_iqa.cli.node_options import overrides_of
@@ -16,6 +14,7 @@ from embodied_iqa.cli.subjects_tables import scale_in_words
 from embodied_iqa.errors import InternalError
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.graph.parameters import GraphParameters, VlaParameters, VlmParameters
+from embodied_iqa.progress import track
 from embodied_iqa.scenes.scene import Scene
 from embodied_iqa.scoring.constants import SubjectConstants, save_constants
 from embodied_iqa.scoring.decision import position_scale_m
@@ -70,14 +69,14 @@ def _vla(name: str, graph: GraphParameters) -> Vla:
 
 def _measure_vla(vla: Vla, scenes: tuple[Scene, ...], recipe: str, seed: int) -> SubjectConstants:
     info = vla.info
-    chunks = [chunk for scene in _with_bar(scenes, info.name) for chunk in reference_chunks(vla, scene)]
+    chunks = [chunk for scene in track(scenes, info.name) for chunk in reference_chunks(vla, scene)]
     d_max_m = position_scale_m(chunks, seed=seed)
     return SubjectConstants(info.name, info.version, recipe, len(chunks), d_max_m=d_max_m)
 
 
 def _measure_vlm(vlm: Vlm, scenes: tuple[Scene, ...], recipe: str) -> SubjectConstants:
     info = vlm.info
-    answers = [answer for scene in _with_bar(scenes, info.name) for answer in reference_answers(vlm, scene)]
+    answers = [answer for scene in track(scenes, info.name) for answer in reference_answers(vlm, scene)]
     frequencies = document_frequencies(answers)
     return SubjectConstants(info.name, info.version, recipe, len(answers), frequencies=frequencies)
 
@@ -86,7 +85,3 @@ def _file_of(name: str) -> Path:
     """Return the file that ships with the package, for an embedded subject; else the user's own."""
     entry = find_entry(name)
     return shipped_constants_file(name) if entry is not None and entry.factory else own_constants_file(name)
-
-
-def _with_bar(scenes: Iterable[Scene], name: str) -> Iterator[Scene]:
-    yield from track(scenes, description=name, console=_STDERR, transient=True)

@@ -6,10 +6,12 @@ import argparse
 import json
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
+
+from embodied_iqa.progress import ProgressBars
 
 if TYPE_CHECKING:
-    from embodied_iqa.panel.training.train_panel import PanelPlan, Progress
+    from embodied_iqa.panel.training.train_panel import PanelPlan
     from embodied_iqa.subjects.model_card import ModelCard
 
 __all__ = ["configure", "run"]
@@ -64,43 +66,10 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.scenes,
         arguments.epochs,
     )
-    with _Bars() as bars:
-        cards = train_panel(plan, bars.tell)
+    with ProgressBars(transient=False) as bars:
+        cards = train_panel(plan, lambda news: bars.update(news.stage, news.done, news.total, note=news.note))
     _print_results(plan, cards, as_json=arguments.json)
     return 0
-
-
-class _Bars:
-    """A bar for the scenes and one for each member."""
-
-    def __init__(self) -> None:
-        from rich.console import Console  # noqa: PLC0415 - as above
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
-        from rich.progress import Progress as RichProgress  # noqa: PLC0415
-
-        self._progress = RichProgress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[note]}"),
-            console=Console(stderr=True),
-        )
-        self._tasks: dict[str, int] = {}
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def tell(self, news: Progress) -> None:
-        """Show how far it is."""
-        if news.stage not in self._tasks:
-            self._tasks[news.stage] = int(self._progress.add_task(news.stage, total=news.total, note=""))
-        task = self._progress.task_ids[self._tasks[news.stage]]
-        self._progress.update(task, completed=news.done, note=news.note)
 
 
 def _print_results(plan: PanelPlan, cards: list[ModelCard], *, as_json: bool) -> None:

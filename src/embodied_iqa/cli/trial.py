@@ -30,6 +30,7 @@ from embodied_iqa.graph.session_plan import (
 )
 from embodied_iqa.graph.session_results import SessionInfo, finish_session
 from embodied_iqa.images.frame import parse_view
+from embodied_iqa.progress import ProgressBars
 from embodied_iqa.trial.run_folder import make_run_folder, new_run_id
 
 
@@ -121,26 +122,23 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
 
 
 def _run_with_progress(settings: SessionPlan, folders: tuple[TaskFolder, ...], run_folder: Path) -> list[str]:
-    from rich.console import Console  # noqa: PLC0415 - start-up stays short
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
-
     from embodied_iqa.ros.trial_client import TrialProgress  # noqa: PLC0415 - needs ROS
     from embodied_iqa.ros.trial_session import run_session  # noqa: PLC0415 - needs ROS
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     runs = 1 + len(settings.distortions)
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        line = bar.add_task("starting the graph", total=runs * len(folders))
+    total = runs * len(folders)
+    with ProgressBars(transient=False) as bars:
+        bars.update("trial", 0, total, title="starting the graph")
 
         def show(number: int, news: TrialProgress) -> None:
             where = (
                 f"run {min(news.run_index + 1, news.run_count)} of {news.run_count}, {stage_name(news.stage)}"
             )
-            text = f"{folders[number].task}: {where}"
-            bar.update(line, description=text, completed=number * runs + news.run_index)
+            title = f"{folders[number].task}: {where}"
+            bars.update("trial", number * runs + news.run_index, title=title)
 
         attended = settings.graph.arm_node.robot is RobotKind.UR5
-        person = person_at_terminal(bar) if attended else None
+        person = person_at_terminal(bars) if attended else None
         remarks: list[str] = run_session(settings, folders, run_folder, show, person)
-        bar.update(line, description="done", completed=runs * len(folders))
+        bars.update("trial", total, title="done")
     return remarks

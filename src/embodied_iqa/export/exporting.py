@@ -12,7 +12,6 @@ from embodied_iqa.export.folder import Licence, write_export
 from embodied_iqa.export.hugging_face import card_head, fill_hugging_face
 from embodied_iqa.export.opinions import opinions_of, whose_view
 from embodied_iqa.export.plain import fill_csv
-from embodied_iqa.export.progress import Watch, unwatched
 from embodied_iqa.export.pyiqa import fill_pyiqa
 
 __all__ = ["ExportFormat", "export_database"]
@@ -33,7 +32,6 @@ def export_database(
     *,
     licence: str | None = None,
     all_views: bool = False,
-    watch: Watch = unwatched,
 ) -> None:
     """Write a database in another form, whole or not at all.
 
@@ -43,7 +41,6 @@ def export_database(
         form: The form.
         licence: Name of the set's licence; None for `apache-2.0`, or `other` where photographs are in it.
         all_views: Also count, in mean opinions, subjects that are not made for the picture's view.
-        watch: Shows progress.
 
     Raises:
         InputError: The database is not whole, or the folder cannot be written.
@@ -55,7 +52,7 @@ def export_database(
     if form is ExportFormat.CSV:
         fill = partial(fill_csv, store, opinions)
     elif form is ExportFormat.PYIQA:
-        fill = partial(fill_pyiqa, store, opinions, watch=watch)
+        fill = partial(fill_pyiqa, store, opinions)
     else:
-        head, fill = card_head(terms.name), partial(fill_hugging_face, store, opinions, watch=watch)
+        head, fill = card_head(terms.name), partial(fill_hugging_face, store, opinions)
     write_export(store, out, lambda folder: f"{fill(folder)}\n\n{whose_view(grid)}", terms, head)

@@ -15,7 +15,7 @@ from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.export.opinions import PairOpinions
 from embodied_iqa.export.pictures import PictureFile, distorted_pictures, reference_pictures
 from embodied_iqa.export.plain import opinion_columns
-from embodied_iqa.export.progress import Watch
+from embodied_iqa.progress import track
 
 __all__ = ["CONFIGS", "card_head", "fill_hugging_face"]
 
@@ -56,14 +56,14 @@ def card_head(licence: str) -> list[str]:
     return [*lines, "---", ""]
 
 
-def fill_hugging_face(store: DatabaseStore, opinions: PairOpinions, folder: Path, watch: Watch) -> str:
+def fill_hugging_face(store: DatabaseStore, opinions: PairOpinions, folder: Path) -> str:
     """Write the export into an empty folder; return what its README says."""
     pair_ids = opinions.pairs.pair_ids.tolist()
     pairs = pa.table(opinion_columns(opinions))
-    files = watch(distorted_pictures(store, pair_ids), len(pair_ids), "pairs")
+    files = track(distorted_pictures(store, pair_ids), "pairs", len(pair_ids))
     _write_pictures(folder / "pairs", pairs, files)
     references = store.references().sort_by("reference_id").drop_columns(["cameras", "picture"])
-    files = watch(reference_pictures(store), references.num_rows, "references")
+    files = track(reference_pictures(store), "references", references.num_rows)
     _write_pictures(folder / "references", references, files)
     for name, table in (("tasks", store.tasks()), ("scores", store.scores())):
         (folder / name).mkdir()

@@ -13,7 +13,7 @@ from embodied_iqa.database.splits import SPLIT_SEEDS, training_references
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.export.opinions import PairOpinions, Target
 from embodied_iqa.export.pictures import PictureFile, distorted_pictures, reference_pictures
-from embodied_iqa.export.progress import Watch
+from embodied_iqa.progress import track
 
 __all__ = ["fill_pyiqa"]
 
@@ -43,15 +43,15 @@ lower_better: false
 ```"""
 
 
-def fill_pyiqa(store: DatabaseStore, opinions: PairOpinions, folder: Path, watch: Watch) -> str:
+def fill_pyiqa(store: DatabaseStore, opinions: PairOpinions, folder: Path) -> str:
     """Write the export into an empty folder; return what its README says."""
     pair_ids = opinions.pairs.pair_ids.tolist()
     references = list(store.references(["reference_id"])["reference_id"].to_pylist())
     names_of_references = _write(
-        watch(reference_pictures(store), len(references), "references"), folder / _REFERENCES
+        track(reference_pictures(store), "references", len(references)), folder / _REFERENCES
     )
     names_of_pairs = _write(
-        watch(distorted_pictures(store, pair_ids), len(pair_ids), "pairs"), folder / _PAIRS
+        track(distorted_pictures(store, pair_ids), "pairs", len(pair_ids)), folder / _PAIRS
     )
     training = [training_references(references, seed) for seed in SPLIT_SEEDS]
     left_out = []
