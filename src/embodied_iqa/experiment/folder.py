@@ -1,9 +1,10 @@
-"""The folder of an experiment: a file a run, written whole or not at all; whoever comes back goes on."""
+"""Folder of an experiment: one file per run, written atomically, so that an experiment can be resumed."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,53 +12,49 @@ from embodied_iqa.config import Scalar
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.experiment.plan import ExperimentPlan, RunKey
 from embodied_iqa.experiment.rows import RunRow, ScoredRow, read_rows, write_rows
+from embodied_iqa.records import read_json
 from embodied_iqa.subjects.registry import info_of
 from embodied_iqa.trial.run_folder import write_json
 
-__all__ = ["ExperimentFolder"]
-
 SCHEMA: Final = 1
 _SHARDS: Final = "shards"
-_SETTINGS: Final = "experiment.json"
+_RECORD: Final = "experiment.json"
 _SHOWN: Final = 3
 
 
 class ExperimentFolder:
     """Results of an experiment on disk.
 
-    `experiment.json` says under which parameters all its runs were made, `shards/` holds a Parquet file a
-    run, `runs.parquet` and `scores.csv` are made from those of the plan at hand.
+    `experiment.json` holds the parameters of all runs and `shards/` one Parquet file per run; `runs.parquet`
+    and `scores.csv` are made from the runs of the current plan.
 
     Args:
-        path: New, empty, or of an experiment that was broken off; a larger plan may go on in it.
-        parameters: Everything that a run's result depends on beside its key.
+        path: A new or empty folder, or the folder of an interrupted experiment, which may get a larger plan.
+        parameters: All parameters that affect the result of a run, except its key.
 
     Raises:
-        UsageError: The folder's runs were made under other parameters.
-        InputError: The folder is something else, or cannot be written.
+        UsageError: The runs in the folder have other parameters.
+        InputError: The folder holds something else, or cannot be written.
     """
 
     def __init__(self, path: Path, parameters: Mapping[str, Scalar]) -> None:
         self.path = path
         self._shards = path / _SHARDS
         self._check(dict(parameters))
-        for part in self._shards.glob(".*.part"):  # of a run that was broken off while it was written
+        for part in self._shards.glob(".*.part"):  # of a run that was interrupted while it was written
             part.unlink()
 
     def missing(self, plan: ExperimentPlan) -> list[RunKey]:
-        """Return the runs of a plan that are still to be made.
-
-        A run of a subject that has another version by now counts as missing.
-        """
+        """Return the runs of a plan that do not exist yet, or only for another version of the subject."""
         versions = {subject: info_of(subject).version for subject in plan.subjects}
         return [key for key in plan.runs() if not self._holds(key, versions[key.subject])]
 
     def add(self, key: RunKey, row: RunRow) -> None:
-        """Keep a run."""
+        """Write a run."""
         write_rows([row], self._shard(key))
 
     def rows(self, plan: ExperimentPlan) -> list[RunRow]:
-        """Return the runs of a plan; all must be there."""
+        """Return the runs of a plan; all must exist."""
         return [row for key in plan.runs() for row in read_rows(self._shard(key))]
 
     def write_results(self, rows: Iterable[ScoredRow]) -> Path:
@@ -74,7 +71,7 @@ class ExperimentFolder:
         return shard.is_file() and [row.subject_version for row in read_rows(shard)] == [version]
 
     def _check(self, parameters: dict[str, Scalar]) -> None:
-        file = self.path / _SETTINGS
+        file = self.path / _RECORD
         tree = {"schema": SCHEMA, "parameters": parameters}
         if file.is_file():
             _compare(file, tree)
@@ -90,18 +87,23 @@ class ExperimentFolder:
         write_json(file, tree)
 
 
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """Content of `experiment.json`."""
+
+    schema: int
+    parameters: dict[str, Any]
+
+
 def _compare(file: Path, tree: dict[str, Any]) -> None:
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        before = dict(found["parameters"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{file} cannot be read: {error}") from None
+    found = read_json(_Record, file, "the experiment")
+    before = found.parameters
     now = json.loads(json.dumps(tree["parameters"]))
     other = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
-    if found.get("schema") != SCHEMA or other:
+    if found.schema != SCHEMA or other:
         shown = ", ".join(f"{name} was {before.get(name)!r}, is {now.get(name)!r}" for name in other[:_SHOWN])
         more = f" and {len(other) - _SHOWN} more" if len(other) > _SHOWN else ""
         raise UsageError(
-            f"the runs in {file.parent} were made under other parameters: {shown}{more}",
-            expected="the same, or another --out",
+            f"the runs in {file.parent} have other parameters: {shown}{more}",
+            expected="the same parameters, or another --out",
         )

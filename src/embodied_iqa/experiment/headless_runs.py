@@ -1,4 +1,4 @@
-"""Carries out runs of an experiment in simulation, in this process or in several."""
+"""Runs of an experiment in simulation, in this process or in several."""
 
 from __future__ import annotations
 
@@ -26,15 +26,13 @@ from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.trial.record import RunRecord
 from embodied_iqa.workers import Workers, result_of
 
-__all__ = ["HeadlessRunner", "run_all"]
-
 
 class HeadlessRunner:
-    """Carries out runs one after the other; world and pictures of the last scene are kept.
+    """Executes runs one after another; keeps the world and the renderer of the last scene.
 
     Args:
         settings: Parameters of every run.
-        vlm: Name of a VLM that answers about the first frame of each run; empty for none.
+        vlm: Name of a VLM that describes the first frame of each run; empty for none.
     """
 
     def __init__(self, settings: HeadlessSettings, vlm: str = "") -> None:
@@ -48,11 +46,11 @@ class HeadlessRunner:
         self._scene: tuple[World, SceneRenderer] | None = None
 
     def run(self, key: RunKey) -> RunRow:
-        """Carry out one run."""
+        """Execute one run."""
         return row_of(key, self.record(key))
 
     def record(self, key: RunKey) -> RunRecord:
-        """Carry out one run and return all that is known of it."""
+        """Execute one run and return its full record."""
         spec = key.distortion
         plan = self._settings.plan(key.task.task, key.task.scene_seed, () if spec is None else (spec,))
         cell = self._cell(key.task, self._vla(key.subject))
@@ -74,13 +72,13 @@ class HeadlessRunner:
 def run_all(
     keys: Sequence[RunKey], settings: HeadlessSettings, *, vlm: str = "", workers: int = 1
 ) -> Iterator[tuple[RunKey, RunRow]]:
-    """Carry out runs and yield each as soon as it is done, in any order.
+    """Execute runs and yield each one when it is done, in any order.
 
     Args:
-        keys: The runs; those of one scene should be together.
+        keys: The runs, those of one scene together.
         settings: Parameters of every run.
         vlm: See :class:`HeadlessRunner`.
-        workers: Processes; 1 works in this one.
+        workers: Number of processes; 1 for this process.
     """
     if workers == 1 or len(keys) < 2:
         runner = HeadlessRunner(settings, vlm)
@@ -97,13 +95,13 @@ _runner: HeadlessRunner | None = None
 
 
 def _begin(settings: HeadlessSettings, vlm: str) -> None:
-    global _runner  # noqa: PLW0603 - one a worker process, made once
+    global _runner  # noqa: PLW0603 - one per worker process, made once
     _runner = HeadlessRunner(settings, vlm)
 
 
 def _run(key: RunKey) -> RunRow:
     if _runner is None:
-        raise InternalError("a worker was given a run before it was set up")
+        raise InternalError("a worker got a run before its initialisation")
     return _runner.run(key)
 
 

@@ -1,4 +1,4 @@
-"""Which runs an experiment consists of: subjects x tasks x distortions x levels, and their references."""
+"""Plan of an experiment: subjects x tasks x distortions x levels, and the reference runs."""
 
 from __future__ import annotations
 
@@ -13,22 +13,10 @@ from embodied_iqa.subjects.registry import VLAS, Role, check_subject
 from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.trial.run_folder import slug
 
-__all__ = [
-    "EMBEDDED",
-    "TASKS",
-    "ExperimentPlan",
-    "ExperimentTask",
-    "RunKey",
-    "parse_distortions",
-    "parse_levels",
-    "parse_subjects",
-    "parse_tasks",
-]
-
 ItemT = TypeVar("ItemT")
 
 EMBEDDED: Final = "embedded"
-"""Stands for every VLA that needs neither GPU nor network."""
+"""Name for all VLAs that need neither GPU nor network."""
 
 TASKS: Final = (
     "pick the red cube",
@@ -42,7 +30,7 @@ TASKS: Final = (
     "press the green button",
     "pick the purple cube",
 )
-"""The ten tasks of the full experiment, each in a scene of its own."""
+"""The ten tasks of the full experiment, each in its own scene."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +62,12 @@ class RunKey:
 
     @property
     def reference(self) -> RunKey:
-        """The run on undistorted pictures that this one is held against."""
+        """The run on undistorted pictures that this run is compared with."""
         return RunKey(self.subject, self.task, None)
 
     @property
     def name(self) -> str:
-        """A name that no other run has, fit for a file."""
+        """Unique name of the run, valid as a file name."""
         where = f"{slug(self.subject)}.{slug(self.task.task)}.{self.task.scene_seed}"
         spec = self.distortion
         if spec is None:
@@ -102,7 +90,7 @@ class ExperimentPlan:
     distortions: tuple[DistortionSpec, ...]
 
     def groups(self) -> tuple[tuple[RunKey, ...], ...]:
-        """Return the runs of each task and subject: the reference run first, then a run each distortion."""
+        """Return the runs of each task and subject: the reference run, then one run per distortion."""
         return tuple(
             tuple(RunKey(subject, task, spec) for spec in (None, *self.distortions))
             for task in self.tasks
@@ -110,12 +98,12 @@ class ExperimentPlan:
         )
 
     def runs(self) -> tuple[RunKey, ...]:
-        """Return every run, those of one scene together."""
+        """Return all runs, those of one scene together."""
         return tuple(key for group in self.groups() for key in group)
 
 
 def parse_subjects(text: str) -> tuple[str, ...]:
-    """Understand `embedded` or references of VLAs, separated by commas.
+    """Parse `embedded` or references of VLAs, separated by commas.
 
     Raises:
         UsageError: A name is unknown.
@@ -123,48 +111,46 @@ def parse_subjects(text: str) -> tuple[str, ...]:
     names: list[str] = []
     for word in _words(text):
         names += VLAS if word == EMBEDDED else [check_subject(word, Role.VLA)]
-    return _once(names, "a subject")
+    return _once(names, "subject")
 
 
 def parse_tasks(count: int | None, texts: Sequence[str], scene_seed: int) -> tuple[ExperimentTask, ...]:
-    """Return the first ``count`` tasks of the list, or those that ``texts`` name.
+    """Return the first ``count`` tasks of the list, or the tasks in ``texts``.
 
     Args:
         count: 1 to 10; None for all.
-        texts: Tasks in words, instead.
-        scene_seed: Of the first task's scene; each further task has the next.
+        texts: Instructions, instead of a count.
+        scene_seed: Seed of the first scene; each further task has the next seed.
 
     Raises:
-        UsageError: Too many, both ways at once, or a task that is none.
+        UsageError: Too many tasks, both a count and texts, or an invalid instruction.
     """
     if count is not None and texts:
-        raise UsageError("tasks are given by number or in words", expected="--tasks or --task, not both")
+        raise UsageError("both a number of tasks and tasks", expected="--tasks or --task, not both")
     if count is not None and not 1 <= count <= len(TASKS):
         raise UsageError(f"there are {len(TASKS)} tasks", expected=f"1 to {len(TASKS)}, or --task", got=count)
     if scene_seed < 0:
-        raise UsageError("a scene's seed cannot be negative", expected="an integer from 0", got=scene_seed)
+        raise UsageError("invalid scene seed", expected="an integer from 0", got=scene_seed)
     words = tuple(str(parse_instruction(text)) for text in texts or TASKS[:count])
-    return tuple(
-        ExperimentTask(word, scene_seed + index) for index, word in enumerate(_once(words, "a task"))
-    )
+    return tuple(ExperimentTask(word, scene_seed + index) for index, word in enumerate(_once(words, "task")))
 
 
 def parse_distortions(text: str, levels: Sequence[int], seed: int) -> tuple[DistortionSpec, ...]:
-    """Understand `all` or numbers and names such as `02,12,max-darken`, each at each level.
+    """Parse `all` or numbers and names such as `02,12,max-darken`; each gets every level.
 
     Raises:
-        UsageError: A distortion is unknown or comes twice.
+        UsageError: An unknown or duplicate distortion.
     """
     words = [line.id for line in catalogue()] if text == "all" else _words(text)
-    ids = _once([entry(word).id for word in words], "a distortion")
+    ids = _once([entry(word).id for word in words], "distortion")
     return tuple(DistortionSpec(number, level, seed) for number in ids for level in levels)
 
 
 def parse_levels(text: str) -> tuple[int, ...]:
-    """Understand `5`, `1,3,5`, `1-5`.
+    """Parse levels such as `5`, `1,3,5` or `1-5`.
 
     Raises:
-        UsageError: Not levels.
+        UsageError: Invalid levels.
     """
     levels: list[int] = []
     for word in _words(text):
@@ -173,18 +159,18 @@ def parse_levels(text: str) -> tuple[int, ...]:
         if not all(bound.isdecimal() and int(bound) in LEVELS for bound in bounds):
             raise UsageError("unknown levels", expected="such as 5 or 1,3 or 1-5", got=text)
         levels += range(int(bounds[0]), int(bounds[1]) + 1)
-    return _once(levels, "a level")
+    return _once(levels, "level")
 
 
 def _words(text: str) -> list[str]:
     words = [word.strip() for word in text.split(",") if word.strip()]
     if not words:
-        raise UsageError("nothing is named", expected="one or more words, separated by commas", got=text)
+        raise UsageError("empty list", expected="one or more words, separated by commas", got=text)
     return words
 
 
 def _once(items: Sequence[ItemT], what: str) -> tuple[ItemT, ...]:
     for item in items:
         if list(items).count(item) > 1:
-            raise UsageError(f"{what} is given twice", got=item)
+            raise UsageError(f"duplicate {what}", got=item)
     return tuple(items)

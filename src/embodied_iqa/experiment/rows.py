@@ -1,4 +1,4 @@
-"""One run of an experiment as a row, and rows as Parquet."""
+"""Runs of an experiment as rows of a Parquet file."""
 
 from __future__ import annotations
 
@@ -22,12 +22,10 @@ from embodied_iqa.subjects.registry import constants_of
 from embodied_iqa.trial.record import RunRecord, TrialRecord
 from embodied_iqa.trial.scores import score_trial
 
-__all__ = ["COLUMNS", "RunRow", "ScoredRow", "read_rows", "row_of", "write_rows"]
-
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """What is kept of one run.
+    """One run.
 
     Attributes:
         subject: Name of the VLA.
@@ -37,24 +35,24 @@ class RunRow:
         distortion_id: Two digits; empty for the reference run.
         distortion_name: Its name; empty for the reference run.
         level: 1 to 5; 0 for the reference run.
-        distortion_seed: Seed of everything random in the distortion.
+        distortion_seed: Seed of the distortion.
         gate_mode: on, shadow or off.
         outcome: success, failure or emergency_stop.
-        reason: Why the run ended, in words.
+        reason: Why the run ended.
         duration_s: ROS time from the run's start to its end [s].
         tool_x_m: Final position of the tool centre point in the base frame [m].
-        tool_y_m: Likewise.
-        tool_z_m: Likewise.
-        decisions: How often the subject decided.
-        frames_pass: Frames that the gate let pass.
-        frames_hold: Frames that it held.
-        frames_reject: Frames that it rejected.
+        tool_y_m: See tool_x_m.
+        tool_z_m: See tool_x_m.
+        decisions: Number of decisions.
+        frames_pass: Frames with verdict PASS.
+        frames_hold: Frames with verdict HOLD.
+        frames_reject: Frames with verdict REJECT.
         decision_position: Score of the first decision, distorted against raw picture, 0 to 1 (best).
-        decision_rotation: Likewise.
-        decision_state: Likewise.
-        decision_score: Mean of the three; null where the subject did not decide.
+        decision_rotation: See decision_position.
+        decision_state: See decision_position.
+        decision_score: Mean of the three; null without a decision.
         decision_error_mm: Distance between the two decisions' end points [mm].
-        cognition_score: Score of the VLM's answer about the first frame; null without a VLM.
+        cognition_score: Score of the VLM's answer for the first frame; null without a VLM.
     """
 
     subject: str
@@ -91,13 +89,13 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class ScoredRow:
-    """A run held against its reference run.
+    """A run compared with its reference run.
 
     Attributes:
         run: The run.
-        reference_outcome: How the reference run ended.
+        reference_outcome: Outcome of the reference run.
         distance_cm: Between the final tool positions of the two runs [cm].
-        execution_score: 0 to 100, higher is better; null for a reference run that failed.
+        execution_score: 0 to 100, higher is better; null for a failed reference run.
     """
 
     run: RunRow
@@ -122,14 +120,14 @@ def _schema(kind: Any) -> Any:
 _ROW_SCHEMA: Final = _schema(RunRow)
 _SCORED_SCHEMA: Final = pa.schema([*_ROW_SCHEMA, *_schema(ScoredRow)])
 COLUMNS: Final[tuple[str, ...]] = tuple(_SCORED_SCHEMA.names)
-"""Of the results, in order."""
+"""Columns of the results, in order."""
 
 
 def row_of(key: RunKey, record: RunRecord) -> RunRow:
-    """Keep of a run what the experiment needs.
+    """Return the row of a run.
 
     Raises:
-        InputError: The run has no end, or the subject made no decision that says who it is.
+        InputError: The run has no end or no decision.
     """
     if record.outcome is None or not record.chunks:
         raise InputError(f"run {key.name} has no {'end' if record.outcome is None else 'decision'}")
@@ -168,7 +166,7 @@ def row_of(key: RunKey, record: RunRecord) -> RunRow:
 
 
 def write_rows(rows: Sequence[RunRow] | Sequence[ScoredRow], path: Path) -> None:
-    """Write Parquet (zstd), whole or not at all; the same rows give the same bytes."""
+    """Write Parquet (zstd) atomically; the same rows give the same bytes."""
     dictionaries = [_flat(row) for row in rows]
     scored = bool(rows) and isinstance(rows[0], ScoredRow)
     table = pa.Table.from_pylist(dictionaries, schema=_SCORED_SCHEMA if scored else _ROW_SCHEMA)
@@ -179,7 +177,7 @@ def read_rows(path: Path) -> list[RunRow]:
     """Read rows that `write_rows` wrote.
 
     Raises:
-        InputError: The file is none of ours, or damaged.
+        InputError: The file is damaged or has other columns.
     """
     try:
         table = pq.read_table(path)

@@ -1,4 +1,4 @@
-"""From the runs of an experiment to execution scores, and their means per distortion."""
+"""Execution scores of the runs of an experiment, and their means per distortion."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from embodied_iqa.errors import InternalError
 from embodied_iqa.experiment.rows import RunRow, ScoredRow
 from embodied_iqa.scoring.execution import Outcome, score_execution
 
-__all__ = ["MeanRow", "mean_rows", "score_rows"]
-
 
 @dataclass(frozen=True, slots=True)
 class MeanRow:
@@ -24,12 +22,12 @@ class MeanRow:
         distortion_name: Its name.
         distortion_class: Its class.
         runs: Runs that count.
-        left_out: Runs whose reference run failed: how far they are from a failure says nothing.
+        left_out: Runs whose reference run failed; their distance is meaningless.
         success_rate: Share of runs that succeeded, 0 to 1.
-        emergency_stops: Runs that ended as one.
-        score: Mean execution score, 0 to 100, higher is better; None where no run counts.
+        emergency_stops: Runs that ended with an emergency stop.
+        score: Mean execution score, 0 to 100, higher is better; None if no run counts.
         spread: Standard deviation of the runs' scores.
-        by_level: Level to mean score, for the levels that were run.
+        by_level: Level to mean score, for the levels in the plan.
     """
 
     distortion_id: str

@@ -139,7 +139,7 @@ def test_a_folder_goes_on_where_it_was_broken_off(tmp_path: Path, versions: dict
 def test_other_parameters_and_strange_folders_are_refused(tmp_path: Path) -> None:
     ExperimentFolder(tmp_path / "out", {"a": 1, "b": 2})
     with pytest.raises(
-        UsageError, match=r"other parameters: a was 1, is 3; expected the same, or another --out"
+        UsageError, match=r"other parameters: a was 1, is 3; expected the same parameters, or another --out"
     ):
         ExperimentFolder(tmp_path / "out", {"a": 3, "b": 2})
     strange = tmp_path / "strange"
