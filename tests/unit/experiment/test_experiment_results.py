@@ -61,7 +61,7 @@ def test_rows_survive_parquet_and_give_the_same_bytes(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="other columns"):
         read_rows(tmp_path / "scored.parquet")
     (tmp_path / "broken.parquet").write_bytes(b"PAR1")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot read the experiment"):
         read_rows(tmp_path / "broken.parquet")
 
 
@@ -148,5 +148,5 @@ def test_other_parameters_and_strange_folders_are_refused(tmp_path: Path) -> Non
     with pytest.raises(InputError, match="not the folder of an experiment"):
         ExperimentFolder(strange, {})
     (tmp_path / "out" / "experiment.json").write_text("{")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot read the experiment"):
         ExperimentFolder(tmp_path / "out", {"a": 1, "b": 2})
