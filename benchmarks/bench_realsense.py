@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from embodied_iqa.images.frame import Intrinsics, View
-from embodied_iqa.images.realsense import RealSenseCamera, RealSenseSettings
+from embodied_iqa.images.realsense import RealSenseCamera, RealSenseOptions
 from embodied_iqa.images.realsense.software import SoftwareRealSense
 
 WIDTH, HEIGHT, RATE = 640, 480, 30
@@ -47,7 +47,7 @@ def stream(seconds: float) -> dict[str, float]:
     camera = RealSenseCamera(
         View.TOP,
         "BENCH",
-        RealSenseSettings(WIDTH, HEIGHT, RATE),
+        RealSenseOptions(WIDTH, HEIGHT, RATE),
         lambda _stamp: np.eye(4),
         time.time_ns,
         devices=lambda: [source.device],
@@ -88,7 +88,7 @@ def fastest(count: int) -> float:
     camera = RealSenseCamera(
         View.TOP,
         "FAST",
-        RealSenseSettings(WIDTH, HEIGHT, RATE),
+        RealSenseOptions(WIDTH, HEIGHT, RATE),
         lambda _stamp: np.eye(4),
         lambda: 0,
         devices=lambda: [source.device],

@@ -18,7 +18,7 @@ from embodied_iqa.gate.statistics import measure
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import Frame, Intrinsics, View
 from embodied_iqa.images.image_cdr import image_to_cdr
-from embodied_iqa.images.poses import matrix_from_pose
+from embodied_iqa.images.message_geometry import matrix_from_pose
 from embodied_iqa.offline.rescoring import Subjects
 from embodied_iqa.recording.messages import TypeStore
 from embodied_iqa.recording.writer import TrialWriter

@@ -15,9 +15,8 @@ from scipy.spatial.transform import Rotation
 from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
-from embodied_iqa.images.camera_info import intrinsics_from_info
 from embodied_iqa.images.frame import Intrinsics, View
-from embodied_iqa.images.poses import matrix_from_pose
+from embodied_iqa.images.message_geometry import intrinsics_from_info, matrix_from_pose
 from embodied_iqa.ros.conversion import (
     camera_info_of,
     chunk_to_msg,

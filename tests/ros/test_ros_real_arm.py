@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from embodied_iqa.images.frame import View
-from embodied_iqa.images.realsense import RealSenseCamera, RealSenseSettings
+from embodied_iqa.images.realsense import RealSenseCamera, RealSenseOptions
 from embodied_iqa.images.realsense.software import SoftwareRealSense
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.simulation.renderer import SceneRenderer
@@ -42,7 +42,7 @@ def record_scene(path: Path) -> dict[str, Any]:
         frame = renderer.frame(View.TOP, world.snapshot())
     source = SoftwareRealSense("top", frame.intrinsics, 15)
     recorder = rs.recorder(str(path), source.device)
-    settings = RealSenseSettings(640, 480, 15)
+    settings = RealSenseOptions(640, 480, 15)
     camera = RealSenseCamera(
         View.TOP, "", settings, lambda _stamp: np.eye(4), lambda: 0, devices=lambda: [recorder]
     )

@@ -13,8 +13,8 @@ from sensor_msgs.msg import CameraInfo, Image
 
 from embodied_iqa.images.frame import Intrinsics, View
 from embodied_iqa.images.image_cdr import image_from_cdr
-from embodied_iqa.images.poses import matrix_from_pose
-from embodied_iqa.images.realsense import RealSenseCamera, RealSenseSettings
+from embodied_iqa.images.message_geometry import matrix_from_pose
+from embodied_iqa.images.realsense import RealSenseCamera, RealSenseOptions
 from embodied_iqa.images.realsense.software import SoftwareRealSense
 from embodied_iqa.kinematics import tool_along_z
 from embodied_iqa.ros.conversion import ns_of, pose_of, time_of
@@ -41,7 +41,7 @@ def record(view: View, path: Path) -> None:
     camera = RealSenseCamera(
         view,
         "",
-        RealSenseSettings(WIDTH, HEIGHT, RATE),
+        RealSenseOptions(WIDTH, HEIGHT, RATE),
         lambda _stamp: np.eye(4),
         lambda: 0,
         devices=lambda: [recorder],

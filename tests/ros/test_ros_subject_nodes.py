@@ -15,7 +15,7 @@ from embodied_iqa.distortions import DistortionSpec, FrameDistorter
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.images.image_cdr import image_to_cdr
-from embodied_iqa.images.poses import matrix_from_pose
+from embodied_iqa.images.message_geometry import matrix_from_pose
 from embodied_iqa.ros.conversion import camera_info_of, increments_of, ns_of, pose_of, time_of
 from embodied_iqa.ros.qos import EVENT, PICTURE, STATE
 from embodied_iqa.scenes.scene import make_scene

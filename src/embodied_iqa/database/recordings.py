@@ -14,7 +14,7 @@ from embodied_iqa.database.references import Candidate, fingerprint_of, home_too
 from embodied_iqa.database.schema import SourceKind
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.assembler import Source
-from embodied_iqa.images.files import EndOfFramesError
+from embodied_iqa.images.file_camera import EndOfFramesError
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.recording.bag_camera import BagCamera, BagCameraOptions
 from embodied_iqa.recording.reader import TrialReader

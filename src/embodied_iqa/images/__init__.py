@@ -1,4 +1,4 @@
-"""Picture types, cameras and codecs: the lowest layer, which everything else may import."""
+"""Frames, cameras, image files and image messages."""
 
 from embodied_iqa.images.frame import Camera, Frame, Intrinsics, View
 

@@ -1,4 +1,4 @@
-"""Puts frames together from messages that arrive apart: picture, intrinsics, camera pose."""
+"""Assembly of frames from separate messages: picture, intrinsics, camera pose."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["FrameAssembler", "Source"]
 
 
 class Source(IntEnum):
-    """Which version of a picture; the values are those of the messages."""
+    """Version of a picture; the values are those of the messages."""
 
     RAW = 0
     DISTORTED = 1
@@ -29,10 +29,10 @@ class _Parts:
 
 
 class FrameAssembler:
-    """Keeps the newest ``capacity`` stamps of each view and pairs raw and distorted by stamp.
+    """Keeps the newest ``capacity`` stamps of each view and pairs raw and distorted pictures by stamp.
 
-    What belongs to a stamp may arrive in any order. The oldest stamp of a view goes first when room is
-    needed; ``dropped`` counts stamps that went while still incomplete. Safe to use from several threads.
+    The parts of a frame may arrive in any order. The oldest stamp of a view is dropped first; ``dropped``
+    counts stamps that were dropped incomplete. Thread-safe.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -48,7 +48,7 @@ class FrameAssembler:
             self._intrinsics[view] = intrinsics
 
     def add_pose(self, view: View, stamp_ns: int, T_base_camera: NDArray[np.float64]) -> None:
-        """Add where the camera was."""
+        """Add a camera pose."""
         with self._lock:
             self._at(view, stamp_ns).T_base_camera = T_base_camera
 
@@ -58,7 +58,7 @@ class FrameAssembler:
             self._at(view, stamp_ns).pictures[source] = rgb
 
     def frame(self, view: View, source: Source, stamp_ns: int) -> Frame | None:
-        """Return the frame of exactly this stamp, or None where a part of it is missing."""
+        """Return the frame of exactly this stamp, or None if a part is missing."""
         with self._lock:
             parts = self._parts.get(view, OrderedDict()).get(stamp_ns)
             intrinsics = self._intrinsics.get(view)
@@ -67,25 +67,25 @@ class FrameAssembler:
         return Frame(view, stamp_ns, parts.pictures[source], intrinsics, parts.T_base_camera)
 
     def has_pose(self, view: View, stamp_ns: int) -> bool:
-        """Return whether the camera's pose at this stamp is known."""
+        """Return whether the camera pose at this stamp is known."""
         with self._lock:
             parts = self._parts.get(view, OrderedDict()).get(stamp_ns)
         return parts is not None and parts.T_base_camera is not None
 
     def newest_stamp_ns(self, view: View, *sources: Source) -> int | None:
-        """Return the newest stamp at which the view has a frame of every one of ``sources``."""
+        """Return the newest stamp at which the view has a frame of all ``sources``."""
         for stamp_ns in reversed(self.stamps_ns(view)):
             if all(self.frame(view, source, stamp_ns) is not None for source in sources):
                 return stamp_ns
         return None
 
     def stamps_ns(self, view: View) -> list[int]:
-        """Return the stamps that are kept, oldest first."""
+        """Return the stored stamps, oldest first."""
         with self._lock:
             return sorted(self._parts.get(view, ()))
 
     def clear(self) -> None:
-        """Forget every frame, keep the intrinsics."""
+        """Drop every frame; keep the intrinsics."""
         with self._lock:
             self._parts.clear()
 

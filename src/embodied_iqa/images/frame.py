@@ -1,4 +1,4 @@
-"""One picture of one camera at one instant."""
+"""Frames, views and the camera protocol."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Camera", "Frame", "Intrinsics", "View", "parse_view"]
 
 
 class View(StrEnum):
-    """Where a camera looks from: the wrist (first person), or top and side (third person)."""
+    """Viewpoint of a camera: the wrist (first person), or top and side (third person)."""
 
     WRIST = "wrist"
     TOP = "top"
@@ -23,10 +23,10 @@ class View(StrEnum):
 
 
 def parse_view(word: str) -> View:
-    """Return the view that ``word`` names.
+    """Return the view with this name.
 
     Raises:
-        UsageError: The word names no view.
+        UsageError: Unknown view.
     """
     try:
         return View(word)
@@ -52,14 +52,14 @@ class Intrinsics:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """A picture with what is needed to use it.
+    """A picture with its stamp, intrinsics and camera pose.
 
     Attributes:
         view: The camera.
-        stamp_ns: When the picture was taken, ROS time in nanoseconds.
-        rgb: ``(H, W, 3)`` uint8, red first, C-contiguous. Treat as read-only.
+        stamp_ns: Time of the picture, ROS time in nanoseconds.
+        rgb: ``(H, W, 3)`` uint8 RGB, C-contiguous. Treat as read-only.
         intrinsics: The camera's pinhole model.
-        T_base_camera: ``(4, 4)`` float64, the camera's optical frame in the robot's base frame (m).
+        T_base_camera: ``(4, 4)`` float64, pose of the camera's optical frame in the base frame (m).
     """
 
     view: View
@@ -78,7 +78,7 @@ class Camera(Protocol):
         ...
 
     def read(self, deadline_s: float) -> Frame | None:
-        """Return the next frame, or None where none came within ``deadline_s`` seconds of wall time.
+        """Return the next frame, or None if none came within ``deadline_s`` seconds of wall time.
 
         Raises:
             InputError: The source is broken or at its end.

@@ -1,4 +1,4 @@
-"""Where the cameras are: fixed ones in the robot's base frame, the wrist's on the flange."""
+"""Camera poses: fixed cameras in the robot's base frame, the wrist camera on the flange."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["IDENTITY", "PoseHistory", "checked_pose", "fixed_pose", "wrist_pose"
 Array = NDArray[np.float64]
 
 IDENTITY: Final = tuple(float(value) for value in np.eye(4).ravel())
-"""Row by row; as a camera's pose it means "not calibrated" and is refused."""
+"""Row by row; as a camera pose it means "not calibrated" and is refused."""
 
 _ORTHONORMAL: Final = 1e-3
 _FIXED_M: Final = (0.05, 3.0)
@@ -37,27 +37,26 @@ def checked_pose(numbers: tuple[float, ...], view: View) -> Array:
         ``(4, 4)`` float64, its rotation made orthonormal to rounding.
 
     Raises:
-        UsageError: Not 16 finite numbers, no rotation, a mirror, or implausibly near or far: one line that
-            says which.
+        UsageError: Not 16 finite numbers, not a rotation, a reflection, or implausibly near or far.
     """
     name = _name(view)
     if len(numbers) != 16 or not np.isfinite(numbers).all():
         raise UsageError(
-            f"{name} is no pose", expected="16 finite numbers, a 4x4 matrix row by row", got=numbers
+            f"{name} is not a pose", expected="16 finite numbers, a 4x4 matrix row by row", got=numbers
         )
     pose = np.array(numbers, dtype=np.float64).reshape(4, 4)
     if not np.array_equal(pose[3], [0.0, 0.0, 0.0, 1.0]):
-        raise UsageError(f"{name} is no pose", expected="0 0 0 1 in the last row", got=pose[3].tolist())
+        raise UsageError(f"{name} is not a pose", expected="0 0 0 1 in the last row", got=pose[3].tolist())
     rotation = pose[:3, :3]
     error = float(np.abs(rotation.T @ rotation - np.eye(3)).max())
     if error > _ORTHONORMAL:
         raise UsageError(
-            f"{name} has no rotation",
+            f"{name} has no valid rotation",
             expected=f"R^T R = 1 within {_ORTHONORMAL:g}",
             got=f"off by {error:.3g}",
         )
     if np.linalg.det(rotation) < 0:
-        raise UsageError(f"{name} is a mirror, not a rotation", expected="determinant 1", got="-1")
+        raise UsageError(f"{name} is a reflection, not a rotation", expected="determinant 1", got="-1")
     _check_distance(float(np.linalg.norm(pose[:3, 3])), view)
     left, _, right = np.linalg.svd(rotation)
     pose[:3, :3] = left @ right
@@ -69,7 +68,7 @@ def _check_distance(distance_m: float, view: View) -> None:
     if not low <= distance_m <= high:
         origin = "flange" if view is View.WRIST else "base"
         raise UsageError(
-            f"{_name(view)} is implausible: has the camera been calibrated, in metres?",
+            f"{_name(view)} is implausible; is the calibration in metres?",
             expected=f"{low} to {high} m from the {origin}",
             got=f"{distance_m:.3f} m",
         )
@@ -80,11 +79,11 @@ def _name(view: View) -> str:
 
 
 class PoseHistory:
-    """The newest poses of something that moves, by time. Safe to use from several threads.
+    """The newest poses of a moving frame, by time. Thread-safe.
 
     Args:
-        longest_gap_ns: A pose that is further from the asked time is not used.
-        capacity: Poses that are kept.
+        longest_gap_ns: Largest distance in time from a requested stamp to its pose.
+        capacity: Number of stored poses.
     """
 
     def __init__(self, longest_gap_ns: int, capacity: int = 256) -> None:
@@ -94,7 +93,7 @@ class PoseHistory:
         self._lock = threading.Lock()
 
     def add(self, stamp_ns: int, pose: Array) -> None:
-        """Add a pose; one that is not newer than the last begins a new history (time was set back)."""
+        """Add a pose; one that is older than the last starts a new history (time was set back)."""
         with self._lock:
             if self._stamps and stamp_ns < self._stamps[-1]:
                 self._stamps.clear()
@@ -103,7 +102,7 @@ class PoseHistory:
             self._poses.append(pose)
 
     def nearest(self, stamp_ns: int) -> Array | None:
-        """Return the pose nearest in time, or None where none is near enough."""
+        """Return the pose nearest in time, or None if none is near enough."""
         with self._lock:
             stamps = list(self._stamps)
             if not stamps:
@@ -116,14 +115,14 @@ class PoseHistory:
 
 
 def fixed_pose(T_base_camera: Array) -> Callable[[int], Array | None]:
-    """Return the pose of a camera that stands still, as a function of time."""
+    """Return the pose of a fixed camera as a function of time."""
     return lambda _stamp_ns: T_base_camera
 
 
 def wrist_pose(
     T_flange_camera: Array, T_flange_tool: Array, tool_poses: PoseHistory
 ) -> Callable[[int], Array | None]:
-    """Return the pose of a camera on the flange, from the tool's poses.
+    """Return the pose of a camera on the flange as a function of time, from the tool poses.
 
     ``T_base_camera = T_base_tool inv(T_flange_tool) T_flange_camera``
 

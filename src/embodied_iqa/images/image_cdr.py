@@ -1,4 +1,4 @@
-"""The fast path for pictures: ``sensor_msgs/msg/Image`` bytes as arrays, without a copy where possible."""
+"""``sensor_msgs/msg/Image`` in CDR as arrays, without a copy where possible."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import Buffer
+from embodied_iqa.units import SECOND_NS
 
 __all__ = ["ENCODINGS", "IMAGE_TYPE", "ImagePicture", "image_from_cdr", "image_to_cdr", "stamp_from_cdr"]
 
 IMAGE_TYPE = "sensor_msgs/msg/Image"
 
 ENCODINGS: dict[str, int] = {"rgb8": 3, "bgr8": 3, "mono8": 1, "rgba8": 4, "bgra8": 4}
-"""Encodings that can be shown as RGB, and their bytes a pixel."""
+"""Encodings that convert to RGB, and their bytes per pixel."""
 
-_NS_PER_S = 1_000_000_000
 _ENCAPSULATION = 4  # bytes before the message; alignment counts from here
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ImagePicture:
-    """A picture as it was sent.
+    """A decoded picture message.
 
     Attributes:
         stamp_ns: The header's stamp.
         frame_id: The header's frame.
-        encoding: How it was sent, such as ``bgr8``.
-        rgb: ``(H, W, 3)`` uint8, red first, C-contiguous, read-only; for ``rgb8`` a view of the message.
+        encoding: Encoding of the message, such as ``bgr8``.
+        rgb: ``(H, W, 3)`` uint8 RGB, C-contiguous, read-only; for ``rgb8`` a view of the message.
     """
 
     stamp_ns: int
@@ -72,11 +72,11 @@ def stamp_from_cdr(cdr: Buffer) -> int:
     """Return the stamp (ns) of a message that begins with a ``std_msgs/msg/Header``.
 
     Raises:
-        InputError: The bytes are too few or no CDR.
+        InputError: The bytes are truncated or not CDR.
     """
     cursor = _Cursor(cdr)
     try:
-        return cursor.number("i") * _NS_PER_S + cursor.number("I")
+        return cursor.number("i") * SECOND_NS + cursor.number("I")
     except struct.error as error:
         raise InputError("message without a stamp") from error
 
@@ -88,11 +88,11 @@ def image_from_cdr(cdr: Buffer) -> ImagePicture:
         cdr: Little- or big-endian CDR with its encapsulation header.
 
     Raises:
-        InputError: The bytes are damaged, or the encoding cannot be shown as RGB.
+        InputError: The bytes are damaged, or the encoding does not convert to RGB.
     """
     cursor = _Cursor(cdr)
     try:
-        stamp_ns = cursor.number("i") * _NS_PER_S + cursor.number("I")
+        stamp_ns = cursor.number("i") * SECOND_NS + cursor.number("I")
         frame_id = cursor.text()
         height, width = cursor.number("I"), cursor.number("I")
         encoding = cursor.text()
@@ -142,17 +142,17 @@ def image_to_cdr(rgb: NDArray[np.uint8], stamp_ns: int, frame_id: str = "") -> b
     """Return the bytes of a ``sensor_msgs/msg/Image`` with encoding ``rgb8``.
 
     Args:
-        rgb: ``(H, W, 3)`` uint8, red first.
+        rgb: ``(H, W, 3)`` uint8 RGB.
         stamp_ns: The header's stamp.
         frame_id: The header's frame.
 
     Raises:
-        InputError: The array is no such picture.
+        InputError: The array has another type or shape.
     """
     if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8 or rgb.size == 0:
         raise InputError("not a picture", expected="(H, W, 3) uint8", got=f"{rgb.shape} {rgb.dtype}")
     height, width, _ = rgb.shape
-    sec, nanosec = divmod(stamp_ns, _NS_PER_S)
+    sec, nanosec = divmod(stamp_ns, SECOND_NS)
     head = bytearray(struct.pack("<iI", sec, nanosec))
     head += _text(frame_id)
     head += bytes(-len(head) % 4) + struct.pack("<II", height, width)

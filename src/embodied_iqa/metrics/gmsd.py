@@ -38,7 +38,7 @@ def gmsd(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
         0 for equal pictures, about 0.35 for the worst; lower is better.
 
     Raises:
-        InputError: Not a pair of pictures.
+        InputError: Another type, shape or size.
     """
     check_pair(reference, distorted, 8)
     m_r, m_d = _gradient_magnitude(reference), _gradient_magnitude(distorted)

@@ -1,4 +1,4 @@
-"""What full-reference metrics accept: two pictures of one shape."""
+"""Validation of the input of full-reference metrics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["check_pair"]
 
 
 def check_pair(reference: NDArray[np.uint8], distorted: NDArray[np.uint8], smallest_px: int) -> None:
-    """Refuse what is no pair of ``(H, W, 3)`` uint8 pictures of the same shape.
+    """Check that two pictures are ``(H, W, 3)`` uint8 of the same shape.
 
     Raises:
         InputError: Wrong dtype, shape or size.

@@ -24,7 +24,7 @@ def psnr(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
         Decibels, higher is better; infinity for equal pictures.
 
     Raises:
-        InputError: Not a pair of pictures.
+        InputError: Another type, shape or size.
     """
     check_pair(reference, distorted, 1)
     squares = cv2.norm(reference, distorted, cv2.NORM_L2SQR)

@@ -1,4 +1,4 @@
-"""The metrics by name."""
+"""Metrics by name."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class FullReferenceMetric:
     """A metric that compares a distorted picture with its reference.
 
     Attributes:
-        name: Its name in the registry.
+        name: Name in the registry.
         measure: ``measure(reference, distorted) -> value``.
-        higher_is_better: The direction.
-        perfect: The value of the reference itself.
-        worst: The value of a picture that has nothing left of its reference, for scaling.
-        source: The paper.
+        higher_is_better: Direction.
+        perfect: Value of the reference itself.
+        worst: Value of a picture in which nothing of the reference is left, for scaling.
+        source: Paper.
     """
 
     name: str
@@ -49,14 +49,14 @@ FULL_REFERENCE = MappingProxyType(
         )
     }
 )
-"""Every full-reference metric by its name."""
+"""Full-reference metrics by name."""
 
 
 def full_reference_metric(name: str) -> FullReferenceMetric:
-    """Return a metric by its name.
+    """Return a metric by name.
 
     Raises:
-        UsageError: There is no such metric.
+        UsageError: Unknown metric.
     """
     if name not in FULL_REFERENCE:
         raise UsageError("unknown full-reference metric", got=name, available=FULL_REFERENCE)

@@ -36,7 +36,7 @@ def ssim(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
         In [-1, 1], higher is better; 1 for equal pictures.
 
     Raises:
-        InputError: Not a pair of pictures.
+        InputError: Another type, shape or size.
     """
     check_pair(reference, distorted, _WINDOW_PX)
     x, y = reference.astype(np.float32), distorted.astype(np.float32)

@@ -14,11 +14,11 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import CameraInfo, Image
 
 from embodied_iqa.graph.camera_parameters import CameraParameters, CameraSource
-from embodied_iqa.images.files import EndOfFramesError
+from embodied_iqa.images.file_camera import EndOfFramesError
 from embodied_iqa.images.frame import Camera, Frame, View
 from embodied_iqa.images.hand_eye import PoseHistory
 from embodied_iqa.images.image_cdr import image_to_cdr
-from embodied_iqa.images.poses import matrix_from_pose
+from embodied_iqa.images.message_geometry import matrix_from_pose
 from embodied_iqa.images.realsense import RgbdFrame
 from embodied_iqa.lazy import load
 from embodied_iqa.ros.camera_sources import open_cameras, open_realsense

@@ -21,7 +21,7 @@ from sensor_msgs.msg import CameraInfo
 
 from embodied_iqa.errors import EmbodiedIqaError, UserError
 from embodied_iqa.graph.parameters import TrialParameters
-from embodied_iqa.images.poses import matrix_from_pose
+from embodied_iqa.images.message_geometry import matrix_from_pose
 from embodied_iqa.ros.conversion import header_of, ns_of, pose_of, spec_of, state_to_msg
 from embodied_iqa.ros.lifecycle import LifecycleManager
 from embodied_iqa.ros.node import BaseNode, Health, main_of

@@ -18,7 +18,7 @@ from sensor_msgs.msg import JointState
 from embodied_iqa.graph.parameters import VlaParameters
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import Frame, View
-from embodied_iqa.images.poses import matrix_from_pose
+from embodied_iqa.images.message_geometry import matrix_from_pose
 from embodied_iqa.kinematics import TOOL_2F140_M, Kinematics, tool_along_z
 from embodied_iqa.ros.conversion import chunk_to_msg, ns_of, optical_frame, pose_of, time_of
 from embodied_iqa.ros.frames import FrameInput

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from embodied_iqa.gate.verdict import GateLease
 from embodied_iqa.graph.parameters import ArmParameters
 from embodied_iqa.images.frame import View
-from embodied_iqa.images.poses import as_sent
+from embodied_iqa.images.message_geometry import as_sent
 from embodied_iqa.robot.controller import ArmController
 from embodied_iqa.robot.messages import (
     ArmGoal,

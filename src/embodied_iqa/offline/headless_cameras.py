@@ -16,7 +16,7 @@ from embodied_iqa.gate.statistics import ImageStatistics, measure
 from embodied_iqa.gate.verdict import GateLease, GateMode
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import Frame, View
-from embodied_iqa.images.poses import as_sent
+from embodied_iqa.images.message_geometry import as_sent
 from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.trial.record import VerdictRecord

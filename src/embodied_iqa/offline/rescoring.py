@@ -22,10 +22,9 @@ from embodied_iqa.gate.judge import GateConfig, GateFrame, GateState, step
 from embodied_iqa.gate.statistics import measure
 from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.images.assembler import FrameAssembler, Source
-from embodied_iqa.images.camera_info import intrinsics_from_info
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.images.image_cdr import ImagePicture, image_from_cdr
-from embodied_iqa.images.poses import matrix_from_pose
+from embodied_iqa.images.message_geometry import intrinsics_from_info, matrix_from_pose
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.subjects.protocols import ActionChunk, Vla, VlaObservation, Vlm
 from embodied_iqa.trial.reading import read_trial, stamp_ns

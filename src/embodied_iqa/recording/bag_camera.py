@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from embodied_iqa.images.camera_info import intrinsics_from_info
-from embodied_iqa.images.files import EndOfFramesError
+from embodied_iqa.images.file_camera import EndOfFramesError
 from embodied_iqa.images.frame import Frame, Intrinsics, View
 from embodied_iqa.images.image_cdr import ImagePicture
-from embodied_iqa.images.poses import matrix_from_pose
+from embodied_iqa.images.message_geometry import intrinsics_from_info, matrix_from_pose
 from embodied_iqa.recording.errors import RecordingReadError
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.recording.recorded import RecordedPicture

@@ -12,7 +12,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from embodied_iqa.images.poses import matrix_from_pose
+from embodied_iqa.images.message_geometry import matrix_from_pose
 from embodied_iqa.robot.homing import StartPose, distance_to_start, way_back
 from embodied_iqa.robot.limits import ArmLimits
 from embodied_iqa.ros.conversion import chunk_to_msg

@@ -9,20 +9,20 @@ from pathlib import Path
 from embodied_iqa.errors import UsageError
 from embodied_iqa.graph.camera_parameters import CameraParameters, CameraSource
 from embodied_iqa.images.codecs import picture_files, read_picture
-from embodied_iqa.images.files import FileCamera, intrinsics_of_fov
+from embodied_iqa.images.file_camera import FileCamera, intrinsics_of_fov
 from embodied_iqa.images.frame import Camera, View
 from embodied_iqa.images.hand_eye import PoseHistory, checked_pose, fixed_pose, wrist_pose
 from embodied_iqa.images.realsense import (
     RECORDING_SUFFIXES,
     PoseAt,
     RealSenseCamera,
-    RealSenseSettings,
+    RealSenseOptions,
     RecordedRealSense,
 )
 from embodied_iqa.kinematics import tool_along_z
 from embodied_iqa.recording.bag_camera import BagCamera, BagCameraOptions
 
-__all__ = ["RealSense", "open_cameras", "open_realsense", "pose_functions", "realsense_settings"]
+__all__ = ["RealSense", "open_cameras", "open_realsense", "pose_functions", "realsense_options"]
 
 RealSense = RealSenseCamera | RecordedRealSense
 
@@ -70,7 +70,7 @@ def open_realsense(
         InputError: A camera is not connected, or a recording cannot be played.
         MissingDependencyError: librealsense is not installed.
     """
-    settings, poses = realsense_settings(config), pose_functions(config, tool_poses)
+    settings, poses = realsense_options(config), pose_functions(config, tool_poses)
     opened: list[RealSense] = []
     with ExitStack() as undo:  # closes the open cameras where the next one fails
         for view in config.views:
@@ -81,7 +81,7 @@ def open_realsense(
     return opened
 
 
-def realsense_settings(config: CameraParameters) -> RealSenseSettings:
+def realsense_options(config: CameraParameters) -> RealSenseOptions:
     """Return the settings of every RealSense.
 
     Raises:
@@ -90,7 +90,7 @@ def realsense_settings(config: CameraParameters) -> RealSenseSettings:
     if not config.rate_hz.is_integer():
         raise UsageError("a RealSense streams at whole rates", expected="such as 30.0", got=config.rate_hz)
     wanted = config.realsense
-    return RealSenseSettings(
+    return RealSenseOptions(
         width_px=config.width_px,
         height_px=config.height_px,
         rate_hz=int(config.rate_hz),
@@ -125,7 +125,7 @@ def pose_functions(config: CameraParameters, tool_poses: PoseHistory) -> dict[Vi
 def _realsense(
     config: CameraParameters,
     view: View,
-    settings: RealSenseSettings,
+    settings: RealSenseOptions,
     pose_at: PoseAt,
     clock_ns: Callable[[], int],
 ) -> RealSense:

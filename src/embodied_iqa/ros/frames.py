@@ -12,10 +12,9 @@ from sensor_msgs.msg import CameraInfo
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.assembler import FrameAssembler, Source
-from embodied_iqa.images.camera_info import intrinsics_from_info
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.image_cdr import image_from_cdr
-from embodied_iqa.images.poses import matrix_from_pose
+from embodied_iqa.images.message_geometry import intrinsics_from_info, matrix_from_pose
 from embodied_iqa.ros.conversion import ns_of
 from embodied_iqa.ros.pictures import subscribe_pictures
 from embodied_iqa.ros.qos import PICTURE

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from embodied_iqa.errors import UserError
-from embodied_iqa.images.files import EndOfFramesError
+from embodied_iqa.images.file_camera import EndOfFramesError
 from embodied_iqa.images.realsense import RgbdFrame
 from embodied_iqa.ros.camera_sources import RealSense
 

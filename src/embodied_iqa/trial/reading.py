@@ -14,7 +14,7 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import View
-from embodied_iqa.images.poses import matrix_from_pose
+from embodied_iqa.images.message_geometry import matrix_from_pose
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.subjects.protocols import ChunkStatus

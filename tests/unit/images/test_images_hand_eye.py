@@ -43,19 +43,19 @@ def test_a_good_pose_is_taken_and_rounded_numbers_are_mended() -> None:
 @pytest.mark.parametrize(
     ("numbers", "view", "said"),
     [
-        (tuple(GOOD.ravel()[:12]), View.TOP, "T_base_camera of the top camera is no pose.*16 finite"),
+        (tuple(GOOD.ravel()[:12]), View.TOP, "T_base_camera of the top camera is not a pose.*16 finite"),
         (changed(0, 0, np.nan), View.TOP, "16 finite"),
-        (changed(3, 0, 0.1), View.SIDE, "side camera is no pose.*0 0 0 1"),
-        (changed(1, 1, 1.3), View.TOP, "no rotation.*off by"),
-        (tuple((GOOD @ np.diag([1, 1, -1, 1])).ravel()), View.TOP, "mirror"),
+        (changed(3, 0, 0.1), View.SIDE, "side camera is not a pose.*0 0 0 1"),
+        (changed(1, 1, 1.3), View.TOP, "no valid rotation.*off by"),
+        (tuple((GOOD @ np.diag([1, 1, -1, 1])).ravel()), View.TOP, "reflection"),
         (changed(0, 3, -800.0), View.TOP, "implausible.*0.05 to 3.0 m from the base.*800"),
         (
             tuple(GOOD.ravel()),
             View.WRIST,
             "T_flange_camera of the wrist camera.*0.01 to 0.5 m from the flange",
         ),
-        (IDENTITY, View.TOP, "has the camera been calibrated"),
-        (IDENTITY, View.WRIST, "has the camera been calibrated"),
+        (IDENTITY, View.TOP, "is the calibration in metres"),
+        (IDENTITY, View.WRIST, "is the calibration in metres"),
     ],
 )
 def test_a_wrong_pose_is_refused_in_one_line(numbers: tuple[float, ...], view: View, said: str) -> None:

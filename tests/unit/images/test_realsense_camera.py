@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from embodied_iqa.errors import InputError, MissingDependencyError, UsageError
-from embodied_iqa.images.files import EndOfFramesError
+from embodied_iqa.images.file_camera import EndOfFramesError
 from embodied_iqa.images.frame import Intrinsics, View
-from embodied_iqa.images.realsense import RealSenseCamera, RealSenseSettings, RecordedRealSense
+from embodied_iqa.images.realsense import RealSenseCamera, RealSenseOptions, RecordedRealSense
 from embodied_iqa.images.realsense.devices import find_device
 from embodied_iqa.images.realsense.library import load_library
 from embodied_iqa.images.realsense.software import SoftwareRealSense
@@ -23,7 +23,7 @@ rs = pytest.importorskip("pyrealsense2", reason="needs requirements/hardware.txt
 
 WIDTH, HEIGHT, RATE = 160, 120, 30
 LENS = Intrinsics(WIDTH, HEIGHT, 150.0, 150.0, 79.5, 59.5)
-SETTINGS = RealSenseSettings(WIDTH, HEIGHT, RATE, silence_s=0.15, give_up_s=0.3)
+SETTINGS = RealSenseOptions(WIDTH, HEIGHT, RATE, silence_s=0.15, give_up_s=0.3)
 MS = 1_000_000
 START_NS = 1_000_000 * MS
 POSE = np.diag([1.0, -1.0, -1.0, 1.0])
@@ -195,7 +195,7 @@ def test_stamps_of_the_computer_are_refused_unless_allowed() -> None:
     with pytest.raises(InputError, match="allow_host_stamps"):
         camera.read(2.0)
     camera.close()
-    allowed = RealSenseSettings(WIDTH, HEIGHT, RATE, allow_host_stamps=True)
+    allowed = RealSenseOptions(WIDTH, HEIGHT, RATE, allow_host_stamps=True)
     camera = camera_of(source, settings=allowed)
     feed(source, 1, domain=ClockDomain.HOST)
     assert camera.read(2.0) is not None
@@ -225,7 +225,7 @@ def test_three_cameras_by_serial() -> None:
 def test_a_mode_that_the_camera_lacks_is_told_with_those_it_has() -> None:
     source = SoftwareRealSense("A", LENS, RATE)
     with pytest.raises(InputError, match=r"1280x720 at 30 Hz; available: 160x120 at 30 Hz"):
-        camera_of(source, settings=RealSenseSettings(1280, 720, RATE))
+        camera_of(source, settings=RealSenseOptions(1280, 720, RATE))
 
 
 def test_a_distorted_lens_is_told_in_pixels() -> None:

@@ -99,9 +99,9 @@ def test_each_colour_picture_once_with_the_depth_of_its_time() -> None:
         (2, 66.6, 66.6),
         (5, 166.5, 160.0),
     ]
-    assert [pairing.takes(SetStamp(*item)) for item in sets] == [True, False, True, False, True, True]
+    assert [pairing.accept(SetStamp(*item)) for item in sets] == [True, False, True, False, True, True]
     assert pairing.lost == 2
     pairing.restart()
-    assert pairing.takes(SetStamp(0, 0.0, 0.0))
+    assert pairing.accept(SetStamp(0, 0.0, 0.0))
     assert pairing.lost == 2
-    assert not pairing.takes(SetStamp(9, 300.0, None))
+    assert not pairing.accept(SetStamp(9, 300.0, None))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from recording_samples import type_store
 from scipy.spatial.transform import Rotation
 
-from embodied_iqa.images.files import EndOfFramesError
+from embodied_iqa.images.file_camera import EndOfFramesError
 from embodied_iqa.images.frame import Camera, Intrinsics, View
 from embodied_iqa.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.recording.bag_camera import BagCamera, BagCameraOptions

@@ -13,7 +13,7 @@ from embodied_iqa.graph.camera_parameters import CameraParameters
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.hand_eye import PoseHistory
 from embodied_iqa.kinematics import tool_along_z
-from embodied_iqa.ros.camera_sources import open_realsense, pose_functions, realsense_settings
+from embodied_iqa.ros.camera_sources import open_realsense, pose_functions, realsense_options
 
 TOP = np.array([[0, -1, 0, -0.8], [-1, 0, 0, 0.1], [0, 0, -1, 0.7], [0, 0, 0, 1.0]])
 WRIST = np.array([[1, 0, 0, 0.0], [0, 1, 0, -0.08], [0, 0, 1, 0.05], [0, 0, 0, 1.0]])
@@ -34,7 +34,7 @@ def parameters(**values: object) -> CameraParameters:
 
 def test_the_configuration_reaches_the_cameras() -> None:
     config = parameters(realsense__depth=True, realsense__give_up_s=5.0, width_px=848)
-    settings = realsense_settings(config)
+    settings = realsense_options(config)
     assert (settings.mode, settings.depth, settings.give_up_s) == ("848x480 at 30 Hz", True, 5.0)
     history = PoseHistory(60_000_000)
     poses = pose_functions(config, history)
@@ -62,7 +62,7 @@ def test_a_wrong_configuration_opens_nothing(values: dict[str, object], said: st
 
 def test_a_camera_without_a_pose_is_refused() -> None:
     config = build(CameraParameters, {"source": "realsense", "views": ["side"], "rate_hz": 30.0}, "test")
-    with pytest.raises(UsageError, match=r"side camera is implausible: has the camera been calibrated"):
+    with pytest.raises(UsageError, match=r"side camera is implausible: is the calibration in metres"):
         open_realsense(config, lambda: 0, PoseHistory(1))
 
 

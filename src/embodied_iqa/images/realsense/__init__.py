@@ -1,16 +1,16 @@
-"""Intel RealSense cameras through librealsense; importing this room does not need the library."""
+"""Intel RealSense cameras through librealsense, which is loaded on first use."""
 
 from embodied_iqa.images.realsense.camera import PoseAt, RealSenseCamera
+from embodied_iqa.images.realsense.options import RealSenseOptions
 from embodied_iqa.images.realsense.pictures import Lens, RgbdFrame
 from embodied_iqa.images.realsense.recorded import RECORDING_SUFFIXES, RecordedRealSense
-from embodied_iqa.images.realsense.settings import RealSenseSettings
 
 __all__ = [
     "RECORDING_SUFFIXES",
     "Lens",
     "PoseAt",
     "RealSenseCamera",
-    "RealSenseSettings",
+    "RealSenseOptions",
     "RecordedRealSense",
     "RgbdFrame",
 ]

@@ -1,4 +1,4 @@
-"""One running pipeline of librealsense: sets of pictures out of a device or a recorded file."""
+"""A running librealsense pipeline: sets of pictures from a device or a recorded file."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.realsense.devices import colour_modes, serial_of
 from embodied_iqa.images.realsense.library import load_library
+from embodied_iqa.images.realsense.options import RealSenseOptions
 from embodied_iqa.images.realsense.pairing import Pairing, SetStamp
 from embodied_iqa.images.realsense.pictures import Lens, colour_pixels, lens_of
-from embodied_iqa.images.realsense.settings import RealSenseSettings
 from embodied_iqa.images.realsense.stamps import ClockDomain, check_domains
 
 __all__ = ["Capture", "PictureSet", "play_file", "stream_device"]
@@ -28,9 +28,9 @@ class PictureSet:
     Attributes:
         rgb: ``(H, W, 3)`` uint8.
         depth: ``(H, W)`` uint16 aligned to colour, or None.
-        sensor_depth: uint16 as the depth sensor made it, or None.
-        depth_unit_m: What a step of depth stands for (m); 0 without depth.
-        device_ns: When the colour picture was taken, by the camera's clock.
+        sensor_depth: uint16, unaligned, or None.
+        depth_unit_m: Length of one step of depth (m); 0 without depth.
+        device_ns: Time of the colour picture by the camera's clock.
         number: The camera's count of colour pictures.
     """
 
@@ -43,16 +43,16 @@ class PictureSet:
 
 
 class Capture:
-    """A pipeline that runs; made by :func:`stream_device` and :func:`play_file`.
+    """A running pipeline, made by :func:`stream_device` and :func:`play_file`.
 
     Args:
         pipeline: Running ``pyrealsense2.pipeline``.
-        profile: What it streams.
-        queue: Where its sets arrive; None to take them from the pipeline itself.
-        settings: What was asked for.
+        profile: Its streams.
+        queue: Receives its sets; None to poll the pipeline itself.
+        options: Options of the stream.
     """
 
-    def __init__(self, pipeline: Any, profile: Any, queue: Any, settings: RealSenseSettings) -> None:
+    def __init__(self, pipeline: Any, profile: Any, queue: Any, options: RealSenseOptions) -> None:
         library = load_library()
         colour = profile.get_stream(library.stream.color).as_video_stream_profile()
         self._pipeline = pipeline
@@ -61,7 +61,7 @@ class Capture:
         self._depth = any(item.stream_type() == library.stream.depth for item in profile.get_streams())
         self._align = library.align(library.stream.color) if self._depth else None
         self._pairing = Pairing(1000.0 / max(1, colour.fps()), with_depth=self._depth)
-        self._allow_host_stamps = settings.allow_host_stamps
+        self._allow_host_stamps = options.allow_host_stamps
         self.lens: Lens = lens_of(colour)
 
     @property
@@ -71,15 +71,15 @@ class Capture:
 
     @property
     def lost(self) -> int:
-        """Colour pictures that the camera counted and that never came."""
+        """Colour pictures that the camera counted but that never arrived."""
         return self._pairing.lost
 
     def next(self, timeout_s: float) -> PictureSet | None:
-        """Return the next set, or None where none came in time; a set that is not new counts as none.
+        """Return the next set, or None if no new set came in time.
 
         Raises:
-            InputError: The clocks of the camera cannot be used, or its format.
-            RuntimeError: librealsense gave up.
+            InputError: The clocks or the format of the camera cannot be used.
+            RuntimeError: librealsense failed.
         """
         frames = self._wait(max(1, round(timeout_s * 1e3))) if timeout_s > 0 else self._poll()
         if frames is None:
@@ -90,7 +90,7 @@ class Capture:
         stamp = SetStamp(
             colour.get_frame_number(), colour.get_timestamp(), depth.get_timestamp() if self._depth else None
         )
-        if not self._pairing.takes(stamp):
+        if not self._pairing.accept(stamp):
             return None
         check_domains(
             _domain(colour),
@@ -107,7 +107,7 @@ class Capture:
         )
 
     def stop(self) -> None:
-        """Stop; a pipeline whose device is gone stops by itself."""
+        """Stop the pipeline; one whose device is gone has stopped already."""
         with contextlib.suppress(RuntimeError):
             self._pipeline.stop()
 
@@ -131,57 +131,57 @@ class Capture:
         return _depth_pixels(self._align.process(frames).get_depth_frame())
 
 
-def stream_device(device: Any, settings: RealSenseSettings) -> Capture:
-    """Start to stream colour, and depth where asked for.
+def stream_device(device: Any, options: RealSenseOptions) -> Capture:
+    """Start streaming colour, and depth if enabled.
 
     Args:
         device: A connected ``pyrealsense2.device``.
-        settings: Size, rate and what else.
+        options: Size, rate, depth.
 
     Raises:
-        InputError: The device cannot stream this way.
+        InputError: The device cannot stream with these options.
     """
     library = load_library()
     pipeline, config = library.pipeline(), library.config()
     pipeline.set_device(device)
-    size = settings.width_px, settings.height_px
-    config.enable_stream(library.stream.color, *size, library.format.rgb8, settings.rate_hz)
-    if settings.depth:
-        config.enable_stream(library.stream.depth, *size, library.format.z16, settings.rate_hz)
-    queue = library.frame_queue(settings.queue_frames)
+    size = options.width_px, options.height_px
+    config.enable_stream(library.stream.color, *size, library.format.rgb8, options.rate_hz)
+    if options.depth:
+        config.enable_stream(library.stream.depth, *size, library.format.z16, options.rate_hz)
+    queue = library.frame_queue(options.queue_frames)
     try:
         profile = pipeline.start(config, queue)
     except RuntimeError as error:
         raise InputError(
             f"RealSense {serial_of(device)} cannot stream: {error}",
-            expected=f"a mode of the camera instead of {settings.mode}",
+            expected=f"a mode of the camera instead of {options.mode}",
             available=colour_modes(device),
         ) from error
-    return Capture(pipeline, profile, queue, settings)
+    return Capture(pipeline, profile, queue, options)
 
 
-def play_file(path: Path, settings: RealSenseSettings, *, real_time: bool) -> Capture:
-    """Start to play a recording of librealsense.
+def play_file(path: Path, options: RealSenseOptions, *, real_time: bool) -> Capture:
+    """Start playing a recording of librealsense.
 
     Args:
         path: ``.bag`` or ``.db3``.
-        settings: Only ``allow_host_stamps`` and ``queue_frames`` count; the streams are those of the file.
-        real_time: At the speed of the recording, where a slow reader loses pictures; else as fast as they are
-            read, and none is lost.
+        options: Only ``allow_host_stamps`` and ``queue_frames`` are used; the streams are those of the file.
+        real_time: Play at the recorded speed, where a slow reader loses pictures; else as fast as they are
+            read, without loss.
 
     Raises:
-        InputError: The file is no such recording, or holds no colour.
+        InputError: The file is not such a recording or has no colour stream.
     """
     library = load_library()
     pipeline, config = library.pipeline(), library.config()
-    queue = library.frame_queue(settings.queue_frames) if real_time else None
+    queue = library.frame_queue(options.queue_frames) if real_time else None
     try:
         config.enable_device_from_file(str(path), repeat_playback=False)
         # before the start, else the first pictures are played at the recorded speed
         resolved = config.resolve(library.pipeline_wrapper(pipeline))
         resolved.get_device().as_playback().set_real_time(real_time)
         profile = pipeline.start(config, queue) if queue is not None else pipeline.start(config)
-        capture = Capture(pipeline, profile, queue, settings)
+        capture = Capture(pipeline, profile, queue, options)
     except RuntimeError as error:
         raise InputError(
             f"{path} cannot be played: {error}", expected="a recording of librealsense with colour"

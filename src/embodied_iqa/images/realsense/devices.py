@@ -1,4 +1,4 @@
-"""The connected cameras, and the one that is meant."""
+"""Connected cameras."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def connected_devices() -> list[Any]:
 
     Raises:
         MissingDependencyError: The library cannot be loaded.
-        InputError: The USB cannot be asked.
+        InputError: The USB devices cannot be listed.
     """
     library = load_library()
     try:
@@ -29,13 +29,13 @@ def connected_devices() -> list[Any]:
 
 
 def serial_of(device: Any) -> str:
-    """Return a device's serial number; empty where it has none."""
+    """Return a device's serial number, or an empty string."""
     number = load_library().camera_info.serial_number
     return str(device.get_info(number)) if device.supports(number) else ""
 
 
 def find_device(devices: Sequence[Any], serial: str) -> Any:
-    """Return the device with a serial number; without a number the only one that is connected.
+    """Return the device with a serial number; without a number the only connected one.
 
     Raises:
         InputError: It is not connected.

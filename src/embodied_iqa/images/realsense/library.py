@@ -1,4 +1,4 @@
-"""Loads librealsense's Python library only when a RealSense is asked for."""
+"""Loading of librealsense's Python library on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which sets of colour and depth are new, and which pictures were lost."""
+"""Pairing of colour and depth pictures, and counting of lost ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TOLERANCE_PERIODS: Final = 0.6
 
 @dataclass(frozen=True, slots=True)
 class SetStamp:
-    """What tells one set of pictures from another.
+    """Identity of a set of pictures.
 
     Attributes:
         colour_number: The camera's count of colour pictures.
@@ -27,10 +27,10 @@ class SetStamp:
 
 
 class Pairing:
-    """Takes each colour picture once, with the depth picture of its time.
+    """Accepts each colour picture once, with the depth picture of the same time.
 
-    librealsense hands out a set whenever any of its streams has something new, so the same colour picture
-    can come twice, first with an old depth picture and then with its own.
+    librealsense emits a set whenever one of its streams has a new picture, so the same colour picture can
+    come twice, first with an old depth picture and then with its own.
 
     Args:
         period_ms: Time between two pictures.
@@ -43,8 +43,8 @@ class Pairing:
         self._last: int | None = None
         self.lost = 0
 
-    def takes(self, stamp: SetStamp) -> bool:
-        """Say whether a set is to be used; colour pictures that were passed over are counted as lost."""
+    def accept(self, stamp: SetStamp) -> bool:
+        """Return whether a set is new and complete; skipped colour pictures count as lost."""
         if self._last is not None and stamp.colour_number == self._last:
             return False
         if self._with_depth and (

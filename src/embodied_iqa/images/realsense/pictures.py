@@ -1,4 +1,4 @@
-"""From librealsense's frames to our pictures: pixels bit for bit, intrinsics, depth."""
+"""Conversion of librealsense frames: pixels bit for bit, intrinsics, depth."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class RgbdFrame:
     Attributes:
         frame: The colour picture.
         depth: ``(H, W)`` uint16, for each pixel of the colour picture the distance along the optical axis in
-            units of ``depth_unit_m``; 0 where nothing was measured. Made by librealsense's alignment. None
-            where depth is not streamed.
+            units of ``depth_unit_m``; 0 where nothing was measured. Computed by librealsense's alignment.
+            None if depth is not streamed.
         sensor_depth: The picture of the depth sensor, bit for bit, through its own lens; or None.
-        depth_unit_m: What a step of ``depth`` stands for (m).
+        depth_unit_m: Length of one step of ``depth`` (m).
     """
 
     frame: Frame
@@ -45,12 +45,12 @@ class RgbdFrame:
 
 @dataclass(frozen=True, slots=True)
 class Lens:
-    """What the device says of its colour lens.
+    """Calibration of a colour lens.
 
     Attributes:
         intrinsics: The pinhole part.
-        distortion_px: How far the farthest corner lies from where the pinhole model alone would put it.
-            Pictures are handed on as the camera made them, not rectified.
+        distortion_px: Largest displacement of a corner from its place in the pinhole model. Pictures are not
+            rectified.
     """
 
     intrinsics: Intrinsics

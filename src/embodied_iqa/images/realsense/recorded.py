@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.errors import InputError
-from embodied_iqa.images.files import EndOfFramesError
-from embodied_iqa.images.frame import Frame, View
-from embodied_iqa.images.realsense.camera import PoseAt
+from embodied_iqa.images.file_camera import EndOfFramesError
+from embodied_iqa.images.frame import View
+from embodied_iqa.images.realsense.camera import PoseAt, RgbdCamera
 from embodied_iqa.images.realsense.capture import Capture, play_file
 from embodied_iqa.images.realsense.library import load_library
-from embodied_iqa.images.realsense.pictures import Lens, RgbdFrame
-from embodied_iqa.images.realsense.settings import RealSenseSettings
-from embodied_iqa.images.realsense.stamps import StampMapper
+from embodied_iqa.images.realsense.options import RealSenseOptions
+from embodied_iqa.images.realsense.pictures import RgbdFrame
 
 __all__ = ["RECORDING_SUFFIXES", "RecordedRealSense"]
 
@@ -23,20 +22,20 @@ RECORDING_SUFFIXES: Final = (".bag", ".db3")
 _SLICE_S: Final = 0.1
 
 
-class RecordedRealSense:
-    """Implements `images.Camera` with a file that librealsense recorded.
+class RecordedRealSense(RgbdCamera):
+    """A file that librealsense recorded.
 
     Args:
         path: The file.
         view: The camera's view.
-        pose_at: Where the camera was; see :class:`RealSenseCamera`.
+        pose_at: Pose of the camera; see :class:`RgbdCamera`.
         clock_ns: ROS time that stamps are mapped to, with playback at the recorded speed; None keeps the
             stamps of the camera's clock and plays as fast as pictures are read, so that none is lost.
         loop: Start again at the end.
         allow_host_stamps: Accept recordings without stamps of the camera.
 
     Raises:
-        InputError: No such file, or no recording.
+        InputError: The file is missing or is not a recording.
     """
 
     def __init__(
@@ -51,52 +50,27 @@ class RecordedRealSense:
     ) -> None:
         if path.suffix not in RECORDING_SUFFIXES or not path.is_file():
             raise InputError(
-                "no recording of a RealSense",
+                "not a RealSense recording",
                 expected=f"a file *{' or *'.join(RECORDING_SUFFIXES)}",
                 got=str(path),
             )
         self._path = path
-        self._view = view
-        self._pose_at = pose_at
         self._clock_ns = clock_ns
         self._loop = loop
-        self._settings = RealSenseSettings(allow_host_stamps=allow_host_stamps, queue_frames=256)
-        self._mapper = StampMapper()
-        self._capture: Capture | None = self._start()
-        self._lens = self._capture.lens
-        self.without_pose = 0
-
-    @property
-    def view(self) -> View:
-        """The camera's view."""
-        return self._view
-
-    @property
-    def lens(self) -> Lens:
-        """What the recording says of the colour lens."""
-        return self._lens
-
-    def read(self, deadline_s: float) -> Frame | None:
-        """Return the next colour frame, or None where none came within ``deadline_s`` seconds.
-
-        Raises:
-            EndOfFramesError: All were shown.
-            InputError: Stamps or format cannot be used.
-        """
-        both = self.read_rgbd(deadline_s)
-        return None if both is None else both.frame
+        self._options = RealSenseOptions(allow_host_stamps=allow_host_stamps, queue_frames=256)
+        super().__init__(view, pose_at, self._play())
 
     def read_rgbd(self, deadline_s: float) -> RgbdFrame | None:
         """Return the next colour frame with its depth, aligned to colour where the file has both.
 
         Raises:
-            EndOfFramesError: All were shown.
+            EndOfFramesError: All were read.
             InputError: Stamps or format cannot be used.
         """
         until = time.monotonic() + deadline_s
         while self._capture is not None:
             left_s = until - time.monotonic()
-            ended = self._ended(self._capture)  # asked before the wait: what came until then is still read
+            ended = self._ended(self._capture)  # before the wait: pictures that arrived until then are read
             frame = self._next(self._capture, min(max(left_s, 0.0), _SLICE_S))
             if frame is not None:
                 return frame
@@ -107,13 +81,13 @@ class RecordedRealSense:
         raise EndOfFramesError(f"all pictures of {self._path} were shown")
 
     def close(self) -> None:
-        """Let the file go; calling it twice is fine."""
+        """Close the file; calling it twice is fine."""
         capture, self._capture = self._capture, None
         if capture is not None:
             capture.stop()
 
-    def _start(self) -> Capture:
-        return play_file(self._path, self._settings, real_time=self._clock_ns is not None)
+    def _play(self) -> Capture:
+        return play_file(self._path, self._options, real_time=self._clock_ns is not None)
 
     def _ended(self, capture: Capture) -> bool:
         stopped = load_library().playback_status.stopped
@@ -123,7 +97,7 @@ class RecordedRealSense:
         self.close()
         if self._loop:
             self._mapper.restart()
-            self._capture = self._start()
+            self._capture = self._play()
 
     def _next(self, capture: Capture, timeout_s: float) -> RgbdFrame | None:
         pictures = capture.next(timeout_s)
@@ -132,9 +106,4 @@ class RecordedRealSense:
         stamp_ns = pictures.device_ns
         if self._clock_ns is not None:
             stamp_ns = self._mapper.to_ros_ns(stamp_ns, self._clock_ns())
-        T_base_camera = self._pose_at(stamp_ns)
-        if T_base_camera is None:
-            self.without_pose += 1
-            return None
-        frame = Frame(self._view, stamp_ns, pictures.rgb, capture.lens.intrinsics, T_base_camera)
-        return RgbdFrame(frame, pictures.depth, pictures.sensor_depth, pictures.depth_unit_m)
+        return self._posed(stamp_ns, pictures)

@@ -1,7 +1,6 @@
 """A RealSense without hardware: librealsense's software device, fed with pictures by the caller.
 
-Everything above the USB is the real library: syncer, pipeline, alignment, recorder. Tests and benchmarks
-feed it with random pictures or with those of the simulated cell.
+Everything above USB is the real library: syncer, pipeline, alignment, recorder. For tests and benchmarks.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class SoftwareRealSense:
     Args:
         serial: Serial number.
         intrinsics: Of both sensors.
-        rate_hz: Pictures a second; only told, the caller feeds when it likes.
+        rate_hz: Nominal pictures per second; the caller may feed at any rate.
         distortion: Coefficients of the inverse Brown-Conrady lens model, as RealSense colour sensors use it.
     """
 
@@ -65,14 +64,14 @@ class SoftwareRealSense:
         device_ms: float,
         domain: ClockDomain = ClockDomain.HARDWARE,
     ) -> None:
-        """Hand over one picture of each sensor.
+        """Feed one picture of each sensor.
 
         Args:
             rgb: ``(H, W, 3)`` uint8, red first.
             depth: ``(H, W)`` uint16 in mm, or None for a colour picture only.
             number: The camera's count of pictures.
-            device_ms: When they were taken, by the clock of ``domain``.
-            domain: Whose clock that is.
+            device_ms: Their time by the clock of ``domain``.
+            domain: That clock.
         """
         sensors = (
             (self._depth_sensor, self._depth_profile, depth),

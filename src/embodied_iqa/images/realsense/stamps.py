@@ -1,4 +1,4 @@
-"""From the clock of a camera to ROS time, strictly rising, never into the future."""
+"""Mapping of camera clocks to ROS time, strictly increasing, never in the future."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from enum import StrEnum
 from typing import Final
 
 from embodied_iqa.errors import InputError
+from embodied_iqa.units import SECOND_NS
 
 __all__ = ["ClockDomain", "StampMapper", "check_domains"]
 
 DRIFT_PPM: Final = 200.0
 """Two quartz clocks differ by less: crystals of cameras and computers are good to 100 ppm each."""
 
-_SET_BACK_NS: Final = 1_000_000_000
+_SET_BACK_NS: Final = SECOND_NS
 
 
 class ClockDomain(StrEnum):
-    """Whose clock a stamp comes from; the words are those of librealsense."""
+    """Clock of a stamp, named as in librealsense."""
 
     HARDWARE = "hardware_clock"
     """The camera's own clock, from an arbitrary zero."""
     GLOBAL = "global_time"
     """The camera's clock, converted by librealsense to the computer's."""
     HOST = "system_time"
-    """The computer's clock at arrival: it hides how old the picture is."""
+    """The computer's clock at arrival: it hides the age of the picture."""
 
 
 def check_domains(colour: ClockDomain, depth: ClockDomain | None, *, allow_host_stamps: bool) -> None:
-    """Hold a picture's clocks against what stamps may be made from.
+    """Check the clocks of a picture.
 
     Raises:
-        InputError: Colour and depth come from different clocks, or stamps from the computer's clock are not
-            allowed.
+        InputError: Colour and depth have different clocks, or stamps of the computer are not allowed.
     """
     if depth is not None and depth is not colour:
         raise InputError("colour and depth are stamped by different clocks", expected=colour, got=depth)
@@ -48,15 +48,16 @@ class StampMapper:
 
     A picture cannot arrive before it was taken: ``arrival = device + offset + delay`` with ``delay >= 0``.
     The smallest difference of arrival and device stamp is therefore the best estimate of the offset; jitter
-    and a slow reader only make other differences larger. The estimate is
+    and a slow reader only increase the others. The estimate is
 
         ``offset_k = min(arrival_k - device_k, offset_(k-1) + drift * (arrival_k - arrival_(k-1)))``
 
     which follows clocks that drift apart by up to 200 ppm. Since the offset cannot rise faster, a queue of
-    old pictures keeps its old stamps: whoever checks for freshness sees that they are old. What is left is
-    the smallest delay itself, a few milliseconds by which a picture looks younger than it is.
+    old pictures keeps its old stamps, and a check for freshness sees that they are old. The remaining error
+    is the smallest delay itself, a few milliseconds by which a picture looks newer than it is.
 
-    Stamps rise strictly and never lie after their arrival, except by the nanosecond that keeps them apart.
+    Stamps increase strictly and are never later than their arrival, except by the nanosecond that separates
+    them.
     """
 
     def __init__(self) -> None:
@@ -66,16 +67,16 @@ class StampMapper:
         self._stamp_ns: int | None = None
 
     def restart(self) -> None:
-        """Learn the offset anew, as after a camera was plugged in again; stamps still rise."""
+        """Estimate the offset again, as after a reconnect; stamps still increase."""
         self._offset_ns = None
 
     def to_ros_ns(self, device_ns: int, arrival_ns: int) -> int:
         """Return the ROS time of a picture.
 
         Args:
-            device_ns: The picture's stamp by the camera's clock. One before the last means a new clock.
-            arrival_ns: ROS time at which the picture was there. Far before the last means that ROS time was
-                set back, as when a simulation starts again: then stamps start again too.
+            device_ns: The picture's stamp by the camera's clock. One before the last indicates a new clock.
+            arrival_ns: ROS time of its arrival. A time far before the last means that ROS time was set
+                back, as when a simulation restarts: then stamps restart too.
         """
         if self._stamp_ns is not None and arrival_ns < self._stamp_ns - _SET_BACK_NS:
             self._stamp_ns = self._offset_ns = None

@@ -9,10 +9,9 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.images.camera_info import intrinsics_from_info
 from embodied_iqa.images.frame import Intrinsics, View
 from embodied_iqa.images.image_cdr import IMAGE_TYPE
-from embodied_iqa.images.poses import matrix_from_pose
+from embodied_iqa.images.message_geometry import intrinsics_from_info, matrix_from_pose
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.trial.reading import stamp_ns as stamp_of
 

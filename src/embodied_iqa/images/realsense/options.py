@@ -1,4 +1,4 @@
-"""How a RealSense is to stream, and how long it may be away."""
+"""Stream and time-out options of a RealSense."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from dataclasses import dataclass
 
 from embodied_iqa.errors import UsageError
 
-__all__ = ["RealSenseSettings"]
+__all__ = ["RealSenseOptions"]
 
 
 @dataclass(frozen=True, slots=True)
-class RealSenseSettings:
-    """What is asked of one camera.
+class RealSenseOptions:
+    """Options of one camera.
 
     Attributes:
         width_px: Width of the colour pictures, and of the depth pictures that are aligned to them.
         height_px: Their height.
-        rate_hz: Pictures a second; RealSense cameras know whole numbers only.
-        depth: Stream depth too, aligned to colour.
-        allow_host_stamps: Accept stamps of the computer's clock where the camera gives none of its own.
-        silence_s: Without a picture for so long the stream counts as broken and is started again.
-        give_up_s: A camera that is away for longer is an error.
-        stale_s: A picture that is older than this when it is read makes the stream start anew.
-        queue_frames: Pictures that wait to be read; more push out the oldest.
+        rate_hz: Pictures per second, an integer.
+        depth: Also stream depth, aligned to colour.
+        allow_host_stamps: Accept stamps of the computer's clock if the camera has none of its own.
+        silence_s: Time without a picture after which the stream is restarted.
+        give_up_s: Time without the camera after which reading fails.
+        stale_s: Age of a picture, when it is read, from which the stream is restarted.
+        queue_frames: Pictures waiting to be read; the oldest is dropped first.
     """
 
     width_px: int = 640
@@ -42,5 +42,5 @@ class RealSenseSettings:
 
     @property
     def mode(self) -> str:
-        """The mode in words."""
+        """Size and rate as text."""
         return f"{self.width_px}x{self.height_px} at {self.rate_hz} Hz"

@@ -1,4 +1,4 @@
-"""A camera that shows picture files one after the other."""
+"""A camera that plays image files in order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LISTED = 5
 
 
 class EndOfFramesError(InputError):
-    """A source of stored frames is at its end; nothing is broken."""
+    """A source of stored frames is at its end; this is not a fault."""
 
 
 def intrinsics_of_fov(width_px: int, height_px: int, horizontal_fov_rad: float) -> Intrinsics:
@@ -43,17 +43,17 @@ class FileCamera:
     """Implements `images.Camera` with picture files, all of one size.
 
     Args:
-        files: Picture files in the order of showing.
+        files: Image files in playing order.
         view: The camera's view.
         intrinsics: The pinhole model; its size is that of every picture.
         T_base_camera: ``(4, 4)`` pose of the camera's optical frame in the base frame (m); None for identity.
         period_ns: Time from one stamp to the next.
         start_ns: First stamp.
-        clock_ns: Where stamps come from instead: ROS time in ns, asked at each picture.
+        clock_ns: ROS time in ns, read for each picture; replaces period and first stamp.
         loop: Start again at the end.
 
     Raises:
-        InputError: There are no files, or some are missing or no pictures by their names: all are listed.
+        InputError: There are no files, or some are missing or not images; the message lists them.
     """
 
     def __init__(
@@ -86,15 +86,15 @@ class FileCamera:
         """The camera's view."""
         return self._view
 
-    def read(self, deadline_s: float) -> Frame | None:  # noqa: ARG002 - a file is always there
+    def read(self, deadline_s: float) -> Frame | None:  # noqa: ARG002 - part of the protocol
         """Return the next picture as a frame.
 
         Args:
-            deadline_s: Not used: files never keep anybody waiting.
+            deadline_s: Not used: files are always available.
 
         Raises:
-            EndOfFramesError: All were shown.
-            InputError: A file is no picture, or of another size than the camera.
+            EndOfFramesError: All were read.
+            InputError: A file is not an image or has another size than the camera.
         """
         if self._shown >= len(self._files) and not self._loop:
             raise EndOfFramesError(f"all {len(self._files)} pictures of camera {self._view} were shown")
@@ -108,14 +108,14 @@ class FileCamera:
         return Frame(self._view, stamp_ns, rgb, self._intrinsics, self._T_base_camera)
 
     def close(self) -> None:
-        """Nothing is held open between pictures."""
+        """Do nothing: no file stays open."""
 
     def _check_size(self, path: Path, rgb: NDArray[np.uint8]) -> None:
         height, width, _ = rgb.shape
         expected = f"{self._intrinsics.width_px} x {self._intrinsics.height_px} px"
         if (width, height) != (self._intrinsics.width_px, self._intrinsics.height_px):
             raise InputError(
-                f"{str(path)!r} has another size than its camera",
+                f"{str(path)!r} differs in size from its camera",
                 expected=expected,
                 got=f"{width} x {height} px",
             )
@@ -129,5 +129,5 @@ def _check_files(files: Sequence[Path]) -> None:
         names = ", ".join(repr(str(path)) for path in wrong[:_LISTED])
         more = f" and {len(wrong) - _LISTED} more" if len(wrong) > _LISTED else ""
         raise InputError(
-            f"missing or no pictures: {names}{more}", expected=f"files *{', *'.join(PICTURE_SUFFIXES)}"
+            f"missing files or not images: {names}{more}", expected=f"files *{', *'.join(PICTURE_SUFFIXES)}"
         )

@@ -13,7 +13,7 @@ from PIL import Image
 
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.codecs import picture_files, read_picture, write_picture
-from embodied_iqa.images.files import EndOfFramesError, FileCamera, intrinsics_of_fov
+from embodied_iqa.images.file_camera import EndOfFramesError, FileCamera, intrinsics_of_fov
 from embodied_iqa.images.frame import Camera, View
 
 INTRINSICS = intrinsics_of_fov(8, 6, 1.0)
@@ -91,7 +91,7 @@ def test_wrong_size_and_wrong_content_are_told(folder: Path) -> None:
         camera.read(0.0)
     for content in (b"", b"no picture"):
         (folder / "0.png").write_bytes(content)
-        with pytest.raises(InputError, match=r"0\.png.*no picture"):
+        with pytest.raises(InputError, match=r"0\.png.*is not a readable image"):
             read_picture(folder / "0.png")
 
 

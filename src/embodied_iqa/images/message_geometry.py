@@ -1,4 +1,4 @@
-"""Poses as messages carry them (point and unit quaternion) and as transforms."""
+"""Poses and intrinsics of ROS messages, as arrays and back."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-__all__ = ["as_sent", "matrix_from_pose"]
+from embodied_iqa.images.frame import Intrinsics
+
+__all__ = ["as_sent", "intrinsics_from_info", "matrix_from_pose"]
 
 
 def matrix_from_pose(pose: Any) -> NDArray[np.float64]:
     """Return a pose as a ``(4, 4)`` float64 transform (m).
 
     Args:
-        pose: Anything with ``position.x`` and so on and ``orientation.w`` and so on: a geometry_msgs/Pose,
-            live or read from a recording. Both give the same numbers bit for bit.
+        pose: geometry_msgs/Pose, live or read from a recording; both give the same numbers bit for bit.
     """
     p, q = pose.position, pose.orientation
     T = np.eye(4)
@@ -28,9 +29,15 @@ def matrix_from_pose(pose: Any) -> NDArray[np.float64]:
 def as_sent(T: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return a ``(4, 4)`` transform as it arrives in a message: the rotation rounded through a quaternion.
 
-    What runs without messages gets the same numbers bit for bit this way.
+    Code that runs without messages gets the same numbers bit for bit this way.
     """
     sent = np.eye(4)
     sent[:3, :3] = Rotation.from_quat(Rotation.from_matrix(T[:3, :3]).as_quat()).as_matrix()
     sent[:3, 3] = T[:3, 3]
     return sent
+
+
+def intrinsics_from_info(info: Any) -> Intrinsics:
+    """Return the pinhole part of a sensor_msgs/CameraInfo, live or read from a recording."""
+    k = [float(value) for value in info.k]
+    return Intrinsics(int(info.width), int(info.height), k[0], k[4], k[2], k[5])
