@@ -62,7 +62,7 @@ def test_a_wrong_configuration_opens_nothing(values: dict[str, object], said: st
 
 def test_a_camera_without_a_pose_is_refused() -> None:
     config = build(CameraParameters, {"source": "realsense", "views": ["side"], "rate_hz": 30.0}, "test")
-    with pytest.raises(UsageError, match=r"side camera is implausible: is the calibration in metres"):
+    with pytest.raises(UsageError, match=r"side camera is implausible; is the calibration in metres"):
         open_realsense(config, lambda: 0, PoseHistory(1))
 
 
