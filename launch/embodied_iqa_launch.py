@@ -1,4 +1,4 @@
-"""What the launch files share: the table of the graph as launch actions."""
+"""Shared by the launch files: the nodes of the graph as launch actions."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def describe(
     """Return a launch description: the arguments, the nodes of a purpose, and the session on them.
 
     Args:
-        arguments: Of the launch file.
-        purpose: Which nodes of the graph are started.
-        command: Sub-command of `embodied-iqa` that is the session.
-        words: Makes its arguments from the launch file's values and the run's folder.
+        arguments: Arguments of the launch file.
+        purpose: Selects the nodes to start.
+        command: Sub-command of `embodied-iqa` that runs the session.
+        words: Returns its arguments, from the values of the launch arguments and the folder of the run.
     """
 
     def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:

@@ -10,6 +10,7 @@ from embodied_iqa.gate.judge import GateConfig
 from embodied_iqa.graph.camera_parameters import DEFAULT_VIEWS, CameraParameters
 from embodied_iqa.images.frame import View
 from embodied_iqa.kinematics.geometry import TOOL_2F140_M
+from embodied_iqa.recording.compression import Compression
 from embodied_iqa.robot.limits import ArmLimits
 from embodied_iqa.robot.state import ControllerOptions
 from embodied_iqa.robot.ur_options import UrOptions
@@ -209,13 +210,13 @@ class RecorderParameters:
         views: The cameras whose raw pictures are recorded.
         distorted_pictures: Record the distorted pictures too; they can be made again from the raw ones.
         queue_bytes: Memory for messages that wait to be written [byte].
-        compression: zstd, lz4 or none.
+        compression: Compression of the recording: zstd, lz4 or none.
     """
 
     views: tuple[View, ...] = DEFAULT_VIEWS
     distorted_pictures: bool = False
     queue_bytes: int = ranged(268_435_456, 1_000_000, 8_000_000_000)
-    compression: str = "zstd"
+    compression: Compression = Compression.ZSTD
 
 
 @dataclass(frozen=True, slots=True)

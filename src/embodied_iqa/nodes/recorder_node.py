@@ -13,7 +13,6 @@ from std_srvs.srv import SetBool
 
 from embodied_iqa.errors import UserError
 from embodied_iqa.graph.parameters import RecorderParameters
-from embodied_iqa.recording.compression import Compression
 from embodied_iqa.recording.recording_queue import RecordingQueue
 from embodied_iqa.recording.writer import TrialWriter, WriterOptions
 from embodied_iqa.ros.node import BaseNode, Health, main_of
@@ -27,7 +26,7 @@ class RecorderNode(BaseNode[RecorderParameters]):
 
     def __init__(self) -> None:
         super().__init__("recorder_node", RecorderParameters)
-        self._options = WriterOptions(compression=Compression(self.config.compression))
+        self._options = WriterOptions(compression=self.config.compression)
         self._topics = recorded_topics(self.config.views, distorted_pictures=self.config.distorted_pictures)
         self._queue: RecordingQueue | None = None
         self._path = ""

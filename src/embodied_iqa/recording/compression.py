@@ -8,7 +8,6 @@ from enum import StrEnum
 import lz4.frame  # type: ignore[import-untyped]
 import zstandard
 
-from embodied_iqa.errors import UsageError
 from embodied_iqa.files import Buffer
 
 __all__ = [
@@ -17,7 +16,6 @@ __all__ = [
     "compress",
     "decompress",
     "decompress_start",
-    "parse_compression",
 ]
 
 DEFAULT_ZSTD_LEVEL = 1
@@ -35,18 +33,6 @@ class Compression(StrEnum):
     def mcap_name(self) -> str:
         """The name in a chunk record: empty for none."""
         return "" if self is Compression.NONE else self.value
-
-
-def parse_compression(word: str) -> Compression:
-    """Return the compression that ``word`` names.
-
-    Raises:
-        UsageError: The word names none.
-    """
-    try:
-        return Compression(word)
-    except ValueError:
-        raise UsageError("unknown compression", got=word, available=list(Compression)) from None
 
 
 def compress(parts: Sequence[Buffer], compression: Compression, zstd_level: int) -> list[Buffer]:

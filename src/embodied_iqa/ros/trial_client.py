@@ -19,10 +19,8 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
-from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import EmbodiedIqaError
 from embodied_iqa.ros.calls import call
-from embodied_iqa.ros.conversion import spec_to_msg
 from embodied_iqa.trial.attendance import Person, Question
 from embodied_iqa.trial.protocol import Stage
 
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
     from rclpy.action.client import ClientGoalHandle
     from rclpy.type_support import FeedbackMessage  # defined in typings/ only
 
-__all__ = ["TrialClient", "TrialFailedError", "TrialGoal", "TrialProgress"]
+__all__ = ["TrialClient", "TrialFailedError", "TrialProgress"]
 
 ResultT = TypeVar("ResultT")
 
@@ -44,25 +42,6 @@ _ASKING = (Stage.PREPARE, Stage.JUDGE)
 
 class TrialFailedError(EmbodiedIqaError):
     """The trial did not finish; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class TrialGoal:
-    """One task.
-
-    Attributes:
-        task: The instruction.
-        scene_seed: Seed of the scene.
-        distortions: One run each, after the reference run.
-        recording: Path of the recording.
-        metadata: Metadata of the recording.
-    """
-
-    task: str
-    scene_seed: int
-    distortions: tuple[DistortionSpec, ...]
-    recording: str
-    metadata: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +81,7 @@ class TrialClient:
 
     def run(
         self,
-        goal: TrialGoal,
+        goal: RunTrial.Goal,
         progress: Callable[[TrialProgress], None],
         check: Callable[[], None],
         deadline_s: float,
@@ -138,7 +117,7 @@ class TrialClient:
             if person is not None and news.stage in _ASKING:
                 self._questions.put(news)
 
-        handle = self._wait(self._client.send_goal_async(_message(goal), take), check, until)
+        handle = self._wait(self._client.send_goal_async(goal, take), check, until)
         if not handle.accepted:
             raise TrialFailedError("trial_node is busy with another task")
         try:
@@ -196,14 +175,3 @@ class TrialClient:
         handle.cancel_goal_async()
         handle.get_result_async().add_done_callback(lambda _future: done.set())
         done.wait(_CANCEL_S)
-
-
-def _message(goal: TrialGoal) -> RunTrial.Goal:
-    return RunTrial.Goal(
-        task=goal.task,
-        scene_seed=goal.scene_seed,
-        distortions=[spec_to_msg(spec) for spec in goal.distortions],
-        recording=goal.recording,
-        metadata_keys=list(goal.metadata),
-        metadata_values=list(goal.metadata.values()),
-    )

@@ -9,10 +9,13 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from embodied_iqa_msgs.action import RunTrial
+
 from embodied_iqa.graph.node_table import nodes_of
 from embodied_iqa.graph.session_plan import SessionPlan, TaskFolder
+from embodied_iqa.ros.conversion import spec_to_msg
 from embodied_iqa.ros.graph_processes import running_nodes
-from embodied_iqa.ros.trial_client import TrialClient, TrialGoal, TrialProgress
+from embodied_iqa.ros.trial_client import TrialClient, TrialProgress
 from embodied_iqa.trial.attendance import Person
 from embodied_iqa.trial.run_folder import git_hash, versions
 
@@ -84,9 +87,16 @@ def _graph(settings: SessionPlan, run_folder: Path) -> Iterator[Callable[[], Non
         yield group.check
 
 
-def _goal(settings: SessionPlan, folder: TaskFolder) -> TrialGoal:
+def _goal(settings: SessionPlan, folder: TaskFolder) -> RunTrial.Goal:
     metadata = {f"version.{name}": version for name, version in versions().items()}
     metadata |= {"git_hash": git_hash(), "task": folder.task, "scene_seed": str(settings.scene_seed)}
     for node, values in settings.graph.values().items():
         metadata |= {f"{node}.{name}": str(value) for name, value in values.items()}
-    return TrialGoal(folder.task, settings.scene_seed, settings.distortions, str(folder.recording), metadata)
+    return RunTrial.Goal(
+        task=folder.task,
+        scene_seed=settings.scene_seed,
+        distortions=[spec_to_msg(spec) for spec in settings.distortions],
+        recording=str(folder.recording),
+        metadata_keys=list(metadata),
+        metadata_values=list(metadata.values()),
+    )
