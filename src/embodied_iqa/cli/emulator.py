@@ -10,8 +10,7 @@ import signal
 from embodied_iqa.emulator.controller import Controller
 from embodied_iqa.emulator.emulator import Emulator
 from embodied_iqa.emulator.firmware import FIRMWARE, Series
-from embodied_iqa.emulator.kinematic_plant import KinematicPlant
-from embodied_iqa.emulator.plant import Plant
+from embodied_iqa.emulator.plant import KinematicPlant, Plant
 from embodied_iqa.errors import UsageError
 from embodied_iqa.lazy import load
 from embodied_iqa.scenes.scene import make_scene

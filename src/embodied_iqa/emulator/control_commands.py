@@ -12,13 +12,12 @@ from embodied_iqa.emulator.motions import MotionImpossibleError
 from embodied_iqa.emulator.streaming import ServoStream, SpeedStream
 from embodied_iqa.emulator.uploaded_script import Waypoint
 from embodied_iqa.kinematics import Kinematics, pose_to_transform, transform_to_pose
+from embodied_iqa.kinematics.choice import TWO_PI
 
 __all__ = ["COMMANDS"]
 
 Array = NDArray[np.float64]
 Ticks = Iterator[None]
-
-_JOINT_LIMIT_RAD = 2.0 * np.pi
 
 
 def _pose(script: ControlScript) -> Array:
@@ -131,7 +130,7 @@ def _pose_is_safe(script: ControlScript) -> bool:
 
 
 def _within_limits(q_rad: Array) -> bool:
-    return bool(np.abs(q_rad).max() <= _JOINT_LIMIT_RAD)
+    return bool(np.abs(q_rad).max() <= TWO_PI)
 
 
 def _forward(script: ControlScript) -> None:

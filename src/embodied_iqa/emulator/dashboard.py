@@ -11,7 +11,6 @@ __all__ = ["DASHBOARD_GREETING", "Dashboard"]
 
 DASHBOARD_GREETING = b"Connected: Universal Robots Dashboard Server\n"
 _PROGRAM = "rtde_control.urp"
-_MODE_NAMES = {RobotMode.POWER_OFF: "POWER_OFF", RobotMode.IDLE: "IDLE", RobotMode.RUNNING: "RUNNING"}
 
 
 class Dashboard:
@@ -32,11 +31,11 @@ class Dashboard:
             "get robot model": lambda: "UR5",
             "is in remote control": lambda: "true",
             "get operational mode": lambda: "NONE",
-            "robotmode": self._robot_mode,
+            "robotmode": lambda: f"Robotmode: {controller.safety.mode.name}",
             "safetymode": lambda: f"Safetymode: {controller.safety.name}",
             "safetystatus": lambda: f"Safetystatus: {controller.safety.name}",
             "running": lambda: f"Program running: {str(controller.is_playing).lower()}",
-            "programstate": self._program_state,
+            "programstate": lambda: f"{'PLAYING' if controller.is_playing else 'STOPPED'} {_PROGRAM}",
             "get loaded program": lambda: f"Loaded program: /programs/{_PROGRAM}",
             "isprogramsaved": lambda: f"true {_PROGRAM}",
             "stop": self._stop,
@@ -64,12 +63,6 @@ class Dashboard:
             return f"File not found: {line[5:]}\n".encode()
         reply = self._answers.get(word)
         return f"{reply() if reply else f'could not understand: {line!r}'}\n".encode()
-
-    def _robot_mode(self) -> str:
-        return f"Robotmode: {_MODE_NAMES[self._controller.safety.mode]}"
-
-    def _program_state(self) -> str:
-        return f"{'PLAYING' if self._controller.is_playing else 'STOPPED'} {_PROGRAM}"
 
     def _stop(self) -> str:
         self._controller.stop_program("stopped from the dashboard")

@@ -22,8 +22,8 @@ import json
 from collections.abc import Callable
 
 from embodied_iqa.emulator.controller import Controller
-from embodied_iqa.emulator.kinematic_plant import KinematicPlant
 from embodied_iqa.emulator.link import Link
+from embodied_iqa.emulator.plant import KinematicPlant
 from embodied_iqa.units import SECOND_NS
 
 __all__ = ["FaultSwitches"]

@@ -6,44 +6,36 @@ Importing this package does not import numba: the compiled kernels are loaded at
 from __future__ import annotations
 
 from embodied_iqa.kinematics.arm import Kinematics
-from embodied_iqa.kinematics.choice import Choice, ChoiceOptions, choose, nearest_turns
-from embodied_iqa.kinematics.collision import Collision, CollisionModel, Part, World
-from embodied_iqa.kinematics.geometry import TOOL_2F140_M, UR5, UrGeometry, tool_along_z
-from embodied_iqa.kinematics.inverse import InverseBatch, InverseResult, Reach
+from embodied_iqa.kinematics.choice import ChoiceOptions, choose, nearest_turns
+from embodied_iqa.kinematics.collision import CollisionModel, World
+from embodied_iqa.kinematics.geometry import TOOL_2F140_M, UR5, tool_along_z
+from embodied_iqa.kinematics.inverse import InverseBatch, Reach
 from embodied_iqa.kinematics.se3 import (
     T_BASE_LINK_BASE,
     chain_increments,
     increments_between,
-    increments_to_transforms,
     invert,
     pose_to_transform,
     rotation_to_rotvec,
     rotvec_to_rotation,
     transform_to_pose,
 )
-from embodied_iqa.kinematics.singularity import Singularity, SingularityMargins
+from embodied_iqa.kinematics.singularity import Singularity
 
 __all__ = [
     "TOOL_2F140_M",
     "T_BASE_LINK_BASE",
     "UR5",
-    "Choice",
     "ChoiceOptions",
-    "Collision",
     "CollisionModel",
     "InverseBatch",
-    "InverseResult",
     "Kinematics",
-    "Part",
     "Reach",
     "Singularity",
-    "SingularityMargins",
-    "UrGeometry",
     "World",
     "chain_increments",
     "choose",
     "increments_between",
-    "increments_to_transforms",
     "invert",
     "nearest_turns",
     "pose_to_transform",

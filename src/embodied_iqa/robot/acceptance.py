@@ -1,4 +1,4 @@
-"""Which goals the arm takes: fresh, leased, finite, within limits, reachable all along."""
+"""Acceptance of goals: fresh, leased, finite, within limits, reachable along the whole path."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Accepted = tuple[ControllerState, tuple[GoalReport, ...], Violation | None]
 def accept_goal(
     planner: Planner, options: ControllerOptions, state: ControllerState, goal: ArmGoal, now_ns: int
 ) -> Accepted:
-    """Take a goal or refuse it.
+    """Accept or refuse a goal.
 
     Returns:
-        The state after it, what is reported, and a violation where the goal calls for an emergency stop.
+        The new state, the reports, and a violation if the goal requires an emergency stop.
     """
     if not state.is_armed:
         return _refused(state, goal, f"the arm is {state.mode}")
@@ -86,15 +86,14 @@ def _why_not_now(
         return f"the goal's frame is {-age_ms:.0f} ms in the future"
     if now_ns - goal.frame_stamp_ns > options.max_frame_age_ns:
         return f"the goal's frame is {age_ms:.0f} ms old, at most {options.max_frame_age_ns / 1e6:.0f} ms"
-    if goal.frame_stamp_ns < state.floor_ns:
-        return f"the goal's frame was taken before {state.floor_reason}"
+    if goal.frame_stamp_ns < state.oldest_frame_ns:
+        return f"the goal's frame was taken before {state.oldest_frame_event}"
     lease = state.book.of_frame(goal.view, goal.frame_stamp_ns)
     if lease is None:
         return f"the gate has not leased the goal's {goal.view} frame"
     if lease.verdict is not Verdict.PASS:
-        return f"the gate says {lease.verdict.name} of the goal's frame" + f": {lease.reason}" * bool(
-            lease.reason
-        )
+        detail = f": {lease.reason}" if lease.reason else ""
+        return f"the gate's verdict on the goal's frame is {lease.verdict.name}{detail}"
     return None
 
 

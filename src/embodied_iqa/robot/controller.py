@@ -1,6 +1,6 @@
-"""The arm's controller as a pure step function: the same code live and offline.
+"""The arm's controller as a pure step function, used live and offline.
 
-It moves only on the gate's fresh PASS, checks every limit itself, and once stopped stays stopped until it is
+It moves only on a valid PASS of the gate, checks every limit, and after a stop stays stopped until it is
 armed again.
 """
 
@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.kinematics import CollisionModel, Kinematics, World, tool_along_z
-from embodied_iqa.kinematics.geometry import TOOL_2F140_M
+from embodied_iqa.kinematics import TOOL_2F140_M, CollisionModel, Kinematics, World, tool_along_z
 from embodied_iqa.robot.acceptance import accept_goal
 from embodied_iqa.robot.execution import advance_run
 from embodied_iqa.robot.health import fault_of, why_not_armed
@@ -40,15 +39,15 @@ from embodied_iqa.robot.state import ControllerOptions, ControllerState
 __all__ = ["ArmController", "make_controller"]
 
 Array = NDArray[np.float64]
-_SOMEWHERE_RAD = np.array([0.0, -1.57, 1.57, -1.57, -1.57, 0.0])
-"""A posture far from every singularity."""
+_REGULAR_Q_RAD = np.array([0.0, -1.57, 1.57, -1.57, -1.57, 0.0])
+"""A configuration far from every singularity."""
 
 Stepped = tuple[ControllerState, tuple[GoalReport, ...], StopEvent | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArmController:
-    """Turns goals, leases and measured states into joint targets; holds no state of its own.
+    """Turns goals, leases and measured states into joint targets; has no state of its own.
 
     Attributes:
         planner: Arm, limits and planning options.
@@ -65,14 +64,14 @@ class ArmController:
 
         Args:
             state: From the tick before; ``ControllerState()`` at the start.
-            inputs: What happened since.
+            inputs: Inputs since then.
             now_ns: ROS time.
 
         Returns:
-            The new state, and what to send to the arm.
+            The new state and the output for the arm.
         """
-        state = _taken_in(state, inputs, now_ns)
-        state, reports, stop = self._obey(state, inputs, now_ns)
+        state = _with_inputs(state, inputs, now_ns)
+        state, reports, stop = self._react(state, inputs, now_ns)
         if state.run is not None:
             state, news = advance_run(self.options, state, state.run, now_ns)
             reports += news
@@ -81,11 +80,11 @@ class ArmController:
         return state, _output(state, stop, reports)
 
     def warm_up(self) -> None:
-        """Load the compiled code (about half a second) before the ticks begin."""
-        plan_goal(self.planner, np.array([[0.01, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]), _SOMEWHERE_RAD, 0.0)
+        """Load the compiled code, which takes about half a second, before the first tick."""
+        plan_goal(self.planner, np.array([[0.01, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]), _REGULAR_Q_RAD, 0.0)
 
-    def _obey(self, state: ControllerState, inputs: ArmInputs, now_ns: int) -> Stepped:
-        """Stops first, then arming, then goals."""
+    def _react(self, state: ControllerState, inputs: ArmInputs, now_ns: int) -> Stepped:
+        """Handle stops first, then arming, then goals."""
         if state.is_armed or state.run is not None:
             fault = fault_of(state, self.planner.limits, self.options, now_ns)
             if fault is not None:
@@ -121,19 +120,19 @@ class ArmController:
             q_command_rad=q,
             qd_command_radps=np.zeros(6),
             tool_m=self.planner.kinematics.forward(q)[:3, 3],
-            sequence=-1,  # whoever decides may have been started anew; old goals are known by their frames
-            gripper_target=None,  # while disarmed anybody may have moved it: what it measures counts
-            floor_ns=now_ns,
-            floor_reason="the arm was armed",
+            sequence=-1,  # the policy may have restarted; old goals are recognised by their frames
+            gripper_target=None,  # someone may have moved it while disarmed: its measured position counts
+            oldest_frame_ns=now_ns,
+            oldest_frame_event="the arm was armed",
         )
 
     def _command(self, state: ControllerState, now_ns: int) -> Stepped:
-        """Turn the run's progress into the joint command, and check it once more by itself."""
+        """Turn the run's progress into the joint command and check it again on its own."""
         run = state.run
-        if run is None or run.stage.motion is None or state.q_command_rad is None or state.tool_m is None:
+        if run is None or run.segment.motion is None or state.q_command_rad is None or state.tool_m is None:
             return replace(state, qd_command_radps=np.zeros(6), tool_speed_mps=0.0), (), None
         dt_s = self.options.dt_s
-        q = np.ascontiguousarray(run.stage.motion.q_of_u(run.progress.u_s))
+        q = np.ascontiguousarray(run.segment.motion.q_of_u(run.progress.u_s))
         qd = (q - state.q_command_rad) / dt_s
         tool_m = self.planner.kinematics.forward(q)[:3, 3]
         tool_mps = float(np.linalg.norm(tool_m - state.tool_m)) / dt_s
@@ -173,7 +172,7 @@ def make_controller(
     return ArmController(planner, options or ControllerOptions())
 
 
-def _taken_in(state: ControllerState, inputs: ArmInputs, now_ns: int) -> ControllerState:
+def _with_inputs(state: ControllerState, inputs: ArmInputs, now_ns: int) -> ControllerState:
     book = state.book.with_leases(inputs.leases, now_ns) if inputs.leases else state.book
     measured = inputs.measured
     if measured is None or (state.measured is not None and measured.stamp_ns <= state.measured.stamp_ns):
@@ -182,7 +181,7 @@ def _taken_in(state: ControllerState, inputs: ArmInputs, now_ns: int) -> Control
 
 
 def _stopped(state: ControllerState, event: StopEvent) -> Stepped:
-    """Disarm; a goal under way only brakes, or is dropped at once where the driver stops the arm."""
+    """Disarm. A running goal only brakes, or is dropped at once if the driver stops the arm."""
     already = state.mode is ArmMode.STOPPED
     lost = () if already else _lost_goal(state, event.reason)
     state = replace(state, mode=ArmMode.STOPPED, reason=state.reason if already else event.reason)

@@ -1,4 +1,4 @@
-"""One tick of a goal under way: move, hold, resume, grip, finish. Moves only on a fresh PASS."""
+"""Execution of a goal, tick by tick: move, hold, resume, grip, finish. Moves only on a valid PASS."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ def advance_run(options: ControllerOptions, state: ControllerState, run: Run, no
     permission = state.book.permission(run.goal.view, now_ns)
     held_ns = 0 if run.held_since_ns is None else now_ns - run.held_since_ns
     if permission.verdict is Verdict.REJECT:
-        floor_ns = max(state.floor_ns, permission.frame_stamp_ns + 1)
-        state = replace(state, floor_ns=floor_ns, floor_reason="the gate rejected what it shows")
+        oldest_frame_ns = max(state.oldest_frame_ns, permission.frame_stamp_ns + 1)
+        state = replace(
+            state, oldest_frame_ns=oldest_frame_ns, oldest_frame_event="the gate rejected what it shows"
+        )
         return _abandon(options, state, run, permission.reason or "the gate rejected the view", now_ns)
     if held_ns > options.max_hold_ns:
         return _abandon(options, state, run, f"held for {held_ns / 1e9:.1f} s: {permission.reason}", now_ns)
@@ -56,21 +58,21 @@ def _abandon(
 
 
 def _brake_out(options: ControllerOptions, state: ControllerState, run: Run, now_ns: int) -> ControllerState:
-    """Brake along the path; forget the goal once the arm has stood for a tick."""
+    """Brake along the path; drop the goal once the arm stands still."""
     if run.progress.is_still:
         return _standing(replace(state, run=None), now_ns)
     return replace(state, run=replace(run, progress=_braked(options, run)))
 
 
 def _braked(options: ControllerOptions, run: Run) -> Progress:
-    motion = run.stage.motion
+    motion = run.segment.motion
     return run.progress if motion is None else brake(motion, run.progress, options.dt_s)
 
 
 def _move(
     options: ControllerOptions, state: ControllerState, run: Run, permission: Permission, now_ns: int
 ) -> Advanced:
-    motion = run.stage.motion
+    motion = run.segment.motion
     if motion is not None and run.progress.u_s < motion.end_s - 1e-9:
         left_s = (permission.expires_ns - now_ns + options.lease_overrun_ns) / 1e9 - options.dt_s
         if brake_time_s(motion, run.progress) > left_s:
@@ -79,17 +81,17 @@ def _move(
         else:
             progress = proceed(motion, run.progress, options.dt_s)
         return replace(state, run=replace(run, progress=progress)), ()
-    if run.stage.gripper is None:
-        return _next_stage(state, run, now_ns)
+    if run.segment.gripper is None:
+        return _next_segment(state, run, now_ns)
     run = replace(run, gripping_since_ns=now_ns)
-    return replace(state, run=run, gripper_target=run.stage.gripper, reason="waits for the gripper"), ()
+    return replace(state, run=run, gripper_target=run.segment.gripper, reason="waits for the gripper"), ()
 
 
 def _grip(options: ControllerOptions, state: ControllerState, run: Run, now_ns: int) -> Advanced:
     waited_ns = now_ns - (run.gripping_since_ns or now_ns)
     if waited_ns < options.gripper_timeout_ns and not _settled(options, state, waited_ns):
         return replace(state, run=run, reason="waits for the gripper"), ()
-    return _next_stage(state, run, now_ns)
+    return _next_segment(state, run, now_ns)
 
 
 def _settled(options: ControllerOptions, state: ControllerState, waited_ns: int) -> bool:
@@ -100,16 +102,16 @@ def _settled(options: ControllerOptions, state: ControllerState, waited_ns: int)
     return arrived or (gripper.object_held and waited_ns >= options.gripper_least_ns)
 
 
-def _next_stage(state: ControllerState, run: Run, now_ns: int) -> Advanced:
-    if run.index + 1 < len(run.stages):
+def _next_segment(state: ControllerState, run: Run, now_ns: int) -> Advanced:
+    if run.index + 1 < len(run.segments):
         run = replace(run, index=run.index + 1, progress=Progress(), gripping_since_ns=None)
         return replace(state, run=run), ()
-    state = replace(state, mode=ArmMode.IDLE, reason="", run=None, step=run.stage.last_step)
+    state = replace(state, mode=ArmMode.IDLE, reason="", run=None, step=run.segment.last_step)
     return _standing(state, now_ns), (GoalReport(run.goal.sequence, GoalOutcome.COMPLETED),)
 
 
 def _standing(state: ControllerState, now_ns: int) -> ControllerState:
-    """From now on frames show where the arm stands: goals rest on the pose that their frame shows."""
-    if state.floor_ns > now_ns:
+    """Require goals on new frames, because older ones do not show the arm at its present pose."""
+    if state.oldest_frame_ns > now_ns:
         return state
-    return replace(state, floor_ns=now_ns, floor_reason="the arm stood still")
+    return replace(state, oldest_frame_ns=now_ns, oldest_frame_event="the arm stood still")

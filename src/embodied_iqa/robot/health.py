@@ -1,4 +1,4 @@
-"""Is the arm fit to move? Judged from what it measures."""
+"""Faults of the arm, detected in its measured state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["fault_of", "why_not_armed"]
 def fault_of(
     state: ControllerState, limits: ArmLimits, options: ControllerOptions, now_ns: int
 ) -> tuple[StopCause, str] | None:
-    """Say why an armed arm has to stop at once, or None."""
+    """Return why an armed arm must stop at once, or None."""
     fault = _measured_fault(state, options, now_ns)
     if fault is not None or state.measured is None or state.q_command_rad is None:
         return fault
@@ -32,7 +32,7 @@ def fault_of(
 def why_not_armed(
     state: ControllerState, limits: ArmLimits, options: ControllerOptions, now_ns: int
 ) -> str | None:
-    """Say why the arm cannot be armed now, or None."""
+    """Return why the arm cannot be armed now, or None."""
     if state.run is not None:
         return "the arm is still braking"
     fault = _measured_fault(state, options, now_ns)
@@ -50,8 +50,8 @@ def _measured_fault(
     measured = state.measured
     if measured is None or now_ns - state.seen_ns > options.state_timeout_ns:
         age_ms = (now_ns - state.seen_ns) / 1e6
-        what = "no measured state yet" if measured is None else f"no measured state for {age_ms:.0f} ms"
-        return StopCause.STATE_LOST, what
+        reason = "no measured state yet" if measured is None else f"no measured state for {age_ms:.0f} ms"
+        return StopCause.STATE_LOST, reason
     return _reported_fault(measured)
 
 

@@ -1,4 +1,4 @@
-"""The way back to where a run began: up, over, down; for a real arm, between two runs."""
+"""Return of a real arm to the start pose between two runs: up, over, down."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _NEAR_RAD: Final = 0.01
 _NEAR_GRIPPER: Final = 0.05
 _STILL: Final = 1e-10
 _MARGIN: Final = 1.05
-"""Steps are a little shorter than the longest that is allowed."""
+"""Factor by which steps are shorter than allowed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StartPose:
-    """Where every run of a trial begins.
+    """Pose in which every run of a trial begins.
 
     Attributes:
         T_base_tool: ``(4, 4)`` float64, the tool centre point (m).
-        gripper: In [0, 1]: 0 open, 1 closed.
+        gripper: Gripper in [0, 1]: 0 open, 1 closed.
     """
 
     T_base_tool: Array
@@ -39,7 +39,7 @@ class StartPose:
 
 
 def distance_to_start(start: StartPose, T_base_tool: Array, gripper: float) -> str:
-    """Say how far from the start the arm stands; empty where it is near enough (3 mm, 0.6 degrees)."""
+    """Describe the distance from the start; empty within 3 mm, 0.6 degrees and 5 % of the gripper."""
     apart_m = float(np.linalg.norm(T_base_tool[:3, 3] - start.T_base_tool[:3, 3]))
     turn = rotation_to_rotvec(start.T_base_tool[:3, :3].T @ T_base_tool[:3, :3])
     apart_rad = float(np.linalg.norm(turn))
@@ -54,9 +54,9 @@ def way_back(start: StartPose, T_base_tool: Array, limits: ArmLimits) -> Array:
     """Return the increments to the start: the gripper first, then up, over and turned, down.
 
     Args:
-        start: Where to.
-        T_base_tool: ``(4, 4)``, where the tool is.
-        limits: The longest step, and the highest that the tool goes.
+        start: The start pose.
+        T_base_tool: ``(4, 4)``, present pose of the tool.
+        limits: Limits of the increments and the highest position of the tool.
 
     Returns:
         ``(K, 7)`` increments as in `ActionChunk`; the first moves the gripper alone.
@@ -77,12 +77,12 @@ def _raised(T_base_tool: Array, z_m: float) -> Array:
 
 
 def _straight(start: Array, end: Array, limits: ArmLimits) -> Array:
-    """Return equal increments ``(K, 6)`` from pose to pose, none too long; none where nothing moves."""
-    way_m = float(np.linalg.norm(end[:3, 3] - start[:3, 3]))
+    """Return equal increments ``(K, 6)`` within the limits from pose to pose; none for equal poses."""
+    distance_m = float(np.linalg.norm(end[:3, 3] - start[:3, 3]))
     turn_rad = rotation_to_rotvec(start[:3, :3].T @ end[:3, :3])
     angle_rad = float(np.linalg.norm(turn_rad))
-    longest = max(way_m / limits.increment_m, angle_rad / limits.increment_rad)
-    if way_m < _STILL and angle_rad < _STILL:
+    longest = max(distance_m / limits.increment_m, angle_rad / limits.increment_rad)
+    if distance_m < _STILL and angle_rad < _STILL:
         return np.empty((0, 6))
     parts = np.linspace(0.0, 1.0, int(np.ceil(_MARGIN * longest)) + 1)
     poses = np.tile(np.eye(4), (len(parts), 1, 1))

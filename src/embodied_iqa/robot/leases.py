@@ -1,12 +1,13 @@
-"""What the gate has said lately, and what the arm may conclude from it. Fails closed."""
+"""Recent verdicts of the gate and the permission to move that follows from them. Fails closed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from embodied_iqa.gate.verdict import GateLease, Verdict
 from embodied_iqa.images.frame import View
+from embodied_iqa.units import SECOND_NS
 
 __all__ = ["LeaseBook", "Permission"]
 
@@ -16,10 +17,10 @@ class Permission:
     """Whether the arm may move now.
 
     Attributes:
-        verdict: PASS only where the newest judged frame passed and its lease has not run out.
-        reason: Why not, in words; empty for PASS.
-        expires_ns: When a PASS runs out; 0 otherwise.
-        frame_stamp_ns: The frame that decided, 0 where there is none.
+        verdict: PASS only if the newest judged frame passed and its lease has not expired.
+        reason: Why not; empty for PASS.
+        expires_ns: End of a PASS; 0 otherwise.
+        frame_stamp_ns: Stamp of the deciding frame; 0 without one.
     """
 
     verdict: Verdict
@@ -30,22 +31,25 @@ class Permission:
 
 @dataclass(frozen=True, slots=True)
 class LeaseBook:
-    """Leases by their frames, the oldest first; immutable.
+    """Leases ordered by frame, the oldest first; immutable.
 
     Attributes:
-        leases: What is remembered; of one frame the most severe verdict counts.
-        longest_ns: A lease is worth nothing this long after it arrived, whatever it says.
-        remember_ns: How long a lease is remembered after its frame.
+        leases: Stored leases, for each frame the one with the most severe verdict.
+        longest_ns: Upper limit of a lease's lifetime after its arrival.
+        remember_ns: How long a lease is stored after the stamp of its frame.
     """
 
     leases: tuple[GateLease, ...] = ()
-    longest_ns: int = 1_000_000_000
-    remember_ns: int = 3_000_000_000
+    longest_ns: int = SECOND_NS
+    remember_ns: int = 3 * SECOND_NS
 
     def with_leases(self, arrived: Iterable[GateLease], now_ns: int) -> LeaseBook:
-        """Return a book that also knows the leases that arrived; leases from the future are left out."""
+        """Return a book with the new leases added; leases from the future are ignored."""
+        latest_ns = now_ns + self.longest_ns
         fresh = [
-            _limited(lease, now_ns + self.longest_ns) for lease in arrived if lease.frame_stamp_ns <= now_ns
+            replace(lease, expires_ns=min(lease.expires_ns, latest_ns))
+            for lease in arrived
+            if lease.frame_stamp_ns <= now_ns
         ]
         if not fresh:
             return self
@@ -57,27 +61,21 @@ class LeaseBook:
             if before is None or lease.verdict >= before.verdict:
                 by_frame[key] = lease
         ordered = sorted(by_frame.values(), key=lambda lease: lease.frame_stamp_ns)
-        return LeaseBook(tuple(ordered), self.longest_ns, self.remember_ns)
+        return replace(self, leases=tuple(ordered))
 
     def permission(self, view: View, now_ns: int) -> Permission:
-        """Say whether the arm may move on what ``view`` shows: the newest judged frame decides."""
+        """Return whether the arm may move on the newest judged frame of ``view``."""
         for lease in reversed(self.leases):
             if lease.view is view:
                 return _judge(lease, now_ns)
         return Permission(Verdict.HOLD, f"no lease of the {view} view", 0, 0)
 
     def of_frame(self, view: View, frame_stamp_ns: int) -> GateLease | None:
-        """Return what the gate said of one frame, or None."""
+        """Return the lease of one frame, or None."""
         for lease in reversed(self.leases):
             if lease.view is view and lease.frame_stamp_ns == frame_stamp_ns:
                 return lease
         return None
-
-
-def _limited(lease: GateLease, latest_ns: int) -> GateLease:
-    if lease.expires_ns <= latest_ns:
-        return lease
-    return GateLease(lease.view, lease.frame_stamp_ns, lease.verdict, lease.judged, latest_ns, lease.reason)
 
 
 def _judge(lease: GateLease, now_ns: int) -> Permission:

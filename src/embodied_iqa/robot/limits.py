@@ -1,4 +1,4 @@
-"""The limits that keep the arm safe, and what is said where one would be broken. Nothing is ever clamped."""
+"""Limits that keep the arm safe, and their checks. Values are refused, never clamped."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import UsageError
+from embodied_iqa.kinematics.choice import TWO_PI
 
 __all__ = [
     "ArmLimits",
@@ -24,11 +25,12 @@ __all__ = [
 Array = NDArray[np.float64]
 
 _ROUNDING = 1.0 + 1e-6
-_TWO_PI = 2.0 * math.pi
+_DISCRETE = 1.01
+"""Tolerance of finite differences between two commands."""
 
 
 class LimitKind(StrEnum):
-    """Which limit."""
+    """Kinds of limits."""
 
     NOT_FINITE = "not finite"
     SHAPE = "shape"
@@ -47,17 +49,17 @@ class LimitKind(StrEnum):
 
     @property
     def is_emergency(self) -> bool:
-        """Whether asking for it stops and disarms the arm; else the goal is only refused."""
+        """Whether a violation stops and disarms the arm instead of only refusing the goal."""
         return self is not LimitKind.SINGULARITY
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A limit that would be broken.
+    """A limit that would be exceeded.
 
     Attributes:
-        kind: Which limit.
-        reason: In words, with the number and the limit.
+        kind: Kind of the limit.
+        reason: Description with the value and the limit.
     """
 
     kind: LimitKind
@@ -74,23 +76,23 @@ class ArmLimits:
         joint_speed_radps: Largest speed of any joint, at most pi (the robot's own limit).
         joint_acceleration_radps2: Largest acceleration of any joint.
         tool_speed_mps: Largest speed of the tool.
-        tool_acceleration_mps2: Largest acceleration of the tool; holding brakes with it.
+        tool_acceleration_mps2: Largest acceleration of the tool, also used for braking.
         tool_turn_radps: Largest angular speed of the tool.
-        workspace_min_m: Lower corner of the box for the tool.
-        workspace_max_m: Upper corner.
-        table_z_m: Height of the table's top.
+        workspace_min_m: Lower corner of the tool's workspace.
+        workspace_max_m: Upper corner of the tool's workspace.
+        table_z_m: Height of the table top.
         tool_height_m: Smallest height of the tool above the table.
-        wall_x_m: The wall behind the arm's working side; everything stays at larger x.
+        wall_x_m: The wall behind the working side; the arm stays at larger x.
         increment_m: Longest translation in one increment.
         increment_rad: Largest rotation in one increment.
-        increments: Most increments in one goal.
+        increments: Largest number of increments in one goal.
         shoulder_margin_m: Smallest distance from the shoulder singularity.
         singularity_margin_rad: Smallest distance from the elbow and wrist singularities.
-        following_rad: Largest difference of a measured joint from its command.
+        following_rad: Largest difference between a measured joint angle and its command.
     """
 
-    q_min_rad: tuple[float, ...] = (-_TWO_PI,) * 6
-    q_max_rad: tuple[float, ...] = (_TWO_PI,) * 6
+    q_min_rad: tuple[float, ...] = (-TWO_PI,) * 6
+    q_max_rad: tuple[float, ...] = (TWO_PI,) * 6
     joint_speed_radps: float = 1.5
     joint_acceleration_radps2: float = 16.0
     tool_speed_mps: float = 0.25
@@ -117,9 +119,8 @@ class ArmLimits:
             if not 0.0 < getattr(self, name) < math.inf:
                 raise UsageError(f"wrong {name}", expected="a positive number", got=getattr(self, name))
         if self.joint_speed_radps > math.pi:
-            raise UsageError(
-                "wrong joint_speed_radps", expected="at most pi, 180 deg/s", got=self.joint_speed_radps
-            )
+            expected, got = "at most pi, 180 deg/s", self.joint_speed_radps
+            raise UsageError("wrong joint_speed_radps", expected=expected, got=got)
         if len(self.q_min_rad) != 6 or len(self.q_max_rad) != 6:
             raise UsageError("wrong joint limits", expected="six lower and six upper limits")
         pairs = zip(
@@ -130,7 +131,7 @@ class ArmLimits:
 
 
 def check_increments(increments: Array, limits: ArmLimits) -> Violation | None:
-    """Check a goal's increments ``(K, 7)`` before anything is computed with them."""
+    """Check a goal's increments ``(K, 7)``."""
     if increments.ndim != 2 or increments.shape[1] != 7:
         return Violation(LimitKind.SHAPE, f"increments have shape {increments.shape}, expected (K, 7)")
     if len(increments) > limits.increments:
@@ -144,9 +145,8 @@ def _check_sizes(increments: Array, limits: ArmLimits) -> Violation | None:
     scaled = np.minimum(np.abs(increments[:, :6]), 1e9)  # squares stay finite
     longest = math.sqrt(float(np.square(scaled[:, :3]).sum(axis=1).max()))
     if longest > limits.increment_m * _ROUNDING:
-        return Violation(
-            LimitKind.INCREMENT, f"an increment of {longest:.3g} m, at most {limits.increment_m} m"
-        )
+        reason = f"an increment of {longest:.3g} m, at most {limits.increment_m} m"
+        return Violation(LimitKind.INCREMENT, reason)
     turn = math.sqrt(float(np.square(scaled[:, 3:]).sum(axis=1).max()))
     if turn > limits.increment_rad * _ROUNDING:
         return Violation(LimitKind.INCREMENT, f"a turn of {turn:.3g} rad, at most {limits.increment_rad} rad")
@@ -157,61 +157,51 @@ def _check_sizes(increments: Array, limits: ArmLimits) -> Violation | None:
 
 
 def check_positions(p_m: Array, limits: ArmLimits) -> Violation | None:
-    """Check positions of the tool ``(N, 3)`` against table, wall and workspace."""
+    """Check tool positions ``(N, 3)`` (m) against table, wall and workspace."""
     lowest = float(p_m[:, 2].min()) - limits.table_z_m
     if lowest < limits.tool_height_m - 1e-9:
-        return Violation(
-            LimitKind.TABLE,
-            f"the tool would be {lowest:.3f} m above the table, at least {limits.tool_height_m} m",
-        )
+        reason = f"the tool would be {lowest:.3f} m above the table, at least {limits.tool_height_m} m"
+        return Violation(LimitKind.TABLE, reason)
     nearest = float(p_m[:, 0].min())
     if nearest < limits.wall_x_m:
-        return Violation(
-            LimitKind.WALL, f"the tool would be at x = {nearest:.3f} m, the wall at {limits.wall_x_m} m"
-        )
+        reason = f"the tool would be at x = {nearest:.3f} m, the wall at {limits.wall_x_m} m"
+        return Violation(LimitKind.WALL, reason)
     for axis, name in enumerate("xyz"):
         low, high = float(p_m[:, axis].min()), float(p_m[:, axis].max())
         if low < limits.workspace_min_m[axis] - 1e-9 or high > limits.workspace_max_m[axis] + 1e-9:
             box = f"[{limits.workspace_min_m[axis]}, {limits.workspace_max_m[axis]}]"
-            return Violation(
-                LimitKind.WORKSPACE,
-                f"the tool would be at {name} from {low:.3f} to {high:.3f} m, allowed {box} m",
-            )
+            reason = f"the tool would be at {name} from {low:.3f} to {high:.3f} m, allowed {box} m"
+            return Violation(LimitKind.WORKSPACE, reason)
     return None
 
 
 def check_configurations(q_rad: Array, limits: ArmLimits) -> Violation | None:
-    """Check joint angles ``(N, 6)`` against the joint limits."""
+    """Check joint angles ``(N, 6)`` (rad) against the joint limits."""
     if not np.isfinite(q_rad).all():
         return Violation(LimitKind.NOT_FINITE, "a joint angle is not finite")
     outside = (q_rad < np.array(limits.q_min_rad) - 1e-9) | (q_rad > np.array(limits.q_max_rad) + 1e-9)
     if outside.any():
         joint = int(np.argmax(outside.any(axis=0)))
         worst = q_rad[outside[:, joint], joint][0]
-        return Violation(
-            LimitKind.JOINT, f"joint {joint + 1} would turn to {worst:.3f} rad, beyond its limit"
-        )
+        reason = f"joint {joint + 1} would turn to {worst:.3f} rad, beyond its limit"
+        return Violation(LimitKind.JOINT, reason)
     return None
 
 
 def check_motion(qd_radps: Array, qdd_radps2: Array, tool_mps: float, limits: ArmLimits) -> Violation | None:
-    """Check the speed and acceleration of one command: ``(6,)``, ``(6,)`` and the tool's speed."""
-    speed = float(np.abs(qd_radps).max())
-    if not speed <= limits.joint_speed_radps * 1.01:
-        return Violation(
-            LimitKind.JOINT_SPEED,
-            f"a joint would move at {speed:.2f} rad/s, at most {limits.joint_speed_radps}",
-        )
-    acceleration = float(np.abs(qdd_radps2).max())
-    if not acceleration <= limits.joint_acceleration_radps2 * 1.01:
-        most = limits.joint_acceleration_radps2
-        return Violation(
+    """Check one command: joint speeds ``(6,)``, joint accelerations ``(6,)`` and the speed of the tool."""
+    speed, acceleration = float(np.abs(qd_radps).max()), float(np.abs(qdd_radps2).max())
+    for kind, value, most, motion, unit in (
+        (LimitKind.JOINT_SPEED, speed, limits.joint_speed_radps, "a joint would move", "rad/s"),
+        (
             LimitKind.JOINT_ACCELERATION,
-            f"a joint would accelerate at {acceleration:.2f} rad/s2, at most {most}",
-        )
-    if not tool_mps <= limits.tool_speed_mps * 1.01:
-        return Violation(
-            LimitKind.TOOL_SPEED,
-            f"the tool would move at {tool_mps:.3f} m/s, at most {limits.tool_speed_mps}",
-        )
+            acceleration,
+            limits.joint_acceleration_radps2,
+            "a joint would accelerate",
+            "rad/s2",
+        ),
+        (LimitKind.TOOL_SPEED, tool_mps, limits.tool_speed_mps, "the tool would move", "m/s"),
+    ):
+        if not value <= most * _DISCRETE:
+            return Violation(kind, f"{motion} at {value:.3f} {unit}, at most {most}")
     return None

@@ -1,4 +1,4 @@
-"""What goes into the arm's controller at each tick, and what comes out."""
+"""Inputs and outputs of the arm's controller."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ __all__ = [
 
 
 class ArmMode(StrEnum):
-    """What the arm is doing."""
+    """Mode of the arm."""
 
     DISARMED = "disarmed"
-    """Since the start; nothing moves before it is armed."""
+    """Not armed since the start; nothing moves."""
     IDLE = "idle"
     """Armed, waiting for a goal."""
     EXECUTING = "executing"
-    """On its way."""
+    """Executing a goal."""
     HOLDING = "holding"
-    """Stands, or is about to, because it may not move; the reason says why."""
+    """Braking or standing still because it may not move; the reason says why."""
     STOPPED = "stopped"
-    """Disarmed by a stop; nothing moves before it is armed again."""
+    """Disarmed by a stop; nothing moves until it is armed again."""
 
 
 class GoalOutcome(StrEnum):
-    """What became of a goal."""
+    """Outcome of a goal."""
 
     ACCEPTED = "accepted"
     COMPLETED = "completed"
@@ -50,7 +50,7 @@ class GoalOutcome(StrEnum):
 
 
 class StopCause(StrEnum):
-    """Why the arm was stopped."""
+    """Cause of a stop."""
 
     REQUESTED = "requested"
     LIMIT = "limit"
@@ -66,11 +66,11 @@ class ArmGoal:
     """Increments to execute.
 
     Attributes:
-        increments: ``(K, 7)`` float64, as in `subjects.protocols.ActionChunk`: they chain onto the pose at
-            which the arm stands when the goal is accepted.
-        view: The camera of the frame behind the goal.
-        frame_stamp_ns: That frame's stamp.
-        sequence: Rises from goal to goal.
+        increments: ``(K, 7)`` float64, as in `subjects.protocols.ActionChunk`, chained onto the pose of the
+            arm at acceptance.
+        view: Camera of the frame behind the goal.
+        frame_stamp_ns: Stamp of that frame.
+        sequence: Increases from goal to goal.
     """
 
     increments: NDArray[np.float64]
@@ -81,15 +81,15 @@ class ArmGoal:
 
 @dataclass(frozen=True, slots=True)
 class ArmInputs:
-    """What happened since the last tick.
+    """Inputs since the last tick.
 
     Attributes:
         measured: The newest measured state, or None.
         goal: A new goal, or None.
-        leases: Leases that arrived, in order of arrival.
-        stop: Why to stop; empty for no stop.
-        arm: Whether somebody arms, or arms again.
-        lost: Why the driver knows that the arm is lost; empty where it does not.
+        leases: New leases in order of arrival.
+        stop: Reason of a requested stop; empty for none.
+        arm: Whether arming is requested.
+        lost: Why the driver considers the arm lost; empty otherwise.
     """
 
     measured: ArmState | None = None
@@ -102,13 +102,13 @@ class ArmInputs:
 
 @dataclass(frozen=True, slots=True)
 class StopEvent:
-    """The arm was stopped.
+    """A stop of the arm.
 
     Attributes:
-        cause: What kind of cause.
-        reason: In words.
-        stamp_ns: When.
-        stop_driver: The arm's own stop has to be called at once; else the controller brakes along the path.
+        cause: Cause of the stop.
+        reason: Description.
+        stamp_ns: Time of the stop.
+        stop_driver: Whether the driver must stop the arm at once; else the controller brakes along the path.
     """
 
     cause: StopCause
@@ -119,7 +119,7 @@ class StopEvent:
 
 @dataclass(frozen=True, slots=True)
 class GoalReport:
-    """News about a goal."""
+    """Report on a goal."""
 
     sequence: int
     outcome: GoalOutcome
@@ -128,15 +128,15 @@ class GoalReport:
 
 @dataclass(frozen=True, slots=True)
 class ArmStatus:
-    """What the controller does.
+    """Status of the controller.
 
     Attributes:
-        mode: What the arm is doing.
-        reason: Why, in words; empty where all is well.
-        sequence: The goal at hand, or the last one completed; -1 where there was none.
-        step: Increments of that goal that were executed.
-        steps: Increments of that goal.
-        holds: How often that goal was held.
+        mode: Mode of the arm.
+        reason: Reason of the mode; empty in normal operation.
+        sequence: Current or last goal; -1 for none.
+        step: Number of its increments executed.
+        steps: Number of its increments.
+        holds: Number of its holds.
         tool_speed_mps: Commanded speed of the tool.
     """
 
@@ -151,16 +151,15 @@ class ArmStatus:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArmOutput:
-    """What to do in this tick.
+    """Output of one tick.
 
     Attributes:
-        q_target_rad: ``(6,)`` joint target to stream, or None where nothing may be streamed: the driver's
-            stop then ends a running stream.
-        gripper_target: Where the gripper has to go, in [0, 1]; None before the first command. To be sent
-            when it changes.
-        status: For people and for the trial.
-        stop: A stop that happened in this tick, or None.
-        reports: What became of goals in this tick.
+        q_target_rad: ``(6,)`` joint target to stream. None if nothing may be streamed; the driver's stop then
+            ends a running stream.
+        gripper_target: Gripper target in [0, 1], to be sent when it changes; None before the first command.
+        status: Status of the controller.
+        stop: A stop in this tick, or None.
+        reports: Reports on goals in this tick.
     """
 
     q_target_rad: NDArray[np.float64] | None

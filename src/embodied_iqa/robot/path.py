@@ -1,4 +1,4 @@
-"""The tool's way in space: straight lines with rounded corners between waypoints, and the joints along it."""
+"""Path of the tool: straight lines with rounded corners between waypoints, and the joint angles along it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _FEWEST = 9
 _LARGEST_JOINT_STEP_RAD = 0.1
 _STILL_M = 1e-7
 _COLLISION_EVERY = 4
-"""Capsules are coarse: every few samples are enough."""
+"""Samples per collision check; the capsules are coarse."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathOptions:
-    """How finely a path is sampled and how far it may leave its corners.
+    """Sampling and corner rounding.
 
     Attributes:
-        sample_m: Distance of samples.
+        sample_m: Distance between samples.
         blend_m: Length over which a corner is rounded; a right angle is cut by about a quarter of it.
     """
 
@@ -40,10 +40,10 @@ class ToolPath:
     """Samples along a path.
 
     Attributes:
-        s_m: ``(N,)``, rises from 0; a step of s is at least the tool's step in m, and its turn in rad
-            times ``tool_speed / tool_turn``, so that one speed along s keeps both limits.
-        T_base_tool: ``(N, 4, 4)``.
-        waypoint_s_m: ``(K,)``, where the waypoints lie.
+        s_m: ``(N,)``, path length from 0. A step of s is at least the tool's translation in m and its
+            rotation in rad times ``tool_speed / tool_turn``, so that one speed along s keeps both limits.
+        T_base_tool: ``(N, 4, 4)``, poses of the tool.
+        waypoint_s_m: ``(K,)``, path lengths of the waypoints.
     """
 
     s_m: Array
@@ -52,10 +52,10 @@ class ToolPath:
 
 
 def tool_path(waypoints: Array, limits: ArmLimits, options: PathOptions) -> ToolPath | None:
-    """Lead through waypoints ``(K + 1, 4, 4)``, the first being the start; None where none of them moves.
+    """Return a path through waypoints ``(K + 1, 4, 4)``, the first being the start; None if nothing moves.
 
-    Between waypoints the tool moves on a straight line and turns about a fixed axis. Corners are rounded by
-    averaging twice over a window that shrinks to nothing at both ends.
+    Between waypoints the tool moves along a straight line and turns about a fixed axis. Corners are rounded
+    by averaging twice over a window that shrinks to zero at both ends.
     """
     p, turns = waypoints[:, :3, 3], Rotation.from_matrix(waypoints[:, :3, :3])
     lengths = np.linalg.norm(np.diff(p, axis=0), axis=1)
@@ -84,7 +84,7 @@ def _continuous(quaternions: Array) -> Array:
 
 
 def _average(rows: Array, half: int) -> Array:
-    """Average each row with its neighbours up to ``half`` away, fewer near the ends."""
+    """Average each row with its neighbours up to ``half`` rows away, fewer near the ends."""
     count = len(rows)
     index = np.arange(count)
     reach = np.minimum(half, np.minimum(index, count - 1 - index))
@@ -96,10 +96,10 @@ def _average(rows: Array, half: int) -> Array:
 def joints_along(
     path: ToolPath, q_start_rad: Array, kinematics: Kinematics, limits: ArmLimits, collisions: CollisionModel
 ) -> Array | Violation:
-    """Follow a path in the arm's present posture: ``(N, 6)`` joint angles that start at ``q_start_rad``.
+    """Return joint angles ``(N, 6)`` along a path in the present branch of the inverse, from ``q_start_rad``.
 
-    The whole path is checked: reach, one and the same branch of the inverse, no jump, joint limits,
-    singularities, table, wall, workspace, collisions.
+    The whole path is checked: reach, a single branch without jumps, joint limits, singularities, table, wall,
+    workspace, collisions.
     """
     outside = check_positions(path.T_base_tool[:, :3, 3], limits)
     if outside is not None:
@@ -113,9 +113,9 @@ def joints_along(
     apart = np.where(result.valid[0], np.abs(first - q_start_rad).max(axis=1), np.inf)
     branch = int(np.argmin(apart))
     if apart[branch] > 1e-4:
-        return Violation(LimitKind.SINGULARITY, "the arm stands too close to a singularity")
+        return Violation(LimitKind.SINGULARITY, "the arm is too close to a singularity")
     if not result.valid[:, branch].all():
-        return Violation(LimitKind.SINGULARITY, "the path leaves the arm's posture: it crosses a singularity")
+        return Violation(LimitKind.SINGULARITY, "the path crosses a singularity")
     q: Array = np.unwrap(result.q_rad[:, branch], axis=0)
     q += first[branch] - q[0]
     return _check_joints(q, kinematics, limits, collisions) or q

@@ -1,4 +1,4 @@
-"""Plans a whole goal before anything moves: every waypoint, every sample, every limit."""
+"""Planning of a whole goal, with all limits checked, before anything moves."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from embodied_iqa.robot.limits import ArmLimits, Violation, check_increments, ch
 from embodied_iqa.robot.path import PathOptions, joints_along, tool_path
 from embodied_iqa.robot.timing import TimedPath, TimingOptions, timed
 
-__all__ = ["Planner", "Stage", "plan_goal"]
+__all__ = ["Planner", "Segment", "plan_goal"]
 
 Array = NDArray[np.float64]
 
 
 _SHARP_COSINE = -0.5
-"""Corners of more than 120 degrees are not rounded."""
+"""The arm stops at corners of more than 120 degrees instead of rounding them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """A motion from rest to rest, and what the gripper does after it.
+class Segment:
+    """A motion from rest to rest, followed by a gripper motion.
 
     Attributes:
-        motion: None where only the gripper moves.
-        gripper: Where the gripper goes after the motion; None where it stays.
-        first_step: Increments that are done before this stage.
-        last_step: Increments that are done after it.
+        motion: None if only the gripper moves.
+        gripper: Gripper target after the motion; None if it stays.
+        first_step: Number of increments before this segment.
+        last_step: Number of increments after it.
     """
 
     motion: TimedPath | None
@@ -40,10 +40,15 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Planner:
-    """What planning needs.
+    """Arm, limits and options for planning.
 
     Attributes:
-        gripper_change: Gripper positions closer than this are the same.
+        kinematics: The arm with its tool.
+        limits: Limits that every plan keeps.
+        collisions: Collision model.
+        path: Sampling and corners of the path.
+        timing: Braking and jerk.
+        gripper_change: Gripper positions closer than this count as equal.
     """
 
     kinematics: Kinematics
@@ -56,17 +61,17 @@ class Planner:
 
 def plan_goal(
     planner: Planner, increments: Array, q_start_rad: Array, gripper_now: float
-) -> tuple[Stage, ...] | Violation:
-    """Plan increments ``(K, 7)`` from where the arm stands; cheap checks come first.
+) -> tuple[Segment, ...] | Violation:
+    """Plan increments ``(K, 7)`` from the present configuration; cheap checks come first.
 
     Args:
         planner: Arm, limits and options.
         increments: As in `ArmGoal`.
-        q_start_rad: ``(6,)``, the joints now; the tool's pose there is ``T_0``.
-        gripper_now: The gripper's present target in [0, 1].
+        q_start_rad: ``(6,)``, present joint angles.
+        gripper_now: Present target of the gripper in [0, 1].
 
     Returns:
-        The stages in order, or the first limit that would be broken.
+        The segments in order, or the first limit that would be exceeded.
     """
     violation = check_increments(increments, planner.limits)
     if violation is not None or len(increments) == 0:
@@ -77,7 +82,7 @@ def plan_goal(
     if violation is not None:
         return violation
     waypoints = np.concatenate([T_0[None], poses])
-    stages: list[Stage] = []
+    segments: list[Segment] = []
     q = q_start_rad
     sharp = _sharp_corners(waypoints[:, :3, 3])
     for first, last, gripper in _groups(increments[:, 6], gripper_now, planner.gripper_change, sharp):
@@ -86,41 +91,36 @@ def plan_goal(
             return motion
         if motion is not None:
             q = np.ascontiguousarray(motion.q_of_u(motion.end_s))
-        stages.append(Stage(motion, gripper, first, last))
-    return tuple(stages)
+        segments.append(Segment(motion, gripper, first, last))
+    return tuple(segments)
 
 
 def _sharp_corners(p: Array) -> frozenset[int]:
-    """Return the increments after which the tool turns back or nearly so.
+    """Return the increments after which the tool reverses or nearly so.
 
-    Such a waypoint is what the motion is for (a button at the bottom of a press): the arm stops there
-    instead of rounding the corner.
+    Such a waypoint is a goal in itself, as the bottom of a button press: the arm must reach it.
     """
-    ways = np.diff(p, axis=0)
-    lengths = np.linalg.norm(ways, axis=1)
-    along = np.einsum("ni,ni->n", ways[1:], ways[:-1])
+    steps = np.diff(p, axis=0)
+    lengths = np.linalg.norm(steps, axis=1)
+    along = np.einsum("ni,ni->n", steps[1:], steps[:-1])
     return frozenset(np.flatnonzero(along < _SHARP_COSINE * lengths[1:] * lengths[:-1]).tolist())
 
 
 def _groups(
     grip: Array, gripper_now: float, change: float, sharp: frozenset[int]
 ) -> list[tuple[int, int, float | None]]:
-    """Split increments where the gripper changes or the way turns back: ``(first, last, gripper after)``.
+    """Split increments at gripper changes and sharp corners: ``(first, last, gripper after)``.
 
-    The last increment is excluded; the gripper is None where it stays.
+    ``last`` is exclusive; the gripper is None if it stays.
     """
     groups: list[tuple[int, int, float | None]] = []
     first = 0
-    for index, wanted in enumerate(grip):
-        if abs(wanted - gripper_now) > change:
-            gripper_now = float(wanted)
-            groups.append((first, index + 1, gripper_now))
+    for index, wanted in enumerate(grip.tolist()):
+        changes = abs(wanted - gripper_now) > change
+        if changes or index in sharp or index == len(grip) - 1:
+            groups.append((first, index + 1, wanted if changes else None))
+            gripper_now = wanted if changes else gripper_now
             first = index + 1
-        elif index in sharp:
-            groups.append((first, index + 1, None))
-            first = index + 1
-    if first < len(grip):
-        groups.append((first, len(grip), None))
     return groups
 
 

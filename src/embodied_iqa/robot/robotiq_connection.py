@@ -1,7 +1,8 @@
-"""The socket of the Robotiq URCap: atomic commands in text, every one with a deadline."""
+"""Socket connection to the Robotiq URCap: atomic text commands, each with a deadline."""
 
 from __future__ import annotations
 
+import re
 import socket
 import time
 
@@ -13,12 +14,12 @@ _LONGEST_REPLY = 1024
 
 
 class RobotiqConnection:
-    """One connection; anything that goes wrong closes it and raises `InputError`.
+    """One connection; any failure closes it and raises `InputError`.
 
     Args:
-        ip: Of the robot's controller.
-        port: Of the URCap's server.
-        reply_s: Longest time for connecting, and for any answer.
+        ip: Address of the robot's controller.
+        port: Port of the URCap's server.
+        reply_s: Deadline for connecting and for each reply.
     """
 
     def __init__(self, ip: str, port: int, reply_s: float) -> None:
@@ -34,20 +35,16 @@ class RobotiqConnection:
         """Return a variable such as ``POS``.
 
         Raises:
-            InputError: No answer in time, or none that is a number (``?`` during an emergency stop).
+            InputError: The reply is late or not a number (``?`` during an emergency stop).
         """
         reply = self._ask(f"GET {name}\n", complete=b"\n")
-        words = reply.split()
-        try:
-            if len(words) == 2 and words[0] == name:
-                return int(words[1])
-        except ValueError:
-            pass
+        if found := re.fullmatch(rf"{name}\s+([+-]?\d+)", reply.strip()):
+            return int(found[1])
         self.close()
         raise InputError(f"the {self._name} answered {reply!r} to GET {name}")
 
     def set(self, **values: int) -> None:
-        """Write variables in one command: all of them are in force together.
+        """Write variables in one command, which takes effect as a whole.
 
         Raises:
             InputError: No ``ack`` in time.
@@ -59,11 +56,11 @@ class RobotiqConnection:
             raise InputError(f"the {self._name} answered {reply!r} to SET {words}")
 
     def close(self) -> None:
-        """Close the socket; twice is fine."""
+        """Close the socket; calling it twice is allowed."""
         self._socket.close()
 
     def _ask(self, line: str, complete: bytes) -> str:
-        """Send a line; return what comes back up to ``complete``, or a lone ``?``."""
+        """Send a line; return the reply up to ``complete``, or a lone ``?``."""
         deadline = time.monotonic() + self._reply_s
         received = b""
         try:
@@ -76,7 +73,7 @@ class RobotiqConnection:
                     raise ConnectionError("it closed the connection")
                 received += data
                 if len(received) > _LONGEST_REPLY:
-                    raise ConnectionError("it talks too much")
+                    raise ConnectionError("its reply is too long")
         except OSError as error:
             self.close()
             why = "no answer in time" if isinstance(error, TimeoutError) else error

@@ -1,4 +1,4 @@
-"""What the arm's controller remembers from tick to tick."""
+"""State and options of the arm's controller."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import UsageError
 from embodied_iqa.robot.leases import LeaseBook
 from embodied_iqa.robot.messages import ArmGoal, ArmMode
-from embodied_iqa.robot.planning import Stage
+from embodied_iqa.robot.planning import Segment
 from embodied_iqa.robot.protocols import ArmState
 from embodied_iqa.robot.speed_scaling import Progress
+from embodied_iqa.units import MILLISECOND_NS, SECOND_NS
 
 __all__ = ["ControllerOptions", "ControllerState", "Run"]
 
@@ -25,23 +26,23 @@ class ControllerOptions:
 
     Attributes:
         dt_s: Period of the ticks: 0.008 for a CB3, 0.002 for an e-Series.
-        max_frame_age_ns: Oldest frame on which a goal may rest.
-        max_hold_ns: A goal that was held for longer is abandoned.
-        lease_overrun_ns: The arm stands still at the latest this long after its lease ran out; where braking
-            takes longer it starts before.
-        state_timeout_ns: The arm is stopped where no new measured state came for longer.
-        gripper_timeout_ns: The gripper is waited for no longer than this.
-        gripper_least_ns: A gripper that reports that it holds something is believed only after this.
+        max_frame_age_ns: Largest age of the frame behind a goal.
+        max_hold_ns: A goal held for longer is abandoned.
+        lease_overrun_ns: Latest standstill after the end of the lease; if braking takes longer, it starts
+            earlier.
+        state_timeout_ns: The arm is stopped if no new measured state arrives for longer.
+        gripper_timeout_ns: Longest wait for the gripper.
+        gripper_least_ns: A report that the gripper holds an object is ignored before this time.
         gripper_tolerance: A gripper this close to its target has arrived.
     """
 
     dt_s: float = 0.008
-    max_frame_age_ns: int = 1_500_000_000
-    max_hold_ns: int = 5_000_000_000
-    lease_overrun_ns: int = 70_000_000
-    state_timeout_ns: int = 100_000_000
-    gripper_timeout_ns: int = 2_000_000_000
-    gripper_least_ns: int = 150_000_000
+    max_frame_age_ns: int = 3 * SECOND_NS // 2
+    max_hold_ns: int = 5 * SECOND_NS
+    lease_overrun_ns: int = 70 * MILLISECOND_NS
+    state_timeout_ns: int = 100 * MILLISECOND_NS
+    gripper_timeout_ns: int = 2 * SECOND_NS
+    gripper_least_ns: int = 150 * MILLISECOND_NS
     gripper_tolerance: float = 0.03
 
     def __post_init__(self) -> None:
@@ -54,21 +55,21 @@ class ControllerOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """A goal under way.
+    """Execution of a goal.
 
     Attributes:
         goal: The goal.
-        stages: Its plan.
-        index: The stage at hand.
-        progress: Where its motion is.
-        gripping_since_ns: When the gripper of this stage was commanded; None before.
-        held_since_ns: Since when the goal is held; None where it is not.
-        holds: How often it was held.
-        abandoned: Only brakes to standstill and is then forgotten.
+        segments: Its plan.
+        index: Index of the current segment.
+        progress: Progress of its motion.
+        gripping_since_ns: Time of the gripper command of this segment; None before.
+        held_since_ns: Start of the present hold; None if the goal is not held.
+        holds: Number of holds.
+        abandoned: Whether the arm only brakes to standstill and then drops the goal.
     """
 
     goal: ArmGoal
-    stages: tuple[Stage, ...]
+    segments: tuple[Segment, ...]
     index: int = 0
     progress: Progress = field(default_factory=Progress)
     gripping_since_ns: int | None = None
@@ -77,41 +78,41 @@ class Run:
     abandoned: bool = False
 
     @property
-    def stage(self) -> Stage:
-        """The stage at hand."""
-        return self.stages[self.index]
+    def segment(self) -> Segment:
+        """The current segment."""
+        return self.segments[self.index]
 
     @property
     def step(self) -> int:
-        """Increments that were executed."""
-        motion = self.stage.motion
+        """Number of increments executed."""
+        motion = self.segment.motion
         if motion is None:
-            return self.stage.first_step
-        return self.stage.first_step + int(np.searchsorted(motion.waypoint_u_s, self.progress.u_s + 1e-9))
+            return self.segment.first_step
+        return self.segment.first_step + int(np.searchsorted(motion.waypoint_u_s, self.progress.u_s + 1e-9))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ControllerState:
-    """Everything that the controller remembers; start with ``ControllerState()``.
+    """State of the controller between ticks; start with ``ControllerState()``.
 
     Attributes:
-        mode: What the arm is doing.
-        reason: Why.
+        mode: Mode of the arm.
+        reason: Reason of the mode.
         book: The gate's leases.
         measured: The newest measured state.
-        seen_ns: When it came.
-        q_command_rad: ``(6,)``, the last command; None while disarmed.
+        seen_ns: Its arrival.
+        q_command_rad: ``(6,)``, the last command; None before the first arming.
         qd_command_radps: ``(6,)``, its velocity.
-        tool_m: ``(3,)``, the tool at the last command; None while disarmed.
+        tool_m: ``(3,)``, position of the tool at the last command; None before the first arming.
         gripper_target: The last gripper command, or None.
-        run: The goal under way, or None.
-        sequence: The goal at hand or last done; -1 at the start.
-        step: Increments of it that were executed.
-        steps: Increments of it.
-        holds: How often it was held.
+        run: The goal being executed, or None.
+        sequence: Current or last goal; -1 at the start.
+        step: Number of its increments executed.
+        steps: Number of its increments.
+        holds: Number of its holds.
         tool_speed_mps: Commanded speed of the tool.
-        floor_ns: Goals on frames that are older than this are refused.
-        floor_reason: Why.
+        oldest_frame_ns: Goals on frames older than this are refused.
+        oldest_frame_event: What happened at that time.
     """
 
     mode: ArmMode = ArmMode.DISARMED
@@ -129,10 +130,10 @@ class ControllerState:
     steps: int = 0
     holds: int = 0
     tool_speed_mps: float = 0.0
-    floor_ns: int = 0
-    floor_reason: str = ""
+    oldest_frame_ns: int = 0
+    oldest_frame_event: str = ""
 
     @property
     def is_armed(self) -> bool:
-        """Whether the arm may be given goals."""
+        """Whether goals are accepted."""
         return self.mode not in {ArmMode.DISARMED, ArmMode.STOPPED}

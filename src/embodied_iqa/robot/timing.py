@@ -1,12 +1,12 @@
-"""From a path to a motion: a path time in which every limit holds at full speed, however often the arm holds.
+"""Time parameterisation of a path that keeps all limits at every path speed, also while braking.
 
-The path is written over a path time ``u`` (s). At rate ``du/dt = 1`` the arm moves as fast as its limits
-allow; slow stretches are stretched in advance. For every rate in [0, 1] and every ``|d2u/dt2|`` up to
-``acceleration`` the joint and tool limits hold, because
+The path is a function of path time ``u`` (s). At path speed ``du/dt = 1`` the arm moves as fast as its limits
+allow. For every path speed in [0, 1] and every ``|d2u/dt2|`` up to ``acceleration`` the joint and tool limits
+hold, because
 
     qd  = q'(u) du/dt            qdd = q''(u) (du/dt)^2 + q'(u) d2u/dt2.
 
-So holding and resuming are nothing but changes of the rate.
+Holding and resuming therefore only change the path speed.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ __all__ = ["TimedPath", "TimingOptions", "timed"]
 Array = NDArray[np.float64]
 
 _CURVE_SHARE = 0.3
-"""Share of the acceleration limits that following the curve may use; braking needs the rest."""
+"""Share of the acceleration limits for following the curve; the rest is reserved for braking."""
 
 _USED = 0.97
-"""Share of the limits that is planned for: limits are checked at samples."""
+"""Share of the limits used in planning, because limits are only checked at samples."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimingOptions:
-    """How fast the rate may change.
+    """Limits on changes of the path speed.
 
     Attributes:
-        brake_s: Longest time from full speed to standstill when the arm has to hold.
-        jerk_s: Time to build up or take back the acceleration: the jerk limit.
-        ease: Share of the braking acceleration used by ordinary starts and stops, in (0, 1].
+        brake_s: Longest time from full speed to standstill on a hold.
+        jerk_s: Time to build up or reduce the acceleration, which limits the jerk.
+        ease: Share of the braking acceleration used for ordinary starts and stops, in (0, 1].
     """
 
     brake_s: float = 0.1
@@ -56,7 +56,7 @@ class TimedPath:
         q_of_u: Joint angles (6) over path time, a twice continuously differentiable spline.
         end_s: Path time at the end.
         acceleration: Largest ``|d2u/dt2|`` (1/s) for holding.
-        ease: Share of it for ordinary starts and stops.
+        ease: Share of it used for ordinary starts and stops.
         jerk: Largest ``|d3u/dt3|`` (1/s2).
         waypoint_u_s: ``(K,)``, path time of each waypoint.
     """
@@ -70,7 +70,7 @@ class TimedPath:
 
 
 def timed(path: ToolPath, q_rad: Array, limits: ArmLimits, options: TimingOptions) -> TimedPath:
-    """Give a checked path its path time; ``q_rad`` is ``(N, 6)``, as `joints_along` returns."""
+    """Time-parameterise a checked path; ``q_rad`` is ``(N, 6)``, as returned by `joints_along`."""
     rows = np.hstack([q_rad, path.T_base_tool[:, :3, 3]])
     speed = _USED * np.array([limits.joint_speed_radps] * 6 + [limits.tool_speed_mps])
     acceleration = _USED * np.array([limits.joint_acceleration_radps2] * 6 + [limits.tool_acceleration_mps2])
@@ -78,19 +78,19 @@ def timed(path: ToolPath, q_rad: Array, limits: ArmLimits, options: TimingOption
     slowness = np.maximum((first / speed).max(axis=1), 1.0 / speed[6])
     slowness = np.maximum(slowness, np.sqrt((second / (_CURVE_SHARE * acceleration)).max(axis=1)))
     u = cumulative_trapezoid(_spread(slowness), path.s_m, initial=0.0)
-    u, rate_acceleration = _stretched(u, rows, speed, acceleration, options)
+    u, path_acceleration = _stretched(u, rows, speed, acceleration, options)
     return TimedPath(
         q_of_u=CubicSpline(u, q_rad),
         end_s=float(u[-1]),
-        acceleration=rate_acceleration,
+        acceleration=path_acceleration,
         ease=options.ease,
-        jerk=rate_acceleration / options.jerk_s,
+        jerk=path_acceleration / options.jerk_s,
         waypoint_u_s=np.interp(path.waypoint_s_m, path.s_m, u),
     )
 
 
 def _spread(slowness: Array) -> Array:
-    """Widen slow stretches and round their edges; never faster than asked."""
+    """Widen slow sections and smooth their edges without becoming faster anywhere."""
     window = max(3, min(21, len(slowness) // 4))
     widest = maximum_filter1d(slowness, 2 * window + 1, mode="nearest")
     smooth: Array = uniform_filter1d(uniform_filter1d(widest, window, mode="nearest"), window, mode="nearest")
@@ -98,7 +98,7 @@ def _spread(slowness: Array) -> Array:
 
 
 def _derivatives(x: Array, rows: Array) -> tuple[Array, Array]:
-    """Return sizes of the first and second derivatives ``(N, 7)``: six joints and the tool.
+    """Return magnitudes of the first and second derivatives ``(N, 7)``: six joints and the tool.
 
     The second derivative of a cubic spline is largest at a sample; the first is taken between samples too.
     """
@@ -116,7 +116,7 @@ def _sizes(derivative: Array) -> Array:
 def _stretched(
     u: Array, rows: Array, speed: Array, acceleration: Array, options: TimingOptions
 ) -> tuple[Array, float]:
-    """Stretch path time until speeds hold and enough acceleration is left to brake in time."""
+    """Stretch path time until the speed limits hold and enough acceleration is left for braking."""
     first, second = _derivatives(u, rows)
     needed = 1.0 / (options.brake_s - options.jerk_s)
     # Stretched by c, first / c and second / c^2 have to leave (acceleration - second) / first >= needed.

@@ -9,8 +9,8 @@ import pytest
 
 from embodied_iqa.emulator.controller import Controller
 from embodied_iqa.emulator.firmware import FIRMWARE, Series
-from embodied_iqa.emulator.kinematic_plant import KinematicPlant
 from embodied_iqa.emulator.motions import MAX_JOINT_SPEED_RADPS
+from embodied_iqa.emulator.plant import KinematicPlant
 from embodied_iqa.emulator.safety import RobotMode
 from embodied_iqa.emulator.uploaded_script import UploadedScript, split_scripts
 

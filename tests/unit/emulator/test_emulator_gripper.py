@@ -7,7 +7,7 @@ import pytest
 from embodied_iqa.emulator.controller import Controller
 from embodied_iqa.emulator.firmware import FIRMWARE, Series
 from embodied_iqa.emulator.gripper import GripperServer, RobotiqModel
-from embodied_iqa.emulator.kinematic_plant import KinematicPlant
+from embodied_iqa.emulator.plant import KinematicPlant
 
 TICK_S = 0.008
 

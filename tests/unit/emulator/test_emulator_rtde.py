@@ -14,7 +14,7 @@ import pytest
 from embodied_iqa.emulator.controller import Controller
 from embodied_iqa.emulator.emulator import Emulator, check_host
 from embodied_iqa.emulator.firmware import FIRMWARE, Series
-from embodied_iqa.emulator.kinematic_plant import KinematicPlant
+from embodied_iqa.emulator.plant import KinematicPlant
 from embodied_iqa.errors import InputError, UsageError
 
 _HOSTS = (f"127.{200 + os.getpid() % 50}.{os.getpid() // 50 % 250}.{n}" for n in itertools.count(2))
