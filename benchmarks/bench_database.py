@@ -31,10 +31,10 @@ from database_builds import Wanted, run_build, sizes_of
 
 from embodied_iqa.cli.build import panel_of
 from embodied_iqa.database.building.members import frames_for, load_member
-from embodied_iqa.database.building.settings import EngineKind
+from embodied_iqa.database.building.options import EngineKind
 from embodied_iqa.database.check import check_database
 from embodied_iqa.database.pictures import read_frames
-from embodied_iqa.database.references import home_tool
+from embodied_iqa.database.sources.candidate import home_tool
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.images.frame import View
 from embodied_iqa.subjects.catalogue import Role

@@ -24,8 +24,8 @@ import cv2
 from embodied_iqa.cli.build import panel_of
 from embodied_iqa.database.building.builder import BuildSummary, build
 from embodied_iqa.database.building.engine import BlockReport
-from embodied_iqa.database.building.settings import BuildOptions, BuildPlan, EngineKind, EngineOptions, Step
-from embodied_iqa.database.references import SimulationSource
+from embodied_iqa.database.building.options import BuildOptions, BuildPlan, EngineKind, EngineOptions, Step
+from embodied_iqa.database.sources.simulated import SimulationSource
 
 LOOK_S = 0.2
 

@@ -54,7 +54,7 @@ def _page(
     grid = load_grid(store)
     runs = joined_execution(store)
     found = study(grid, load_attributes(store, grid.pairs), None if runs is None else runs_of_table(runs))
-    page = build_page(found, store.path.name, store.record(), "")
+    page = build_page(found, store.path.name, store.record().tree(), "")
     yield f"# A full database with the embedded panel\n\n{_prose(f'{page.headline} {page.lead}')}"
     yield _made(summary, peak_mib)
     if note:

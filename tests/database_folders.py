@@ -11,10 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from database_grids import DISTORTIONS
+from embodied_iqa.database.record import DatabaseRecord, RecordedSubject
 from embodied_iqa.database.schema import PAIRS, REFERENCES, SCORES, TASKS
 from embodied_iqa.database.store import DatabaseStore, write_table
 from embodied_iqa.distortions import entry
 from embodied_iqa.experiment.rows import COLUMNS
+from embodied_iqa.subjects.catalogue import Role
+from embodied_iqa.subjects.protocols import SubjectInfo
 
 RANKS = (1, 2, 3, 4, 5)
 VIEWS = ("wrist", "top", "side")
@@ -31,21 +34,25 @@ def write_database(
     *,
     pictures: bool = False,
     homes: dict[str, str] | None = None,
-    **more: Any,
 ) -> DatabaseStore:
-    """A finished database; `homes`: the view that a subject is made for, all else; `more` is recorded."""
+    """A finished database; `homes`: the view that a subject is made for, all else."""
     rng = np.random.default_rng(seed)
     store = DatabaseStore(path)
     path.mkdir(parents=True, exist_ok=True)
     made = [_reference(number, rng) for number in range(references)]
     pairs = [_pair(reference, number, rng, pictures) for reference in made for number in DISTORTIONS]
     tasks = [_task(reference["reference_id"], rank) for reference in made for rank in RANKS]
-    write_table(store.references_file, made, REFERENCES)
-    write_table(store.pairs_file, pairs, PAIRS)
-    write_table(store.tasks_file, tasks, TASKS)
+    for file, rows, schema in (
+        (store.references_file, made, REFERENCES),
+        (store.pairs_file, pairs, PAIRS),
+        (store.tasks_file, tasks, TASKS),
+    ):
+        write_table(file, pa.Table.from_pylist(rows, schema=schema), schema)
     write_table(store.scores_file, _at_home(_scores(pairs, made, subjects, rng), homes or {}), SCORES)
-    names = [{"name": f"{role}-{n}", "role": role} for role in ("vlm", "vla") for n in range(subjects)]
-    store.write_record({"subjects": names, "seed": seed, **more})
+    names = [(f"{role}-{n}", role) for role in (Role.VLM, Role.VLA) for n in range(subjects)]
+    infos = [(name, role, SubjectInfo(name, "1", "drawn", ())) for name, role in names]
+    recorded = tuple(RecordedSubject.of(*info) for info in infos)
+    store.write_record(DatabaseRecord({"seed": seed}, recorded))
     if pictures:
         for row in (*made, *pairs):
             file = path / row["picture"]

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embodied_iqa.cli.node_options import add_node_options, overrides_of
-from embodied_iqa.database.building.settings import (
+from embodied_iqa.database.building.options import (
     BuildOptions,
     BuildPlan,
     EngineKind,
     EngineOptions,
+    PictureStorage,
     Step,
-    Store,
 )
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View, parse_view
@@ -22,7 +22,7 @@ from embodied_iqa.progress import ProgressBars
 from embodied_iqa.subjects.registry import VLAS, VLMS, check_subject, role_of
 
 if TYPE_CHECKING:
-    from embodied_iqa.database.references import ReferenceSource
+    from embodied_iqa.database.sources.candidate import ReferenceSource
 
 __all__ = ["configure", "panel_of", "run"]
 
@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--levels", choices=["one", "all"], default="one", help="one at random a type (default), or all five")
     add(
         "--store",
-        choices=[str(item) for item in Store],
+        choices=[str(item) for item in PictureStorage],
         default="pictures",
         help="what is kept of distortions",
     )
@@ -97,12 +97,15 @@ def _plan(arguments: argparse.Namespace) -> BuildPlan:
     wanted = arguments.references
     if wanted is None:
         wanted = 12 if source.count is None else source.count
-    return BuildPlan(wanted, source, arguments.seed, arguments.levels == "all", Store(arguments.store))
+    return BuildPlan(
+        wanted, source, arguments.seed, arguments.levels == "all", PictureStorage(arguments.store)
+    )
 
 
 def _source(arguments: argparse.Namespace) -> ReferenceSource:
-    from embodied_iqa.database.recordings import RecordingSource  # noqa: PLC0415 - start-up stays short
-    from embodied_iqa.database.references import FolderSource, SimulationSource  # noqa: PLC0415
+    from embodied_iqa.database.sources.photographs import FolderSource  # noqa: PLC0415
+    from embodied_iqa.database.sources.recorded import RecordingSource  # noqa: PLC0415 - start-up stays short
+    from embodied_iqa.database.sources.simulated import SimulationSource  # noqa: PLC0415
 
     views = tuple(parse_view(word) for word in arguments.views.split(",") if word)
     if arguments.from_bag is not None:

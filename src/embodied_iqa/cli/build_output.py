@@ -11,7 +11,7 @@ from rich.table import Table
 from embodied_iqa.cli.output import console
 from embodied_iqa.database.building.builder import BuildSummary
 from embodied_iqa.database.building.engine import BlockReport
-from embodied_iqa.database.building.settings import Step
+from embodied_iqa.database.building.options import Step
 from embodied_iqa.progress import ProgressBars
 
 __all__ = ["BuildProgress", "print_summary", "summary_tree"]
@@ -58,8 +58,8 @@ def summary_tree(path: Path, summary: BuildSummary) -> dict[str, Any]:
     return {
         "database": str(path),
         "steps": steps,
-        "counts": record["counts"],
-        "skipped": record["skipped"],
+        "counts": dict(record.counts),
+        "skipped": record.skipped,
         "megabytes": round(_size_bytes(path) / 1e6, 2),
     }
 

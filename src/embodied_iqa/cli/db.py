@@ -90,7 +90,7 @@ def _merge(arguments: argparse.Namespace) -> int:
 
     stores = open_database(arguments.first), open_database(arguments.second)
     record = merge_databases(*stores, arguments.out, arguments.workers)
-    counts = {name: count for name, count in record["counts"].items() if name != "failures"}
+    counts = {name: count for name, count in record.counts.items() if name != "failures"}
     words = ", ".join(f"{count:,} {name}" for name, count in counts.items())
     print(f"{arguments.out}: {words}")
     return 0

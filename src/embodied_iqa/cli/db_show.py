@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from embodied_iqa.cli.output import console
-from embodied_iqa.database.sample import SampledPair, said, side_by_side
+from embodied_iqa.database.sample import SampledPair, answer_text, side_by_side
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.images.codecs import write_picture
 
@@ -25,14 +25,16 @@ _WIDTH_PX: Final = 960
 def print_sample(sample: Sequence[SampledPair]) -> None:
     """Print a table a pair: what each subject answered before and after, and its score."""
     for item in sample:
-        title = f"{_title(item)}\n{item.task['text']}"
+        title = f"{_title(item)}\n{item.task.text}"
         table = Table(title=title, title_justify="left", header_style="bold")
         for name in ("subject", "on the reference", "on the distorted picture"):
             table.add_column(name)
         table.add_column("score", justify="right")
         for name, (first, second) in item.answers.items():
             score = item.scores.get(name)
-            table.add_row(name, said(first), said(second), "-" if score is None else f"{score:.3f}")
+            table.add_row(
+                name, answer_text(first), answer_text(second), "-" if score is None else f"{score:.3f}"
+            )
         console().print(table)
 
 
@@ -44,8 +46,8 @@ def draw_sample(store: DatabaseStore, sample: Sequence[SampledPair], file: Path)
 
 def _title(item: SampledPair) -> str:
     pair = item.pair
-    shown = f"{pair['distortion_id']} {pair['distortion_name']} level {pair['level']}"
-    return f"{pair['pair_id']}: {shown}, {item.reference['view']} view"
+    shown = f"{pair.distortion_id} {pair.distortion_name} level {pair.level}"
+    return f"{pair.pair_id}: {shown}, {item.reference.view} view"
 
 
 def _labelled(rgb: NDArray[np.uint8], text: str) -> NDArray[np.uint8]:

@@ -1,21 +1,21 @@
-"""Low-level attributes of a picture, and whether it is fit to be a reference."""
+"""Low-level attributes of a picture, and its suitability as a reference."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Attributes", "QualityLimits", "attributes_of", "reason_to_reject"]
+__all__ = ["Attributes", "QualityLimits", "attributes_of", "rejection_reason"]
 
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What a picture looks like, in five numbers.
+    """Five low-level attributes of a picture.
 
     Attributes:
         luminance: Mean of BT.601 luma, 0 (black) to 1 (white).
@@ -31,20 +31,16 @@ class Attributes:
     sharpness: float
     spatial_information: float
 
-    def row(self) -> dict[str, float]:
-        """Return the columns."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class QualityLimits:
-    """What a reference must have, so that there is something for a distortion to take away.
+    """Minimum quality of a reference, so that a distortion has something to degrade.
 
     Attributes:
         smallest_side_px: Of width and height.
         luminance: Darkest and brightest mean.
         smallest_contrast: Below it the picture is flat.
-        smallest_sharpness: Below it the picture is blurred already.
+        smallest_sharpness: Below it the picture is blurred.
     """
 
     smallest_side_px: int = 96
@@ -66,7 +62,7 @@ def attributes_of(rgb: NDArray[np.uint8]) -> Attributes:
 
 
 def _mean_and_spread(values: Any) -> tuple[float, float]:
-    """Return mean and standard deviation of whole numbers; sums of such are exact in any order."""
+    """Return mean and standard deviation of whole numbers; their sums are exact in any order."""
     numbers = values.astype(np.int64)
     count, total, squares = numbers.size, int(numbers.sum()), int((numbers * numbers).sum())
     return total / count, math.sqrt(max(0, count * squares - total * total)) / count
@@ -79,10 +75,10 @@ def _colourfulness(rgb: NDArray[np.uint8]) -> float:
     return math.hypot(across[1], twice_along[1] / 2) + 0.3 * mean
 
 
-def reason_to_reject(
+def rejection_reason(
     rgb: NDArray[np.uint8], attributes: Attributes, limits: QualityLimits | None = None
 ) -> str | None:
-    """Say why a picture is no reference; None where it is one. A reason begins with its kind and a colon."""
+    """Return why a picture is unsuitable as a reference, as "kind: numbers"; None where it is suitable."""
     limits = limits or QualityLimits()
     low, high = limits.luminance
     side_px = min(rgb.shape[:2])

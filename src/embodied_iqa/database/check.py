@@ -1,32 +1,37 @@
-"""Verifies a database: hashes, columns, that every row is there once and belongs to another, pictures."""
+"""Verification of a database: hashes, columns, links between tables, completeness, pictures."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from embodied_iqa.database.execution import joined_execution, runs_twice
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from embodied_iqa.database.execution import duplicate_runs, joined_execution
 from embodied_iqa.database.pictures import picture_hash
-from embodied_iqa.database.record import tables_of
-from embodied_iqa.database.store import DatabaseStore, Row
+from embodied_iqa.database.schema import ANNOTATIONS
+from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import PART_SUFFIX, sha256_of
 from embodied_iqa.images.codecs import read_picture
 
 __all__ = ["CheckReport", "check_database"]
 
-_MOST_TOLD: Final = 20
+_MOST_REPORTED: Final = 20
+_KEY: Final = ["picture", "task_id"]
+"""What an answer is about: a pair or a reference, and a task."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What a check found.
+    """Result of a check.
 
     Attributes:
-        errors: What is wrong, a line each; the first of a kind where there are many.
-        remarks: What is missing or failed but told as such: no error.
+        errors: What is wrong, one line each; the first ones of a kind where there are many.
+        remarks: What is missing or failed and recorded as such: not an error.
         counts: Rows by table.
     """
 
@@ -59,9 +64,9 @@ def check_database(store: DatabaseStore, *, pictures: bool = True) -> CheckRepor
             found += list(check())
         except InputError as error:
             found.append(str(error))
-        errors += found[:_MOST_TOLD]
-        if len(found) > _MOST_TOLD:
-            errors.append(f"and {len(found) - _MOST_TOLD} more of that kind")
+        errors += found[:_MOST_REPORTED]
+        if len(found) > _MOST_REPORTED:
+            errors.append(f"and {len(found) - _MOST_REPORTED} more of that kind")
     return CheckReport(tuple(errors), tuple(checker.remarks), checker.counts)
 
 
@@ -69,126 +74,133 @@ class _Checker:
     def __init__(self, store: DatabaseStore) -> None:
         self._store = store
         self._record = store.record()
+        self._answers_on_pairs = 0
         self.remarks: list[str] = []
         self.counts: dict[str, int] = {}
 
     def hashes(self) -> Iterator[str]:
         """Every table is the one that the record names."""
-        known: dict[str, str] = self._record.get("sha256", {})
-        there = {str(file.relative_to(self._store.path)): file for file in tables_of(self._store)}
-        for name in sorted(known.keys() - there.keys()):
+        known, files = self._record.sha256, self._store.files()
+        for name in sorted(known.keys() - files.keys()):
             yield f"{name} is missing"
-        later = {self._store.execution_file.name}
-        if later & there.keys() - known.keys():
-            self.remarks.append(f"{self._store.execution_file.name} has no hash: join the experiments again")
-        for name in sorted(there.keys() - known.keys() - later):
-            yield f"{name} is not in dataset.json: the build was broken off; run it again"
-        for name in sorted(there.keys() & known.keys()):
-            if sha256_of(there[name]) != known[name]:
+        execution = self._store.execution_file.name
+        for name in sorted(files.keys() - known.keys()):
+            if name == execution:
+                self.remarks.append(f"{name} has no hash: join the experiments again")
+            else:
+                yield f"{name} is not in dataset.json: the build was interrupted; run it again"
+        for name in sorted(files.keys() & known.keys()):
+            if sha256_of(files[name]) != known[name]:
                 yield f"{name} is not the file that was written"
-        left = list(self._store.path.rglob(f".*{PART_SUFFIX}"))
-        if left:
-            self.remarks.append(f"{len(left)} unfinished files of a build that was broken off")
+        unfinished = list(self._store.path.rglob(f".*{PART_SUFFIX}"))
+        if unfinished:
+            self.remarks.append(f"{len(unfinished)} unfinished files of an interrupted build")
 
     def links(self) -> Iterator[str]:
         """Every row belongs to a reference; names are unique."""
-        store = self._store
-        references = store.references(["reference_id"])["reference_id"].to_pylist()
-        tasks = store.tasks(["reference_id", "task_id"]).to_pylist()
-        pairs = store.pairs(["reference_id", "pair_id"]).to_pylist()
+        references = self._store.references(["reference_id"])["reference_id"].to_pylist()
+        tasks = _columns(self._store.tasks(["reference_id", "task_id"]))
+        pairs = _columns(self._store.pairs(["reference_id", "pair_id"]))
         self.counts |= {"references": len(references), "tasks": len(tasks), "pairs": len(pairs)}
-        yield from _twice("reference", Counter(references))
-        yield from _twice("pair", Counter(row["pair_id"] for row in pairs))
-        yield from _twice("task", Counter((row["reference_id"], row["task_id"]) for row in tasks))
+        yield from _duplicates("reference", references)
+        yield from _duplicates("pair", (pair for _, pair in pairs))
+        yield from _duplicates("task", tasks)
         known = set(references)
         for name, rows in (("task", tasks), ("pair", pairs)):
-            owners = {row["reference_id"] for row in rows}
-            for owner in sorted(owners - known):
-                yield f"a {name} belongs to no reference: {owner}"
-            for owner in sorted(known - owners):
-                yield f"reference {owner} has no {name}"
+            owners = {owner for owner, _ in rows}
+            yield from (f"a {name} has an unknown reference: {owner}" for owner in sorted(owners - known))
+            yield from (f"reference {owner} has no {name}" for owner in sorted(known - owners))
 
     def answers(self) -> Iterator[str]:
         """Every subject answered on every reference and pair for every task, once."""
         wanted = self._wanted()
-        total = 0
-        for item in self._record.get("subjects", ()):
-            name, failed = item["name"], 0
-            found: Counter[tuple[str, str]] = Counter()
-            for part in self._store.annotation_parts(name, ["reference_id", "pair_id", "task_id", "error"]):
-                failed += len(part) - part["error"].null_count
-                for row in part.to_pylist():
-                    found[row["pair_id"] or row["reference_id"], row["task_id"]] += 1
-            total += found.total()
-            yield from _twice(f"answer of {name}", found)
-            missing, foreign = len(wanted - found.keys()), len(found.keys() - wanted)
-            if missing:
-                yield f"{name} lacks {missing} of {len(wanted)} answers: build again"
-            if foreign:
-                yield f"{name} has {foreign} answers to nothing"
-            if failed:
-                self.remarks.append(f"{name} failed {failed} times")
-        self.counts["annotations"] = total
+        self.counts["annotations"] = 0
+        for subject in self._record.subjects:
+            columns = ["reference_id", "pair_id", "task_id", "error"]
+            parts = self._store.annotation_parts(subject.name, columns)
+            table = pa.concat_tables([_empty(ANNOTATIONS, columns), *parts])
+            self.counts["annotations"] += len(table)
+            self._answers_on_pairs += len(table) - table["pair_id"].null_count
+            yield from self._answers_of(subject.name, table, wanted)
 
-    def _wanted(self) -> set[tuple[str, str]]:
-        tasks: dict[str, list[str]] = {}
-        for row in self._store.tasks(["reference_id", "task_id"]).to_pylist():
-            tasks.setdefault(row["reference_id"], []).append(row["task_id"])
-        wanted = {(name, task) for name, ids in tasks.items() for task in ids}
-        for row in self._store.pairs(["reference_id", "pair_id"]).to_pylist():
-            wanted |= {(row["pair_id"], task) for task in tasks.get(row["reference_id"], ())}
-        return wanted
+    def _answers_of(self, subject: str, table: Any, wanted: Any) -> Iterator[str]:
+        pictures = pc.coalesce(table["pair_id"], table["reference_id"])
+        keys = pa.table([pictures, table["task_id"]], names=_KEY)
+        counts = keys.group_by(_KEY).aggregate([([], "count_all")])
+        repeated = counts.filter(pc.greater(counts["count_all"], 1)).sort_by(
+            [(key, "ascending") for key in _KEY]
+        )
+        for *key, count in _columns(repeated.select([*_KEY, "count_all"])):
+            yield f"answer of {subject} {tuple(key)} is there {count} times"
+        missing = wanted.join(counts, _KEY, join_type="left anti").num_rows
+        unknown = counts.join(wanted, _KEY, join_type="left anti").num_rows
+        if missing:
+            yield f"{subject} lacks {missing} of {len(wanted)} answers: build again"
+        if unknown:
+            yield f"{subject} has {unknown} answers on unknown pictures or tasks"
+        failed = len(table) - table["error"].null_count
+        if failed:
+            self.remarks.append(f"{subject} failed {failed} times")
+
+    def _wanted(self) -> Any:
+        """Return a table of all keys that have an answer in a complete database."""
+        tasks = self._store.tasks(["reference_id", "task_id"])
+        pairs = self._store.pairs(["reference_id", "pair_id"])
+        of_pairs = pairs.join(tasks, "reference_id", join_type="inner").select(["pair_id", "task_id"])
+        both = pa.concat_tables(
+            [tasks.rename_columns(_KEY), of_pairs.rename_columns(_KEY)], promote_options="permissive"
+        )
+        return both.group_by(_KEY).aggregate([])
 
     def scores(self) -> Iterator[str]:
-        """Every annotated pair and task has its row, and scores lie between 0 and 1."""
-        columns = ["subject", "pair_id", "task_id", "score"]
-        table = self._store.scores(columns)
-        self.counts["scores"] = len(table)
-        expected = self.counts.get("annotations", 0) - self._on_references()
-        if len(table) != expected:
-            yield f"scores.parquet has {len(table)} rows for {expected} answers: run step score"
-        values = [value for value in table["score"].to_pylist() if value is not None]
-        wrong = sum(not 0.0 <= value <= 1.0 for value in values)
-        if wrong:
-            yield f"{wrong} scores lie outside of 0 to 1"
-        if len(values) < len(table):
-            self.remarks.append(f"{len(table) - len(values)} rows without a score")
+        """Every annotated pair and task has its row, and scores are between 0 and 1."""
+        scores, answers = self._store.scores(["score"])["score"], self._answers_on_pairs
+        self.counts["scores"] = len(scores)
+        if len(scores) != answers:
+            yield f"scores.parquet has {len(scores)} rows for {answers} answers: run step score"
+        inside = pc.and_(pc.greater_equal(scores, 0.0), pc.less_equal(scores, 1.0))
+        outside = pc.sum(pc.invert(inside)).as_py()
+        if outside:
+            yield f"{outside} scores are outside of 0 to 1"
+        if scores.null_count:
+            self.remarks.append(f"{scores.null_count} rows without a score")
 
     def execution(self) -> Iterator[str]:
         """Every run of the joined experiments is there once."""
         table = joined_execution(self._store)
         if table is not None:
             self.counts["execution"] = table.num_rows
-            for key in runs_twice(table):
-                yield f"a run is there more than once: {key}"
-
-    def _on_references(self) -> int:
-        return sum(
-            part["pair_id"].null_count
-            for item in self._record.get("subjects", ())
-            for part in self._store.annotation_parts(item["name"], ["pair_id"])
-        )
+            yield from (f"a run is there more than once: {key}" for key in duplicate_runs(table))
 
     def pictures(self) -> Iterator[str]:
         """Every picture can be read and shows what was written."""
-        for row in self._store.references(["cameras"]).to_pylist():
-            for camera in row["cameras"]:
-                yield from self._picture(camera)
-        for row in self._store.pairs(["picture", "sha256"]).to_pylist():
-            if row["picture"] is not None:
-                yield from self._picture(row)
+        cameras = pc.list_flatten(self._store.references(["cameras"])["cameras"])
+        pairs = self._store.pairs(["picture", "sha256"])
+        pictures = [(camera["picture"], camera["sha256"]) for camera in cameras.to_pylist()]
+        for name, digest in [*pictures, *_columns(pairs)]:
+            if name is not None:
+                yield from self._picture(name, digest)
 
-    def _picture(self, row: Row) -> Iterator[str]:
+    def _picture(self, name: str, digest: str) -> Iterator[str]:
         try:
-            rgb = read_picture(self._store.path / row["picture"])
+            rgb = read_picture(self._store.path / name)
         except InputError as error:
             yield str(error)
             return
-        if picture_hash(rgb) != row["sha256"]:
-            yield f"{row['picture']} is not the picture that was written"
+        if picture_hash(rgb) != digest:
+            yield f"{name} is not the picture that was written"
 
 
-def _twice(what: str, counts: Counter[str] | Counter[tuple[str, str]]) -> Iterator[str]:
-    for name, count in counts.items():
+def _columns(table: Any) -> list[tuple[Any, ...]]:
+    """Return the rows of a table as tuples."""
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def _empty(schema: Any, columns: list[str]) -> Any:
+    return schema.empty_table().select(columns)
+
+
+def _duplicates(kind: str, names: Iterable[object]) -> Iterator[str]:
+    for name, count in Counter(names).items():
         if count > 1:
-            yield f"{what} {name} is there {count} times"
+            yield f"{kind} {name} is there {count} times"

@@ -1,4 +1,4 @@
-"""One builder a folder."""
+"""Lock of a database: one writer at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["locked"]
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep others out of a database while something writes to it; a killed holder lets go by itself.
+    """Exclude other writers from a database; the system releases the lock of a killed process.
 
     Raises:
         InputError: Another builder works in it, or the folder cannot be written.

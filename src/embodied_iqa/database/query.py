@@ -1,8 +1,7 @@
-"""SQL over the tables of a database, with DuckDB."""
+"""SQL queries over the tables of a database, with DuckDB."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from embodied_iqa.database.store import DatabaseStore
@@ -12,15 +11,9 @@ __all__ = ["query", "views_of"]
 
 
 def views_of(store: DatabaseStore) -> dict[str, str]:
-    """Return the tables that are there: name to files. ``references`` is a word of SQL, so it is ``refs``."""
-    files: dict[str, Path] = {
-        "refs": store.references_file,
-        "tasks": store.tasks_file,
-        "pairs": store.pairs_file,
-        "scores": store.scores_file,
-        "execution": store.execution_file,
-    }
-    views = {name: str(file) for name, file in files.items() if file.is_file()}
+    """Return the existing tables: name to files. ``references`` is a keyword of SQL, so it is ``refs``."""
+    names = {"references": "refs"}
+    views = {names.get(name, name): str(file) for name, file in store.tables().items()}
     if any((store.path / "annotations").glob("*/part-*.parquet")):
         views["annotations"] = str(store.path / "annotations" / "*" / "part-*.parquet")
     return views
@@ -33,7 +26,7 @@ def query(store: DatabaseStore, text: str) -> tuple[list[str], list[tuple[Any, .
         The columns' names, and the rows.
 
     Raises:
-        UsageError: DuckDB does not accept it; the message is its own, with the tables there are.
+        UsageError: DuckDB rejects the query; the message is DuckDB's, with the available tables.
         MissingDependencyError: DuckDB is not installed.
     """
     try:
@@ -45,8 +38,7 @@ def query(store: DatabaseStore, text: str) -> tuple[list[str], list[tuple[Any, .
     views = views_of(store)
     with duckdb.connect(":memory:") as connection:
         for name, files in views.items():
-            place = files.replace("'", "''")
-            connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{place}')")  # noqa: S608
+            connection.from_parquet(files).create_view(name)
         try:
             result = connection.execute(text)
             names = [str(column[0]) for column in result.description or ()]

@@ -1,77 +1,117 @@
-"""`dataset.json`: how everything was made, how much of it there is, and the hash of every table."""
+"""`dataset.json`: how a database was made, its size, its subjects, and the hash of every table."""
 
 from __future__ import annotations
 
-import csv
-from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from embodied_iqa.database.store import DatabaseStore, Row
-from embodied_iqa.files import sha256_of
-from embodied_iqa.scoring.cognition import COGNITION_RECIPE
-from embodied_iqa.scoring.constants import load_constants
-from embodied_iqa.scoring.decision import DECISION_RECIPE
+from embodied_iqa import __version__
+from embodied_iqa.database.schema import SCHEMA_VERSION
+from embodied_iqa.errors import InputError
+from embodied_iqa.files import write_json_whole
+from embodied_iqa.images.frame import View
+from embodied_iqa.records import load_json, structure, unstructure
+from embodied_iqa.scoring.constants import SubjectConstants
+from embodied_iqa.subjects.catalogue import Role
+from embodied_iqa.subjects.protocols import SubjectInfo
 
-__all__ = ["finished_record", "tables_of"]
-
-
-def tables_of(store: DatabaseStore) -> list[Path]:
-    """List the tables that are there, in a fixed order."""
-    named = [
-        store.references_file,
-        store.tasks_file,
-        store.pairs_file,
-        store.scores_file,
-        store.execution_file,
-    ]
-    parts = sorted((store.path / "annotations").glob("*/part-*.parquet"))
-    return [file for file in named if file.is_file()] + parts
+__all__ = ["DatabaseRecord", "RecordedSubject", "read_record", "write_record"]
 
 
-def finished_record(store: DatabaseStore, record: Row) -> Row:
-    """Return the record with counts, scales, recipes and hashes as the tables are now; no clock times."""
-    return {
-        **record,
-        "counts": _counts(store, record),
-        "skipped": _skipped(store),
-        "subjects": [_with_scale(store, item) for item in record["subjects"]],
-        "recipes": {"cognition": COGNITION_RECIPE, "decision": DECISION_RECIPE},
-        "sha256": {str(file.relative_to(store.path)): sha256_of(file) for file in tables_of(store)},
-    }
+@dataclass(frozen=True, slots=True)
+class RecordedSubject:
+    """A subject of the database; it need not be loaded.
+
+    Attributes:
+        name: Its reference in the panel.
+        role: VLM or VLA.
+        says: The name that it reports, see `SubjectInfo`.
+        version: See `SubjectInfo`; likewise the following ones.
+        description: One sentence.
+        views: The views that it looks at.
+        any_view: It is made for pictures of any camera; older databases lack this.
+        d_max_m: Scale of a VLA's position score (m); None where it has no scores.
+        documents: Number of documents behind a VLM's frequencies; None where it has no scores.
+    """
+
+    name: str
+    role: Role
+    says: str
+    version: str
+    description: str
+    views: tuple[View, ...]
+    any_view: bool | None = False
+    d_max_m: float | None = None
+    documents: int | None = None
+
+    @classmethod
+    def of(cls, name: str, role: Role, info: SubjectInfo) -> Self:
+        """Return the entry of a loaded subject."""
+        return cls(name, role, info.name, info.version, info.description, info.views, info.any_view)
+
+    @property
+    def info(self) -> SubjectInfo:
+        """What the subject reported about itself."""
+        return SubjectInfo(self.says, self.version, self.description, self.views, bool(self.any_view))
+
+    def with_scale(self, constants: SubjectConstants | None) -> Self:
+        """Return the entry with the constants by which the subject's scores are scaled; None for none."""
+        if constants is None:
+            return replace(self, d_max_m=None, documents=None)
+        frequencies = constants.frequencies
+        documents = None if frequencies is None else frequencies.n_documents
+        return replace(self, d_max_m=constants.d_max_m, documents=documents)
 
 
-def _counts(store: DatabaseStore, record: Row) -> dict[str, Any]:
-    tables = {
-        "references": (store.references_file, store.references),
-        "tasks": (store.tasks_file, store.tasks),
-        "pairs": (store.pairs_file, store.pairs),
-        "scores": (store.scores_file, store.scores),
-    }
-    counts: dict[str, Any] = {
-        name: len(read(["reference_id"])) for name, (file, read) in tables.items() if file.is_file()
-    }
-    answers, failures = 0, {}
-    for item in record["subjects"]:
-        parts = list(store.annotation_parts(item["name"], ["error"]))
-        answers += sum(len(part) for part in parts)
-        failures[item["name"]] = sum(len(part) - part["error"].null_count for part in parts)
-    return counts | {"annotations": answers, "failures": failures}
+@dataclass(frozen=True, slots=True)
+class DatabaseRecord:
+    """Content of `dataset.json`.
+
+    Attributes:
+        plan: What the content depends on besides the subjects, see `BuildPlan.tree`.
+        subjects: VLMs and VLAs, by name.
+        embodied_iqa: Version of this package that wrote the database.
+        counts: Rows by table, and `failures`: missing answers by subject.
+        skipped: Rejected candidates by kind of reason.
+        recipes: Versions of the score formulas.
+        sha256: Hash of every table by file name.
+        schema: Version of the tables' columns.
+    """
+
+    plan: dict[str, Any] = field(default_factory=dict)
+    subjects: tuple[RecordedSubject, ...] = ()
+    embodied_iqa: str = __version__
+    counts: dict[str, Any] = field(default_factory=dict)
+    skipped: dict[str, int] = field(default_factory=dict)
+    recipes: dict[str, str] = field(default_factory=dict)
+    sha256: dict[str, str] = field(default_factory=dict)
+    schema: int = SCHEMA_VERSION
+
+    def tree(self) -> Mapping[str, Any]:
+        """Return it as JSON has it."""
+        tree: Mapping[str, Any] = unstructure(self)
+        return tree
 
 
-def _skipped(store: DatabaseStore) -> dict[str, int]:
-    file = store.path / "skipped.csv"
-    if not file.is_file():
-        return {}
-    with file.open(encoding="utf-8", newline="") as stream:
-        kinds = Counter(row["reason"].partition(":")[0] for row in csv.DictReader(stream))
-    return dict(sorted(kinds.items()))
+def read_record(file: Path) -> DatabaseRecord:
+    """Read `dataset.json`.
+
+    Raises:
+        InputError: It is missing, damaged or of another schema version.
+    """
+    tree = load_json(file, "the record")
+    version = tree.get("schema") if isinstance(tree, dict) else None
+    if version != SCHEMA_VERSION:
+        raise InputError(
+            f"{file.parent} is a database of another version",
+            expected=f"schema {SCHEMA_VERSION}",
+            got=version,
+        )
+    return structure(DatabaseRecord, tree, f"the record {file}")
 
 
-def _with_scale(store: DatabaseStore, item: Row) -> Row:
-    file = store.constants_file(item["name"])
-    if not file.is_file():
-        return {**item, "d_max_m": None, "documents": None}
-    constants = load_constants(file)
-    documents = None if constants.frequencies is None else constants.frequencies.n_documents
-    return {**item, "d_max_m": constants.d_max_m, "documents": documents}
+def write_record(file: Path, record: DatabaseRecord) -> None:
+    """Write `dataset.json`, whole or not at all."""
+    write_json_whole(file, record.tree())

@@ -1,8 +1,8 @@
-"""A sample of a database: pairs with what every subject made of them."""
+"""A sample of a database: pairs with the answers of every subject."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from embodied_iqa.database.pictures import distorted_frame, read_frames, spec_of
-from embodied_iqa.database.store import DatabaseStore, Row
+from embodied_iqa.database.rows import rows_of
+from embodied_iqa.database.schema import Annotation, Pair, Reference, ReferenceTask
+from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.errors import UsageError
-from embodied_iqa.images.frame import View
 
-__all__ = ["SampledPair", "draw_pairs", "said", "side_by_side"]
+__all__ = ["SampledPair", "answer_text", "draw_pairs", "side_by_side"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,42 +25,46 @@ class SampledPair:
     """A pair with its answers.
 
     Attributes:
-        pair: Row of `pairs.parquet`.
-        reference: Row of `references.parquet`.
-        task: Row of `tasks.parquet`: the easiest one.
-        answers: Subject to its rows on the reference and on the distorted picture.
+        pair: The pair.
+        reference: Its reference.
+        task: The easiest task of the reference.
+        answers: Subject to its answers on the reference and on the distorted picture.
         scores: Subject to its score; None where it has none.
     """
 
-    pair: Row
-    reference: Row
-    task: Row
-    answers: dict[str, tuple[Row, Row]]
-    scores: dict[str, float | None]
+    pair: Pair
+    reference: Reference
+    task: ReferenceTask
+    answers: Mapping[str, tuple[Annotation, Annotation]]
+    scores: Mapping[str, float | None]
 
     def tree(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         names = ("pair_id", "distortion_id", "distortion_name", "level", "seed")
         return {
-            **{name: self.pair[name] for name in names},
-            "view": self.reference["view"],
-            "task": self.task["text"],
+            **{name: getattr(self.pair, name) for name in names},
+            "view": self.reference.view,
+            "task": self.task.text,
             "subjects": {
-                name: {"reference": said(first), "distorted": said(second), "score": self.scores.get(name)}
+                name: {
+                    "reference": answer_text(first),
+                    "distorted": answer_text(second),
+                    "score": self.scores.get(name),
+                }
                 for name, (first, second) in self.answers.items()
             },
         }
 
 
-def said(row: Row) -> str:
-    """Return an answer in a line: words, or where the actions end."""
-    if row["error"] is not None:
-        return f"failed: {row['error']}"
-    if row["answer"] is not None:
-        return str(row["answer"]) or "(nothing)"
-    steps = np.array(row["increments"], np.float64).reshape(-1, 7)
+def answer_text(answer: Annotation) -> str:
+    """Return an answer in one line: its words, or the sum of its actions."""
+    if answer.error is not None:
+        return f"failed: {answer.error}"
+    if answer.answer is not None:
+        return answer.answer or "(nothing)"
+    steps = np.array(answer.increments, np.float64).reshape(-1, 7)
     if not len(steps):
-        return f"{row['status']}: {row['reason']}"
+        return f"{answer.status}: {answer.reason}"
     x, y, z = 1e3 * steps[:, :3].sum(axis=0)
     return f"{len(steps)} steps, sum of moves ({x:.0f}, {y:.0f}, {z:.0f}) mm, gripper {steps[-1, 6]:.2f}"
 
@@ -69,66 +74,65 @@ def draw_pairs(store: DatabaseStore, count: int, seed: int) -> list[SampledPair]
 
     Raises:
         UsageError: ``count`` is below 1.
-        InputError: The database is not whole.
+        InputError: The database is incomplete.
     """
     if count < 1:
         raise UsageError("wrong number of pairs", expected="1 or more", got=count)
     table = store.pairs()
     chosen = np.random.default_rng(seed).permutation(len(table))[:count]
-    pairs = table.take(np.sort(chosen)).to_pylist()
-    references = {row["reference_id"]: row for row in store.references().to_pylist()}
-    tasks: dict[str, Row] = {}
-    for row in store.tasks().to_pylist():
-        best = tasks.setdefault(row["reference_id"], row)
-        if row["rank"] < best["rank"]:
-            tasks[row["reference_id"]] = row
-    answers, scores = _answers(store, pairs, tasks), _scores(store, pairs, tasks)
+    pairs = rows_of(Pair, table.take(np.sort(chosen)))
+    owners = {pair.reference_id for pair in pairs}
+    references = {
+        row.reference_id: row for row in rows_of(Reference, _of(store.references(), "reference_id", owners))
+    }
+    tasks: dict[str, ReferenceTask] = {}
+    for task in rows_of(ReferenceTask, _of(store.tasks(), "reference_id", owners)):
+        if task.rank < tasks.setdefault(task.reference_id, task).rank:
+            tasks[task.reference_id] = task
+    answers = {name: dict(_answers(store, name, tasks)) for name in store.subjects()}
+    scores = _scores(store, pairs, tasks)
     return [
         SampledPair(
             pair,
-            references[pair["reference_id"]],
-            tasks[pair["reference_id"]],
-            answers.get(pair["pair_id"], {}),
-            scores.get(pair["pair_id"], {}),
+            references[pair.reference_id],
+            tasks[pair.reference_id],
+            {
+                name: (rows[pair.reference_id], rows[pair.pair_id])
+                for name, rows in answers.items()
+                if pair.reference_id in rows and pair.pair_id in rows
+            },
+            scores.get(pair.pair_id, {}),
         )
         for pair in pairs
     ]
 
 
 def _answers(
-    store: DatabaseStore, pairs: Sequence[Row], tasks: dict[str, Row]
-) -> dict[str, dict[str, tuple[Row, Row]]]:
-    found: dict[str, dict[str, tuple[Row, Row]]] = {}
-    wanted = sorted({pair["reference_id"] for pair in pairs})
-    for subject in store.subjects():
-        rows: dict[str, Row] = {}
-        for part in store.annotation_parts(subject):
-            for row in part.filter(pc.is_in(part["reference_id"], _values(wanted))).to_pylist():
-                if row["task_id"] == tasks[row["reference_id"]]["task_id"]:
-                    rows[row["pair_id"] or row["reference_id"]] = row
-        for pair in pairs:
-            first, second = rows.get(pair["reference_id"]), rows.get(pair["pair_id"])
-            if first is not None and second is not None:
-                found.setdefault(pair["pair_id"], {})[subject] = first, second
-    return found
+    store: DatabaseStore, subject: str, tasks: Mapping[str, ReferenceTask]
+) -> Iterator[tuple[str, Annotation]]:
+    """Yield a subject's answers for these tasks by pair or reference."""
+    for part in store.annotation_parts(subject):
+        for row in rows_of(Annotation, _of(part, "reference_id", tasks)):
+            if row.task_id == tasks[row.reference_id].task_id:
+                yield row.pair_id or row.reference_id, row
 
 
 def _scores(
-    store: DatabaseStore, pairs: Sequence[Row], tasks: dict[str, Row]
+    store: DatabaseStore, pairs: Sequence[Pair], tasks: Mapping[str, ReferenceTask]
 ) -> dict[str, dict[str, float | None]]:
     if not store.scores_file.is_file():
         return {}
     table = store.scores(["subject", "reference_id", "pair_id", "task_id", "score"])
-    table = table.filter(pc.is_in(table["pair_id"], _values([pair["pair_id"] for pair in pairs])))
     found: dict[str, dict[str, float | None]] = {}
-    for row in table.to_pylist():
-        if row["task_id"] == tasks[row["reference_id"]]["task_id"]:
+    for row in _of(table, "pair_id", [pair.pair_id for pair in pairs]).to_pylist():
+        if row["task_id"] == tasks[row["reference_id"]].task_id:
             found.setdefault(row["pair_id"], {})[row["subject"]] = row["score"]
     return found
 
 
-def _values(names: Sequence[str]) -> Any:
-    return pa.array(names, pa.string())
+def _of(table: Any, column: str, names: Collection[str]) -> Any:
+    """Return the rows whose column has one of these values."""
+    return table.filter(pc.is_in(table[column], pa.array(list(names), pa.string())))
 
 
 def side_by_side(store: DatabaseStore, item: SampledPair) -> NDArray[np.uint8]:
@@ -137,6 +141,6 @@ def side_by_side(store: DatabaseStore, item: SampledPair) -> NDArray[np.uint8]:
     Raises:
         InputError: The reference's file is damaged.
     """
-    view = View(item.reference["view"])
+    view = item.reference.view
     frame = read_frames(store.path, item.reference, [view])[view]
     return np.hstack([frame.rgb, distorted_frame(frame, spec_of(item.pair)).rgb])

@@ -78,7 +78,7 @@ def write_export(
             lines = [*head, f"# {name}", "", told, "", "## Licence", "", licence.text, "", made, ""]
             (whole / "README.md").write_text("\n".join(lines), encoding="utf-8")
             (whole / "LICENSE.txt").write_text(licence.text + "\n", encoding="utf-8")
-            record = json.dumps(store.record(), indent=1, sort_keys=True, ensure_ascii=False)
+            record = json.dumps(store.record().tree(), indent=1, sort_keys=True, ensure_ascii=False)
             (whole / "dataset.json").write_text(record + "\n", encoding="utf-8")
             whole.replace(out)
     except OSError as error:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.database.pictures import picture_hash, spec_of
-from embodied_iqa.database.store import DatabaseStore, Row
+from embodied_iqa.database.rows import rows_of
+from embodied_iqa.database.schema import Pair, Reference
+from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.distortions.stream import FrameDistorter
 from embodied_iqa.errors import InputError, InternalError
 from embodied_iqa.images.codecs import read_picture
 from embodied_iqa.subjects.constants_files import file_stem
 
 __all__ = ["PictureFile", "distorted_pictures", "reference_pictures"]
-
-_PAIR_COLUMNS: Final = ("pair_id", "reference_id", "distortion_id", "level", "seed", "picture", "sha256")
-_REFERENCE_COLUMNS: Final = ("reference_id", "view", "stamp_ns", "picture")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +38,7 @@ class PictureFile:
 
 def reference_pictures(store: DatabaseStore) -> Iterator[PictureFile]:
     """Yield the pictures of the references by id."""
-    for row in store.references(_REFERENCE_COLUMNS).sort_by("reference_id").to_pylist():
+    for row in store.references(["reference_id", "picture"]).sort_by("reference_id").to_pylist():
         yield _stored(store, row["reference_id"], row["picture"])
 
 
@@ -51,17 +49,17 @@ def distorted_pictures(store: DatabaseStore, pair_ids: Iterable[str]) -> Iterato
         InputError: A file is missing or damaged, or a picture made from its seed is not the one that the
             subjects saw.
     """
-    pairs = {row["pair_id"]: row for row in store.pairs(_PAIR_COLUMNS).to_pylist()}
-    references = {row["reference_id"]: row for row in store.references(_REFERENCE_COLUMNS).to_pylist()}
+    pairs = {pair.pair_id: pair for pair in rows_of(Pair, store.pairs())}
+    references = {row.reference_id: row for row in rows_of(Reference, store.references())}
     last, rgb = "", np.zeros((0, 0, 3), np.uint8)
     for pair_id in pair_ids:
         pair = pairs[pair_id]
-        if pair["picture"] is not None:
-            yield _stored(store, pair_id, pair["picture"])
+        if pair.picture is not None:
+            yield _stored(store, pair_id, pair.picture)
             continue
-        reference = references[pair["reference_id"]]
-        if reference["reference_id"] != last:
-            last, rgb = reference["reference_id"], read_picture(store.path / reference["picture"])
+        reference = references[pair.reference_id]
+        if reference.reference_id != last:
+            last, rgb = reference.reference_id, read_picture(store.path / reference.picture)
         yield PictureFile(pair_id, f"{file_stem(pair_id)}.png", _png(_distorted(rgb, reference, pair)))
 
 
@@ -73,12 +71,10 @@ def _stored(store: DatabaseStore, name: str, picture: str) -> PictureFile:
         raise InputError(f"the picture {file} cannot be read: {error.strerror}") from None
 
 
-def _distorted(rgb: NDArray[np.uint8], reference: Row, pair: Row) -> NDArray[np.uint8]:
-    made = FrameDistorter(spec_of(pair)).apply(rgb, reference["view"], reference["stamp_ns"])
-    if picture_hash(made) != pair["sha256"]:
-        raise InputError(
-            f"the picture of {pair['pair_id']} made from its seed is not the one that was scored"
-        )
+def _distorted(rgb: NDArray[np.uint8], reference: Reference, pair: Pair) -> NDArray[np.uint8]:
+    made = FrameDistorter(spec_of(pair)).apply(rgb, reference.view, reference.stamp_ns)
+    if picture_hash(made) != pair.sha256:
+        raise InputError(f"the picture of {pair.pair_id} made from its seed is not the one that was scored")
     return made
 
 

@@ -11,8 +11,8 @@ import cv2
 import numpy as np
 
 from embodied_iqa.database.building.builder import BuildSummary, build
-from embodied_iqa.database.building.settings import BuildOptions, BuildPlan, EngineOptions, Store
-from embodied_iqa.database.references import FolderSource
+from embodied_iqa.database.building.options import BuildOptions, BuildPlan, EngineOptions, PictureStorage
+from embodied_iqa.database.sources.photographs import FolderSource
 
 COLOURS = {"red": (30, 30, 200), "green": (40, 150, 30), "blue": (190, 60, 20), "yellow": (20, 200, 230)}
 VLM, VLA = "classical-vlm", "classical-vla"
@@ -43,7 +43,7 @@ def build_photos(
     *,
     references: int = 3,
     subjects: tuple[str, ...] = (VLM,),
-    store: Store = Store.PICTURES,
+    store: PictureStorage = PictureStorage.PICTURES,
     workers: int = 1,
     **more: Any,
 ) -> BuildSummary:

@@ -19,16 +19,18 @@ from embodied_iqa import files
 from embodied_iqa.analysis.loading import load_grid
 from embodied_iqa.database.building import members
 from embodied_iqa.database.building.engine import BlockReport, run_jobs
-from embodied_iqa.database.building.settings import BuildPlan, EngineKind, EngineOptions, Step, Store
-from embodied_iqa.database.building.step_annotate import Block, SubjectKey
+from embodied_iqa.database.building.options import BuildPlan, EngineKind, EngineOptions, PictureStorage, Step
+from embodied_iqa.database.building.step_annotate import Block
 from embodied_iqa.database.building.step_distort import specs_of
 from embodied_iqa.database.check import check_database
 from embodied_iqa.database.lock import locked
-from embodied_iqa.database.references import SimulationSource
+from embodied_iqa.database.record import RecordedSubject
 from embodied_iqa.database.schema import TASKS
+from embodied_iqa.database.sources.simulated import SimulationSource
 from embodied_iqa.database.store import DatabaseStore, write_table
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import Frame, View
+from embodied_iqa.records import structure, unstructure
 from embodied_iqa.scoring.cognition import score_cognition
 from embodied_iqa.scoring.constants import load_constants
 from embodied_iqa.subjects.backends.classical.vlm import ClassicalVlm
@@ -51,7 +53,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, tasks_file: Path) -> Databas
 
 def test_everything_is_there_once(whole: DatabaseStore) -> None:
     record = whole.record()
-    assert record["counts"] == {
+    assert record.counts == {
         "references": 5, "tasks": 5, "pairs": 150, "scores": 150, "annotations": 155, "failures": {VLM: 0},
     }  # fmt: skip
     report = check_database(whole)
@@ -146,13 +148,13 @@ def test_growing_and_a_new_subject_compute_only_what_is_missing(
     monkeypatch.setattr(ClassicalVlm, "answer", never)
     summary = build_photos(tmp_path / "db", tasks_file, references=5, subjects=(VLM, VLA))
     assert summary.steps[Step.ANNOTATE].rows == 155
-    assert summary.record["counts"]["annotations"] == 310
+    assert summary.record.counts["annotations"] == 310
 
 
 def test_seeds_give_the_pictures_that_are_not_kept(
     tmp_path: Path, tasks_file: Path, whole: DatabaseStore
 ) -> None:
-    build_photos(tmp_path / "db", tasks_file, references=5, store=Store.SEEDS)
+    build_photos(tmp_path / "db", tasks_file, references=5, store=PictureStorage.SEEDS)
     store = DatabaseStore(tmp_path / "db")
     assert not (store.pictures / "distorted").exists()
     assert store.scores().equals(whole.scores())
@@ -162,9 +164,9 @@ def test_seeds_give_the_pictures_that_are_not_kept(
 
 def test_another_plan_or_folder_is_refused(tmp_path: Path, tasks_file: Path, whole: DatabaseStore) -> None:
     with pytest.raises(UsageError, match="store was 'pictures', is 'seeds'"):
-        build_photos(whole.path, tasks_file, references=5, store=Store.SEEDS)
+        build_photos(whole.path, tasks_file, references=5, store=PictureStorage.SEEDS)
     (tmp_path / "mine.txt").write_text("x", encoding="utf-8")
-    with pytest.raises(InputError, match="no database"):
+    with pytest.raises(InputError, match="not a database"):
         build_photos(tmp_path, tasks_file)
     with pytest.raises(UsageError, match="needs references first"):
         build_photos(tmp_path / "new", tasks_file, steps=(Step.DISTORT,))
@@ -189,7 +191,7 @@ def test_bad_photographs_are_skipped_by_name(tmp_path: Path) -> None:
         (tasks_file.parent / "p4.png").read_bytes()
     ))  # fmt: skip
     summary = build_photos(tmp_path / "db", tasks_file, references=4, steps=(Step.REFERENCES,))
-    assert summary.record["skipped"] == {"no tasks": 1, "twin": 1, "unusable": 1}
+    assert summary.record.skipped == {"no tasks": 1, "twin": 1, "unusable": 1}
     skipped = (tmp_path / "db" / "skipped.csv").read_text(encoding="utf-8")
     assert "p1.png" in skipped
     with pytest.raises(InputError, match=r"too few references.*1 no tasks, 1 twin, 1 unusable"):
@@ -268,7 +270,7 @@ def test_failures_are_counted_named_and_asked_again(
     store = DatabaseStore(tmp_path / "db")
     rows = [row for part in store.annotation_parts(VLM) for row in part.to_pylist()]
     errors = [row["error"] for row in rows if row["error"] is not None]
-    assert len(errors) == failures == summary.record["counts"]["failures"][VLM] > 40
+    assert len(errors) == failures == summary.record.counts["failures"][VLM] > 40
     assert set(errors) == {"RuntimeError: out of tokens", "no answer on the reference"}
     scores = store.scores(["score"])["score"]
     assert scores.null_count == sum(row["error"] is not None for row in rows if row["pair_id"] is not None)
@@ -307,7 +309,7 @@ def test_one_bad_question_of_a_batch_spoils_only_itself(monkeypatch: pytest.Monk
     frame = None
     answers = member.answers([(frame, "a"), (frame, "bad"), (frame, "b")])  # type: ignore[list-item]
     assert answers == ["A", members.Failure("ValueError: bad task"), "B"]
-    assert (member.asked.questions, member.asked.failures) == (3, 1)
+    assert (member.cost.queries, member.cost.failures) == (3, 1)
 
 
 @pytest.mark.usefixtures("fresh_members")
@@ -328,18 +330,20 @@ def test_own_view_is_the_subjects_home(
     assert (
         {row["own_view"] for row in rows} == set(store.scores(["own_view"])["own_view"].to_pylist()) == {own}
     )
-    assert SubjectKey.of(store.record()["subjects"][0]).info == Elsewhere.info
+    assert store.record().subjects[0].info == Elsewhere.info
 
 
 def test_subjects_of_older_databases_read_back() -> None:
     info = SubjectInfo("a", "1", "for tests", (View.TOP,))
-    key = SubjectKey("a", Role.VLM, info)
-    older = {name: value for name, value in key.tree().items() if name != "any_view"}
-    assert SubjectKey.of(older) == SubjectKey.of(key.tree()) == key
-    general = SubjectKey("a", Role.VLM, dataclasses.replace(info, any_view=True))
-    assert SubjectKey.of(general.tree()) == general
+    subject = RecordedSubject.of("a", Role.VLM, info)
+    tree = unstructure(subject)
+    older = structure(RecordedSubject, {name: tree[name] for name in tree if name != "any_view"}, "older")
+    assert older == structure(RecordedSubject, tree, "now") == subject
+    assert older.info == info
+    general = RecordedSubject.of("a", Role.VLM, dataclasses.replace(info, any_view=True))
+    assert structure(RecordedSubject, unstructure(general), "any view") == general
     block = Block(0, (), (), ())
-    assert block.digest(SubjectKey.of(older)) == block.digest(key) != block.digest(general)
+    assert block.digest(older) == block.digest(subject) != block.digest(general)
 
 
 @pytest.mark.parametrize("writes", [1, 4, 9, 13])

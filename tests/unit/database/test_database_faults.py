@@ -21,7 +21,7 @@ from embodied_iqa.analysis.loading import load_grid
 from embodied_iqa.cli.main import main
 from embodied_iqa.database.building import members
 from embodied_iqa.database.building.engine import BlockReport, Engine, run_jobs
-from embodied_iqa.database.building.settings import EngineKind, EngineOptions, Step
+from embodied_iqa.database.building.options import EngineKind, EngineOptions, Step
 from embodied_iqa.database.check import check_database
 from embodied_iqa.database.lock import locked
 from embodied_iqa.database.pictures import picture_hash
@@ -99,7 +99,7 @@ def test_torn_photographs_are_skipped_and_counted(tmp_path: Path, share: float) 
         photo.with_suffix(suffix).write_bytes(data[: int(share * len(data))])
     tasks_file.write_text(text.replace("p0.png", "p0.jpg"), encoding="utf-8")
     summary = build_photos(tmp_path / "db", tasks_file, references=1)
-    assert summary.record["skipped"] == {"unusable": 2}
+    assert summary.record.skipped == {"unusable": 2}
     skipped = (tmp_path / "db" / "skipped.csv").read_text(encoding="utf-8")
     assert "p0.jpg" in skipped
     assert "p1.png" in skipped
@@ -143,7 +143,7 @@ def test_a_subject_that_fails_on_one_picture(
     monkeypatch.setattr(members, "make_vlm", lambda *_: Allergic())
     summary = build_photos(tmp_path / "db", tasks_file)
     assert summary.steps[Step.ANNOTATE].failures == {VLM: 1}
-    assert summary.record["counts"]["failures"] == {VLM: 1}
+    assert summary.record.counts["failures"] == {VLM: 1}
     store = DatabaseStore(tmp_path / "db")
     rows = [row for part in store.annotation_parts(VLM) for row in part.to_pylist()]
     failed = [row for row in rows if row["error"] is not None]

@@ -15,7 +15,7 @@ import pytest
 from photo_database import VLA, VLM, build_photos, make_photos
 
 from embodied_iqa.cli.main import main
-from embodied_iqa.database.attributes import QualityLimits, attributes_of, reason_to_reject
+from embodied_iqa.database.attributes import QualityLimits, attributes_of, rejection_reason
 from embodied_iqa.database.building.members import frames_for
 from embodied_iqa.database.building.merge import merge_databases
 from embodied_iqa.database.check import check_database
@@ -38,13 +38,13 @@ def halves(tmp_path_factory: pytest.TempPathFactory) -> tuple[DatabaseStore, Dat
 def test_merged_halves_are_whole(tmp_path: Path, halves: tuple[DatabaseStore, DatabaseStore]) -> None:
     record = merge_databases(*halves, tmp_path / "both")
     both = open_database(tmp_path / "both")
-    assert record["counts"] == {
+    assert record.counts == {
         "references": 5, "tasks": 5, "pairs": 150, "scores": 150, "annotations": 155, "failures": {VLM: 0},
     }  # fmt: skip
     assert check_database(both).errors == ()
-    assert record["subjects"][0]["documents"] == 5
+    assert record.subjects[0].documents == 5
     direct = build_photos(tmp_path / "direct", make_photos(tmp_path / "photos", range(5)), references=5)
-    assert direct.record["counts"] == record["counts"]
+    assert direct.record.counts == record.counts
     for read in (DatabaseStore.pairs, DatabaseStore.scores):
         assert read(both).to_pylist() == read(DatabaseStore(tmp_path / "direct")).to_pylist()
     with pytest.raises(InputError, match="exists"):
@@ -58,13 +58,13 @@ def test_merging_takes_the_home_that_either_side_knows(
     for store, any_view in zip(halves, (True, None), strict=True):
         shutil.copytree(store.path, tmp_path / store.path.name)
         copy = open_database(tmp_path / store.path.name)
-        record = copy.record()
-        record["subjects"][0] |= {"views": ["side"], "any_view": any_view}
+        tree = json.loads(copy.record_file.read_text(encoding="utf-8"))
+        tree["subjects"][0] |= {"views": ["side"], "any_view": any_view}
         if any_view is None:
-            del record["subjects"][0]["any_view"]
-        copy.write_record(record)
+            del tree["subjects"][0]["any_view"]
+        copy.record_file.write_text(json.dumps(tree), encoding="utf-8")
         stores.append(copy)
-    assert merge_databases(stores[1], stores[0], tmp_path / "any")["subjects"][0]["any_view"]
+    assert merge_databases(stores[1], stores[0], tmp_path / "any").subjects[0].any_view
     assert set(DatabaseStore(tmp_path / "any").scores(["own_view"])["own_view"].to_pylist()) == {True}
     merge_databases(stores[1], stores[1], tmp_path / "side")
     rows = next(DatabaseStore(tmp_path / "side").annotation_parts(VLM)).to_pylist()
@@ -102,14 +102,14 @@ def test_merging_carries_runs_of_both_sides_once(
     table = joined_execution(both)
     assert table["scene_seed"].to_pylist() == [1, 2, 3]
     assert table["execution_score"].to_pylist()[::2] == [10.0, 30.0]
-    assert "execution.parquet" in record["sha256"]
+    assert "execution.parquet" in record.sha256
     report = check_database(both)
     assert (report.errors, report.counts["execution"]) == ((), 3)
     assert main(["db", "sql", str(both.path), "SELECT count(*) FROM execution"]) == 0
     one = merge_databases(stores[0], halves[1], tmp_path / "one")
     assert joined_execution(open_database(tmp_path / "one")).num_rows == 2
-    assert one["sha256"]["execution.parquet"] == stores[0].record()["sha256"]["execution.parquet"]
-    assert "execution.parquet" not in merge_databases(*halves, tmp_path / "none")["sha256"]
+    assert one.sha256["execution.parquet"] == stores[0].record().sha256["execution.parquet"]
+    assert "execution.parquet" not in merge_databases(*halves, tmp_path / "none").sha256
 
 
 def test_runs_that_contradict_or_are_damaged_are_refused(
@@ -119,7 +119,7 @@ def test_runs_that_contradict_or_are_damaged_are_refused(
     for store, score in zip(halves, (10.0, 11.0), strict=True):
         shutil.copytree(store.path, tmp_path / store.path.name)
         stores.append(_with_runs(open_database(tmp_path / store.path.name), [(1, score)]))
-    with pytest.raises(InputError, match="tell the same run differently"):
+    with pytest.raises(InputError, match="different results of the same run"):
         merge_databases(stores[0], stores[1], tmp_path / "both")
     assert not (tmp_path / "both").exists()
     file = stores[0].execution_file
@@ -218,11 +218,11 @@ def test_attributes_of_known_pictures() -> None:
     ],
 )
 def test_reasons_to_reject(kind: str, picture: np.ndarray) -> None:
-    reason = reason_to_reject(picture, attributes_of(picture))
+    reason = rejection_reason(picture, attributes_of(picture))
     assert reason is not None
     assert reason.startswith(f"{kind}: ")
     limits = QualityLimits(1, (0.0, 1.0), 0.0, 0.0)
-    assert reason_to_reject(picture, attributes_of(picture), limits) is None
+    assert rejection_reason(picture, attributes_of(picture), limits) is None
 
 
 def test_every_subject_is_shown_the_picture() -> None:

@@ -3,46 +3,83 @@
 from __future__ import annotations
 
 import errno
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from embodied_iqa.database.schema import TASKS
+from embodied_iqa.database.record import DatabaseRecord, RecordedSubject
+from embodied_iqa.database.rows import rows_of, table_of
+from embodied_iqa.database.schema import (
+    ANNOTATIONS,
+    REFERENCES,
+    TASKS,
+    Annotation,
+    Camera,
+    Person,
+    Reference,
+    ReferenceTask,
+    SourceKind,
+)
 from embodied_iqa.database.store import DatabaseStore, open_database, read_digest, read_table, write_table
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import remove_parts
+from embodied_iqa.images.frame import View
+from embodied_iqa.subjects.catalogue import Role
+from embodied_iqa.subjects.protocols import ChunkStatus, SubjectInfo
+from embodied_iqa.tasks.task import TaskSource
 
 
-def _task(rank: int) -> dict[str, object]:
-    return {
-        "reference_id": "r000001",
-        "task_id": f"t{rank}",
-        "rank": rank,
-        "text": "pick the red cube",
-        "ability": "",
-        "verb": None,
-        "instruction": None,
-        "plan": "",
-        "difficulty": 0,
-        "source": "file",
-    }
+def _task(rank: int) -> ReferenceTask:
+    return ReferenceTask(
+        "r000001", f"t{rank}", rank, "pick the red cube", "", None, None, "", 0, TaskSource.FILE
+    )
+
+
+def _tasks(*ranks: int) -> pa.Table:
+    return table_of(ReferenceTask, map(_task, ranks))
+
+
+def test_rows_of_every_kind_of_column_come_back(tmp_path: Path) -> None:
+    eye = tuple(float(number % 5 == 0) for number in range(16))
+    cameras = tuple(
+        Camera(view, f"{view}.png", "0", 1.0, 2.0, 3.0, 4.0, eye) for view in (View.TOP, View.SIDE)
+    )
+    reference = Reference(
+        "r1", SourceKind.FOLDER, "a.png", True, View.TOP, Person.THIRD, None, None, "wood", 2**40, None, 7,
+        128, 96, "p.png", "0", cameras, eye, 0.5, 0.1, 0.2, 0.3, 0.4, 0.5,
+    )  # fmt: skip
+    first = Annotation(
+        "s", "1", Role.VLA, "r1", None, "t", 1, "", 0, True, None, ChunkStatus.ACT, (0.5,), "", None
+    )
+    rows = [first, replace(first, pair_id="p", status=None, increments=None, error="none", own_view=False)]
+    for kind, written, schema in ((Reference, [reference], REFERENCES), (Annotation, rows, ANNOTATIONS)):
+        write_table(tmp_path / "rows", table_of(kind, written), schema)
+        read = rows_of(kind, read_table(tmp_path / "rows", schema.names))
+        assert read == written
+        assert [types_of(row) for row in read] == [types_of(row) for row in written]
+        assert rows_of(kind, schema.empty_table()) == []
+
+
+def types_of(row: object) -> list[type]:
+    return [type(getattr(row, field.name)) for field in fields(row)]
 
 
 def test_rows_come_back_with_their_digest(tmp_path: Path) -> None:
     file = tmp_path / "new" / "tasks.parquet"
-    write_table(file, [_task(1), _task(2)], TASKS, "abc")
-    assert read_table(file, TASKS).to_pylist() == [_task(1), _task(2)]
-    assert read_table(file, TASKS, ["rank"]).column_names == ["rank"]
+    write_table(file, _tasks(1, 2), TASKS, "abc")
+    assert read_table(file, TASKS.names).equals(_tasks(1, 2))
+    assert read_table(file, TASKS.names, ["rank"]).column_names == ["rank"]
     assert read_digest(file) == "abc"
     assert [path.name for path in file.parent.iterdir()] == ["tasks.parquet"]
 
 
 def test_same_rows_give_same_bytes(tmp_path: Path) -> None:
     for name in ("a", "b"):
-        write_table(tmp_path / name, [_task(3)], TASKS)
-    write_table(tmp_path / "c", [_task(4)], TASKS)
+        write_table(tmp_path / name, _tasks(3), TASKS)
+    write_table(tmp_path / "c", _tasks(4), TASKS)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() != (tmp_path / "c").read_bytes()
 
 
@@ -50,7 +87,7 @@ def test_full_disk_leaves_the_old_file_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "tasks.parquet"
-    write_table(file, [_task(1)], TASKS)
+    write_table(file, _tasks(1), TASKS)
 
     def full(_table: object, path: Path, **_options: object) -> None:
         path.write_bytes(b"half")
@@ -58,8 +95,8 @@ def test_full_disk_leaves_the_old_file_and_nothing_else(
 
     monkeypatch.setattr(pq, "write_table", full)
     with pytest.raises(InputError, match="No space left"):
-        write_table(file, [_task(2)], TASKS)
-    assert read_table(file, TASKS).to_pylist() == [_task(1)]
+        write_table(file, _tasks(2), TASKS)
+    assert read_table(file, TASKS.names).equals(_tasks(1))
     assert list(tmp_path.iterdir()) == [file]
 
 
@@ -72,24 +109,26 @@ def test_what_killed_writers_left_is_removed(tmp_path: Path) -> None:
 
 def test_missing_values_are_refused_where_they_must_not_be(tmp_path: Path) -> None:
     with pytest.raises((pa.ArrowInvalid, ValueError)):
-        write_table(tmp_path / "t", [_task(1) | {"text": None}], TASKS)
+        write_table(tmp_path / "t", table_of(ReferenceTask, [replace(_task(1), text=None)]), TASKS)
 
 
 def test_other_columns_and_damage_are_named(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1]}), tmp_path / "other")
     with pytest.raises(InputError, match="other columns"):
-        read_table(tmp_path / "other", TASKS)
+        read_table(tmp_path / "other", TASKS.names)
     (tmp_path / "broken").write_bytes(b"PAR1 nothing")
     with pytest.raises(InputError, match="broken"):
-        read_table(tmp_path / "broken", TASKS)
+        read_table(tmp_path / "broken", TASKS.names)
     assert read_digest(tmp_path / "broken") is None
 
 
 def test_record_is_checked(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no database"):
+    with pytest.raises(InputError, match="not a database"):
         open_database(tmp_path)
     store = DatabaseStore(tmp_path)
-    store.write_record({"subjects": [{"name": "b"}, {"name": "a"}]})
+    info = SubjectInfo("c", "1", "for tests", (View.TOP,))
+    subjects = tuple(RecordedSubject.of(name, Role.VLM, info) for name in "ba")
+    store.write_record(DatabaseRecord({}, subjects))
     assert open_database(tmp_path).subjects() == ("b", "a")
     store.record_file.write_text('{"schema": 99}', encoding="utf-8")
     with pytest.raises(InputError, match="another version"):

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from embodied_iqa.cli.main import main
-from embodied_iqa.database.references import SimulationSource
-from embodied_iqa.database.store import DatabaseStore, Row
+from embodied_iqa.database.sources.simulated import SimulationSource
+from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.images.codecs import read_picture
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.image_cdr import image_to_cdr
@@ -64,7 +65,7 @@ def write_large_trial(path: Path) -> Path:
     return recorder.close({"version": "1", "camera_node.source": "simulated"})
 
 
-def built(out: Path, *words: str) -> tuple[DatabaseStore, list[Row]]:
+def built(out: Path, *words: str) -> tuple[DatabaseStore, list[dict[str, Any]]]:
     """Build with the embedded panel, verify, and return the references."""
     assert main(["build", "--out", str(out), "--panel", "embedded", "--seed", "1", "--json", *words]) == 0
     assert main(["db", "check", str(out)]) == 0
@@ -121,6 +122,6 @@ def test_any_recording_becomes_a_whole_database_with_a_file_of_tasks(tmp_path: P
         assert (row["view"], row["stamp_ns"]) == ("wrist", 1000 * number)
     assert [first[name] for name in ("main_object", "background", "real")] == ["toy", "wood", False]
     assert [second[name] for name in ("main_object", "background", "real")] == [None, None, True]
-    counts = store.record()["counts"]
+    counts = store.record().counts
     assert (counts["references"], counts["tasks"], counts["pairs"]) == (2, 3, 2 * TYPES)
     assert counts["scores"] == len(PANEL) * 3 * TYPES

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embodied_iqa.database.recordings import RecordingSource
+from embodied_iqa.database.sources.recorded import RecordingSource
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import View
 from trial_recording import TASK, picture, stamp_ns, write_trial

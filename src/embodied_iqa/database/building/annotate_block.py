@@ -1,8 +1,8 @@
-"""A subject's answers on one reference and its distorted pictures."""
+"""Answers of a subject on one reference and its distorted pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,107 +10,99 @@ import numpy as np
 
 from embodied_iqa.database.building.members import Failure, Member, frames_for
 from embodied_iqa.database.pictures import distorted_frame, read_frames, spec_of
-from embodied_iqa.database.store import Row
+from embodied_iqa.database.schema import Annotation, Pair, Reference, ReferenceTask
 from embodied_iqa.images.frame import Frame, View
-from embodied_iqa.subjects.batching import Question
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.protocols import ActionChunk, VlaObservation
 
 __all__ = ["BlockPictures", "annotate"]
 
+_Answer = str | ActionChunk | Failure
+
 
 class BlockPictures:
-    """The pictures that one reference is asked about: clean and distorted, from every camera wanted.
+    """The pictures of one reference: clean and distorted, from every camera that a subject needs.
 
     Distorted pictures are made from their seeds and shared by all subjects.
 
     Args:
         path: The database.
-        reference: A row of `references.parquet`.
-        pairs: Rows of `pairs.parquet`.
-        views: The cameras whose pictures somebody is shown.
+        reference: The reference.
+        pairs: Its distorted pictures.
+        views: The cameras that subjects need, besides the reference's.
 
     Raises:
         InputError: A file is damaged.
     """
 
-    def __init__(self, path: Path, reference: Row, pairs: Sequence[Row], views: Iterable[View]) -> None:
+    def __init__(
+        self, path: Path, reference: Reference, pairs: Sequence[Pair], views: Iterable[View]
+    ) -> None:
         self.reference = reference
-        self.view = View(reference["view"])
         self.pairs = tuple(pairs)
-        clean = read_frames(path, reference, {self.view, *views})
+        self.clean = read_frames(path, reference, {reference.view, *views})
         specs = [spec_of(pair) for pair in pairs]
-        self.clean = clean
         self.distorted = [
-            {view: distorted_frame(frame, spec) for view, frame in clean.items()} for spec in specs
+            {view: distorted_frame(frame, spec) for view, frame in self.clean.items()} for spec in specs
         ]
 
 
-def annotate(member: Member, pictures: BlockPictures, tasks: Sequence[Row]) -> list[Row]:
-    """Ask a subject; where it fails on the reference it is not asked about the distorted pictures.
+def annotate(member: Member, pictures: BlockPictures, tasks: Sequence[ReferenceTask]) -> list[Annotation]:
+    """Query a subject; tasks that fail on the reference are not queried on the distorted pictures.
 
     Returns:
-        Rows of the annotations table: for the reference first, then pair by pair, tasks in their order.
+        Answers on the reference first, then pair by pair, tasks in their order.
     """
-    first = _ask(member, pictures, pictures.clean, tasks)
+    first = _answers(member, pictures, [(pictures.clean, task) for task in tasks])
     rows = [_row(member, pictures, None, task, answer) for task, answer in zip(tasks, first, strict=True)]
-    fit = [not isinstance(answer, Failure) for answer in first]
-    asked = [task for task, good in zip(tasks, fit, strict=True) if good]
-    missing = Failure("no answer on the reference")
-    answers = iter(_ask_all(member, pictures, asked))
+    answered = {
+        task.task_id for task, answer in zip(tasks, first, strict=True) if not isinstance(answer, Failure)
+    }
+    queries = [(frames, task) for frames in pictures.distorted for task in tasks if task.task_id in answered]
+    answers = iter(_answers(member, pictures, queries))
     for pair in pictures.pairs:
-        for task, good in zip(tasks, fit, strict=True):
-            rows.append(_row(member, pictures, pair, task, next(answers) if good else missing))
+        for task in tasks:
+            missing = task.task_id not in answered
+            answer = Failure("no answer on the reference") if missing else next(answers)
+            rows.append(_row(member, pictures, pair, task, answer))
     return rows
 
 
-def _ask(
-    member: Member, pictures: BlockPictures, frames: dict[View, Frame], tasks: Sequence[Row]
-) -> list[Any]:
-    return _answers(member, pictures, [(frames, task) for task in tasks])
-
-
-def _ask_all(member: Member, pictures: BlockPictures, tasks: Sequence[Row]) -> list[Any]:
-    return _answers(member, pictures, [(frames, task) for frames in pictures.distorted for task in tasks])
-
-
 def _answers(
-    member: Member, pictures: BlockPictures, wanted: Sequence[tuple[dict[View, Frame], Row]]
-) -> list[Any]:
-    shown = [(frames_for(member.info.views, pictures.view, frames), task["text"]) for frames, task in wanted]
-    if member.role is Role.VLM:
-        view = pictures.view if pictures.view in member.info.views else member.info.views[0]
-        questions: list[Question] = [(frames[view], text) for frames, text in shown]
-        return list(member.answers(questions))
+    member: Member, pictures: BlockPictures, queries: Sequence[tuple[Mapping[View, Frame], ReferenceTask]]
+) -> Sequence[_Answer]:
     reference = pictures.reference
-    T_base_tool = np.array(reference["T_base_tool"], np.float64).reshape(4, 4)
-    return list(
-        member.chunks(
-            [VlaObservation(frames, text, T_base_tool, reference["gripper"], 0) for frames, text in shown]
-        )
+    shown = [(frames_for(member.info.views, reference.view, frames), task.text) for frames, task in queries]
+    if member.role is Role.VLM:
+        view = reference.view if reference.view in member.info.views else member.info.views[0]
+        return member.answers([(frames[view], text) for frames, text in shown])
+    T_base_tool = np.array(reference.T_base_tool, np.float64).reshape(4, 4)
+    return member.chunks(
+        [VlaObservation(frames, text, T_base_tool, reference.gripper, 0) for frames, text in shown]
     )
 
 
 def _row(
-    member: Member, pictures: BlockPictures, pair: Row | None, task: Row, answer: str | ActionChunk | Failure
-) -> Row:
-    said: Row = dict.fromkeys(("answer", "status", "increments", "reason", "error"))
+    member: Member, pictures: BlockPictures, pair: Pair | None, task: ReferenceTask, answer: _Answer
+) -> Annotation:
+    values: dict[str, Any] = dict.fromkeys(("answer", "status", "increments", "reason", "error"))
     if isinstance(answer, Failure):
-        said["error"] = answer.reason
+        values["error"] = answer.reason
     elif isinstance(answer, str):
-        said["answer"] = answer
+        values["answer"] = answer
     else:
-        said["status"], said["reason"] = str(answer.status), answer.reason
-        said["increments"] = [float(value) for value in np.asarray(answer.increments).ravel()]
-    return {
-        "subject": member.name,
-        "subject_version": member.info.version,
-        "role": str(member.role),
-        "reference_id": pictures.reference["reference_id"],
-        "pair_id": None if pair is None else pair["pair_id"],
-        "task_id": task["task_id"],
-        "rank": task["rank"],
-        "distortion_id": "" if pair is None else pair["distortion_id"],
-        "level": 0 if pair is None else pair["level"],
-        "own_view": member.info.is_made_for(pictures.view),
-    } | said
+        values["status"], values["reason"] = answer.status, answer.reason
+        values["increments"] = np.asarray(answer.increments, np.float64).ravel().tolist()
+    return Annotation(
+        subject=member.name,
+        subject_version=member.info.version,
+        role=member.role,
+        reference_id=pictures.reference.reference_id,
+        pair_id=None if pair is None else pair.pair_id,
+        task_id=task.task_id,
+        rank=task.rank,
+        distortion_id="" if pair is None else pair.distortion_id,
+        level=0 if pair is None else pair.level,
+        own_view=member.info.is_made_for(pictures.reference.view),
+        **values,
+    )

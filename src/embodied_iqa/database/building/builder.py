@@ -1,63 +1,58 @@
-"""Builds a database: takes the steps in order, each from where it was broken off."""
+"""Build of a database: the steps in order, each continued where it was interrupted."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from embodied_iqa import __version__
 from embodied_iqa.database.building.engine import BlockReport, Engine, Job
+from embodied_iqa.database.building.finish import finish
 from embodied_iqa.database.building.members import load_member
-from embodied_iqa.database.building.settings import BuildOptions, BuildPlan, Step
-from embodied_iqa.database.building.step_annotate import AnnotateStep, SubjectKey
-from embodied_iqa.database.building.step_distort import DistortStep
+from embodied_iqa.database.building.options import BuildOptions, BuildPlan, Step
+from embodied_iqa.database.building.step_annotate import AnnotateStep
+from embodied_iqa.database.building.step_distort import make_pairs
 from embodied_iqa.database.building.step_references import ReferenceStep
-from embodied_iqa.database.building.step_score import ScoreStep
+from embodied_iqa.database.building.step_score import score_database
 from embodied_iqa.database.lock import locked
-from embodied_iqa.database.record import finished_record
-from embodied_iqa.database.store import DatabaseStore, Row, is_database
+from embodied_iqa.database.record import DatabaseRecord, RecordedSubject
+from embodied_iqa.database.store import DatabaseStore, is_database
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.files import remove_parts
 
 __all__ = ["BuildSummary", "StepSummary", "Watcher", "build"]
 
-_NEEDS: Final = {
-    Step.TASKS: "references",
-    Step.DISTORT: "references",
-    Step.ANNOTATE: "pairs",
-    Step.SCORE: "annotations",
-}
 _PLANNED: Final = {Step.REFERENCES, Step.TASKS, Step.DISTORT}
-"""The other steps take what there is, also in a database that was merged."""
+"""Steps that depend on the plan; the others use the existing tables, also in a merged database."""
 
 
 class Watcher(Protocol):
-    """Whoever wants to know how far a build is."""
+    """Observer of a build's progress."""
 
     def begin(self, step: Step, blocks: int) -> None:
-        """So many blocks of a step are missing."""
+        """Called with the number of missing blocks of a step."""
         ...
 
     def advance(self, step: Step, report: BlockReport) -> None:
-        """A block is done."""
+        """Called when a block is done."""
         ...
 
 
 @dataclass(slots=True)
 class StepSummary:
-    """What a step did this time.
+    """Work of a step in this build.
 
     Attributes:
-        blocks: How many were missing and are done.
-        rows: How many rows that made.
+        blocks: Number of blocks that were missing and are done.
+        rows: Number of new rows.
         seconds: Wall time.
         busy_s: Time of all workers, without loading models.
-        inference_s: Part of that inside of models.
-        failures: Subject or kind of reason to how often.
+        inference_s: Part of this time inside of models.
+        failures: Number of failures by subject or kind of reason.
     """
 
     blocks: int = 0
@@ -69,51 +64,46 @@ class StepSummary:
 
     @property
     def rows_per_s(self) -> float:
-        """Rows a second of wall time."""
+        """Rows per second of wall time."""
         return self.rows / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def share_outside(self) -> float | None:
-        """Share of the workers' time outside of models; None where no model was asked."""
+        """Share of the workers' time outside of models; None where no model was queried."""
         return None if not self.inference_s else max(0.0, 1.0 - self.inference_s / self.busy_s)
 
 
 @dataclass(frozen=True, slots=True)
 class BuildSummary:
-    """What a build did this time.
+    """Result of a build.
 
     Attributes:
-        steps: By step, those that were taken.
-        record: `dataset.json` as it is now.
+        steps: The steps that ran.
+        record: `dataset.json` after the build.
     """
 
-    steps: dict[Step, StepSummary]
-    record: Row
+    steps: Mapping[Step, StepSummary]
+    record: DatabaseRecord
 
 
 def build(path: Path, plan: BuildPlan, options: BuildOptions, watcher: Watcher | None = None) -> BuildSummary:
-    """Build a database or go on with one.
+    """Build a database or continue one.
 
     Args:
-        path: New, empty, or a database of the same plan; it may ask for more references now.
+        path: New, empty, or a database of the same plan; the number of references may have grown.
         plan: What its content depends on.
-        options: How it is done, and which subjects come to those that are there.
-        watcher: Is told how far it is.
+        options: How to build it, and which subjects to add.
+        watcher: Observes the progress.
 
     Raises:
-        UsageError: The database was made by another plan, or a step lacks the one before it.
-        InputError: Another builder works in it; the folder is something else; the disk is full; a subject
-            fails on everything. What was done is kept.
+        UsageError: The database was built with another plan, or a step lacks the one before it.
+        InputError: Another builder works in it; the folder is not a database; the disk is full; a subject
+            fails on everything. Finished work is kept.
     """
-    builder = _Builder(DatabaseStore(path), plan, options, watcher)
-    _check_folder(path)
-    with locked(path):
-        return builder.run()
-
-
-def _check_folder(path: Path) -> None:
     if path.is_dir() and not is_database(path) and any(item.name != ".lock" for item in path.iterdir()):
-        raise InputError(f"{path} is no database", expected="a new or empty folder")
+        raise InputError(f"{path} is not a database", expected="a new or empty folder")
+    with locked(path):
+        return _Builder(DatabaseStore(path), plan, options, watcher).run()
 
 
 class _Builder:
@@ -130,83 +120,65 @@ class _Builder:
     def run(self) -> BuildSummary:
         self._begin()
         remove_parts(self._store.path)
-        steps: dict[Step, Callable[[], None]] = {
-            Step.REFERENCES: self._references,
-            Step.TASKS: self._tasks,
-            Step.DISTORT: self._distort,
-            Step.ANNOTATE: self._annotate,
-            Step.SCORE: self._score,
-        }
         with self._engine:
             for step in Step:
                 if step in self._options.steps:
                     self._done[step] = StepSummary()
                     self._check(step)
-                    steps[step]()
-        record = finished_record(self._store, self._store.record())
-        self._store.write_record(record)
-        return BuildSummary(self._done, record)
+                    self._run_step(step)
+        return BuildSummary(self._done, finish(self._store))
 
     def _begin(self) -> None:
-        tree = self._plan.tree()
+        """Write the record of the plan and of all subjects, old and new."""
+        record = DatabaseRecord(self._plan.tree())
         if is_database(self._store.path):
-            found = self._store.record()
+            record = self._store.record()
             if set(self._options.steps) & _PLANNED:
-                _compare(found.get("plan", {}), tree, self._store.path)
-            tree = found.get("plan", tree)
-        else:
-            found = {}
-        subjects = {item["name"]: item for item in found.get("subjects", ())}
+                _compare(record.plan, self._plan.tree(), self._store.path)
+        subjects = {subject.name: subject for subject in record.subjects}
         for name in self._options.subjects if Step.ANNOTATE in self._options.steps else ():
             member = load_member(name, self._options.vlm, self._options.vla)
-            subjects[name] = SubjectKey(name, member.role, member.info).tree()
-        ordered = [subjects[name] for name in sorted(subjects)]
-        self._store.write_record({**found, "plan": tree, "embodied_iqa": __version__, "subjects": ordered})
+            subjects[name] = RecordedSubject.of(name, member.role, member.info)
+        ordered = tuple(subjects[name] for name in sorted(subjects))
+        self._store.write_record(replace(record, embodied_iqa=__version__, subjects=ordered))
 
     def _check(self, step: Step) -> None:
-        needed = _NEEDS.get(step)
-        files = {
-            "references": [self._store.references_file],
-            "pairs": [self._store.pairs_file, self._store.tasks_file],
-        }
-        if any(not file.is_file() for file in files.get(needed or "", [])):
+        """Refuse a step whose input is missing."""
+        existing, needed = self._store.tables(), ""
+        if step in {Step.TASKS, Step.DISTORT} and "references" not in existing:
+            needed = "references"
+        elif step is Step.ANNOTATE and not {"pairs", "tasks"} <= existing.keys():
+            needed = "pairs"
+        elif step is Step.SCORE and not self._annotated():
+            needed = "annotations"
+        if needed:
             raise UsageError(f"step {step} needs {needed} first", expected=f"--steps up to {step}")
 
-    def _subjects(self) -> list[SubjectKey]:
-        return [SubjectKey.of(item) for item in self._store.record()["subjects"]]
+    def _annotated(self) -> list[RecordedSubject]:
+        subjects = self._store.record().subjects
+        return [subject for subject in subjects if self._store.annotation_files(subject.name)]
 
-    def _references(self) -> None:
-        step = ReferenceStep(self._store, self._plan)
-        if not step.is_done():
-            step.run(self._runner(Step.REFERENCES))
+    def _run_step(self, step: Step) -> None:
+        store, run = self._store, self._runner(step)
+        match step:
+            case Step.REFERENCES:
+                ReferenceStep(store, self._plan).run(run)
+            case Step.TASKS:
+                ReferenceStep(store, self._plan).run_tasks(run)
+            case Step.DISTORT:
+                make_pairs(store, self._plan, run)
+            case Step.ANNOTATE:
+                subjects = [item for item in store.record().subjects if item.name in self._options.subjects]
+                AnnotateStep(store, subjects, self._options).run(run)
+            case Step.SCORE:
+                unscaled = score_database(store, self._annotated(), run)
+                self._done[step].failures.update({f"unscaled {name}": 1 for name in unscaled})
 
-    def _tasks(self) -> None:
-        step = ReferenceStep(self._store, self._plan)
-        if not step.are_tasks_done():
-            step.run_tasks(self._runner(Step.TASKS))
-
-    def _distort(self) -> None:
-        step = DistortStep(self._store, self._plan)
-        if not step.is_done():
-            step.run(self._runner(Step.DISTORT))
-
-    def _annotate(self) -> None:
-        wanted = set(self._options.subjects)
-        subjects = [key for key in self._subjects() if key.name in wanted]
-        AnnotateStep(self._store, subjects, self._options).run(self._runner(Step.ANNOTATE))
-
-    def _score(self) -> None:
-        subjects = [key for key in self._subjects() if self._store.annotation_files(key.name)]
-        if not subjects:
-            raise UsageError("step score needs annotations first", expected="--steps up to score")
-        step = ScoreStep(self._store, subjects)
-        step.run(self._runner(Step.SCORE))
-        self._done[Step.SCORE].failures.update({f"unscaled {name}": 1 for name in step.unscaled})
-
-    def _runner(self, step: Step) -> Callable[[list[Job]], None]:
+    def _runner(self, step: Step) -> Callable[[Sequence[Job]], None]:
+        """Return a function that runs jobs of a step and adds up their results."""
         summary = self._done[step]
 
-        def run(jobs: list[Job]) -> None:
+        def run(jobs: Sequence[Job]) -> None:
             begun = time.perf_counter()
             if self._watcher is not None:
                 self._watcher.begin(step, len(jobs))
@@ -223,8 +195,10 @@ class _Builder:
         return run
 
 
-def _compare(found: Row, tree: Row, path: Path) -> None:
+def _compare(found: Mapping[str, Any], tree: Mapping[str, Any], path: Path) -> None:
     other = [name for name in tree if found.get(name) != tree[name]]
     if other:
         shown = "; ".join(f"{name} was {found.get(name)!r}, is {tree[name]!r}" for name in other)
-        raise UsageError(f"{path} was built otherwise: {shown}", expected="the same, or another --out")
+        raise UsageError(
+            f"{path} was built with different settings: {shown}", expected="the same, or another --out"
+        )

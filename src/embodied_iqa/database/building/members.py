@@ -1,4 +1,4 @@
-"""Subjects as the builder asks them: loaded once a process, one failure never takes the others down."""
+"""Subjects of a build: loaded once in each process; a failure of one does not affect the others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from embodied_iqa.errors import InternalError
+from embodied_iqa.errors import InternalError, first_line
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.subjects.batching import BatchVla, BatchVlm, Question, act_all, answer_all
 from embodied_iqa.subjects.catalogue import Role
@@ -18,11 +18,11 @@ from embodied_iqa.subjects.options import VlaOptions, VlmOptions
 from embodied_iqa.subjects.protocols import ActionChunk, SubjectInfo, Vla, VlaObservation, Vlm
 from embodied_iqa.subjects.registry import make_vla, make_vlm, role_of
 
-__all__ = ["Asked", "Failure", "Member", "cameras_for", "frames_for", "load_member"]
+__all__ = ["Failure", "Member", "QueryCost", "cameras_for", "frames_for", "load_member"]
 
 _BATCH: Final = 40
-"""Questions at once, eight pictures with their five tasks; a model may cut that into smaller ones."""
-_REASON_LETTERS: Final = 200
+"""Queries in a batch: eight pictures with their five tasks; a model may divide it further."""
+_REASON_CHARACTERS: Final = 200
 
 ItemT = TypeVar("ItemT")
 AnswerT = TypeVar("AnswerT")
@@ -36,17 +36,17 @@ class Failure:
 
 
 @dataclass(slots=True)
-class Asked:
-    """What asking cost and brought.
+class QueryCost:
+    """Cost and failures of queries.
 
     Attributes:
-        questions: How many.
-        failures: How many of them had no answer.
-        seconds: Inside of the subject.
+        queries: Their number.
+        failures: Number of queries without an answer.
+        seconds: Time inside of the subject.
         first_reason: Of the first failure; empty for none.
     """
 
-    questions: int = 0
+    queries: int = 0
     failures: int = 0
     seconds: float = 0.0
     first_reason: str = ""
@@ -54,89 +54,83 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A subject of the panel.
+    """A loaded subject of the panel.
 
     Attributes:
-        name: As the panel calls it.
+        name: Its reference in the panel.
         role: VLM or VLA.
-        info: Who it says it is.
+        info: What it reports about itself.
         model: The subject.
-        asked: What asking has cost since it was loaded.
+        cost: Of all queries since it was loaded.
     """
 
     name: str
     role: Role
     info: SubjectInfo
     model: Any
-    asked: Asked = field(default_factory=Asked)
+    cost: QueryCost = field(default_factory=QueryCost)
 
     def answers(self, questions: Sequence[Question]) -> list[str | Failure]:
-        """Ask a VLM; as many answers as questions, in their order."""
+        """Query a VLM; one answer for each question, in their order."""
         model: Vlm = self.model
-        return self._ask(questions, lambda part: answer_all(model, part), _checked_text)
+        return self._query(questions, lambda part: answer_all(model, part), _fault_of_text)
 
     def chunks(self, observations: Sequence[VlaObservation]) -> list[ActionChunk | Failure]:
-        """Ask a VLA; as many chunks as observations, in their order."""
+        """Query a VLA; one chunk for each observation, in their order."""
         model: Vla = self.model
-        return self._ask(observations, lambda part: act_all(model, part), _checked_chunk)
+        return self._query(observations, lambda part: act_all(model, part), _fault_of_chunk)
 
-    def _ask(
+    def _query(
         self,
         items: Sequence[ItemT],
-        ask: Callable[[Sequence[ItemT]], list[AnswerT]],
-        check: Callable[[AnswerT], str | None],
+        query: Callable[[Sequence[ItemT]], list[AnswerT]],
+        fault_of: Callable[[AnswerT], str | None],
     ) -> list[AnswerT | Failure]:
-        def judged(answer: AnswerT) -> AnswerT | Failure:
-            reason = check(answer)
-            return answer if reason is None else Failure(reason)
-
-        def alone(item: ItemT) -> AnswerT | Failure:
-            answers = _attempt([item], ask)
-            return answers if isinstance(answers, Failure) else judged(answers[0])
+        def attempt(part: Sequence[ItemT]) -> list[AnswerT | Failure]:
+            answers = _attempt(part, query)
+            if not isinstance(answers, Failure):
+                faults = map(fault_of, answers)
+                return [
+                    a if fault is None else Failure(fault) for a, fault in zip(answers, faults, strict=True)
+                ]
+            if len(part) == 1:
+                return [answers]
+            # one bad query may fail its whole batch: repeat each on its own
+            return [attempt([item])[0] for item in part]
 
         found: list[AnswerT | Failure] = []
         size = _BATCH if isinstance(self.model, BatchVlm | BatchVla) else 1
         begun = time.perf_counter()
         for at in range(0, len(items), size):
-            part = items[at : at + size]
-            answers = _attempt(part, ask)
-            if isinstance(answers, Failure):
-                # One question of several spoils them all: then each is asked alone.
-                found += [answers] if len(part) == 1 else [alone(item) for item in part]
-            else:
-                found += [judged(answer) for answer in answers]
-        self.asked.seconds += time.perf_counter() - begun
-        self._count(found)
-        return found
-
-    def _count(self, found: Sequence[object]) -> None:
+            found += attempt(items[at : at + size])
+        self.cost.seconds += time.perf_counter() - begun
         failures = [item for item in found if isinstance(item, Failure)]
-        self.asked.questions += len(found)
-        self.asked.failures += len(failures)
-        if failures and not self.asked.first_reason:
-            self.asked.first_reason = failures[0].reason
+        self.cost.queries += len(found)
+        self.cost.failures += len(failures)
+        if failures and not self.cost.first_reason:
+            self.cost.first_reason = failures[0].reason
+        return found
 
 
 def _attempt(
-    part: Sequence[ItemT], ask: Callable[[Sequence[ItemT]], list[AnswerT]]
+    part: Sequence[ItemT], query: Callable[[Sequence[ItemT]], list[AnswerT]]
 ) -> list[AnswerT] | Failure:
     try:
-        answers = ask(part)
+        answers = query(part)
     except InternalError:
         raise
-    except Exception as error:  # noqa: BLE001 - a model may bring any library's errors
-        text = (str(error).strip().splitlines() or ["no reason"])[0]
-        return Failure(f"{type(error).__name__}: {text}"[:_REASON_LETTERS])
+    except Exception as error:  # noqa: BLE001 - a model may raise any library's errors
+        return Failure(f"{type(error).__name__}: {first_line(error)}"[:_REASON_CHARACTERS])
     if len(answers) != len(part):
         return Failure(f"{len(answers)} answers to {len(part)} questions")
     return answers
 
 
-def _checked_text(answer: object) -> str | None:
-    return None if isinstance(answer, str) else f"no text but {type(answer).__name__}"
+def _fault_of_text(answer: object) -> str | None:
+    return None if isinstance(answer, str) else f"not text but {type(answer).__name__}"
 
 
-def _checked_chunk(chunk: ActionChunk) -> str | None:
+def _fault_of_chunk(chunk: ActionChunk) -> str | None:
     increments = np.asarray(chunk.increments)
     if increments.ndim != 2 or increments.shape[1] != 7:
         return f"increments of shape {increments.shape}"
@@ -145,7 +139,7 @@ def _checked_chunk(chunk: ActionChunk) -> str | None:
 
 @cache
 def load_member(name: str, vlm: VlmOptions, vla: VlaOptions) -> Member:
-    """Load a subject, once a process.
+    """Load a subject, once in each process.
 
     Raises:
         UserError: It cannot be loaded or reached.
@@ -156,10 +150,10 @@ def load_member(name: str, vlm: VlmOptions, vla: VlaOptions) -> Member:
 
 
 def cameras_for(views: Sequence[View], reference_view: View) -> dict[View, View]:
-    """Return whose picture a subject is shown as each of its cameras: always the reference's as one of them.
+    """Return whose picture each of a subject's cameras shows; one of them always shows the reference.
 
-    A subject that looks through the reference's camera gets the picture as that camera's; any other gets it
-    as its first camera's. Its further cameras show their own picture of the same instant.
+    A subject with the reference's camera gets the picture as that camera's; any other one gets it as its
+    first camera's. Its other cameras show their own picture of the same instant.
 
     Args:
         views: The subject's cameras.
@@ -174,12 +168,12 @@ def cameras_for(views: Sequence[View], reference_view: View) -> dict[View, View]
 def frames_for(
     views: Sequence[View], reference_view: View, frames: Mapping[View, Frame]
 ) -> dict[View, Frame]:
-    """Return what a subject is shown, as `cameras_for` says, with the poses that it was really taken from.
+    """Return the frames of a subject, as in `cameras_for`, with the poses from which they were taken.
 
     Args:
         views: The subject's cameras.
         reference_view: The reference's camera.
-        frames: The pictures of that instant, distorted alike; the reference's stands in for a missing one.
+        frames: The pictures of that instant, distorted alike; the reference's replaces a missing one.
     """
     shown = {}
     for view, taken in cameras_for(views, reference_view).items():

@@ -1,37 +1,42 @@
-"""Two databases become one."""
+"""Merging of two databases."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any
 
-from embodied_iqa import __version__
-from embodied_iqa.database.building.engine import Job, run_jobs
-from embodied_iqa.database.building.settings import BuildOptions, EngineOptions
-from embodied_iqa.database.building.step_annotate import AnnotateStep, SubjectKey
-from embodied_iqa.database.building.step_score import ScoreStep
-from embodied_iqa.database.execution import keep_execution, merged_execution
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from embodied_iqa.database.building.engine import run_jobs
+from embodied_iqa.database.building.finish import finish
+from embodied_iqa.database.building.options import EngineOptions
+from embodied_iqa.database.building.step_annotate import Block, blocks_of
+from embodied_iqa.database.building.step_score import score_database
+from embodied_iqa.database.execution import merged_execution, write_execution
 from embodied_iqa.database.lock import locked
-from embodied_iqa.database.record import finished_record
-from embodied_iqa.database.schema import ANNOTATIONS, PAIRS, REFERENCES, TASKS
-from embodied_iqa.database.store import DatabaseStore, Row, write_table
+from embodied_iqa.database.record import DatabaseRecord, RecordedSubject
+from embodied_iqa.database.rows import rows_of, table_of
+from embodied_iqa.database.schema import ANNOTATIONS, PAIRS, REFERENCES, TASKS, Annotation
+from embodied_iqa.database.store import DatabaseStore, write_table
 from embodied_iqa.errors import InputError
-from embodied_iqa.images.frame import View
 
 __all__ = ["merge_databases"]
 
-_OF_REFERENCE: Final = ("reference_id", "view")
 
+def merge_databases(
+    first: DatabaseStore, second: DatabaseStore, out: Path, workers: int = 1
+) -> DatabaseRecord:
+    """Merge two databases into a new one and score it again: the constants come from all references.
 
-def merge_databases(first: DatabaseStore, second: DatabaseStore, out: Path, workers: int = 1) -> Row:
-    """Join two databases into a new one and score it again: scales come from all references.
-
-    A reference that both have is taken from the first, and must be the same picture. Where a subject answered
-    in one of them only, its answers are there for that part; `embodied-iqa build --steps annotate,score` on
-    the new database asks for the rest. The runs of joined experiments come along.
+    A reference in both is taken from the first, and must be the same picture. Where a subject answered in
+    only one of them, the new database has its answers for that part; `embodied-iqa build --steps
+    annotate,score` completes them. Runs of joined experiments are merged too.
 
     Returns:
         The new `dataset.json`.
@@ -47,83 +52,69 @@ def merge_databases(first: DatabaseStore, second: DatabaseStore, out: Path, work
     with locked(out):
         store = DatabaseStore(out)
         _copy_tables(stores, store)
-        store.write_record(
-            {
-                "plan": {"source": "merged", "parts": [item.record()["plan"] for item in stores]},
-                "embodied_iqa": __version__,
-                "subjects": subjects,
-            }
-        )
-        keys = [SubjectKey.of(item) for item in subjects]
-        _copy_answers(stores, store, keys)
+        plan = {"source": "merged", "parts": [item.record().plan for item in stores]}
+        store.write_record(DatabaseRecord(plan, subjects))
+        blocks = blocks_of(store)
+        for subject in subjects:
+            _copy_answers(stores, store, blocks, subject)
         if execution is not None:
-            keep_execution(store, execution)
-        answered = [key for key in keys if store.annotation_files(key.name)]
-        ScoreStep(store, answered).run(lambda jobs: _do(jobs, workers))
-        record = finished_record(store, store.record())
-        store.write_record(record)
-    return record
+            write_execution(store, execution)
+        answered = [subject for subject in subjects if store.annotation_files(subject.name)]
+        options = EngineOptions(workers=workers)
+        score_database(store, answered, lambda jobs: deque(run_jobs(jobs, options), maxlen=0))
+        return finish(store)
 
 
-def _do(jobs: list[Job], workers: int) -> None:
-    for _ in run_jobs(jobs, EngineOptions(workers=workers)):
-        pass
-
-
-def _subjects(stores: Sequence[DatabaseStore]) -> list[Row]:
-    found: dict[str, Row] = {}
+def _subjects(stores: Sequence[DatabaseStore]) -> tuple[RecordedSubject, ...]:
+    found: dict[str, RecordedSubject] = {}
     for store in stores:
-        for item in store.record()["subjects"]:
-            before = found.setdefault(item["name"], dict(item))
-            if before["version"] != item["version"]:
+        for item in store.record().subjects:
+            before = found.setdefault(item.name, item)
+            if before.version != item.version:
                 raise InputError(
-                    f"{item['name']} is of another version in {store.path}",
-                    expected=before["version"],
-                    got=item["version"],
+                    f"{item.name} has another version in {store.path}",
+                    expected=before.version,
+                    got=item.version,
                 )
-            before["any_view"] = before.get("any_view", False) or item.get("any_view", False)
-    return [
-        {name: value for name, value in found[key].items() if name not in {"d_max_m", "documents"}}
-        for key in sorted(found)
-    ]
+            found[item.name] = replace(before, any_view=bool(before.any_view or item.any_view))
+    return tuple(found[name].with_scale(None) for name in sorted(found))
 
 
 def _copy_tables(stores: Sequence[DatabaseStore], out: DatabaseStore) -> None:
-    references: dict[str, Row] = {}
-    tasks: list[Row] = []
-    pairs: dict[str, Row] = {}
+    references = _merged([store.references() for store in stores], "reference_id", stores)
+    tasks, names = [], pa.array([], pa.string())
     for store in stores:
-        new = {
-            row["reference_id"]: row
-            for row in store.references().to_pylist()
-            if _is_new(row, references, "reference_id", store)
-        }
-        tasks += [row for row in store.tasks().to_pylist() if row["reference_id"] in new]
-        references |= new
-        for row in store.pairs().to_pylist():
-            if _is_new(row, pairs, "pair_id", store):
-                pairs[row["pair_id"]] = row
+        own = store.references(["reference_id"])["reference_id"]
+        table = store.tasks()
+        new = pc.and_(pc.is_in(table["reference_id"], own), pc.invert(pc.is_in(table["reference_id"], names)))
+        tasks.append(table.filter(new))
+        names = pa.concat_arrays([names, own.combine_chunks()])
         _copy_pictures(store.path / "pictures", out.path / "pictures")
-    ordered = sorted(pairs.values(), key=_order(references))
-    write_table(out.references_file, list(references.values()), REFERENCES)
-    write_table(out.tasks_file, tasks, TASKS)
-    write_table(out.pairs_file, ordered, PAIRS)
+    pairs = _merged([store.pairs() for store in stores], "pair_id", stores)
+    place = pc.index_in(pairs["reference_id"], references["reference_id"].combine_chunks())
+    order = [(name, "ascending") for name in ("place", "distortion_id", "level")]
+    pairs = pairs.append_column("place", place).sort_by(order).drop_columns(["place"])
+    write_table(out.references_file, references, REFERENCES)
+    write_table(out.tasks_file, pa.concat_tables(tasks).combine_chunks(), TASKS)
+    write_table(out.pairs_file, pairs, PAIRS)
 
 
-def _is_new(row: Row, known: dict[str, Row], name: str, store: DatabaseStore) -> bool:
-    before = known.get(row[name])
-    if before is not None and before["sha256"] != row["sha256"]:
-        raise InputError(f"{row[name]} is another picture in {store.path}")
-    return before is None
-
-
-def _order(references: dict[str, Row]) -> Callable[[Row], tuple[int, str, int]]:
-    rank = {name: number for number, name in enumerate(references)}
-    return lambda row: (rank[row["reference_id"]], row["distortion_id"], row["level"])
+def _merged(tables: Sequence[Any], key: str, stores: Sequence[DatabaseStore]) -> Any:
+    """Concatenate tables of pictures; rows with the same key must be the same picture, the first stays."""
+    known: dict[str, str] = {}
+    kept = []
+    for table, store in zip(tables, stores, strict=True):
+        new = []
+        for name, digest in zip(table[key].to_pylist(), table["sha256"].to_pylist(), strict=True):
+            new.append(name not in known)
+            if known.setdefault(name, digest) != digest:
+                raise InputError(f"{name} is another picture in {store.path}")
+        kept.append(table.filter(pa.array(new, pa.bool_())))
+    return pa.concat_tables(kept).combine_chunks()
 
 
 def _copy_pictures(source: Path, out: Path) -> None:
-    """Link pictures where the file system can, else copy them."""
+    """Link pictures where the file system can; otherwise copy them."""
     for file in sorted(source.rglob("*.png")):
         target = out / file.relative_to(source)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -135,26 +126,21 @@ def _copy_pictures(source: Path, out: Path) -> None:
             shutil.copyfile(file, target)
 
 
-def _copy_answers(stores: Sequence[DatabaseStore], out: DatabaseStore, keys: Sequence[SubjectKey]) -> None:
-    blocks = AnnotateStep(out, keys, BuildOptions()).blocks
-    views = {row["reference_id"]: View(row["view"]) for row in out.references(_OF_REFERENCE).to_pylist()}
-    for key in keys:
-        rows: dict[str, list[Row]] = {}
-        seen: set[tuple[str, str]] = set()
-        for store in stores:
-            for part in store.annotation_parts(key.name):
-                for row in part.to_pylist():
-                    name = (row["pair_id"] or row["reference_id"], row["task_id"])
-                    if name not in seen:
-                        seen.add(name)
-                        own = key.info.is_made_for(views[row["reference_id"]])
-                        rows.setdefault(row["reference_id"], []).append(row | {"own_view": own})
-        for block in blocks:
-            mine = [row for item in block.references for row in rows.get(item["reference_id"], ())]
-            tasks = {item["reference_id"]: 0 for item in block.references}
-            for task in block.tasks:
-                tasks[task["reference_id"]] += 1
-            whole = sum(tasks.values()) + sum(tasks[pair["reference_id"]] for pair in block.pairs)
-            if mine:
-                digest = block.digest(key) if len(mine) == whole else ""
-                write_table(out.annotation_part(key.name, block.number), mine, ANNOTATIONS, digest)
+def _copy_answers(
+    stores: Sequence[DatabaseStore], out: DatabaseStore, blocks: Sequence[Block], subject: RecordedSubject
+) -> None:
+    rows: dict[str, dict[tuple[str, str], Annotation]] = {}
+    for store in stores:
+        for part in store.annotation_parts(subject.name):
+            for row in rows_of(Annotation, part):
+                rows.setdefault(row.reference_id, {}).setdefault((row.pair_id or "", row.task_id), row)
+    for block in blocks:
+        mine = [
+            replace(row, own_view=subject.info.is_made_for(reference.view))
+            for reference in block.references
+            for row in rows.get(reference.reference_id, {}).values()
+        ]
+        if mine:
+            digest = block.digest(subject) if len(mine) == block.answers else ""
+            file = out.annotation_part(subject.name, block.number)
+            write_table(file, table_of(Annotation, mine), ANNOTATIONS, digest)

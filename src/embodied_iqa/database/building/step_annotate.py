@@ -1,223 +1,181 @@
-"""Step 4: every subject answers on every reference and on every distorted picture, for every task."""
+"""Step 4: the answers of every subject on every reference and distorted picture, for every task."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Self
+from typing import TypeVar
 
 from embodied_iqa.database.building.annotate_block import BlockPictures, annotate
 from embodied_iqa.database.building.engine import BlockReport, Job
-from embodied_iqa.database.building.members import Asked, Member, cameras_for, load_member
-from embodied_iqa.database.building.settings import BLOCK, BuildOptions, digest_of
-from embodied_iqa.database.schema import ANNOTATIONS
-from embodied_iqa.database.store import DatabaseStore, Row, read_digest, read_table, write_table
+from embodied_iqa.database.building.members import Member, QueryCost, cameras_for, load_member
+from embodied_iqa.database.building.options import BLOCK, BuildOptions, digest_of
+from embodied_iqa.database.record import RecordedSubject
+from embodied_iqa.database.rows import rows_of, table_of
+from embodied_iqa.database.schema import ANNOTATIONS, Annotation, Pair, Reference, ReferenceTask
+from embodied_iqa.database.store import DatabaseStore, read_digest, read_table, write_table
 from embodied_iqa.errors import InputError
-from embodied_iqa.images.frame import View
-from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.options import VlaOptions, VlmOptions
-from embodied_iqa.subjects.protocols import SubjectInfo
 
-__all__ = ["AnnotateStep", "Block", "SubjectKey"]
+__all__ = ["AnnotateStep", "Block", "blocks_of"]
 
-
-@dataclass(frozen=True, slots=True)
-class SubjectKey:
-    """A subject that need not be loaded.
-
-    Attributes:
-        name: Its reference in the panel.
-        role: VLM or VLA.
-        info: What it reports about itself.
-    """
-
-    name: str
-    role: Role
-    info: SubjectInfo
-
-    @classmethod
-    def of(cls, entry: Row) -> Self:
-        """Return the subject of an entry of `dataset.json`; older entries lack `any_view`."""
-        info = SubjectInfo(
-            entry["says"],
-            entry["version"],
-            entry["description"],
-            tuple(View(view) for view in entry["views"]),
-            any_view=entry.get("any_view", False),
-        )
-        return cls(entry["name"], Role(entry["role"]), info)
-
-    def tree(self) -> Row:
-        """Return the subject's entry in `dataset.json`."""
-        return {
-            "name": self.name,
-            "role": str(self.role),
-            "says": self.info.name,
-            "version": self.info.version,
-            "description": self.info.description,
-            "views": [str(view) for view in self.info.views],
-            "any_view": self.info.any_view,
-        }
+_Owned = TypeVar("_Owned", ReferenceTask, Pair)
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """References with all that is asked about them.
+    """References with their tasks and pairs.
 
     Attributes:
         number: Of the block.
-        references: Rows of `references.parquet`.
-        tasks: Rows of `tasks.parquet`, of these.
-        pairs: Rows of `pairs.parquet`, of these.
+        references: At most `BLOCK`.
+        tasks: Of these references.
+        pairs: Of these references.
     """
 
     number: int
-    references: tuple[Row, ...]
-    tasks: tuple[Row, ...]
-    pairs: tuple[Row, ...]
+    references: tuple[Reference, ...]
+    tasks: tuple[ReferenceTask, ...]
+    pairs: tuple[Pair, ...]
 
-    def digest(self, subject: SubjectKey) -> str:
-        """Return the hash of all that a subject's answers depend on."""
-        pictures = [[camera["sha256"] for camera in row["cameras"]] for row in self.references]
-        names = [(row["reference_id"], row["view"], row["gripper"]) for row in self.references]
-        tasks = [(row["reference_id"], row["task_id"], row["text"]) for row in self.tasks]
-        pairs = [(row["pair_id"], row["seed"], row["sha256"]) for row in self.pairs]
-        info = subject.info
-        who = [subject.name, info.version, [str(view) for view in info.views]]
-        who += ["any view"] if info.any_view else []
+    @property
+    def answers(self) -> int:
+        """Number of answers of a subject on the whole block."""
+        tasks = Counter(task.reference_id for task in self.tasks)
+        return tasks.total() + sum(tasks[pair.reference_id] for pair in self.pairs)
+
+    def digest(self, subject: RecordedSubject) -> str:
+        """Return the hash of everything that a subject's answers depend on."""
+        pictures = [[camera.sha256 for camera in row.cameras] for row in self.references]
+        names = [(row.reference_id, row.view, row.gripper) for row in self.references]
+        tasks = [(row.reference_id, row.task_id, row.text) for row in self.tasks]
+        pairs = [(row.pair_id, row.seed, row.sha256) for row in self.pairs]
+        who = [subject.name, subject.version, subject.views]
+        who += ["any view"] if subject.any_view else []
         return digest_of("annotations", 1, who, names, pictures, tasks, pairs)
 
 
-class AnnotateStep:
-    """Asks every subject what it was not asked yet.
-
-    Args:
-        store: The database, with references, tasks and pairs.
-        subjects: Whom to ask.
-        options: How they are loaded.
-    """
-
-    def __init__(self, store: DatabaseStore, subjects: Sequence[SubjectKey], options: BuildOptions) -> None:
-        self._store = store
-        self._subjects = tuple(subjects)
-        self._options = options
-        self.blocks = _blocks(store)
-
-    def missing(self, *, retry: bool = False) -> list[tuple[Block, tuple[SubjectKey, ...]]]:
-        """Return the blocks with the subjects that have not answered on all of it.
-
-        Args:
-            retry: A block on which a subject failed somewhere counts as not answered.
-        """
-        found = []
-        for block in self.blocks:
-            names = tuple(key for key in self._subjects if not self._holds(block, key, retry=retry))
-            if names:
-                found.append((block, names))
-        return found
-
-    def run(self, run: Callable[[list[Job]], None]) -> None:
-        """Ask."""
-        options = self._options
-        for subject in self._subjects:
-            self._remove_others(subject)
-        job = partial(_make_block, self._store.path, options.vlm, options.vla)
-        run([partial(job, block, keys) for block, keys in self.missing(retry=options.retry)])
-
-    def _holds(self, block: Block, subject: SubjectKey, *, retry: bool) -> bool:
-        file = self._store.annotation_part(subject.name, block.number)
-        if read_digest(file) != block.digest(subject):
-            return False
-        return not retry or _failures(file) == 0
-
-    def _remove_others(self, subject: SubjectKey) -> None:
-        """Remove parts of blocks that the plan no longer has."""
-        known = {self._store.annotation_part(subject.name, block.number) for block in self.blocks}
-        for file in self._store.annotation_files(subject.name):
-            if file not in known:
-                file.unlink()
-
-
-def _failures(file: Path) -> int:
-    errors = read_table(file, ANNOTATIONS, ["error"])["error"]
-    return int(len(errors) - errors.null_count)
-
-
-def _blocks(store: DatabaseStore) -> tuple[Block, ...]:
-    references = store.references().to_pylist()
-    tasks, pairs = _grouped(store.tasks().to_pylist()), _grouped(store.pairs().to_pylist())
+def blocks_of(store: DatabaseStore) -> tuple[Block, ...]:
+    """Return all blocks of a database that has references, tasks and pairs."""
+    references = rows_of(Reference, store.references())
+    tasks = _by_reference(rows_of(ReferenceTask, store.tasks()))
+    pairs = _by_reference(rows_of(Pair, store.pairs()))
+    parts = [tuple(references[at : at + BLOCK]) for at in range(0, len(references), BLOCK)]
     return tuple(
         Block(
-            at // BLOCK,
-            tuple(part),
-            tuple(task for row in part for task in tasks.get(row["reference_id"], ())),
-            tuple(pair for row in part for pair in pairs.get(row["reference_id"], ())),
+            number,
+            part,
+            tuple(task for row in part for task in tasks.get(row.reference_id, ())),
+            tuple(pair for row in part for pair in pairs.get(row.reference_id, ())),
         )
-        for at in range(0, len(references), BLOCK)
-        if (part := references[at : at + BLOCK])
+        for number, part in enumerate(parts)
     )
 
 
-def _grouped(rows: list[Row]) -> dict[str, list[Row]]:
-    return {name: list(group) for name, group in groupby(rows, lambda row: str(row["reference_id"]))}
+def _by_reference(rows: Iterable[_Owned]) -> dict[str, list[_Owned]]:
+    return {name: list(group) for name, group in groupby(rows, lambda row: row.reference_id)}
+
+
+class AnnotateStep:
+    """Queries of subjects for the answers that are missing.
+
+    Args:
+        store: The database, with references, tasks and pairs.
+        subjects: The subjects to query.
+        options: Options of subjects, and whether failed queries are repeated.
+    """
+
+    def __init__(
+        self, store: DatabaseStore, subjects: Sequence[RecordedSubject], options: BuildOptions
+    ) -> None:
+        self._store = store
+        self._subjects = tuple(subjects)
+        self._options = options
+        self._blocks = blocks_of(store)
+
+    def run(self, run: Callable[[Sequence[Job]], object]) -> None:
+        """Remove parts of blocks that the plan no longer has, and query for the missing ones."""
+        for subject in self._subjects:
+            known = {self._store.annotation_part(subject.name, block.number) for block in self._blocks}
+            for file in self._store.annotation_files(subject.name):
+                if file not in known:
+                    file.unlink()
+        job = partial(_make_block, self._store.path, self._options.vlm, self._options.vla)
+        jobs = []
+        for block in self._blocks:
+            missing = tuple(subject for subject in self._subjects if not self._is_done(block, subject))
+            if missing:
+                jobs.append(partial(job, block, missing))
+        run(jobs)
+
+    def _is_done(self, block: Block, subject: RecordedSubject) -> bool:
+        file = self._store.annotation_part(subject.name, block.number)
+        if read_digest(file) != block.digest(subject):
+            return False
+        if not self._options.retry:
+            return True
+        errors = read_table(file, ANNOTATIONS.names, ["error"])["error"]
+        return bool(errors.null_count == len(errors))
 
 
 def _make_block(
-    path: Path, vlm: VlmOptions, vla: VlaOptions, block: Block, subjects: tuple[SubjectKey, ...]
+    path: Path, vlm: VlmOptions, vla: VlaOptions, block: Block, subjects: tuple[RecordedSubject, ...]
 ) -> BlockReport:
-    """Ask some subjects about a block; a part is written when all of its answers are there."""
+    """Query some subjects about a block; a part is written when all of its answers are there."""
     store = DatabaseStore(path)
-    members = [_member(key, vlm, vla) for key in subjects]
+    members = [_member(subject, vlm, vla) for subject in subjects]
     begun = time.perf_counter()
-    before = [copy(member.asked) for member in members]
-    rows: dict[str, list[Row]] = {key.name: [] for key in subjects}
+    before = [copy(member.cost) for member in members]
+    rows: Mapping[str, list[Annotation]] = {member.name: [] for member in members}
     for pictures, tasks in _pictures(store, block, members):
         for member in members:
-            rows[member.name] += annotate(member, pictures, tasks)
+            rows[member.name].extend(annotate(member, pictures, tasks))
     failures: Counter[str] = Counter()
     seconds = 0.0
-    for key, member, old in zip(subjects, members, before, strict=True):
-        seconds += member.asked.seconds - old.seconds
-        _check_alive(member, old, block)
-        failures[key.name] = sum(row["error"] is not None for row in rows[key.name])
-        part = store.annotation_part(key.name, block.number)
-        write_table(part, rows[key.name], ANNOTATIONS, block.digest(key))
+    for subject, member, old in zip(subjects, members, before, strict=True):
+        seconds += member.cost.seconds - old.seconds
+        _check_available(member, old, block)
+        answers = rows[member.name]
+        failures[member.name] = sum(row.error is not None for row in answers)
+        part = store.annotation_part(member.name, block.number)
+        write_table(part, table_of(Annotation, answers), ANNOTATIONS, block.digest(subject))
     count = sum(len(part) for part in rows.values())
     return BlockReport(block.number, count, dict(+failures), time.perf_counter() - begun, seconds)
 
 
-def _check_alive(member: Member, old: Asked, block: Block) -> None:
-    """Refuse a block of nothing but failures: the subject is gone, rather than beaten by a picture."""
-    asked, failed = member.asked.questions - old.questions, member.asked.failures - old.failures
-    if asked and failed == asked:
+def _check_available(member: Member, old: QueryCost, block: Block) -> None:
+    """Refuse a block that has only failures: then the subject is probably unavailable."""
+    queries, failed = member.cost.queries - old.queries, member.cost.failures - old.failures
+    if queries and failed == queries:
         raise InputError(
-            f"{member.name} failed on all of block {block.number}: {member.asked.first_reason}; "
-            "what other blocks have is kept"
+            f"{member.name} failed on all of block {block.number}: {member.cost.first_reason}; "
+            "answers on other blocks are kept"
         )
 
 
-def _member(key: SubjectKey, vlm: VlmOptions, vla: VlaOptions) -> Member:
-    member = load_member(key.name, vlm, vla)
-    if member.info.version != key.info.version:
+def _member(subject: RecordedSubject, vlm: VlmOptions, vla: VlaOptions) -> Member:
+    member = load_member(subject.name, vlm, vla)
+    if member.info.version != subject.version:
         raise InputError(
-            f"{key.name} is of another version here", expected=key.info.version, got=member.info.version
+            f"{subject.name} has another version here", expected=subject.version, got=member.info.version
         )
     return member
 
 
 def _pictures(
     store: DatabaseStore, block: Block, members: Sequence[Member]
-) -> Iterator[tuple[BlockPictures, list[Row]]]:
+) -> Iterator[tuple[BlockPictures, Sequence[ReferenceTask]]]:
     """Yield each reference's pictures with its tasks."""
-    tasks, pairs = _grouped(list(block.tasks)), _grouped(list(block.pairs))
+    tasks, pairs = _by_reference(block.tasks), _by_reference(block.pairs)
     for reference in block.references:
-        name = reference["reference_id"]
-        own = View(reference["view"])
-        views = {taken for member in members for taken in cameras_for(member.info.views, own).values()}
-        yield BlockPictures(store.path, reference, pairs.get(name, []), views), tasks.get(name, [])
+        views = {
+            source for member in members for source in cameras_for(member.info.views, reference.view).values()
+        }
+        pictures = BlockPictures(store.path, reference, pairs.get(reference.reference_id, ()), views)
+        yield pictures, tasks.get(reference.reference_id, ())

@@ -1,57 +1,63 @@
-"""Step 1: reads candidates, keeps those that are fit, and writes their pictures."""
+"""Steps 1 and 2: reference pictures chosen from the candidates of a source, and their tasks."""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from embodied_iqa.database.attributes import attributes_of, reason_to_reject
+from embodied_iqa.database.attributes import attributes_of, rejection_reason
 from embodied_iqa.database.building.engine import BlockReport, Job
-from embodied_iqa.database.building.settings import BLOCK, BuildPlan, digest_of
+from embodied_iqa.database.building.options import BLOCK, BuildPlan, digest_of
 from embodied_iqa.database.pictures import picture_hash
-from embodied_iqa.database.references import Candidate, ReferenceSource
-from embodied_iqa.database.schema import REFERENCES, TASKS, Person
-from embodied_iqa.database.store import DatabaseStore, Row, read_digest, read_table, write_table
+from embodied_iqa.database.rows import rows_of, table_of
+from embodied_iqa.database.schema import REFERENCES, TASKS, Camera, Person, Reference, ReferenceTask
+from embodied_iqa.database.sources.candidate import Candidate, ReferenceSource
+from embodied_iqa.database.store import DatabaseStore, read_digest, read_table, write_table
 from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.files import write_json_whole, write_whole
+from embodied_iqa.files import write_json_whole, write_text_whole
 from embodied_iqa.images.codecs import write_picture
 from embodied_iqa.images.frame import Frame, View
-from embodied_iqa.tasks.task import task_row
+from embodied_iqa.records import read_json, unstructure
+from embodied_iqa.tasks.task import Task, task_row
 
 __all__ = ["ReferenceStep", "Rejected"]
 
 _MOST_REJECTED: Final = 20
-"""So many candidates a wanted reference are looked at before the source counts as unfit."""
+"""Candidates per wanted reference that are read before the source is refused as unsuitable."""
 
-Run = Callable[[list[Job]], None]
+Run = Callable[[Sequence[Job]], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A candidate that is no reference.
+    """A candidate that does not become a reference.
 
     Attributes:
-        origin: Which one.
+        origin: Its place in the source.
         reason: Its kind, a colon, and numbers.
     """
 
     origin: str
     reason: str
 
+    @property
+    def kind(self) -> str:
+        """Kind of the reason."""
+        return self.reason.partition(":")[0]
+
 
 class ReferenceStep:
-    """Finds the plan's references among the candidates, in their order.
+    """Choice of the plan's references among the candidates, in their order.
 
     Args:
         store: The database.
-        plan: What is wanted.
+        plan: Source and number of the references.
     """
 
     def __init__(self, store: DatabaseStore, plan: BuildPlan) -> None:
@@ -61,44 +67,49 @@ class ReferenceStep:
         source = plan.source
         written = [source.fingerprint] if source.fingerprint else []
         self._digest = digest_of("references", 1, source.description, source.count, *written)
-        self._folder = store.work / "references"
-
-    def is_done(self) -> bool:
-        """Say whether the references of exactly this plan are there."""
-        return read_digest(self._store.references_file) == self._final
-
-    def are_tasks_done(self) -> bool:
-        """Say whether their tasks are there."""
-        return read_digest(self._store.tasks_file) == self._final
-
-    @property
-    def _final(self) -> str:
-        return digest_of(self._digest, self._wanted)
+        self._final = digest_of(self._digest, self._wanted)
 
     def run(self, run: Run) -> None:
-        """Read candidates until there are enough, then write `references.parquet` and `skipped.csv`.
+        """Write `references.parquet` and `skipped.csv`, unless the references of this plan exist.
 
         Raises:
-            InputError: The source has too few that are fit.
+            InputError: The source has too few suitable candidates.
         """
+        if read_digest(self._store.references_file) == self._final:
+            return
         rows, rejected = self._fill(run)
-        self._write(rows[: self._wanted], rejected)
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["origin", "reason"])
+        writer.writerows([item.origin, item.reason] for item in rejected)
+        write_text_whole(self._store.path / "skipped.csv", text.getvalue())
+        table = table_of(Reference, rows[: self._wanted])
+        write_table(self._store.references_file, table, REFERENCES, self._final)
 
     def run_tasks(self, run: Run) -> None:
-        """Write `tasks.parquet`; candidates whose tasks are no longer there are read again."""
+        """Write `tasks.parquet`, unless it exists; missing tasks of candidates are read again."""
+        if read_digest(self._store.tasks_file) == self._final:
+            return
         rows, _ = self._fill(run)
-        wanted = {row["reference_id"] for row in rows[: self._wanted]}
-        tasks = [row for row in self._task_rows() if row["reference_id"] in wanted]
-        write_table(self._store.tasks_file, tasks, TASKS, self._final)
+        wanted = {row.reference_id for row in rows[: self._wanted]}
+        tasks = [
+            task
+            for block in self._finished()
+            for task in rows_of(ReferenceTask, read_table(block.tasks_file, TASKS.names))
+            if task.reference_id in wanted
+        ]
+        write_table(self._store.tasks_file, table_of(ReferenceTask, tasks), TASKS, self._final)
 
-    def _fill(self, run: Run) -> tuple[list[Row], list[Rejected]]:
+    def _fill(self, run: Run) -> tuple[list[Reference], list[Rejected]]:
+        """Read candidates until there are enough."""
         while True:
             rows, rejected = self._collect()
             if len(rows) >= self._wanted:
                 return rows, rejected
             jobs = self._next_jobs(len(rows))
             if not jobs:
-                counted = _counted(rejected) or "none rejected"
+                counts = sorted(Counter(item.kind for item in rejected).items())
+                counted = ", ".join(f"{count} {kind}" for kind, count in counts) or "none rejected"
                 raise InputError(
                     f"too few references in {self._source.description} ({counted})",
                     expected=f"{self._wanted}",
@@ -106,146 +117,147 @@ class ReferenceStep:
                 )
             run(jobs)
 
-    def rejected(self) -> list[Rejected]:
-        """Return the candidates that were not taken."""
-        return self._collect()[1]
-
     def _next_jobs(self, found: int) -> list[Job]:
-        """Return jobs for the blocks that are likely to be needed next."""
-        first = self._blocks_there()
+        """Return jobs for the missing blocks that are probably needed next."""
         count = self._source.count
         most = (_MOST_REJECTED * self._wanted // BLOCK + 2) if count is None else -(-count // BLOCK)
         more = -(-(self._wanted - found) // BLOCK)
-        numbers = range(first, min(first + more, most))
-        job = partial(_make_block, self._store.path, self._source, self._digest)
-        missing = [number for number in range(numbers.stop) if not self._is_there(number)]
-        return [partial(job, number) for number in missing]
+        blocks = map(self._block, range(min(len(self._finished()) + more, most)))
+        job = partial(_make_block, self._source)
+        return [partial(job, block) for block in blocks if not block.is_done()]
 
-    def _is_there(self, number: int) -> bool:
-        return read_digest(_block_file(self._folder, number)) == self._digest
+    def _block(self, number: int) -> _Block:
+        return _Block(self._store.path, number, self._digest)
 
-    def _blocks_there(self) -> int:
-        number = 0
-        while self._is_there(number):
-            number += 1
-        return number
+    def _finished(self) -> list[_Block]:
+        """Return the blocks before the first one that is missing."""
+        found: list[_Block] = []
+        while (block := self._block(len(found))).is_done():
+            found.append(block)
+        return found
 
-    def _collect(self) -> tuple[list[Row], list[Rejected]]:
-        """Join the blocks without a gap; of equal pictures the first stays."""
-        rows: dict[str, Row] = {}
+    def _collect(self) -> tuple[list[Reference], list[Rejected]]:
+        """Concatenate the finished blocks; of equal pictures the first stays."""
+        rows: dict[str, Reference] = {}
         rejected: list[Rejected] = []
-        for number in range(self._blocks_there()):
-            file = _block_file(self._folder, number)
-            skipped = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
-            rejected += [Rejected(**item) for item in skipped]
-            for row in read_table(file, REFERENCES).to_pylist():
-                twin = rows.setdefault(row["sha256"], row)
+        for block in self._finished():
+            rejected += read_json(tuple[Rejected, ...], block.rejected_file, "the rejected candidates")
+            for row in rows_of(Reference, read_table(block.file, REFERENCES.names)):
+                twin = rows.setdefault(row.sha256, row)
                 if twin is not row:
-                    rejected.append(Rejected(row["origin"], f"twin: the same picture as {twin['origin']}"))
+                    rejected.append(Rejected(row.origin, f"twin: the same picture as {twin.origin}"))
         return list(rows.values()), rejected
 
-    def _write(self, rows: Sequence[Row], rejected: Sequence[Rejected]) -> None:
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["origin", "reason"])
-        writer.writerows([item.origin, item.reason] for item in rejected)
-        skipped = self._store.path / "skipped.csv"
-        write_whole(skipped, lambda fresh: fresh.write_text(text.getvalue(), encoding="utf-8"))
-        write_table(self._store.references_file, list(rows), REFERENCES, self._final)
 
-    def _task_rows(self) -> Iterator[Row]:
-        for number in range(self._blocks_there()):
-            yield from read_table(_tasks_file(self._folder, number), TASKS).to_pylist()
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Candidates that one job reads."""
+
+    path: Path
+    number: int
+    digest: str
+
+    @property
+    def file(self) -> Path:
+        """Its references; written last: it marks the block as done."""
+        return self.path / "work" / "references" / f"block-{self.number:06d}.parquet"
+
+    @property
+    def rejected_file(self) -> Path:
+        """Its rejected candidates."""
+        return self.file.with_suffix(".json")
+
+    @property
+    def tasks_file(self) -> Path:
+        """The tasks of its references."""
+        return self.file.with_name(f"tasks-{self.number:06d}.parquet")
+
+    def is_done(self) -> bool:
+        """Return whether the block was read for this source."""
+        return read_digest(self.file) == self.digest
 
 
-def _counted(rejected: Sequence[Rejected]) -> str:
-    counts = Counter(item.reason.partition(":")[0] for item in rejected)
-    return ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
-
-
-def _block_file(folder: Path, number: int) -> Path:
-    return folder / f"block-{number:06d}.parquet"
-
-
-def _tasks_file(folder: Path, number: int) -> Path:
-    return folder / f"tasks-{number:06d}.parquet"
-
-
-def _make_block(path: Path, source: ReferenceSource, digest: str, number: int) -> BlockReport:
-    """Read a block of candidates and write what is fit."""
-    store = DatabaseStore(path)
-    folder = store.work / "references"
-    end = BLOCK * (number + 1) if source.count is None else min(source.count, BLOCK * (number + 1))
-    rows, tasks, rejected = list[Row](), list[Row](), list[Rejected]()
-    for index in range(BLOCK * number, end):
-        taken = _take(store, source, index)
+def _make_block(source: ReferenceSource, block: _Block) -> BlockReport:
+    """Read a block of candidates and write the suitable ones."""
+    end = BLOCK * (block.number + 1)
+    rows, tasks, rejected = list[Reference](), list[ReferenceTask](), list[Rejected]()
+    for index in range(BLOCK * block.number, end if source.count is None else min(source.count, end)):
+        taken = _take(block.path, source, index)
         if isinstance(taken, Rejected):
             rejected.append(taken)
-            continue
-        rows.append(taken[0])
-        tasks += taken[1]
-    skipped = [{"origin": item.origin, "reason": item.reason} for item in rejected]
-    write_json_whole(_block_file(folder, number).with_suffix(".json"), skipped)
-    write_table(_tasks_file(folder, number), tasks, TASKS, digest)
-    write_table(_block_file(folder, number), rows, REFERENCES, digest)  # last: it says that the block is done
-    failures = Counter(item.reason.partition(":")[0] for item in rejected)
-    return BlockReport(number, len(rows), dict(failures))
+        else:
+            rows.append(taken[0])
+            tasks += taken[1]
+    write_json_whole(block.rejected_file, unstructure(rejected))
+    write_table(block.tasks_file, table_of(ReferenceTask, tasks), TASKS, block.digest)
+    write_table(block.file, table_of(Reference, rows), REFERENCES, block.digest)
+    return BlockReport(block.number, len(rows), Counter(item.kind for item in rejected))
 
 
-def _take(store: DatabaseStore, source: ReferenceSource, index: int) -> Rejected | tuple[Row, list[Row]]:
+def _take(
+    path: Path, source: ReferenceSource, index: int
+) -> Rejected | tuple[Reference, list[ReferenceTask]]:
     try:
         candidate = source.read(index)
     except (InputError, UsageError) as error:
         return Rejected(f"number {index}", f"unusable: {error}" if ":" not in str(error) else str(error))
     picture = candidate.frames[candidate.view].rgb
     attributes = attributes_of(picture)
-    reason = reason_to_reject(picture, attributes)
+    reason = rejection_reason(picture, attributes)
     if reason is not None:
         return Rejected(candidate.origin, reason)
-    cameras = [_camera(store, candidate, frame) for _, frame in sorted(candidate.frames.items())]
-    tasks = [{"reference_id": candidate.reference_id, **task_row(task)} for task in candidate.tasks]
-    return _row(candidate, cameras) | attributes.row(), tasks
+    cameras = {view: _camera(path, candidate, frame) for view, frame in sorted(candidate.frames.items())}
+    tasks = [_task(candidate.reference_id, task) for task in candidate.tasks]
+    return _reference(candidate, cameras, asdict(attributes)), tasks
 
 
-def _camera(store: DatabaseStore, candidate: Candidate, frame: Frame) -> Row:
+def _task(reference_id: str, task: Task) -> ReferenceTask:
+    row: dict[str, Any] = {**task_row(task), "source": task.source}
+    return ReferenceTask(reference_id, **row)
+
+
+def _camera(path: Path, candidate: Candidate, frame: Frame) -> Camera:
+    """Write a picture of a candidate."""
     relative = f"pictures/references/{candidate.reference_id}-{frame.view}.png"
-    file = store.path / relative
+    file = path / relative
     file.parent.mkdir(parents=True, exist_ok=True)
     write_picture(file, frame.rgb)
-    size = frame.intrinsics
-    return {
-        "view": str(frame.view),
-        "picture": relative,
-        "sha256": picture_hash(frame.rgb),
-        "fx_px": size.fx_px,
-        "fy_px": size.fy_px,
-        "cx_px": size.cx_px,
-        "cy_px": size.cy_px,
-        "T_base_camera": [float(value) for value in frame.T_base_camera.ravel()],
-    }
+    model = frame.intrinsics
+    return Camera(
+        view=frame.view,
+        picture=relative,
+        sha256=picture_hash(frame.rgb),
+        fx_px=model.fx_px,
+        fy_px=model.fy_px,
+        cx_px=model.cx_px,
+        cy_px=model.cy_px,
+        T_base_camera=tuple(frame.T_base_camera.ravel().tolist()),
+    )
 
 
-def _row(candidate: Candidate, cameras: list[Row]) -> Row:
+def _reference(
+    candidate: Candidate, cameras: Mapping[View, Camera], attributes: dict[str, float]
+) -> Reference:
     frame = candidate.frames[candidate.view]
-    shown = next(camera for camera in cameras if camera["view"] == candidate.view)
-    return {
-        "reference_id": candidate.reference_id,
-        "source": str(candidate.source),
-        "origin": candidate.origin,
-        "real": candidate.real,
-        "view": str(candidate.view),
-        "person": str(Person.FIRST if candidate.view is View.WRIST else Person.THIRD),
-        "main_object": candidate.main_object,
-        "main_kind": candidate.main_kind,
-        "background": candidate.background,
-        "scene_seed": candidate.scene_seed,
-        "instruction": candidate.instruction,
-        "stamp_ns": frame.stamp_ns,
-        "width_px": frame.rgb.shape[1],
-        "height_px": frame.rgb.shape[0],
-        "picture": shown["picture"],
-        "sha256": shown["sha256"],
-        "cameras": cameras,
-        "T_base_tool": [float(value) for value in candidate.T_base_tool.ravel()],
-        "gripper": candidate.gripper,
-    }
+    return Reference(
+        reference_id=candidate.reference_id,
+        source=candidate.source,
+        origin=candidate.origin,
+        real=candidate.real,
+        view=candidate.view,
+        person=Person.FIRST if candidate.view is View.WRIST else Person.THIRD,
+        main_object=candidate.main_object,
+        main_kind=candidate.main_kind,
+        background=candidate.background,
+        scene_seed=candidate.scene_seed,
+        instruction=candidate.instruction,
+        stamp_ns=frame.stamp_ns,
+        width_px=frame.rgb.shape[1],
+        height_px=frame.rgb.shape[0],
+        picture=cameras[candidate.view].picture,
+        sha256=cameras[candidate.view].sha256,
+        cameras=tuple(cameras.values()),
+        T_base_tool=tuple(candidate.T_base_tool.ravel().tolist()),
+        gripper=candidate.gripper,
+        **attributes,
+    )

@@ -1,8 +1,8 @@
-"""Step 5: scores of all answers against the subject's own on the reference."""
+"""Step 5: scores of all answers against the subject's own answers on the reference."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -10,153 +10,135 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from embodied_iqa.database.building.engine import BlockReport, Job
-from embodied_iqa.database.building.settings import digest_of
-from embodied_iqa.database.building.step_annotate import SubjectKey
-from embodied_iqa.database.schema import ANNOTATIONS, SCORES
-from embodied_iqa.database.store import DatabaseStore, Row, read_digest, read_table, write_table
-from embodied_iqa.errors import InputError
+from embodied_iqa.database.building.options import digest_of
+from embodied_iqa.database.record import RecordedSubject
+from embodied_iqa.database.rows import rows_of, table_of
+from embodied_iqa.database.schema import ANNOTATIONS, SCORES, Annotation, Score
+from embodied_iqa.database.store import DatabaseStore, read_digest, read_table, stamped, write_table
+from embodied_iqa.errors import InputError, InternalError
 from embodied_iqa.files import sha256_of, write_whole
+from embodied_iqa.images.frame import View
 from embodied_iqa.scoring.cider import CIDER_MAX
-from embodied_iqa.scoring.cognition import COGNITION_RECIPE, CognitionScore, score_cognition
+from embodied_iqa.scoring.cognition import COGNITION_RECIPE, score_cognition
 from embodied_iqa.scoring.constants import SubjectConstants, load_constants, save_constants
 from embodied_iqa.scoring.decision import DECISION_RECIPE, position_scale_m, score_decision
-from embodied_iqa.scoring.frequencies import DocumentFrequencies, document_frequencies
+from embodied_iqa.scoring.frequencies import document_frequencies
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.protocols import ChunkStatus
 
-__all__ = ["ScoreStep"]
+__all__ = ["score_database"]
 
-_ROWS_A_GROUP: Final = 65_536
-_PARTS: Final = ("precision", "recall", "semantics", "position", "rotation", "state")
-_NONE: Final[Row] = dict.fromkeys((*_PARTS, "score", "position_error_mm"))
+_ROWS_PER_GROUP: Final = 65_536
+_Shown = tuple[View, float]
+"""View of a reference, and the gripper's opening."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One part of a subject's answers and what its scores depend on."""
+    """A part of a subject's answers, and what its scores depend on."""
 
     subject: str
-    role: Role
     number: int
-    file: Path
+    answers: Path
+    scores: Path
     digest: str
 
 
-class ScoreStep:
-    """Scores whatever was annotated.
+def score_database(
+    store: DatabaseStore, subjects: Sequence[RecordedSubject], run: Callable[[Sequence[Job]], object]
+) -> dict[str, str]:
+    """Measure each subject's constants, score its answers, write all scores to `scores.parquet`.
 
     Args:
         store: The database, with annotations.
-        subjects: Of whom.
+        subjects: The subjects to score.
+        run: Runs jobs.
+
+    Returns:
+        Subjects without constants, and why: their answers get no scores.
     """
-
-    def __init__(self, store: DatabaseStore, subjects: Sequence[SubjectKey]) -> None:
-        self._store = store
-        self._subjects = sorted(subjects, key=lambda key: key.name)
-        self.unscaled: dict[str, str] = {}
-
-    def run(self, run: Callable[[list[Job]], None]) -> None:
-        """Measure each subject's constants, score its parts, join all to `scores.parquet`."""
-        parts = [part for key in self._subjects for part in self._parts(key)]
-        views = {row["reference_id"]: row for row in self._store.references(_OF_REFERENCE).to_pylist()}
-        job = partial(_score_part, self._store.path, views)
-        missing = [part for part in parts if read_digest(_file(self._store, part)) != part.digest]
-        run([partial(job, part) for part in missing])
-        digest = digest_of("scores", 1, [part.digest for part in parts])
-        if read_digest(self._store.scores_file) != digest:
-            self._join(parts, digest)
-
-    def _parts(self, key: SubjectKey) -> list[_Part]:
-        files = self._store.annotation_files(key.name)
-        constants = self._constants(key)
-        recipe = COGNITION_RECIPE if key.role is Role.VLM else DECISION_RECIPE
-        return [
-            _Part(key.name, key.role, number, file, digest_of(read_digest(file), constants, recipe))
-            for number, file in enumerate(files)
-        ]
-
-    def _constants(self, key: SubjectKey) -> str:
-        """Measure and write what a subject's scores are scaled by; return the hash of the file."""
-        file = self._store.constants_file(key.name)
-        try:
-            constants = _measured(key, list(_reference_rows(self._store, key.name)))
-        except InputError as error:
-            self.unscaled[key.name] = str(error)
-            file.unlink(missing_ok=True)
-            return ""
-        save_constants(constants, file)
-        return sha256_of(file)
-
-    def _join(self, parts: Sequence[_Part], digest: str) -> None:
-        schema = SCORES.with_metadata({b"embodied_iqa.plan": digest.encode()})
-
-        def write(fresh: Path) -> None:
-            with pq.ParquetWriter(fresh, schema, compression="zstd") as writer:
-                for table in _gathered(read_table(_file(self._store, part), SCORES) for part in parts):
-                    writer.write_table(table.replace_schema_metadata(schema.metadata))
-
-        write_whole(self._store.scores_file, write)
+    ordered = sorted(subjects, key=lambda subject: subject.name)
+    unscaled: dict[str, str] = {}
+    parts = [part for subject in ordered for part in _parts(store, subject, unscaled)]
+    columns = store.references(["reference_id", "view", "gripper"]).to_pydict()
+    views = map(View, columns["view"])
+    shown = dict(zip(columns["reference_id"], zip(views, columns["gripper"], strict=True), strict=True))
+    job = partial(_score_part, store, shown)
+    run([partial(job, part) for part in parts if read_digest(part.scores) != part.digest])
+    digest = digest_of("scores", 1, [part.digest for part in parts])
+    if read_digest(store.scores_file) != digest:
+        _concatenate(store, parts, digest)
+    return unscaled
 
 
-_OF_REFERENCE: Final = ("reference_id", "view", "gripper")
+def _parts(store: DatabaseStore, subject: RecordedSubject, unscaled: dict[str, str]) -> list[_Part]:
+    constants = _constants(store, subject, unscaled)
+    recipe = COGNITION_RECIPE if subject.role is Role.VLM else DECISION_RECIPE
+    folder = store.work / "scores" / store.annotations(subject.name).name
+    return [
+        _Part(
+            subject.name,
+            number,
+            file,
+            folder / f"part-{number:05d}.parquet",
+            digest_of(read_digest(file), constants, recipe),
+        )
+        for number, file in enumerate(store.annotation_files(subject.name))
+    ]
 
 
-def _gathered(tables: Iterator[Any]) -> Iterator[Any]:
-    """Join small tables to ones that are worth a row group each."""
-    waiting: list[Any] = []
-    for table in tables:
-        waiting.append(table)
-        if sum(len(item) for item in waiting) >= _ROWS_A_GROUP:
-            yield pa.concat_tables(waiting)
-            waiting = []
-    if waiting:
-        yield pa.concat_tables(waiting)
+def _constants(store: DatabaseStore, subject: RecordedSubject, unscaled: dict[str, str]) -> str:
+    """Measure and write the constants by which a subject's scores are scaled; return the file's hash."""
+    file = store.constants_file(subject.name)
+    try:
+        constants = _measured(subject, list(_reference_answers(store, subject.name)))
+    except InputError as error:
+        unscaled[subject.name] = str(error)
+        file.unlink(missing_ok=True)
+        return ""
+    save_constants(constants, file)
+    return sha256_of(file)
 
 
-def _file(store: DatabaseStore, part: _Part) -> Path:
-    return store.work / "scores" / store.annotations(part.subject).name / f"part-{part.number:05d}.parquet"
-
-
-def _reference_rows(store: DatabaseStore, subject: str) -> Iterator[Row]:
+def _reference_answers(store: DatabaseStore, subject: str) -> Iterator[Annotation]:
     for table in store.annotation_parts(subject):
-        yield from table.filter(pa.compute.is_null(table["pair_id"])).to_pylist()
+        yield from rows_of(Annotation, table.filter(pc.is_null(table["pair_id"])))
 
 
-def _measured(key: SubjectKey, rows: list[Row]) -> SubjectConstants:
-    name, version = key.info.name, key.info.version
-    if key.role is Role.VLM:
-        answers = [row["answer"] for row in rows if row["answer"] is not None]
+def _measured(subject: RecordedSubject, rows: Sequence[Annotation]) -> SubjectConstants:
+    name, version = subject.says, subject.version
+    if subject.role is Role.VLM:
+        answers = [row.answer for row in rows if row.answer is not None]
         recipe = "all reference answers of the subject in this database"
         return SubjectConstants(
             name, version, recipe, len(answers), frequencies=document_frequencies(answers)
         )
-    chunks = [_increments(row) for row in rows if row["status"] == ChunkStatus.ACT]
+    chunks = [_increments(row) for row in rows if row.status is ChunkStatus.ACT]
     recipe = "all reference actions of the subject in this database, 10,000 random pairs, seed 0"
     return SubjectConstants(name, version, recipe, len(chunks), d_max_m=position_scale_m(chunks))
 
 
-def _increments(row: Row) -> NDArray[np.float64]:
-    return np.array(row["increments"], np.float64).reshape(-1, 7)
+def _increments(row: Annotation) -> NDArray[np.float64]:
+    return np.array(row.increments, np.float64).reshape(-1, 7)
 
 
-def _score_part(path: Path, references: dict[str, Row], part: _Part) -> BlockReport:
-    store = DatabaseStore(path)
+def _score_part(store: DatabaseStore, references: Mapping[str, _Shown], part: _Part) -> BlockReport:
     constants = store.constants_file(part.subject)
     scale = _scale(constants, part.digest) if constants.is_file() else None
-    rows = read_table(part.file, ANNOTATIONS).to_pylist()
-    first = {(row["reference_id"], row["task_id"]): row for row in rows if row["pair_id"] is None}
-    scored = []
-    for row in rows:
-        if row["pair_id"] is not None:
-            reference = references[row["reference_id"]]
-            said = _NONE | _values(row, first[row["reference_id"], row["task_id"]], reference, scale)
-            scored.append(_score_row(row, reference) | said)
-    write_table(_file(store, part), scored, SCORES, part.digest)
-    failures = sum(row["score"] is None for row in scored)
+    rows = rows_of(Annotation, read_table(part.answers, ANNOTATIONS.names))
+    first = {(row.reference_id, row.task_id): row for row in rows if row.pair_id is None}
+    scored = [
+        _score(row, first[row.reference_id, row.task_id], references[row.reference_id], scale)
+        for row in rows
+        if row.pair_id is not None
+    ]
+    write_table(part.scores, table_of(Score, scored), SCORES, part.digest)
+    failures = sum(row.score is None for row in scored)
     return BlockReport(part.number, len(scored), {part.subject: failures} if failures else {})
 
 
@@ -165,34 +147,71 @@ def _scale(file: Path, _digest: str) -> SubjectConstants:
     return load_constants(file)
 
 
-def _score_row(row: Row, reference: Row) -> Row:
-    names = ("subject", "role", "reference_id", "pair_id", "task_id", "rank", "distortion_id", "level")
-    return {name: row[name] for name in names} | {"view": reference["view"], "own_view": row["own_view"]}
-
-
-def _values(row: Row, first: Row, reference: Row, scale: SubjectConstants | None) -> Row:
-    """Return the scores of a row; none where there is no answer or nothing to scale by."""
-    if scale is None or row["error"] is not None or first["error"] is not None:
-        return {}
-    if scale.frequencies is not None:
-        return _cognition(row["answer"], first["answer"], scale.frequencies)
-    decision = score_decision(
-        _increments(row), _increments(first), scale.d_max_m or 0.0, gripper=reference["gripper"]
+def _score(row: Annotation, first: Annotation, reference: _Shown, scale: SubjectConstants | None) -> Score:
+    """Score an answer; without values where an answer or the constants are missing."""
+    values: dict[str, float] = {}
+    if scale is not None and row.error is None and first.error is None:
+        values = (
+            _cognition(row, first, scale) if row.role is Role.VLM else _decision(row, first, reference, scale)
+        )
+    return Score(
+        subject=row.subject,
+        role=row.role,
+        reference_id=row.reference_id,
+        pair_id=str(row.pair_id),
+        task_id=row.task_id,
+        rank=row.rank,
+        distortion_id=row.distortion_id,
+        level=row.level,
+        view=reference[0],
+        own_view=row.own_view,
+        **values,
     )
-    return {
-        "position": decision.position,
-        "rotation": decision.rotation,
-        "state": decision.state,
-        "score": decision.score,
-        "position_error_mm": decision.position_error_mm,
-    }
 
 
-def _cognition(answer: str, reference_answer: str, frequencies: DocumentFrequencies) -> Row:
-    score: CognitionScore = score_cognition(answer, reference_answer, frequencies)
+def _cognition(row: Annotation, first: Annotation, scale: SubjectConstants) -> dict[str, float]:
+    if scale.frequencies is None:
+        raise InternalError(f"{row.subject} is scored as a VLM with the constants of a VLA")
+    score = score_cognition(str(row.answer), str(first.answer), scale.frequencies)
     return {
         "precision": score.bleu,
         "recall": score.rouge,
         "semantics": score.cider / CIDER_MAX,
         "score": score.score,
     }
+
+
+def _decision(
+    row: Annotation, first: Annotation, reference: _Shown, scale: SubjectConstants
+) -> dict[str, float]:
+    score = score_decision(_increments(row), _increments(first), scale.d_max_m or 0.0, gripper=reference[1])
+    return {
+        "position": score.position,
+        "rotation": score.rotation,
+        "state": score.state,
+        "score": score.score,
+        "position_error_mm": score.position_error_mm,
+    }
+
+
+def _concatenate(store: DatabaseStore, parts: Sequence[_Part], digest: str) -> None:
+    schema = stamped(SCORES, digest)
+
+    def write(fresh: Path) -> None:
+        with pq.ParquetWriter(fresh, schema, compression="zstd") as writer:
+            for table in _row_groups(read_table(part.scores, SCORES.names) for part in parts):
+                writer.write_table(table.replace_schema_metadata(schema.metadata))
+
+    write_whole(store.scores_file, write)
+
+
+def _row_groups(tables: Iterator[Any]) -> Iterator[Any]:
+    """Concatenate small tables to ones of a row group each."""
+    waiting: list[Any] = []
+    for table in tables:
+        waiting.append(table)
+        if sum(len(item) for item in waiting) >= _ROWS_PER_GROUP:
+            yield pa.concat_tables(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_tables(waiting)

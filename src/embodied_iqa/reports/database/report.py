@@ -53,7 +53,7 @@ def write_database_report(
         None if runs is None else runs_of_table(runs),
         seed=seed,
     )
-    model = build_page(found, store.path.resolve().name, store.record(), folder.name)
+    model = build_page(found, store.path.resolve().name, store.record().tree(), folder.name)
     _write(model, page, folder)
     return page
 

@@ -1,4 +1,4 @@
-"""What a build is told."""
+"""Plan and options of a build."""
 
 from __future__ import annotations
 
@@ -6,17 +6,25 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, Final
 
-from embodied_iqa.database.references import ReferenceSource
+from embodied_iqa.database.sources.candidate import ReferenceSource
 from embodied_iqa.errors import UsageError
 from embodied_iqa.subjects.options import VlaOptions, VlmOptions
 
-__all__ = ["BLOCK", "BuildOptions", "BuildPlan", "EngineKind", "EngineOptions", "Step", "Store", "digest_of"]
+__all__ = [
+    "BLOCK",
+    "BuildOptions",
+    "BuildPlan",
+    "EngineKind",
+    "EngineOptions",
+    "PictureStorage",
+    "Step",
+    "digest_of",
+]
 
 BLOCK: Final = 4
-"""References a block: what a worker does at once, and what a kill loses at most."""
+"""References in a block: the work of one job, and the most that a kill loses."""
 
 
 class Step(StrEnum):
@@ -29,17 +37,17 @@ class Step(StrEnum):
     SCORE = "score"
 
 
-class Store(StrEnum):
-    """What becomes of the distorted pictures."""
+class PictureStorage(StrEnum):
+    """What is kept of the distorted pictures."""
 
     PICTURES = "pictures"
-    """They are kept."""
+    """The pictures."""
     SEEDS = "seeds"
-    """They are made again from reference and seed whenever they are needed."""
+    """Their seeds: pictures are made again from reference and seed whenever they are needed."""
 
 
 class EngineKind(StrEnum):
-    """Who does the blocks."""
+    """What runs the jobs."""
 
     PROCESSES = "processes"
     RAY = "ray"
@@ -47,21 +55,21 @@ class EngineKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BuildPlan:
-    """What the database's content depends on, beside its subjects.
+    """What the database's content depends on, besides its subjects.
 
     Attributes:
-        references: How many; may grow later.
-        source: Where they come from.
+        references: Their number; may grow later.
+        source: Source of the references.
         seed: Of levels and distortions.
-        all_levels: Every level of each distortion; else one drawn at random for each.
-        store: Whether distorted pictures are kept.
+        all_levels: Every level of each distortion; otherwise one drawn at random for each.
+        store: What is kept of the distorted pictures.
     """
 
     references: int
     source: ReferenceSource
     seed: int = 0
     all_levels: bool = False
-    store: Store = Store.PICTURES
+    store: PictureStorage = PictureStorage.PICTURES
 
     def __post_init__(self) -> None:
         if self.references < 1 or not 0 <= self.seed < 2**32:
@@ -70,7 +78,7 @@ class BuildPlan:
             )
 
     def tree(self) -> dict[str, Any]:
-        """Return what must be the same when a build goes on."""
+        """Return what must be the same when a build is continued."""
         return {
             "source": self.source.description,
             "seed": self.seed,
@@ -81,12 +89,12 @@ class BuildPlan:
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """Who does the blocks.
+    """What runs the jobs.
 
     Attributes:
         kind: A pool of processes on this machine, or Ray.
-        workers: How many blocks at once.
-        address: Of a Ray cluster; empty for one that is started here.
+        workers: Number of blocks in parallel.
+        address: Of a Ray cluster; empty to start one on this machine.
     """
 
     kind: EngineKind = EngineKind.PROCESSES
@@ -100,15 +108,15 @@ class EngineOptions:
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """How a build is done; none of it changes what comes out, but for the subjects.
+    """Build options; except for the subjects, they do not change the content of the database.
 
     Attributes:
-        subjects: References of VLMs and VLAs; those that are in the database already stay.
-        steps: Which steps.
-        engine: Who does the blocks.
-        vlm: How VLMs are loaded and asked.
-        vla: How VLAs are loaded and asked.
-        retry: Ask again where a subject failed.
+        subjects: References of VLMs and VLAs; subjects that are already in the database stay.
+        steps: The steps to run.
+        engine: What runs the jobs.
+        vlm: Options of VLMs.
+        vla: Options of VLAs.
+        retry: Query again where a subject failed.
     """
 
     subjects: tuple[str, ...] = ()
@@ -120,12 +128,5 @@ class BuildOptions:
 
 
 def digest_of(*parts: Any) -> str:
-    """Return a hash of anything that JSON can say: 32 hexadecimal digits."""
-    text = json.dumps(parts, sort_keys=True, default=_plain)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, Path):
-        return value.as_posix()
-    raise TypeError(type(value).__name__)
+    """Return a hash of JSON data, 32 hexadecimal digits."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]

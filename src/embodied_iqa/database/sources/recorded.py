@@ -1,4 +1,4 @@
-"""References from a recording: what subjects were shown in a trial, or frames that a task file names."""
+"""References from a recording: frames on which a trial's VLA decided, or frames listed in a task file."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from embodied_iqa.database.references import Candidate, fingerprint_of, home_tool
 from embodied_iqa.database.schema import SourceKind
+from embodied_iqa.database.sources.candidate import Candidate, fingerprint_of, home_tool
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.file_camera import EndOfFramesError
@@ -35,8 +34,8 @@ class _Moment:
         stamp_ns: Its stamp.
         view: The camera.
         tasks: About it.
-        labels: What a person says that it shows.
-        T_base_tool: 16 numbers row by row, what a VLA was told then; empty where nobody knows.
+        labels: Annotations of a person.
+        T_base_tool: 16 numbers row by row, as observed by the VLA; empty where unknown.
         gripper: Likewise, 0 open to 1 closed.
     """
 
@@ -52,15 +51,15 @@ class _Moment:
 class RecordingSource:
     """Frames of one recording.
 
-    Without a task file the recording has to be of a trial: references are the raw frames on which its VLA
-    decided, with the trial's task. With one, they are the frames that it names.
+    Without a task file, the recording must be one of a trial: references are the raw frames on which its VLA
+    decided, with the trial's task. With a task file, they are the listed frames.
 
     Attributes:
-        path: An ``.mcap`` file, ours or of ``ros2 bag``.
+        path: An ``.mcap`` file, of this package or of ``ros2 bag``.
         tasks_file: See docs/tasks.md.
         moments: By stamp.
         real: Whether a real camera took the pictures, where the task file does not say otherwise.
-        fingerprint: Of what the task file says; empty without one.
+        fingerprint: Of the task file's entries; empty without one.
     """
 
     path: Path
@@ -82,7 +81,7 @@ class RecordingSource:
 
     @property
     def count(self) -> int | None:
-        """How many frames there are."""
+        """Number of frames."""
         return len(self.moments)
 
     @property
@@ -94,20 +93,20 @@ class RecordingSource:
         """Find a frame by its stamp."""
         moment = self.moments[index]
         frame = _frame(self.path, moment)
-        T_base_tool = np.array(moment.T_base_tool).reshape(4, 4) if moment.T_base_tool else home_tool()
+        labels = moment.labels
         digest = hashlib.sha256(frame.rgb.tobytes()).hexdigest()[:16]
         return Candidate(
             source=SourceKind.RECORDING,
             origin=f"{self.path.name} {moment.stamp_ns} {digest}",
-            real=self.real if moment.labels.real is None else moment.labels.real,
+            real=self.real if labels.real is None else labels.real,
             view=moment.view,
             frames={moment.view: frame},
-            T_base_tool=T_base_tool,
+            T_base_tool=np.array(moment.T_base_tool).reshape(4, 4) if moment.T_base_tool else home_tool(),
             gripper=moment.gripper,
             tasks=moment.tasks,
-            main_object=moment.labels.main_object,
-            main_kind=moment.labels.main_kind,
-            background=moment.labels.background,
+            main_object=labels.main_object,
+            main_kind=labels.main_kind,
+            background=labels.background,
             instruction=moment.tasks[0].text,
         )
 
@@ -120,9 +119,7 @@ def _decisions(trial: TrialRecord) -> tuple[_Moment, ...]:
                 task = Task(_task_id(trial, chunk.stamp_ns), 1, trial.task, source=TaskSource.FILE)
                 pose = tuple(float(value) for value in chunk.T_base_tool.ravel())
                 key = chunk.stamp_ns, chunk.view
-                found[key] = _Moment(
-                    chunk.stamp_ns, chunk.view, (task,), PictureLabels(), pose, chunk.gripper
-                )
+                found[key] = _Moment(*key, (task,), PictureLabels(), pose, chunk.gripper)
     return tuple(found[key] for key in sorted(found))
 
 
@@ -148,7 +145,7 @@ def _moments(listed: Iterable[PictureTasks]) -> tuple[_Moment, ...]:
 
 
 def _frame(path: Path, moment: _Moment) -> Frame:
-    options = BagCameraOptions(T_base_camera=_nominal(moment.view))
+    options = BagCameraOptions(T_base_camera=viewpoint_of(moment.view).T_base_camera)
     camera = BagCamera(path, moment.view, options)
     try:
         for frame in _frames(camera):
@@ -167,7 +164,3 @@ def _frames(camera: BagCamera) -> Iterator[Frame]:
             return
         if frame is not None:
             yield frame
-
-
-def _nominal(view: View) -> NDArray[np.float64]:
-    return viewpoint_of(view).T_base_camera

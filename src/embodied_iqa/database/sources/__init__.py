@@ -1,0 +1,1 @@
+"""Sources of reference pictures: simulated scenes, photographs, recordings."""

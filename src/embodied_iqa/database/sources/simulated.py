@@ -1,0 +1,98 @@
+"""References from the simulator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import numpy as np
+
+from embodied_iqa.database.schema import SourceKind
+from embodied_iqa.database.sources.candidate import Candidate, home_tool
+from embodied_iqa.errors import UsageError
+from embodied_iqa.images.frame import View
+from embodied_iqa.scenes.language.five_tasks import make_tasks
+from embodied_iqa.scenes.language.rich_scenes import draw_task_scene
+from embodied_iqa.scenes.scene import Scene
+from embodied_iqa.scenes.snapshot import WorldSnapshot
+from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
+from embodied_iqa.simulation.world import World
+from embodied_iqa.tasks.instruction import CATEGORY_OF_KIND, Kind
+
+__all__ = ["SimulationSource"]
+
+_SEED_TAG: Final = 0xDA7A
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationSource:
+    """Seeded scenes of the simulated cell, the arm at home; views alternate, verbs are drawn.
+
+    Attributes:
+        seed: Of scenes and tasks.
+        width_px: Of the pictures.
+        height_px: Of the pictures.
+        views: The cameras of the references.
+    """
+
+    seed: int
+    width_px: int = 480
+    height_px: int = 360
+    views: tuple[View, ...] = tuple(View)
+
+    def __post_init__(self) -> None:
+        if self.seed < 0 or not self.views:
+            raise UsageError("wrong source of scenes", expected="a seed from 0 and a view", got=self.seed)
+
+    @property
+    def count(self) -> int | None:
+        """Unlimited."""
+        return None
+
+    @property
+    def description(self) -> str:
+        """Seed, size and views."""
+        size = f"{self.width_px}x{self.height_px}"
+        return f"simulation, seed {self.seed}, {size}, views {','.join(self.views)}"
+
+    @property
+    def fingerprint(self) -> str:
+        """Empty: people do not annotate simulated scenes."""
+        return ""
+
+    def read(self, index: int) -> Candidate:
+        """Draw a scene and render its pictures from every camera."""
+        rng = np.random.default_rng(np.random.SeedSequence([self.seed, index, _SEED_TAG]))
+        view = self.views[index % len(self.views)]
+        scene, main = draw_task_scene(int(rng.integers(2**31)), views=[view])
+        frames = _renderer(self.width_px, self.height_px).frames(scene, View, _settled(scene))
+        kind = scene.objects[0].kind
+        return Candidate(
+            source=SourceKind.SIMULATION,
+            origin=f"simulation seed {self.seed} scene {index} {self.width_px}x{self.height_px}",
+            real=False,
+            view=view,
+            frames=frames,
+            T_base_tool=home_tool(),
+            gripper=0.0,
+            tasks=make_tasks(scene, view=view, main=main),
+            main_object=str(CATEGORY_OF_KIND[kind]),
+            main_kind=str(kind),
+            background=str(scene.background),
+            scene_seed=scene.seed,
+            instruction=str(main),
+        )
+
+
+def _settled(scene: Scene) -> WorldSnapshot | None:
+    """Simulate until the beads of cups have fallen; None where there are none: other objects do not move."""
+    if any(item.kind is Kind.CUP for item in scene.objects):
+        return World(scene).snapshot()
+    return None
+
+
+@cache
+def _renderer(width_px: int, height_px: int) -> SceneBatchRenderer:
+    """Return the renderer of this process: compiling it takes longer than rendering many scenes."""
+    return SceneBatchRenderer(width_px, height_px)
