@@ -21,10 +21,9 @@ from embodied_iqa.analysis.study import study
 from embodied_iqa.database.execution import joined_execution
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.files import write_text_whole
-from embodied_iqa.reports.database.page import Section, build_page
-from embodied_iqa.reports.database.tables import Table, cell_text
-from embodied_iqa.reports.kit.formatting import ABSENT
-from embodied_iqa.reports.kit.markdown import markdown_table
+from embodied_iqa.reports.database.report import build_page
+from embodied_iqa.reports.kit.page import Chapter
+from embodied_iqa.reports.kit.table import Column, Row, Table
 
 _PICTURES: Final = {"distributions": "Spreads", "jnd": "Levels", "breakdowns": "Means", "execution": "Runs"}
 _LONG: Final = 12
@@ -56,56 +55,57 @@ def _page(
     found = study(grid, load_attributes(store, grid.pairs), None if runs is None else runs_of_table(runs))
     page = build_page(found, store.path.name, store.record().tree(), "")
     yield f"# A full database with the embedded panel\n\n{_prose(f'{page.headline} {page.lead}')}"
-    yield _made(summary, peak_mib)
+    yield _build_steps(summary, peak_mib)
     if note:
         yield _prose(note)
     yield from (_prose(f"- {remark}", indent="  ") for remark in page.remarks)
-    for section in page.sections:
-        yield from _section(section, pictures)
+    for chapter in page.chapters:
+        yield from _chapter(chapter, pictures)
 
 
-def _made(summary: dict[str, Any], peak_mib: int) -> str:
-    """Say what each step took."""
-    rows = [
+def _build_steps(summary: dict[str, Any], peak_mib: int) -> str:
+    """Return what the build made, and the time of each step."""
+    columns = (
+        Column("step"),
+        Column("rows"),
+        Column("seconds", 0),
+        Column("rows/s", 0),
+        Column("outside of models"),
+    )
+    rows: list[Row] = [
         (
             name,
-            f"{step['rows']:,}",
-            f"{step['seconds']:.0f}",
-            f"{step['rows'] / step['seconds']:.0f}" if step["seconds"] else ABSENT,
-            ABSENT if (outside := step["share_outside_inference"]) is None else f"{100 * outside:.0f} %",
+            step["rows"],
+            float(step["seconds"]),
+            step["rows"] / step["seconds"] if step["seconds"] else None,
+            None if (outside := step["share_outside_inference"]) is None else f"{100 * outside:.0f} %",
         )
         for name, step in summary["steps"].items()
     ]
     seconds = sum(step["seconds"] for step in summary["steps"].values())
     counts = ", ".join(f"{count:,} {name}" for name, count in summary["counts"].items() if name != "failures")
-    table = markdown_table(("step", "rows", "seconds", "rows/s", "outside of models"), rows)
     took = (
         f"{counts}; {seconds / 60:.0f} minutes on two cores, at most {peak_mib:,} MiB of memory for all "
         f"processes together, {summary['megabytes']:,.0f} MB on disk."
     )
-    return f"{_prose(took)}\n\n{table}"
+    return f"{_prose(took)}\n\n{Table('steps', 'Steps', columns, rows).markdown()}"
 
 
-def _section(section: Section, pictures: Path) -> Iterator[str]:
-    yield f"## {section.title}\n\n{_prose(section.lead)}\n\n{_prose(f'The paper: {section.paper}')}"
-    picture = pictures / f"database-{section.anchor}.webp"
-    if section.anchor in _PICTURES and picture.is_file():
-        yield f"![{_PICTURES[section.anchor]}](pictures/{picture.name})"
-    for part in section.parts:
+def _chapter(chapter: Chapter, pictures: Path) -> Iterator[str]:
+    yield f"## {chapter.title}\n\n{_prose(chapter.lead)}\n\n{_prose(f'The paper: {chapter.paper}')}"
+    picture = pictures / f"database-{chapter.anchor}.webp"
+    if chapter.anchor in _PICTURES and picture.is_file():
+        yield f"![{_PICTURES[chapter.anchor]}](pictures/{picture.name})"
+    for part in chapter.parts:
         for table in part.tables:
             yield _table(table)
 
 
 def _table(table: Table) -> str:
-    columns = [table.columns[index] for index in table.shown]
-    rows = [
-        tuple(cell_text(row[index], column) for index, column in zip(table.shown, columns, strict=True))
-        for row in table.rows
-    ]
-    text = markdown_table([column.title for column in columns], rows)
-    if len(rows) <= _LONG and not table.folded:
-        return f"{_prose(f'**{table.title}.** {table.note}')}\n\n{text}"
-    return f"<details><summary>{table.title}</summary>\n\n{_prose(table.note)}\n\n{text}\n\n</details>"
+    if len(table.rows) <= _LONG and not table.folded:
+        return f"{_prose(f'**{table.title}.** {table.note}')}\n\n{table.markdown()}"
+    note = f"{_prose(table.note)}\n\n{table.markdown()}"
+    return f"<details><summary>{table.title}</summary>\n\n{note}\n\n</details>"
 
 
 def _prose(text: str, *, indent: str = "") -> str:

@@ -96,12 +96,12 @@ def _plan(arguments: argparse.Namespace) -> EvaluationPlan:
 def _record(evaluation: PanelEvaluation) -> dict[str, object]:
     from dataclasses import asdict  # noqa: PLC0415 - as above
 
-    from embodied_iqa.reports.panel.tables import (  # noqa: PLC0415
+    from embodied_iqa.reports.panel.summary import (  # noqa: PLC0415
         agreement,
         criterion_check,
         graded_responses,
         rank_rows,
-        share_by,
+        success_by,
         vla_rows,
         vlm_rows,
     )
@@ -113,9 +113,7 @@ def _record(evaluation: PanelEvaluation) -> dict[str, object]:
         "seed": plan.seed,
         "vlas": [asdict(row) for row in vla_rows(evaluation.acted)],
         "by_verb": {
-            name: {verb: asdict(share) for verb, share in share_by(
-                (task for task in evaluation.acted if task.member == name), lambda task: str(task.verb)
-            ).items()}
+            name: {verb: asdict(share) for verb, share in success_by(evaluation.acted, member=name).items()}
             for name in plan.vlas
         },
         "vlms": [asdict(row) for row in vlm_rows(evaluation.answered)],
@@ -143,7 +141,7 @@ def _print_tables(evaluation: PanelEvaluation) -> None:
     from rich.console import Console  # noqa: PLC0415 - as above
     from rich.table import Table  # noqa: PLC0415
 
-    from embodied_iqa.reports.panel.tables import graded_responses, vla_rows, vlm_rows  # noqa: PLC0415
+    from embodied_iqa.reports.panel.summary import graded_responses, vla_rows, vlm_rows  # noqa: PLC0415
 
     console = Console()
     if evaluation.acted:

@@ -44,7 +44,7 @@ def _of_database(arguments: argparse.Namespace) -> Path:
 
 
 def _of_run(arguments: argparse.Namespace) -> Path:
-    from embodied_iqa.reports.trial.stored_run import report_of_folder  # noqa: PLC0415 - as above
+    from embodied_iqa.reports.trial.report import report_of_folder  # noqa: PLC0415 - as above
 
     if arguments.all_views or arguments.seed:
         raise UsageError(f"{arguments.folder} is no database", expected="one, for --all-views and --seed")

@@ -66,7 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the session; return the exit code."""
-    from embodied_iqa.reports.trial.stored_run import report_of_folder  # noqa: PLC0415 - start-up stays short
+    from embodied_iqa.reports.trial.report import report_of_folder  # noqa: PLC0415 - start-up stays short
     from embodied_iqa.ros.environment import prepare_environment, require_ros  # noqa: PLC0415 - needs ROS
 
     settings = _settings(arguments)

@@ -10,7 +10,8 @@ from pathlib import Path
 import lxml.html
 from synthetic_trial import constants
 
-from embodied_iqa.reports.trial.report import ReportedTask, RunContext, write_report
+from embodied_iqa.reports.trial.report import write_report
+from embodied_iqa.reports.trial.stored_run import ReportedTask, RunContext
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import TrialRecord
 from embodied_iqa.trial.scores import score_trial

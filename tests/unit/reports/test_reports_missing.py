@@ -26,7 +26,7 @@ from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import View
-from embodied_iqa.reports.trial.report import RunContext
+from embodied_iqa.reports.trial.stored_run import RunContext
 from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import TrialRecord
@@ -119,7 +119,7 @@ def test_a_failure_beside_a_failed_reference_run_has_no_score(
     failed = with_run(record, 0, outcome=Outcome.FAILURE)
     page = _page(recording, failed, tmp_path)
     assert "The reference run itself failed" in words(article(page, 0))
-    assert "how near two failures ended is no merit" in words(article(page, 1))
+    assert "the distance between two failures says nothing" in words(article(page, 1))
     assert [words(cell) for cell in page.xpath("//td[@data-label='Execution']")] == ["\N{EM DASH}"] * 2
     (tile,) = page.xpath("//ul[@class='tiles']/li[contains(., 'Execution')]")
     assert "mean of 0 distorted runs" in words(tile)

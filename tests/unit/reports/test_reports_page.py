@@ -18,7 +18,8 @@ from synthetic_trial import BLURRED, NOISY, REFERENCE, T_START, RunPlan, camera,
 from embodied_iqa.distortions import DistortionSpec, FrameDistorter
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import View
-from embodied_iqa.reports.trial.report import ReportedTask, write_report
+from embodied_iqa.reports.trial.report import write_report
+from embodied_iqa.reports.trial.stored_run import ReportedTask
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.scores import RECIPES
 

@@ -15,8 +15,8 @@ from synthetic_trial import BLURRED, NOISY, REFERENCE, write_trial
 
 from embodied_iqa.cli.main import main
 from embodied_iqa.errors import InputError
-from embodied_iqa.reports.trial.stored_run import load_run, report_of_folder
-from embodied_iqa.reports.trial.stored_scores import load_scores
+from embodied_iqa.reports.trial.report import report_of_folder
+from embodied_iqa.reports.trial.stored_run import load_run, load_scores
 from embodied_iqa.trial.record import TrialRecord
 from embodied_iqa.trial.scores import RECIPES, as_json
 
@@ -128,10 +128,10 @@ def test_what_is_needed(copy: Path, gone: str, said: str) -> None:
 
 def test_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(tmp_path / "none")]) == 1
-    assert "none is no folder" in capsys.readouterr().err
+    assert "none is not a folder" in capsys.readouterr().err
 
 
-def test_a_cut_recording_says_how_to_mend_it(copy: Path) -> None:
+def test_a_cut_recording_says_how_to_repair_it(copy: Path) -> None:
     with (copy / "trial.mcap").open("r+b") as file:
         file.truncate(50_000)
     with pytest.raises(InputError, match="embodied-iqa recover"):
@@ -150,16 +150,16 @@ def _changed(tree: Any, path: tuple[str | int, ...], value: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (("runs", 0, "gate", "pass"), "many", r"runs\[0\].gate.passed is wrong; expected int; got 'many'"),
-        (("runs", 1, "decision", "later"), 3, r"runs\[1\].decision.later is wrong; expected a list; got 3"),
-        (("runs", 1, "frames", "lost"), True, r"runs\[1\].frames.lost is wrong"),
-        (("runs", 1, "cognition", "bleu"), None, r"runs\[1\].cognition is wrong; expected the keys bleu"),
+        (("runs", 0, "gate", "pass"), "many", r"a whole number, got 'many' at runs\[0\].gate.passed$"),
+        (("runs", 1, "decision", "later"), 3, r"expected a list at runs\[1\].decision.later$"),
+        (("runs", 1, "frames", "lost"), True, r"a whole number, got True at runs\[1\].frames.lost$"),
+        (("runs", 1, "cognition", "bleu"), None, r"missing bleu at runs\[1\].cognition"),
         (("runs", 1, "distortion", "level"), 9, "unknown distortion level"),
         (("runs", 1, "distortion", "seed"), 4, "belong to other runs"),
-        (("runs", 1, "extra"), 1, r"runs\[1\] is wrong; expected the keys"),
+        (("runs", 1, "extra"), 1, r"unknown keys extra at runs\[1\]$"),
         (("runs", 1, "scene_seed"), 8, "belong to other runs; expected 2 runs"),
-        (("runs", 0), "x", r"runs\[0\] is wrong"),
-        (("runs",), "x", "holds no scores"),
+        (("runs", 0), "x", r"expected a mapping at runs\[0\]$"),
+        (("runs",), "x", "contains no scores"),
     ],
 )
 def test_scores_that_are_none(copy: Path, path: tuple[str | int, ...], value: Any, said: str) -> None:

@@ -1,29 +1,54 @@
-"""`report.html` of a database, with every table as CSV beside it."""
+"""The report of a database: `report.html`, with every table as CSV beside it."""
 
 from __future__ import annotations
 
-import csv
+import json
 import shutil
 import tempfile
-from importlib.resources import files
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from typing import Any, Final
 
 from embodied_iqa.analysis.loading import load_attributes, load_grid, runs_of_table
-from embodied_iqa.analysis.study import study
+from embodied_iqa.analysis.study import Study, study
 from embodied_iqa.database.execution import joined_execution
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.errors import InputError
-from embodied_iqa.reports.database.page import DatabasePage, build_page
-from embodied_iqa.reports.database.tables import Cell, Column, Table, cell_text, heat_step
-from embodied_iqa.reports.kit.formatting import clean_text, number
+from embodied_iqa.files import write_whole
+from embodied_iqa.reports.database import (
+    agreement,
+    attributes,
+    breakdowns,
+    distributions,
+    execution,
+    header,
+    jnd,
+)
+from embodied_iqa.reports.kit.page import Chapter, Page
+from embodied_iqa.reports.kit.render import render_page
+from embodied_iqa.reports.kit.table import Table
 
-__all__ = ["REPORT", "write_database_report"]
+__all__ = ["REPORT", "DatabasePage", "build_page", "write_database_report"]
 
 REPORT: Final = "report.html"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabasePage(Page):
+    """The page.
+
+    Attributes:
+        lead: Below the headline.
+        chapters: In order.
+        record_text: The database's `dataset.json`.
+        tables_folder: Name of the folder with the CSV files, beside the page.
+    """
+
+    lead: str
+    chapters: tuple[Chapter, ...]
+    record_text: str
+    tables_folder: str
 
 
 def write_database_report(
@@ -32,85 +57,71 @@ def write_database_report(
     """Write the report of a database and its tables, each whole or not at all.
 
     Args:
-        store: The database; its scores have to be there.
-        out: The page; None for `report.html` in the database. The tables lie in `<name>_tables` beside it.
+        store: The database; its scores must be complete.
+        out: The page; None for `report.html` in the database. The tables go to `<name>_tables` beside it.
         all_views: Also count what subjects said of pictures from a view that they are not made for.
-        seed: Of intervals and drawn splits.
+        seed: Of intervals and random splits.
 
     Returns:
         The page's path.
 
     Raises:
-        InputError: The database cannot be read, or the page not be written.
+        InputError: The database cannot be read, or the page cannot be written.
     """
-    page = store.path / REPORT if out is None else out
-    folder = page.with_name(f"{page.stem}_tables")
+    path = store.path / REPORT if out is None else out
+    folder = path.with_name(f"{path.stem}_tables")
     grid = load_grid(store, all_views=all_views)
     runs = joined_execution(store)
-    found = study(
-        grid,
-        load_attributes(store, grid.pairs),
-        None if runs is None else runs_of_table(runs),
-        seed=seed,
+    attributes_of_pairs = load_attributes(store, grid.pairs)
+    found = study(grid, attributes_of_pairs, None if runs is None else runs_of_table(runs), seed=seed)
+    page = build_page(found, store.path.resolve().name, store.record().tree(), folder.name)
+
+    def write(fresh: Path) -> None:
+        fresh.write_text(render_page("database.html.j2", page), encoding="utf-8")
+        parts = (part for chapter in page.chapters for part in chapter.parts)
+        _replace_tables(folder, (table for part in parts for table in part.tables))
+
+    write_whole(path, write)
+    return path
+
+
+def build_page(found: Study, name: str, record: Mapping[str, Any], tables_folder: str) -> DatabasePage:
+    """Assemble the page.
+
+    Args:
+        found: The results.
+        name: The database's.
+        record: Its `dataset.json`.
+        tables_folder: Path of the CSV files, relative to the page.
+    """
+    return DatabasePage(
+        name=name,
+        headline=header.headline(found),
+        tiles=header.tiles(found),
+        remarks=header.remarks(found),
+        lead=header.lead(found),
+        chapters=(
+            distributions.chapter(found),
+            agreement.chapter(found),
+            jnd.chapter(found),
+            breakdowns.chapter(found),
+            attributes.chapter(found),
+            execution.chapter(found, name),
+        ),
+        record_text=json.dumps(record, indent=1, ensure_ascii=False, sort_keys=True),
+        tables_folder=tables_folder,
     )
-    model = build_page(found, store.path.resolve().name, store.record().tree(), folder.name)
-    _write(model, page, folder)
-    return page
 
 
-def _write(model: DatabasePage, page: Path, folder: Path) -> None:
-    html = _environment().get_template("database.html.j2").render(page=model, css=_css())
-    try:
-        page.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=page.parent, prefix=".report-") as fresh:
-            tables = Path(fresh) / folder.name
-            tables.mkdir()
-            for table in model.tables:
-                _write_csv(table, tables / f"{table.name}.csv")
-            whole = Path(fresh) / page.name
-            whole.write_text(clean_text(html), encoding="utf-8")
-            _check_ours(folder)
-            shutil.rmtree(folder, ignore_errors=True)
-            tables.replace(folder)
-            whole.replace(page)
-    except OSError as error:
-        raise InputError(f"cannot write {page}: {error.strerror}") from error
-
-
-def _check_ours(folder: Path) -> None:
-    """Refuse to replace a folder that holds anything but tables."""
-    other = [item.name for item in folder.iterdir() if item.suffix != ".csv"] if folder.is_dir() else []
-    if other:
-        raise InputError(f"{folder} holds other files than tables", got=", ".join(sorted(other)[:3]))
-
-
-def _write_csv(table: Table, path: Path) -> None:
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        csv.writer(stream, lineterminator="\n").writerows(table.csv_rows())
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("embodied_iqa.reports"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["number"] = number
-    environment.filters["cell"] = cell_text
-    environment.filters["heat"] = _heat
-    return environment
-
-
-def _heat(cell: Cell, column: Column) -> str:
-    step = heat_step(cell, column.heat)
-    return "" if step is None else f"h{step}"
-
-
-def _css() -> Markup:
-    templates = files("embodied_iqa.reports").joinpath("templates")
-    text = "".join(
-        templates.joinpath(name).read_text(encoding="utf-8") for name in ("report.css", "database.css")
-    )
-    return Markup(text)  # noqa: S704 - our own files
+def _replace_tables(folder: Path, tables: Iterable[Table]) -> None:
+    """Write all tables to a new folder and replace the old one, if that holds nothing but tables."""
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".report-") as parent:
+        fresh = Path(parent) / folder.name
+        fresh.mkdir()
+        for table in tables:
+            table.write_csv(fresh)
+        other = [item.name for item in folder.iterdir() if item.suffix != ".csv"] if folder.is_dir() else []
+        if other:
+            raise InputError(f"{folder} holds other files than tables", got=", ".join(sorted(other)[:3]))
+        shutil.rmtree(folder, ignore_errors=True)
+        fresh.replace(folder)

@@ -1,4 +1,4 @@
-"""Numbers and words as people read them; what was not measured is told, never shown as a number."""
+"""Numbers, durations and names as text."""
 
 from __future__ import annotations
 
@@ -6,16 +6,28 @@ import math
 import re
 from typing import Final
 
-__all__ = ["ABSENT", "clean_text", "number", "plural", "seconds", "share"]
+from embodied_iqa.distortions import entry
+from embodied_iqa.distortions.spec import DistortionSpec
+from embodied_iqa.errors import UsageError
+from embodied_iqa.units import SECOND_NS
+
+__all__ = ["ABSENT", "clean_text", "distortion_name", "number", "plural", "seconds", "share"]
 
 ABSENT: Final = "\N{EM DASH}"
-"""Stands for a value that does not exist."""
-_SECOND_NS: Final = 1_000_000_000
+"""Shown in place of a value that does not exist."""
 _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_PROPER_NAMES: Final = {
+    "jpeg": "JPEG",
+    "jpeg2000": "JPEG 2000",
+    "webp": "WebP",
+    "hsv": "HSV",
+    "lab": "Lab",
+    "cnn": "CNN",
+}
 
 
 def number(value: float | None, digits: int = 2, unit: str = "") -> str:
-    """Return a number with its unit; ABSENT for None, and words for what is not finite."""
+    """Return a number with its unit; ABSENT for None, and words for NaN and infinity."""
     if value is None:
         return ABSENT
     if not math.isfinite(value):
@@ -26,21 +38,33 @@ def number(value: float | None, digits: int = 2, unit: str = "") -> str:
 
 def seconds(duration_ns: int, digits: int = 2) -> str:
     """Return a duration such as "3.25 s"."""
-    return number(duration_ns / _SECOND_NS, digits, "s")
+    return number(duration_ns / SECOND_NS, digits, "s")
 
 
 def share(value: float | None, whole: float) -> float | None:
-    """Return a value in percent of the whole, in [0, 100]; None where there is no finite value."""
+    """Return a value in percent of the whole, in [0, 100]; None without a finite value."""
     if value is None or not math.isfinite(value):
         return None
     return round(min(100.0, max(0.0, 100 * value / whole)), 1)
 
 
 def plural(count: int, noun: str) -> str:
-    """Return such as "1 frame" or "3,000 frames"."""
+    """Return a count with its noun: "1 frame", "3,000 frames"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def clean_text(text: str) -> str:
-    """Return text without what no page may contain: control characters and lone surrogates."""
+    """Replace what HTML forbids: control characters and lone surrogates."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def distortion_name(spec: DistortionSpec | None) -> str:
+    """Return the name of a distortion, such as "Lens blur"; its number if it is unknown."""
+    if spec is None:
+        return "Clean"
+    try:
+        words = entry(spec.id).name.replace("_", "-").split("-")
+    except UsageError:
+        return f"Distortion {spec.id}"
+    text = " ".join(_PROPER_NAMES.get(word, word) for word in words)
+    return text if words[0] in _PROPER_NAMES else text[0].upper() + text[1:]

@@ -1,61 +1,156 @@
-"""`report.html`: a trial run on one page that needs nothing but a browser."""
+"""The report of a trial run: `report.html`, one page that needs nothing but a browser."""
 
 from __future__ import annotations
 
-import tempfile
+import os
+import shlex
 from collections.abc import Sequence
-from importlib.resources import files
+from dataclasses import dataclass
 from pathlib import Path
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from typing import Final
 
 from embodied_iqa.errors import InputError
-from embodied_iqa.reports.kit.formatting import clean_text, number
-from embodied_iqa.reports.trial.page import build_page
-from embodied_iqa.reports.trial.report_input import ReportedTask, RunContext
+from embodied_iqa.files import write_text_whole
+from embodied_iqa.images.frame import View
+from embodied_iqa.recording.reader import TrialReader
+from embodied_iqa.reports.kit.page import Page
+from embodied_iqa.reports.kit.picture_encoding import bytes_for_each
+from embodied_iqa.reports.kit.render import render_page
+from embodied_iqa.reports.trial import header
+from embodied_iqa.reports.trial.recorded_frames import RecordedFrame, Window, frames_at
+from embodied_iqa.reports.trial.run_page import RunPage, run_page
+from embodied_iqa.reports.trial.run_pictures import moment_of
+from embodied_iqa.reports.trial.stored_run import ReportedTask, RunContext, load_run
 
-__all__ = ["ReportedTask", "RunContext", "write_report"]
+__all__ = ["REPORT", "report_of_folder", "write_report"]
+
+REPORT: Final = "report.html"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPage:
+    """One task.
+
+    Attributes:
+        anchor: For links.
+        title: The instruction.
+        detail: Seed and recording.
+        rescore_command: To run in the folder of the page.
+        runs: The reference run first.
+        remarks: What is missing in the recording.
+    """
+
+    anchor: str
+    title: str
+    detail: str
+    rescore_command: str
+    runs: tuple[RunPage, ...]
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialPage(Page):
+    """The page.
+
+    Attributes:
+        subtitle: What was run.
+        date: In words.
+        machine_date: ISO 8601, or empty.
+        tasks: In order.
+        context: Origin of the run.
+    """
+
+    subtitle: str
+    date: str
+    machine_date: str
+    tasks: tuple[TaskPage, ...]
+    context: RunContext
+
+
+def report_of_folder(folder: Path, out: Path | None = None) -> Path:
+    """Write the report of a run from its folder.
+
+    Args:
+        folder: See `stored_run.load_run`.
+        out: The page; None for `report.html` in the folder.
+
+    Returns:
+        The page's path.
+
+    Raises:
+        InputError: See `stored_run.load_run` and `write_report`.
+    """
+    tasks, context = load_run(folder)
+    page = folder / REPORT if out is None else out
+    write_report(tasks, page, context)
+    return page
 
 
 def write_report(tasks: Sequence[ReportedTask], out: Path, context: RunContext) -> None:
     """Write the report of a trial run, whole or not at all.
 
-    The page holds everything it needs: styles and pictures are in it, scripts there are none. What a
-    recording lacks is told in its place.
+    The page contains its styles and pictures, and no scripts. It says what a recording lacks.
 
     Args:
-        tasks: What was run, in the order of the page.
-        out: The HTML file; its folder is made where needed.
-        context: Where the results come from.
+        tasks: In the order of the page.
+        out: The HTML file; its folder is created.
+        context: Origin of the results.
 
     Raises:
         InputError: The file cannot be written.
     """
-    page = build_page(tasks, out.parent, context)
-    html = clean_text(_environment().get_template("report.html.j2").render(page=page, css=_css()))
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=out.parent, prefix=".report-") as folder:
-            whole = Path(folder) / out.name
-            whole.write_text(html, encoding="utf-8")
-            whole.replace(out)
-    except OSError as error:
-        raise InputError(f"cannot write {out}: {error.strerror}") from error
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("embodied_iqa.reports"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    count = sum(
+        len(View) * (1 if run.distortion is None else 2) for task in tasks for run in task.record.runs
     )
-    environment.filters["number"] = number
-    return environment
+    max_bytes = bytes_for_each(count)
+    date = context.date
+    page = TrialPage(
+        name=context.run_id,
+        headline=header.headline(tasks),
+        tiles=header.tiles(tasks),
+        remarks=context.remarks,
+        subtitle=header.subtitle(tasks),
+        date=date.strftime("%-d %B %Y, %H:%M %Z").strip() if date else "Date not recorded",
+        machine_date=date.isoformat() if date else "",
+        tasks=tuple(_task_page(task, place, out.parent, max_bytes) for place, task in enumerate(tasks, 1)),
+        context=context,
+    )
+    write_text_whole(out, render_page("trial.html.j2", page))
 
 
-def _css() -> Markup:
-    text = files("embodied_iqa.reports").joinpath("templates", "report.css").read_text(encoding="utf-8")
-    return Markup(text)  # noqa: S704 - our own file
+def _task_page(task: ReportedTask, place: int, folder: Path, max_bytes: int) -> TaskPage:
+    recording = _name_from(task.recording, folder)
+    frames, remarks = _frames(task, recording)
+    if task.reference is None:
+        remarks.append("The recording has no reference run: nothing can be compared with it.")
+    anchor = f"task-{place}"
+    return TaskPage(
+        anchor=anchor,
+        title=task.record.task or "No instruction",
+        detail=f"Scene seed {task.record.scene_seed}, recorded in {recording}",
+        rescore_command=f"embodied-iqa rescore {shlex.quote(recording)}",
+        runs=tuple(
+            run_page(run, scores, task.reference, seen, anchor=f"{anchor}-run-{index}", max_bytes=max_bytes)
+            for index, ((run, scores), seen) in enumerate(zip(task.scored_runs, frames, strict=True))
+        ),
+        remarks=tuple(remarks),
+    )
+
+
+def _frames(task: ReportedTask, name: str) -> tuple[list[dict[View, RecordedFrame]], list[str]]:
+    """Return the frames of each run's moment, and why they cannot be read."""
+    found: list[dict[View, RecordedFrame]] = [{} for _ in task.record.runs]
+    try:
+        with TrialReader(task.recording) as reader:
+            for place, run in enumerate(task.record.runs):
+                window = Window(moment_of(run).stamp_ns, run.start_ns, max(run.end_ns, run.start_ns))
+                found[place] = frames_at(reader, window)
+    except InputError as error:
+        return found, [f"Pictures cannot be read: {str(error).replace(str(task.recording), name)}."]
+    return found, []
+
+
+def _name_from(recording: Path, folder: Path) -> str:
+    """Return the recording's path relative to the page's folder; its name if it is outside of it."""
+    relative = os.path.relpath(recording.resolve(), folder.resolve())
+    return recording.name if relative.startswith("..") else relative

@@ -1,55 +1,107 @@
-"""A report from the folder of a run alone: recordings, scores and configuration as they lie there."""
+"""Input of a report: tasks with scores and recordings, and their origin; read from the folder of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from embodied_iqa.errors import InputError
-from embodied_iqa.reports.trial.report import write_report
-from embodied_iqa.reports.trial.report_input import ReportedTask, RunContext
-from embodied_iqa.reports.trial.stored_scores import StoredScores, load_scores
+from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.records import load_json, structure
 from embodied_iqa.trial.reading import read_trial
-from embodied_iqa.trial.record import TrialRecord
+from embodied_iqa.trial.record import RunRecord, TrialRecord
 from embodied_iqa.trial.scores import RunScores
 
-__all__ = ["REPORT", "load_run", "report_of_folder"]
+__all__ = ["ReportedTask", "RunContext", "StoredScores", "load_run", "load_scores"]
 
-REPORT: Final = "report.html"
 _RECORDING: Final = "trial.mcap"
 _SCORES: Final = "scores.json"
 _CONFIG: Final = "config.yaml"
 
 
-def report_of_folder(folder: Path, out: Path | None = None) -> Path:
-    """Write the report of a run from its folder.
+@dataclass(frozen=True, slots=True, eq=False)
+class ReportedTask:
+    """One task.
 
-    Args:
-        folder: Holds `trial.mcap` or, for several tasks, folders that each hold one; beside them
-            `scores.json` and, where there is one, `config.yaml`.
-        out: The page; None for `report.html` in the folder.
-
-    Returns:
-        The page's path.
+    Attributes:
+        record: Of the trial.
+        scores: One for each run of the record, in the same order.
+        recording: The MCAP file with the raw pictures; the report says so if it cannot be read.
 
     Raises:
-        InputError: There is no recording or no scores, or they do not belong together.
+        UsageError: There are more or fewer scores than runs.
     """
-    tasks, context = load_run(folder)
-    page = folder / REPORT if out is None else out
-    write_report(tasks, page, context)
-    return page
+
+    record: TrialRecord
+    scores: tuple[RunScores, ...]
+    recording: Path
+
+    def __post_init__(self) -> None:
+        if len(self.scores) != len(self.record.runs):
+            raise UsageError(
+                f"scores and runs of {self.record.task!r} do not match",
+                expected=f"{len(self.record.runs)} scores",
+                got=len(self.scores),
+            )
+
+    @property
+    def scored_runs(self) -> tuple[tuple[RunRecord, RunScores], ...]:
+        """Every run with its scores."""
+        return tuple(zip(self.record.runs, self.scores, strict=True))
+
+    @property
+    def reference(self) -> RunRecord | None:
+        """The reference run, or None if the recording has none."""
+        return next((run for run in self.record.runs if run.index == 0), None)
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """Origin of a report; empty fields are shown as "not recorded".
+
+    Attributes:
+        run_id: Name of the run's folder.
+        date: Start of the run, with its time zone.
+        versions: Version of each part (package, subject, library).
+        seeds: Seed for each purpose.
+        command_line: As typed.
+        git_hash: Of the checkout, followed by ``+`` if files were changed.
+        config_text: The resolved configuration, YAML.
+        remarks: What went wrong without ending the run.
+    """
+
+    run_id: str
+    date: datetime | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    seeds: Mapping[str, int] = field(default_factory=dict)
+    command_line: str = ""
+    git_hash: str = ""
+    config_text: str = ""
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredScores:
+    """Content of a scores.json: scores in the order of the file, versions of packages, remarks."""
+
+    runs: tuple[RunScores, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
 
 def load_run(folder: Path) -> tuple[tuple[ReportedTask, ...], RunContext]:
-    """Read the folder of a run; see `report_of_folder`.
+    """Read a run.
+
+    Args:
+        folder: Holds `trial.mcap` or, for several tasks, folders that each hold one; beside them
+            `scores.json` and optionally `config.yaml`.
 
     Raises:
-        InputError: As there.
+        InputError: A recording or the scores are missing, or they do not match.
     """
     recordings = _recordings(folder)
     session = load_scores(folder / _SCORES) if (folder / _SCORES).is_file() else None
@@ -57,12 +109,36 @@ def load_run(folder: Path) -> tuple[tuple[ReportedTask, ...], RunContext]:
     if session is not None:
         order = list(dict.fromkeys((run.task, run.scene_seed) for run in session.runs))
         tasks.sort(key=lambda task: _place(order, task.record))
-    return tuple(tasks), _context(folder, session, tasks)
+    return tuple(tasks), _context(folder, session or StoredScores(), tasks)
+
+
+def load_scores(path: Path) -> StoredScores:
+    """Read a scores.json.
+
+    Raises:
+        InputError: It is missing or broken, or its entries are not those of this version.
+    """
+    tree = load_json(path, "the scores")
+    if not isinstance(tree, dict) or not isinstance(tree.get("runs"), list):
+        raise InputError(f"{path} contains no scores", expected="JSON with a list `runs`")
+    known = {name: tree[name] for name in ("versions", "remarks") if name in tree}
+    return structure(
+        StoredScores, {**known, "runs": [_as_record(entry) for entry in tree["runs"]]}, str(path)
+    )
+
+
+def _as_record(entry: Any) -> Any:
+    """Undo what `trial.scores.as_json` does to the fields of an entry."""
+    if isinstance(entry, dict) and isinstance(gate := entry.get("gate"), dict):
+        entry = entry | {"gate": {"passed" if key == "pass" else key: value for key, value in gate.items()}}
+    if isinstance(entry, dict) and isinstance(spec := entry.get("distortion"), dict):
+        entry = entry | {"distortion": {key: value for key, value in spec.items() if key != "name"}}
+    return entry
 
 
 def _recordings(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise InputError(f"{folder} is no folder", expected="the folder of a run")
+        raise InputError(f"{folder} is not a folder", expected="the folder of a run")
     if (folder / _RECORDING).is_file():
         return [folder / _RECORDING]
     found = sorted(folder.glob(f"*/{_RECORDING}"))
@@ -81,19 +157,14 @@ def _task(recording: Path, session: StoredScores | None) -> ReportedTask:
     if stored is None:
         raise InputError(f"no {_SCORES} beside {recording}", expected=f"embodied-iqa rescore {recording}")
     record = read_trial(recording)
-    return ReportedTask(record, _scores_of(record, stored, recording), recording)
-
-
-def _scores_of(record: TrialRecord, stored: StoredScores, recording: Path) -> tuple[RunScores, ...]:
-    """Return the scores of the recording's runs; they are the entries of its task, in the same order."""
-    mine = [run for run in stored.runs if (run.task, run.scene_seed) == (record.task, record.scene_seed)]
-    if [run.distortion for run in mine] != [run.distortion for run in record.runs]:
+    scores = [run for run in stored.runs if (run.task, run.scene_seed) == (record.task, record.scene_seed)]
+    if [run.distortion for run in scores] != [run.distortion for run in record.runs]:
         raise InputError(
             f"the scores of {recording} belong to other runs",
             expected=f"{len(record.runs)} runs of {record.task!r}",
-            got=f"{len(mine)} that match it",
+            got=f"{len(scores)} that match it",
         )
-    return tuple(mine)
+    return ReportedTask(record, tuple(scores), recording)
 
 
 def _place(order: Sequence[tuple[str, int]], record: TrialRecord) -> int:
@@ -101,14 +172,12 @@ def _place(order: Sequence[tuple[str, int]], record: TrialRecord) -> int:
     return order.index(key) if key in order else len(order)
 
 
-def _context(folder: Path, session: StoredScores | None, tasks: Sequence[ReportedTask]) -> RunContext:
-    """Return where the run comes from, as far as config.yaml, scores.json and the recordings tell."""
+def _context(folder: Path, session: StoredScores, tasks: Sequence[ReportedTask]) -> RunContext:
+    """Return the origin of the run, as far as config.yaml, scores.json and the recordings contain it."""
     text, config = _config(folder / _CONFIG)
-    run = config.get("run")
+    run, versions = config.get("run"), config.get("versions")
     run = run if isinstance(run, Mapping) else {}
-    versions = config.get("versions")
-    if not isinstance(versions, Mapping):
-        versions = session.versions if session is not None else {}
+    versions = versions if isinstance(versions, Mapping) else session.versions
     return RunContext(
         run_id=str(run.get("id") or folder.resolve().name),
         date=_date(run.get("started")),
@@ -117,7 +186,7 @@ def _context(folder: Path, session: StoredScores | None, tasks: Sequence[Reporte
         command_line=str(run.get("command") or ""),
         git_hash=str(run.get("git_hash") or ""),
         config_text=text,
-        remarks=session.remarks if session is not None else (),
+        remarks=session.remarks,
     )
 
 
@@ -132,11 +201,11 @@ def _config(path: Path) -> tuple[str, Mapping[str, Any]]:
     return text, tree if isinstance(tree, Mapping) else {}
 
 
-def _date(word: object) -> datetime | None:
-    if isinstance(word, datetime):  # YAML understands dates itself
-        return word
+def _date(value: object) -> datetime | None:
+    if isinstance(value, datetime):  # YAML has dates of its own
+        return value
     try:
-        return datetime.fromisoformat(str(word))
+        return datetime.fromisoformat(str(value))
     except ValueError:
         return None
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embodied_iqa.reports.kit.plots import Axis, Curve, Plot, line_plot
+from embodied_iqa.reports.kit.line_plot import Axis, Curve, LinePlot, line_plot
 
 X, Y = Axis("x [mm]", 10.0), Axis("y [mm]", 10.0)
 LINES = st.lists(
@@ -26,7 +26,7 @@ def _value(text: str) -> float:
     return float(text.replace("\N{MINUS SIGN}", "-"))
 
 
-def _scale(plot: Plot) -> tuple[float, float]:
+def _scale(plot: LinePlot) -> tuple[float, float]:
     """Units of the viewBox for a unit of the data, from the labels alone."""
     x, y = plot.x_ticks, plot.y_ticks
     across = (x[-1].at - x[0].at) / (_value(x[-1].text) - _value(x[0].text))

@@ -1,4 +1,4 @@
-"""Where points of the robot's world appear in a picture."""
+"""The path of the tool during an action chunk, and its projection into a picture."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ __all__ = ["chunk_points_m", "project_path"]
 Array = NDArray[np.float64]
 
 _NEAR_M: Final = 0.01
-"""Nearer to the camera than this nothing is drawn: the projection has its pole at 0."""
+"""Nothing nearer to the camera is drawn: the projection has its pole at 0."""
 
 
 def chunk_points_m(T_base_tool: Array, increments: Array) -> Array:
-    """Return where a chunk leads the tool: ``(K + 1, 3)`` float64 in the base frame (m), the start first.
+    """Return the path of the tool: ``(K + 1, 3)`` float64 in the base frame (m), the start first.
 
     Args:
         T_base_tool: ``(4, 4)``, the tool at the start (m).
         increments: ``(K, 7)``, see `subjects.protocols.ActionChunk`.
 
     Returns:
-        Empty where a number is not finite.
+        Empty if a number is not finite.
     """
     if not (np.isfinite(T_base_tool).all() and np.isfinite(increments).all()):
         return np.empty((0, 3))
@@ -40,8 +40,8 @@ def chunk_points_m(T_base_tool: Array, increments: Array) -> Array:
 def project_path(points_m: Array, intrinsics: Intrinsics, T_base_camera: Array) -> list[Array]:
     """Project a path of straight lines into a picture.
 
-    A pinhole keeps lines straight, so the projected corners are enough; what lies behind the camera is cut
-    off at a plane 1 cm in front of it.
+    A pinhole keeps lines straight, so the projected corners are enough. The path is clipped at a plane 1 cm
+    in front of the camera.
 
     Args:
         points_m: ``(N, 3)`` in the base frame.

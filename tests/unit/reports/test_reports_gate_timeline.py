@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.images.frame import View
-from embodied_iqa.reports.trial.gate_strip import gate_strips, troubles
+from embodied_iqa.reports.trial.gate_timeline import blocked_periods, gate_timelines
 from embodied_iqa.trial.record import RunRecord, VerdictRecord
 
 PERIOD_NS, START_NS = 100_000_000, 5_000_000_000
@@ -35,27 +35,29 @@ def _of(verdicts: list[Verdict], view: View = View.TOP, reason: str = "dark") ->
 
 @given(VERDICTS)
 def test_spans_follow_each_other_and_hold_every_frame(verdicts: list[Verdict]) -> None:
-    (strip,) = gate_strips(_run(_of(verdicts)))
-    assert strip.frames == sum(span.frames for span in strip.spans) == len(verdicts)
-    assert [v for span in strip.spans for v in [span.verdict] * span.frames] == verdicts
-    for before, after in zip(strip.spans, strip.spans[1:], strict=False):
+    (timeline,) = gate_timelines(_run(_of(verdicts)))
+    assert timeline.frames == sum(span.frames for span in timeline.spans) == len(verdicts)
+    assert [v for span in timeline.spans for v in [span.verdict] * span.frames] == verdicts
+    for before, after in zip(timeline.spans, timeline.spans[1:], strict=False):
         assert before.end_s == after.start_s
         assert before.verdict is not after.verdict
-    assert strip.spans[0].start_s == 0
-    assert all(span.start_share >= 0 and span.width_share > 0 for span in strip.spans)
-    assert sum(span.width_share for span in strip.spans) == pytest.approx(100, abs=0.1)
+    assert timeline.spans[0].start_s == 0
+    assert all(span.start_share >= 0 and span.width_share > 0 for span in timeline.spans)
+    assert sum(span.width_share for span in timeline.spans) == pytest.approx(100, abs=0.1)
 
 
 def test_a_frame_counts_until_the_next() -> None:
-    (strip,) = gate_strips(_run(_of([Verdict.HOLD, Verdict.PASS, Verdict.PASS]), START_NS + 10 * PERIOD_NS))
-    assert [(s.start_s, s.end_s) for s in strip.spans] == [(0.0, 0.1), (0.1, pytest.approx(0.3))]
-    assert [s.width_share for s in strip.spans] == [10.0, 20.0]
+    (timeline,) = gate_timelines(
+        _run(_of([Verdict.HOLD, Verdict.PASS, Verdict.PASS]), START_NS + 10 * PERIOD_NS)
+    )
+    assert [(s.start_s, s.end_s) for s in timeline.spans] == [(0.0, 0.1), (0.1, pytest.approx(0.3))]
+    assert [s.width_share for s in timeline.spans] == [10.0, 20.0]
 
 
 def test_cameras_that_agree_share_a_line() -> None:
     both = [Verdict.HOLD, Verdict.PASS, Verdict.REJECT]
     run = _run(_of(both) + _of(both, View.SIDE) + _of([Verdict.PASS] * 3, View.WRIST))
-    lines = troubles(gate_strips(run))
+    lines = blocked_periods(gate_timelines(run))
     assert [(line.verdict, line.views) for line in lines] == [
         (Verdict.HOLD, (View.TOP, View.SIDE)),
         (Verdict.REJECT, (View.TOP, View.SIDE)),
@@ -65,15 +67,15 @@ def test_cameras_that_agree_share_a_line() -> None:
 
 def test_different_reasons_stay_apart() -> None:
     run = _run(_of([Verdict.HOLD]) + _of([Verdict.HOLD], View.SIDE, "blurred"))
-    assert sorted(line.reasons for line in troubles(gate_strips(run))) == [("blurred",), ("dark",)]
+    assert sorted(line.reasons for line in blocked_periods(gate_timelines(run))) == [("blurred",), ("dark",)]
 
 
-def test_no_verdict_no_strip() -> None:
-    assert gate_strips(_run([])) == ()
+def test_no_verdict_no_timeline() -> None:
+    assert gate_timelines(_run([])) == ()
 
 
 def test_order_of_arrival_does_not_matter() -> None:
     verdicts = _of([Verdict.PASS, Verdict.HOLD, Verdict.PASS])
     run = _run(verdicts)
     shuffled = dataclasses.replace(run, verdicts=(verdicts[2], verdicts[0], verdicts[1]))
-    assert gate_strips(run) == gate_strips(shuffled)
+    assert gate_timelines(run) == gate_timelines(shuffled)

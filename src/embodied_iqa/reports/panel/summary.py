@@ -1,9 +1,10 @@
-"""The panel's evaluation as numbers: shares with intervals, medians, agreement, graded response."""
+"""Results of an evaluation of the panel: success with intervals, errors, agreement, graded response."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final, TypeVar
 
 import numpy as np
@@ -11,11 +12,10 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from embodied_iqa.panel.evaluation.clean_scenes import ActedTask, AnsweredTask
-from embodied_iqa.panel.evaluation.distorted_scenes import DistortedScene
 from embodied_iqa.panel.evaluation.evaluate import PanelEvaluation
 from embodied_iqa.panel.evaluation.task_ranks import RankedTask
 from embodied_iqa.scoring.cognition import score_cognition
-from embodied_iqa.scoring.frequencies import document_frequencies
+from embodied_iqa.scoring.frequencies import DocumentFrequencies, document_frequencies
 from embodied_iqa.scoring.proportions import Share, wilson
 from embodied_iqa.tasks.task import MAX_RANK
 
@@ -29,13 +29,16 @@ __all__ = [
     "criterion_check",
     "graded_responses",
     "rank_rows",
-    "share_by",
+    "success_by",
     "vla_rows",
     "vlm_rows",
+    "weak_verbs",
 ]
 
 Array = NDArray[np.float64]
 _LEAST_DIFFERENT: Final = 3
+_WEAK: Final = 0.75
+"""Success below which a verb is reported as weak."""
 _Item = TypeVar("_Item")
 
 
@@ -44,11 +47,11 @@ class VlaRow:
     """One VLA on clean pictures.
 
     Attributes:
-        member: Its name.
+        member: Name.
         success: By physics, over all tasks.
         verb_mean: Mean over the verbs of their success shares.
         geometric: By the geometric criterion.
-        acted: Share of the tasks that it acted on.
+        acted: Share of the tasks on which it acted.
         median_mm: Median position error of its plans.
         p90_mm: Its 90th percentile.
         median_turn_deg: Median of the largest error of turn.
@@ -69,12 +72,12 @@ class VlmRow:
     """One VLM on clean pictures.
 
     Attributes:
-        member: Its name.
+        member: Name.
         bleu: Mean sentence BLEU against the true answers.
-        exact: Share of answers that are right to the word.
-        swapped_bleu: The same of what it says to another scene's picture, against the truth of its own.
-        changed: How often it changes its answer where the true answers to both pictures differ.
-        swapped_right: Mean BLEU of what it says to the other picture, against the truth of that one.
+        exact: Share of answers that equal the truth word for word.
+        swapped_bleu: Mean BLEU of its answers to another scene's picture, against the truth of this scene.
+        changed: How often its answer changes when the true answers to both pictures differ.
+        swapped_right: Mean BLEU of its answers to the other picture, against the truth of that picture.
     """
 
     member: str
@@ -83,6 +86,23 @@ class VlmRow:
     swapped_bleu: float
     changed: Share
     swapped_right: float
+
+
+@dataclass(frozen=True, slots=True)
+class RankRow:
+    """One member on tasks of rank 1 to 5; of the fifth, only the first step counts.
+
+    Attributes:
+        member: Name.
+        scenes: Number of scenes with five tasks for its camera.
+        shares: VLA: success of its plans by the geometric criterion; else empty.
+        bleu: VLM: mean sentence BLEU against the true answers; else empty.
+    """
+
+    member: str
+    scenes: int
+    shares: tuple[Share, ...]
+    bleu: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,67 +143,60 @@ def vla_rows(acted: Sequence[ActedTask]) -> list[VlaRow]:
     for member, tasks in _grouped(acted, lambda task: task.member).items():
         moved = [task for task in tasks if task.acted]
         errors_mm = np.array([task.position_mm for task in moved] or [np.nan])
-        turns = np.array([task.turn_deg for task in moved] or [np.nan])
-        by_verb = share_by(tasks, lambda task: str(task.verb))
+        turns_deg = np.array([task.turn_deg for task in moved] or [np.nan])
         rows.append(
             VlaRow(
                 member,
                 _share(task.success for task in tasks),
-                float(np.mean([share.value for share in by_verb.values()])),
+                float(np.mean([share.value for share in success_by(tasks).values()])),
                 _share(task.geometric for task in tasks),
                 _share(task.acted for task in tasks),
                 float(np.median(errors_mm)),
                 float(np.percentile(errors_mm, 90)),
-                float(np.median(turns)),
+                float(np.median(turns_deg)),
             )
         )
     return rows
 
 
-def share_by(tasks: Iterable[ActedTask], key: Callable[[ActedTask], str]) -> dict[str, Share]:
-    """Return physical success by a property of the task, in alphabetical order."""
-    groups = _grouped(tasks, key)
+def success_by(
+    tasks: Iterable[ActedTask],
+    key: Callable[[ActedTask], str] = lambda task: str(task.verb),
+    member: str | None = None,
+) -> dict[str, Share]:
+    """Return success by physics for each value of a property, in alphabetical order.
+
+    Args:
+        tasks: Of one or several members.
+        key: The property; by default the verb.
+        member: Only tasks of this member.
+    """
+    groups = _grouped((task for task in tasks if member in {None, task.member}), key)
     return {name: _share(task.success for task in groups[name]) for name in sorted(groups)}
+
+
+def weak_verbs(tasks: Iterable[ActedTask], member: str) -> dict[str, Share]:
+    """Return the verbs on which a member succeeds in less than 75 % of the tasks."""
+    return {verb: share for verb, share in success_by(tasks, member=member).items() if share.value < _WEAK}
 
 
 def vlm_rows(answered: Sequence[AnsweredTask]) -> list[VlmRow]:
     """Summarise every VLM."""
     rows = []
     for member, tasks in _grouped(answered, lambda task: task.member).items():
-        frequencies = document_frequencies(task.truth for task in tasks)
-
-        def bleu(answer: str, truth: str, known: object = frequencies) -> float:
-            return score_cognition(answer, truth, known).bleu  # type: ignore[arg-type]
-
+        known = document_frequencies(task.truth for task in tasks)
         different = [task for task in tasks if task.truth != task.swapped_truth]
         rows.append(
             VlmRow(
                 member,
-                float(np.mean([bleu(task.answer, task.truth) for task in tasks])),
+                _mean_bleu(((task.answer, task.truth) for task in tasks), known),
                 _share(task.answer == task.truth for task in tasks),
-                float(np.mean([bleu(task.swapped, task.truth) for task in different] or [np.nan])),
+                _mean_bleu(((task.swapped, task.truth) for task in different), known),
                 _share(task.swapped != task.answer for task in different or tasks),
-                float(np.mean([bleu(task.swapped, task.swapped_truth) for task in tasks])),
+                _mean_bleu(((task.swapped, task.swapped_truth) for task in tasks), known),
             )
         )
     return rows
-
-
-@dataclass(frozen=True, slots=True)
-class RankRow:
-    """One member on tasks of rank 1 to 5; of the fifth the first step counts.
-
-    Attributes:
-        member: Its name.
-        scenes: Number of scenes with five tasks for its camera.
-        shares: VLA: share of the plans that would do, by the geometric criterion; else empty.
-        bleu: VLM: mean sentence BLEU against the true answers; else empty.
-    """
-
-    member: str
-    scenes: int
-    shares: tuple[Share, ...]
-    bleu: tuple[float, ...]
 
 
 def rank_rows(ranked: Sequence[RankedTask]) -> list[RankRow]:
@@ -191,17 +204,14 @@ def rank_rows(ranked: Sequence[RankedTask]) -> list[RankRow]:
     rows = []
     for member, tasks in _grouped(ranked, lambda task: task.member).items():
         by_rank = [[task for task in tasks if task.rank == rank] for rank in range(1, MAX_RANK + 1)]
-        scenes = len({task.scene for task in tasks})
+        shares: tuple[Share, ...] = ()
+        bleu: tuple[float, ...] = ()
         if any(task.truth for task in tasks):
             known = document_frequencies(task.truth for task in tasks)
-            bleu = tuple(
-                float(np.mean([score_cognition(task.answer, task.truth, known).bleu for task in part]))
-                for part in by_rank
-            )
-            rows.append(RankRow(member, scenes, (), bleu))
+            bleu = tuple(_mean_bleu(((task.answer, task.truth) for task in part), known) for part in by_rank)
         else:
             shares = tuple(_share(task.done for task in part) for part in by_rank)
-            rows.append(RankRow(member, scenes, shares, ()))
+        rows.append(RankRow(member, len({task.scene for task in tasks}), shares, bleu))
     return rows
 
 
@@ -228,32 +238,23 @@ def graded_responses(evaluation: PanelEvaluation) -> list[GradedResponse]:
 
 
 def _falls(shares: Sequence[Share]) -> bool:
-    rises = any(
-        later.low > earlier.high for index, earlier in enumerate(shares) for later in shares[index + 1 :]
-    )
+    rises = any(later.low > earlier.high for earlier, later in combinations(shares, 2))
     return not rises and shares[-1].value < shares[0].value
 
 
 def agreement(evaluation: PanelEvaluation) -> Agreement:
-    """Correlate how strongly pictures hurt one member with how strongly they hurt another."""
+    """Correlate the harm of distortions to one member with the harm to another."""
     scenes = evaluation.distorted
     members = (*evaluation.plan.vlas, *evaluation.plan.vlms)
-    hurt = np.stack([_harm(scene) for scene in scenes])  # (N, M, D, 5)
-    count = len(members)
-    over_all, within = np.eye(count), np.eye(count)
-    for one in range(count):
-        for other in range(one):
-            first, second = hurt[:, one], hurt[:, other]
-            over_all[one, other] = over_all[other, one] = _srcc(first.ravel(), second.ravel())
-            places = np.ndindex(*first.shape[1:])
-            each = [_srcc(first[:, *place], second[:, *place]) for place in places]
-            known = [value for value in each if np.isfinite(value)]
-            within[one, other] = within[other, one] = float(np.mean(known)) if known else np.nan
+    hurt = np.stack([np.concatenate([one.shift_mm, 1.0 - one.cognition]) for one in scenes])  # (N, M, D, 5)
+    over_all, within = np.eye(len(members)), np.eye(len(members))
+    for one, other in combinations(range(len(members)), 2):
+        first, second = hurt[:, one], hurt[:, other]
+        over_all[one, other] = over_all[other, one] = _srcc(first.ravel(), second.ravel())
+        each = [_srcc(first[:, *place], second[:, *place]) for place in np.ndindex(*first.shape[1:])]
+        known = [value for value in each if np.isfinite(value)]
+        within[one, other] = within[other, one] = float(np.mean(known)) if known else np.nan
     return Agreement(members, over_all, within)
-
-
-def _harm(scene: DistortedScene) -> Array:
-    return np.concatenate([scene.shift_mm, 1.0 - scene.cognition])
 
 
 def _srcc(first: Array, second: Array) -> float:
@@ -263,7 +264,7 @@ def _srcc(first: Array, second: Array) -> float:
 
 
 def criterion_check(evaluation: PanelEvaluation) -> tuple[Share, int]:
-    """Return how often geometry and physics agree, and on how many plans both were asked."""
+    """Return how often geometry and physics agree, and the number of plans that both judged."""
     pairs = [(task.geometric, task.success) for task in evaluation.acted]
     pairs += [pair for scene in evaluation.distorted for pair in scene.checked]
     return _share(geometric == physical for geometric, physical in pairs), len(pairs)
@@ -272,6 +273,12 @@ def criterion_check(evaluation: PanelEvaluation) -> tuple[Share, int]:
 def _share(verdicts: Iterable[bool]) -> Share:
     values = list(verdicts)
     return wilson(sum(values), len(values))
+
+
+def _mean_bleu(pairs: Iterable[tuple[str, str]], known: DocumentFrequencies) -> float:
+    """Return the mean over pairs of answer and truth; NaN without a pair."""
+    values = [score_cognition(answer, truth, known).bleu for answer, truth in pairs]
+    return float(np.mean(values)) if values else float("nan")
 
 
 def _grouped(items: Iterable[_Item], key: Callable[[_Item], str]) -> dict[str, list[_Item]]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from embodied_iqa.images.frame import Intrinsics
-from embodied_iqa.reports.trial.projection import chunk_points_m, project_path
+from embodied_iqa.reports.trial.tool_path_projection import chunk_points_m, project_path
 
 CAMERA = Intrinsics(640, 480, 500.0, 510.0, 319.5, 239.5)
 SEEDS = st.integers(0, 2**32 - 1)

@@ -15,12 +15,12 @@ from embodied_iqa.panel.evaluation.task_ranks import RankedTask
 from embodied_iqa.reports.kit.heat_map import heat_map
 from embodied_iqa.reports.panel.cards import update_cards
 from embodied_iqa.reports.panel.report import write_report
-from embodied_iqa.reports.panel.tables import (
+from embodied_iqa.reports.panel.summary import (
     agreement,
     criterion_check,
     graded_responses,
     rank_rows,
-    share_by,
+    success_by,
     vla_rows,
     vlm_rows,
 )
@@ -86,9 +86,7 @@ def test_rows_count_what_was_done() -> None:
     assert row.success.value == pytest.approx(0.9)
     assert row.verb_mean == pytest.approx(0.9)
     assert row.median_mm == pytest.approx(5.0)
-    by_verb = share_by(
-        (task for task in evaluation.acted if task.member == VLAS[0]), lambda task: str(task.verb)
-    )
+    by_verb = success_by(evaluation.acted, member=VLAS[0])
     assert by_verb["cover"].value == 0.0
     assert by_verb["pick"].value == 1.0
     share, pairs = criterion_check(evaluation)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embodied_iqa.reports.trial.reasons import merge_reasons
+from embodied_iqa.reports.trial.gate_timeline import merge_reasons
 
 NUMBERS = st.floats(-1e3, 1e3, allow_nan=False).map(lambda value: f"{value:.3f}")
 

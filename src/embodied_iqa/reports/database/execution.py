@@ -1,0 +1,114 @@
+"""Chapter: cognition and decision against execution, the scores of a joined experiment."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from embodied_iqa.analysis.correlation import Correlation
+from embodied_iqa.analysis.execution import ExecutionRow, ExecutionTable
+from embodied_iqa.analysis.grid import Group
+from embodied_iqa.analysis.published import DECISION_EXECUTION, EXECUTION_REMARK
+from embodied_iqa.analysis.study import Study
+from embodied_iqa.reports.database.by_group import SCORE_RANGE, UNIT_RANGE, distortion_label
+from embodied_iqa.reports.kit.figure import Point, ScatterPlot, place_points
+from embodied_iqa.reports.kit.page import Chapter, Part
+from embodied_iqa.reports.kit.table import Column, Row, Table
+
+__all__ = ["chapter"]
+
+_PERCENT: Final = (0.0, 100.0)
+_SCORE_STEP, _EXECUTION_STEP = 0.5, 10.0
+
+
+def chapter(study: Study, database: str) -> Chapter:
+    """Return the chapter; without an experiment it shows the command that joins one."""
+    found = study.execution
+    if found is None:
+        lead = "No experiment was joined. Run embodied-iqa experiment, then join its folder:"
+        command = f"embodied-iqa db join-execution {database} EXPERIMENT"
+        parts: tuple[Part, ...] = ()
+    else:
+        lead = "What the arm did in the joined experiment, against what subjects understood and decided."
+        command = ""
+        scatters = (_scatter(found.rows, group) for group in study.groups)
+        parts = (
+            Part("Correlations", (_correlations(found),)),
+            Part(
+                "By distortion",
+                (_by_distortion(found),),
+                scatters=tuple(plot for plot in scatters if plot is not None),
+            ),
+        )
+    return Chapter("execution", "Does it matter to the arm?", lead, EXECUTION_REMARK, parts, command)
+
+
+def _scatter(rows: tuple[ExecutionRow, ...], group: Group) -> ScatterPlot | None:
+    scores = [row.cognition if group is Group.COGNITION else row.decision for row in rows]
+    points = tuple(
+        Point(
+            score,
+            row.execution,
+            row.distortion_id,
+            f"{distortion_label(row.distortion_id)}: {group} {score:.2f}, execution {row.execution:.1f}",
+        )
+        for row, score in zip(rows, scores, strict=True)
+    )
+    title = f"{str(group).capitalize()} and execution"
+    plot = ScatterPlot(title, str(group), "mean score in the database", "execution", points)
+    return place_points(plot, _SCORE_STEP, _EXECUTION_STEP)
+
+
+def _correlations(found: ExecutionTable) -> Table:
+    """Correlations over the whole experiment, beside the paper's."""
+
+    def row(title: str, one: Correlation, ceiling: float, paper: str) -> Row:
+        return title, one.value, one.count, ceiling, paper
+
+    columns = (
+        Column("Against execution"),
+        Column("SRCC", heat=UNIT_RANGE),
+        Column("Number", name="count"),
+        Column("Noise ceiling", heat=UNIT_RANGE),
+        Column("The paper", name="paper"),
+    )
+    decision = f"{DECISION_EXECUTION} (above 0.6)"
+    rows = (
+        row(
+            "Cognition, mean of each distortion", found.cognition_means, found.cognition_ceiling, "below 0.5"
+        ),
+        row("Decision, mean of each distortion", found.decision_means, found.decision_ceiling, decision),
+        row("Cognition of the run itself", found.cognition_runs, math.nan, ""),
+        row("Decision of the run itself", found.decision_runs, math.nan, ""),
+    )
+    note = (
+        "Over distortions: the database's mean opinion at the levels that were run, against the mean "
+        "execution score. "
+        "Its noise ceiling: the geometric mean of both sides' own, over the same distortions; a side with "
+        "one subject has none. "
+        "Over runs: first decision or answer against the score of the same run."
+    )
+    return Table("execution", "Execution", columns, rows, note)
+
+
+def _by_distortion(found: ExecutionTable) -> Table:
+    columns = (
+        Column("Distortion"),
+        Column("Runs"),
+        Column("Left out"),
+        Column("Execution", 1, heat=_PERCENT),
+        Column("Cognition", heat=SCORE_RANGE),
+        Column("Decision", heat=SCORE_RANGE),
+        Column("SRCC of cognition", name="cognition_srcc"),
+        Column("SRCC of decision", name="decision_srcc"),
+    )
+    rows = [
+        (distortion_label(row.distortion_id), row.runs, row.left_out, row.execution, row.cognition,
+         row.decision, row.cognition_srcc.value, row.decision_srcc.value)
+        for row in found.rows
+    ]  # fmt: skip
+    note = (
+        "Left out: runs whose reference run failed. Cognition and decision: mean opinion in "
+        "the database; their SRCC: over the runs of the distortion, with execution."
+    )
+    return Table("execution_by_distortion", "Execution by distortion", columns, rows, note, folded=True)

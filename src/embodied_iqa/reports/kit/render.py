@@ -1,0 +1,42 @@
+"""Fills the templates: one Jinja environment and one style sheet for all reports."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from embodied_iqa import __version__
+from embodied_iqa.reports.kit.formatting import clean_text, number
+from embodied_iqa.reports.kit.page import Page
+from embodied_iqa.reports.kit.table import cell_text, heat_class
+from embodied_iqa.trial.scores import RECIPES
+
+__all__ = ["render", "render_page"]
+
+
+def render_page(template: str, page: Page) -> str:
+    """Return a page that contains everything it needs; templates extend `page.html.j2`."""
+    css = files("embodied_iqa.reports").joinpath("templates", "report.css").read_text(encoding="utf-8")
+    return clean_text(render(template, page=page, css=Markup(css)))  # noqa: S704 - a file of the package
+
+
+def render(template: str, **values: object) -> str:
+    """Fill a template; values are escaped in HTML and SVG."""
+    return _environment().get_template(template).render(values)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("embodied_iqa.reports"),
+        autoescape=select_autoescape(("html.j2", "svg.j2")),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "cell": cell_text, "heat": heat_class}
+    environment.globals |= {"generator": f"embodied-iqa {__version__}", "recipes": RECIPES}
+    return environment

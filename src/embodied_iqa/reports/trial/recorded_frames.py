@@ -1,0 +1,135 @@
+"""The raw frames of all cameras at one moment of a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.images.frame import Intrinsics, View
+from embodied_iqa.images.image_cdr import IMAGE_TYPE
+from embodied_iqa.images.message_geometry import intrinsics_from_info, matrix_from_pose
+from embodied_iqa.recording.reader import TrialReader
+from embodied_iqa.trial.reading import stamp_ns as stamp_of
+from embodied_iqa.units import MILLISECOND_NS, SECOND_NS
+
+__all__ = ["RecordedFrame", "Window", "frames_at"]
+
+_ItemT = TypeVar("_ItemT")
+
+_NEAR_NS: Final = 100 * MILLISECOND_NS
+"""Cameras without a common trigger differ by up to a period: the nearest frame within 0.1 s is shown."""
+_EARLY_NS: Final = 200 * MILLISECOND_NS
+_LATE_NS: Final = SECOND_NS
+"""Messages are usually logged this close to their stamp; the whole recording is searched only after that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A moment of a run, ROS time.
+
+    Attributes:
+        stamp_ns: The moment.
+        start_ns: First stamp of the run; earlier messages belong to another run.
+        end_ns: Last stamp of the run.
+    """
+
+    stamp_ns: int
+    start_ns: int
+    end_ns: int
+
+    def distance_ns(self, stamp_ns: int) -> int | None:
+        """Return the distance of a stamp from the moment; None if too far away or in another run."""
+        distance = abs(stamp_ns - self.stamp_ns)
+        inside = self.start_ns <= stamp_ns <= self.end_ns
+        return distance if inside and distance <= _NEAR_NS else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordedFrame:
+    """A raw picture with its camera model and pose, as far as recorded.
+
+    Attributes:
+        view: The camera.
+        stamp_ns: Of the picture.
+        rgb: ``(H, W, 3)`` uint8, red first.
+        intrinsics: None without camera info.
+        T_base_camera: ``(4, 4)`` float64 (m), or None without a pose.
+    """
+
+    view: View
+    stamp_ns: int
+    rgb: NDArray[np.uint8]
+    intrinsics: Intrinsics | None
+    T_base_camera: NDArray[np.float64] | None
+
+
+def frames_at(reader: TrialReader, window: Window) -> dict[View, RecordedFrame]:
+    """Return the frames nearest to a moment, in the order of `View`; views without one are left out.
+
+    Raises:
+        RecordingReadError: The recording is damaged.
+    """
+    frames: dict[View, RecordedFrame] = {}
+    for view in View:
+        picture = _picture(reader, f"/camera/{view}/image_raw", window)
+        if picture is None:
+            continue
+        taken_ns, rgb = picture
+        at = Window(taken_ns, window.start_ns, window.end_ns)
+        info = _message(reader, f"/camera/{view}/camera_info", at)
+        pose = _message(reader, f"/camera/{view}/pose", at)
+        intrinsics = None if info is None else intrinsics_from_info(info)
+        frames[view] = RecordedFrame(view, taken_ns, rgb, intrinsics, None if pose is None else _matrix(pose))
+    return frames
+
+
+def _picture(reader: TrialReader, topic: str, window: Window) -> tuple[int, NDArray[np.uint8]] | None:
+    if topic not in reader.topics or reader.topics[topic].type_name != IMAGE_TYPE:
+        return None
+    for first_ns, last_ns in _log_times(reader, window):
+        found = reader.pictures([topic], first_ns, last_ns)
+        nearest = _nearest(((item.picture.stamp_ns, item.picture.rgb) for item in found), window)
+        if nearest is not None:
+            return nearest
+    return None
+
+
+def _message(reader: TrialReader, topic: str, window: Window) -> Any | None:
+    if topic not in reader.topics:
+        return None
+    for first_ns, last_ns in _log_times(reader, window):
+        messages = (reader.decode(message) for message in reader.messages([topic], first_ns, last_ns))
+        nearest = _nearest(((stamp_of(message), message) for message in messages), window)
+        if nearest is not None:
+            return nearest[1]
+    return None
+
+
+def _log_times(reader: TrialReader, window: Window) -> tuple[tuple[int, int], ...]:
+    """Return the ranges of log times to search, the likely one first."""
+    near = (max(0, window.stamp_ns - _EARLY_NS), window.stamp_ns + _LATE_NS)
+    return near, (reader.start_ns, reader.end_ns + 1)
+
+
+def _nearest(found: Iterator[tuple[int, _ItemT]], window: Window) -> tuple[int, _ItemT] | None:
+    best: tuple[int, _ItemT] | None = None
+    best_ns = _NEAR_NS + 1
+    for stamp_ns, item in found:
+        distance = window.distance_ns(stamp_ns)
+        if distance is not None and distance < best_ns:
+            best, best_ns = (stamp_ns, item), distance
+        if best_ns == 0:
+            break
+    return best
+
+
+def _matrix(pose: Any) -> NDArray[np.float64] | None:
+    """Return the camera's pose; None for an all-zero quaternion, a pose that was never set."""
+    try:
+        return matrix_from_pose(pose.pose)
+    except ValueError:
+        return None
