@@ -15,12 +15,12 @@ import numpy as np
 
 from embodied_iqa.images.frame import View
 from embodied_iqa.scenes.scene import make_scene, tasks_of
-from embodied_iqa.simulation.episode import observe, run_episode
 from embodied_iqa.simulation.renderer import SceneRenderer
+from embodied_iqa.simulation.rollout import observe, run_episode
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.backends.classical.vla import ClassicalVla
 from embodied_iqa.subjects.backends.classical.vlm import ClassicalVlm
-from embodied_iqa.tasks.instruction import Verb
+from embodied_iqa.tasks.vocabulary import Verb
 
 KNOWN = (Verb.PICK, Verb.PUSH, Verb.PRESS)
 

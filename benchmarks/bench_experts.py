@@ -10,14 +10,13 @@ import json
 import time
 from pathlib import Path
 
-from embodied_iqa.scenes.random_tasks import draw_instruction
-from embodied_iqa.scenes.scene import make_scene
+from embodied_iqa.scenes.scene import draw_instruction, make_scene
 from embodied_iqa.scoring.proportions import wilson
 from embodied_iqa.simulation.expert import expert_chunk
 from embodied_iqa.simulation.rollout import rollout
 from embodied_iqa.simulation.success import task_success
 from embodied_iqa.simulation.world import World
-from embodied_iqa.tasks.instruction import Verb
+from embodied_iqa.tasks.vocabulary import Verb
 
 
 def measure(verb: Verb, seeds: int, first: int) -> dict[str, object]:

@@ -18,7 +18,7 @@ from embodied_iqa.panel.samples.draw_samples import sample_scene
 from embodied_iqa.scoring.proportions import wilson
 from embodied_iqa.simulation.expert import expert_waypoints
 from embodied_iqa.simulation.world import World
-from embodied_iqa.tasks.instruction import Verb
+from embodied_iqa.tasks.vocabulary import Verb
 
 SHIFTS_MM = (0.0, 8.0, 12.0, 16.0, 20.0, 26.0, 32.0)
 

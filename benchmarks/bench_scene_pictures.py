@@ -12,11 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from embodied_iqa.images.frame import View
-from embodied_iqa.scenes.random_tasks import draw_instruction
-from embodied_iqa.scenes.scene import Scene, make_scene
+from embodied_iqa.scenes.scene import Scene, draw_instruction, make_scene
+from embodied_iqa.scenes.snapshot import nominal_snapshot
 from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.scene_batches import SceneBatchRenderer, nominal_snapshot
-from embodied_iqa.tasks.instruction import Verb
+from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
+from embodied_iqa.tasks.vocabulary import Verb
 
 VIEWS = (View.TOP, View.WRIST, View.SIDE)
 

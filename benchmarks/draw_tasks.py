@@ -15,11 +15,10 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from embodied_iqa.images.frame import View
-from embodied_iqa.scenes.language.five_tasks import make_tasks
-from embodied_iqa.scenes.language.rich_scenes import draw_task_scene
+from embodied_iqa.scenes.language.five_tasks import draw_task_scene, make_tasks
 from embodied_iqa.scenes.scene import Scene
+from embodied_iqa.scenes.snapshot import nominal_snapshot
 from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.scene_batches import nominal_snapshot
 from embodied_iqa.tasks.task import Task
 
 DRAWN_PX: Final = (1280, 960)

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.images.frame import View
-from embodied_iqa.scenes.random_tasks import draw_instruction
-from embodied_iqa.scenes.scene import Scene, make_scene
+from embodied_iqa.scenes.scene import Scene, draw_instruction, make_scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.expert import expert_chunk
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.rollout import RolloutOptions, rollout
 from embodied_iqa.simulation.success import task_success
 from embodied_iqa.simulation.world import World
-from embodied_iqa.tasks.instruction import Instruction, Verb
+from embodied_iqa.tasks.instruction import Instruction
+from embodied_iqa.tasks.vocabulary import Verb
 
 DRAWN_PX = (1440, 1080)
 SHOWN_PX = (400, 300)

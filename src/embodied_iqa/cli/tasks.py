@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
-from embodied_iqa.tasks.instruction import Verb
+from embodied_iqa.tasks.vocabulary import Verb
 
 if TYPE_CHECKING:
     from embodied_iqa.scenes.scene import Scene
@@ -66,8 +66,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _make(arguments: argparse.Namespace) -> int:
-    from embodied_iqa.scenes.language.five_tasks import make_tasks  # noqa: PLC0415 - as above
-    from embodied_iqa.scenes.language.rich_scenes import draw_task_scene  # noqa: PLC0415
+    from embodied_iqa.scenes.language.five_tasks import draw_task_scene, make_tasks  # noqa: PLC0415 - as above
 
     seeds = [arguments.scene_seed] if arguments.scenes is None else list(range(arguments.scenes))
     if not 1 <= len(seeds) <= _MAX_SCENES:

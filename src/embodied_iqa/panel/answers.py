@@ -9,7 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from embodied_iqa.tasks.instruction import Colour, Instruction, Kind, Thing, Verb
+from embodied_iqa.tasks.instruction import Instruction, Thing
+from embodied_iqa.tasks.vocabulary import Colour, Kind, Verb
 
 __all__ = ["Style", "VisibleThing", "true_answer"]
 

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.tasks.instruction import Kind, Verb
+from embodied_iqa.tasks.vocabulary import Kind, Verb
 
 __all__ = ["TOLERANCE_MM", "PlanError", "plan_error", "would_do"]
 

@@ -10,18 +10,14 @@ from numpy.typing import NDArray
 
 from embodied_iqa.images.frame import View
 from embodied_iqa.kinematics import TOOL_2F140_M, UR5, tool_along_z
-from embodied_iqa.manipulation.gripper_shape import FINGER_HALF_WIDTH_M, FINGER_TIP_BEYOND_TOOL_M, STROKE_M
 
 __all__ = [
     "BUTTON_THRESHOLD_M",
     "BUTTON_TRAVEL_M",
     "CAMERAS",
     "DRAWER_TRAVEL_M",
-    "FINGER_HALF_WIDTH_M",
-    "FINGER_TIP_BEYOND_TOOL_M",
     "HOME_Q_RAD",
     "STEP_NS",
-    "STROKE_M",
     "TABLE_X_M",
     "TABLE_Y_M",
     "UR5_ALPHA_RAD",

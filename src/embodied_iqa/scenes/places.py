@@ -6,8 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from embodied_iqa.manipulation.object_shapes import SHAPES
-from embodied_iqa.tasks.instruction import Instruction, Kind, Verb
+from embodied_iqa.manipulation.shapes import SHAPES
+from embodied_iqa.tasks.instruction import Instruction
+from embodied_iqa.tasks.vocabulary import Kind, Verb
 
 __all__ = ["GAP_M", "MIN_DISTANCE_M", "OBJECTS_X_M", "OBJECTS_Y_M", "draw_places"]
 

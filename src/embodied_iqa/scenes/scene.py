@@ -10,15 +10,14 @@ import numpy as np
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.scenes.places import draw_places
-from embodied_iqa.tasks.instruction import (
+from embodied_iqa.tasks.instruction import Instruction, Thing
+from embodied_iqa.tasks.vocabulary import (
     CATEGORY_OF_KIND,
     DESTINATIONS_OF_VERB,
     KINDS_OF_VERB,
     Category,
     Colour,
-    Instruction,
     Kind,
-    Thing,
     Verb,
 )
 
@@ -29,6 +28,7 @@ __all__ = [
     "Light",
     "Scene",
     "SceneObject",
+    "draw_instruction",
     "find_destination",
     "find_object",
     "make_scene",
@@ -161,6 +161,22 @@ def make_scene(seed: int, instruction: Instruction | None = None) -> Scene:
     light = Light(brightness, float(rng.uniform(-0.9, 0.9)), float(rng.uniform(-1.0, 1.0)))
     background = list(Background)[rng.integers(len(Background))]
     return Scene(seed, objects, light, background, (red, green, blue))
+
+
+def draw_instruction(verb: Verb, seed: int) -> Instruction:
+    """Draw kinds and colours for a verb; the same seed gives the same task.
+
+    Args:
+        verb: What to do.
+        seed: Any integer from 0; `make_scene` with it and the task gives a scene for the task.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence([seed, list(Verb).index(verb), 0x7A5C]))
+    first, second = (list(Colour)[index] for index in rng.permutation(len(Colour))[:2])
+    kinds, destinations = KINDS_OF_VERB[verb], DESTINATIONS_OF_VERB[verb]
+    thing = Thing(first, kinds[rng.integers(len(kinds))])
+    if not destinations:
+        return Instruction(verb, thing)
+    return Instruction(verb, thing, Thing(second, destinations[rng.integers(len(destinations))]))
 
 
 def find_object(scene: Scene, instruction: Instruction) -> int:

@@ -15,10 +15,11 @@ from typing import Final
 import numpy as np
 
 from embodied_iqa.images.frame import View
-from embodied_iqa.manipulation.object_shapes import SHAPES
+from embodied_iqa.manipulation.shapes import SHAPES
 from embodied_iqa.scenes.scene import Scene
 from embodied_iqa.scenes.viewpoints import viewpoint_of
-from embodied_iqa.tasks.instruction import CATEGORY_OF_KIND, Category, Colour, Kind, Thing
+from embodied_iqa.tasks.instruction import Thing
+from embodied_iqa.tasks.vocabulary import CATEGORY_OF_KIND, Category, Colour, Kind
 
 __all__ = ["Extreme", "Node", "SceneGraph", "Side", "Truth"]
 

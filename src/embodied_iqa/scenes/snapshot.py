@@ -1,43 +1,58 @@
-"""The state of the world at one instant, and how to read it without the engine."""
+"""State of the simulated world at one instant: the layout of its positions, and how to read them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.manipulation.object_shapes import SHAPES
-from embodied_iqa.scenes.dimensions import STROKE_M
-from embodied_iqa.scenes.object_layout import (
-    BEADS,
-    FIXED_KINDS,
-    FREE,
-    INNER_KINDS,
-    inner_offset,
-    positions_of,
-)
-from embodied_iqa.scenes.scene import Scene
-from embodied_iqa.tasks.instruction import Kind
+from embodied_iqa.manipulation.shapes import SHAPES, STROKE_M
+from embodied_iqa.scenes.dimensions import HOME_Q_RAD
+from embodied_iqa.scenes.scene import Scene, SceneObject
+from embodied_iqa.tasks.vocabulary import Kind
 
 __all__ = [
+    "BEADS",
+    "FIXED_KINDS",
+    "FREE",
     "WorldSnapshot",
     "bead_positions_m",
+    "beads_at_rest_m",
     "cap_depth_m",
     "check_qpos",
     "gripper_of",
     "inner_position",
+    "nominal_pose",
+    "nominal_snapshot",
     "object_address",
     "object_axis",
     "object_position_m",
     "object_yaw_rad",
+    "positions_of",
     "qpos_size",
 ]
 
 Array = NDArray[np.float64]
 
+FIXED_KINDS: Final = frozenset({Kind.SOCKET, Kind.MAT, Kind.KNOB, Kind.DRAWER})
+"""Fixed to the table: without a free joint."""
+
+_INNER_KINDS: Final = frozenset({Kind.BUTTON, Kind.KNOB, Kind.DRAWER})
+"""With a joint of their own: a cap's depth (m), a knob's turn (rad), a drawer's travel (m)."""
+
 _ARM, _FINGERS = 6, 2
+FREE: Final = 7
+"""Positions of a free body: three of its centre (m), four of its quaternion (w x y z)."""
+
+BEADS: Final = 10
+"""Beads in a cup."""
+_BEADS_PER_RING: Final = 5
+_BEAD_RING_M: Final = 0.0112
+_BEAD_STEP_M: Final = 0.0125
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +71,12 @@ class WorldSnapshot:
     time_ns: int
     qpos: Array
     pressed: frozenset[int] = frozenset()
+
+
+def positions_of(kind: Kind) -> int:
+    """Return how many positions an object of this kind has; a cup's beads come after it."""
+    beads = BEADS * FREE if kind is Kind.CUP else 0
+    return _inner_offset(kind) + (kind in _INNER_KINDS) + beads
 
 
 def object_address(scene: Scene, index: int) -> int:
@@ -110,9 +131,9 @@ def inner_position(scene: Scene, snapshot: WorldSnapshot, index: int) -> float:
         UsageError: Its kind has no such joint.
     """
     kind = scene.objects[index].kind
-    if kind not in INNER_KINDS:
-        raise UsageError(f"a {kind} has no joint", available=sorted(INNER_KINDS))
-    return float(snapshot.qpos[object_address(scene, index) + inner_offset(kind)])
+    if kind not in _INNER_KINDS:
+        raise UsageError(f"a {kind} has no joint", available=sorted(_INNER_KINDS))
+    return float(snapshot.qpos[object_address(scene, index) + _inner_offset(kind)])
 
 
 def bead_positions_m(scene: Scene, snapshot: WorldSnapshot, index: int) -> Array:
@@ -137,6 +158,50 @@ def gripper_of(snapshot: WorldSnapshot) -> float:
     """Return the gripper's measured state in [0, 1]: 0 open, 1 closed."""
     opening_m = float(snapshot.qpos[_ARM : _ARM + _FINGERS].sum())
     return float(np.clip(1.0 - opening_m / STROKE_M, 0.0, 1.0))
+
+
+def nominal_snapshot(
+    scene: Scene, q_rad: Sequence[float] = HOME_Q_RAD, gripper: float = 0.0
+) -> WorldSnapshot:
+    """Return a scene's state as drawn, without physics: objects settle by less than a millimetre.
+
+    Args:
+        scene: What is on the table.
+        q_rad: The arm's six joints.
+        gripper: State of the gripper in [0, 1].
+    """
+    finger_m = (1.0 - gripper) * STROKE_M / 2
+    parts: list[Array] = [np.array([*q_rad, finger_m, finger_m])]
+    for item in scene.objects:
+        if item.kind not in FIXED_KINDS:
+            parts.append(nominal_pose(item))
+        if item.kind in _INNER_KINDS:
+            parts.append(np.zeros(1))
+        if item.kind is Kind.CUP:
+            parts += [np.array([*place, 1.0, 0.0, 0.0, 0.0]) for place in beads_at_rest_m(item)]
+    return WorldSnapshot(0, np.concatenate(parts))
+
+
+def nominal_pose(item: SceneObject) -> Array:
+    """Return ``(7,)``, centre (m) and quaternion (w x y z) of an object on the table."""
+    half_rad = item.yaw_rad / 2
+    height_m = SHAPES[item.kind].height_m / 2
+    return np.array([item.x_m, item.y_m, height_m, np.cos(half_rad), 0.0, 0.0, np.sin(half_rad)])
+
+
+def beads_at_rest_m(cup: SceneObject) -> list[tuple[float, float, float]]:
+    """Return where the beads of a cup start: in rings above each other."""
+    centres = []
+    for bead in range(BEADS):
+        ring, place = divmod(bead, _BEADS_PER_RING)
+        turn = 2 * np.pi * (place + 0.5 * (ring % 2)) / _BEADS_PER_RING
+        across_x, across_y = _BEAD_RING_M * float(np.cos(turn)), _BEAD_RING_M * float(np.sin(turn))
+        centres.append((cup.x_m + across_x, cup.y_m + across_y, _BEAD_STEP_M * (1 + ring)))
+    return centres
+
+
+def _inner_offset(kind: Kind) -> int:
+    return 0 if kind in FIXED_KINDS else FREE
 
 
 def _quaternion(scene: Scene, snapshot: WorldSnapshot, index: int) -> tuple[float, float, float, float]:

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from embodied_iqa.manipulation.object_shapes import (
+from embodied_iqa.manipulation.shapes import (
     BUTTON_BASE_HALF_M,
     BUTTON_BASE_HEIGHT_M,
     BUTTON_CAP_RADIUS_M,
@@ -18,7 +18,7 @@ from embodied_iqa.manipulation.object_shapes import (
 )
 from embodied_iqa.scenes.dimensions import BUTTON_TRAVEL_M, DRAWER_TRAVEL_M
 from embodied_iqa.simulation.mjcf import HINGED, OBJECT, STATIC, VISUAL, Vector, box, numbers
-from embodied_iqa.tasks.instruction import Kind
+from embodied_iqa.tasks.vocabulary import Kind
 
 __all__ = ["button", "drawer", "knob", "mat", "peg", "socket"]
 

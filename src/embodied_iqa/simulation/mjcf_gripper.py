@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from embodied_iqa.scenes.dimensions import (
-    FINGER_HALF_WIDTH_M,
-    FINGER_TIP_BEYOND_TOOL_M,
-    STROKE_M,
-    TOOL_Z_M,
-)
+from embodied_iqa.manipulation.shapes import FINGER_HALF_WIDTH_M, FINGER_TIP_BEYOND_TOOL_M, STROKE_M
+from embodied_iqa.scenes.dimensions import TOOL_Z_M
 from embodied_iqa.simulation.mjcf import ROBOT, box, numbers, rod
 
 __all__ = ["FINGER_JOINTS", "gripper_actuators", "gripper_bodies", "gripper_equalities"]

@@ -6,13 +6,13 @@ from typing import Final
 
 import numpy as np
 
-from embodied_iqa.manipulation.object_shapes import SHAPES
-from embodied_iqa.scenes.object_layout import FIXED_KINDS
+from embodied_iqa.manipulation.shapes import SHAPES
 from embodied_iqa.scenes.scene import SceneObject
+from embodied_iqa.scenes.snapshot import FIXED_KINDS
 from embodied_iqa.simulation.mjcf import OBJECT, numbers
 from embodied_iqa.simulation.mjcf_fittings import button, drawer, knob, mat, peg, socket
 from embodied_iqa.simulation.mjcf_vessels import beads, bowl, cup, lid, pot
-from embodied_iqa.tasks.instruction import Kind
+from embodied_iqa.tasks.vocabulary import Kind
 
 __all__ = ["object_body", "object_material"]
 
@@ -36,7 +36,7 @@ def object_body(index: int, item: SceneObject) -> str:
         f'<body name="object{index}" pos="{numbers(place)}" quat="{numbers(quaternion)}">'
         f"{joint}{_BUILDERS[item.kind](index)}</body>"
     )
-    return body + (beads(index, item.x_m, item.y_m) if item.kind is Kind.CUP else "")
+    return body + (beads(index, item) if item.kind is Kind.CUP else "")
 
 
 def _cube(index: int) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from embodied_iqa.manipulation.object_shapes import (
+from embodied_iqa.manipulation.shapes import (
     BOWL_FOOT_RADIUS_M,
     CUP_FOOT_RADIUS_M,
     LID_BOSS_HEIGHT_M,
@@ -15,21 +15,19 @@ from embodied_iqa.manipulation.object_shapes import (
     LID_PLATE_M,
     SHAPES,
 )
-from embodied_iqa.scenes.object_layout import BEADS
-from embodied_iqa.simulation.mjcf import OBJECT, VISUAL, Vector, box, numbers
+from embodied_iqa.scenes.scene import SceneObject
+from embodied_iqa.scenes.snapshot import beads_at_rest_m
+from embodied_iqa.simulation.mjcf import OBJECT, VISUAL, box, numbers
 from embodied_iqa.simulation.mjcf_mesh import lathe_mesh
-from embodied_iqa.tasks.instruction import Kind
+from embodied_iqa.tasks.vocabulary import Kind
 
-__all__ = ["bead_places_m", "beads", "bowl", "cup", "lid", "pot", "vessel_meshes"]
+__all__ = ["beads", "bowl", "cup", "lid", "pot", "vessel_meshes"]
 
 _FRICTION: Final = "0.5 0.01 0.001"
 _SIDES: Final = 12
 _BOWL_FOOT_M: Final = 0.026  # of what touches: a little wider, it stands more firmly
 _POT_WALL_M: Final = 0.004
 _BEAD_RADIUS_M: Final = 0.006
-_BEAD_RING_M: Final = 0.0112
-_BEAD_STEP_M: Final = 0.0125
-_BEADS_A_RING: Final = 5
 
 
 def bowl(index: int) -> str:
@@ -50,24 +48,13 @@ def cup(index: int) -> str:
     return looks + foot + _ring(CUP_FOOT_RADIUS_M, rim, shape.height_m, 0.002, 0.005)
 
 
-def bead_places_m(x_m: float, y_m: float) -> list[Vector]:
-    """Return where the beads of a cup at a place begin: rings above each other."""
-    places = []
-    for bead in range(BEADS):
-        ring, place = divmod(bead, _BEADS_A_RING)
-        turn = 2 * np.pi * (place + 0.5 * (ring % 2)) / _BEADS_A_RING
-        across_x, across_y = _BEAD_RING_M * float(np.cos(turn)), _BEAD_RING_M * float(np.sin(turn))
-        places.append((x_m + across_x, y_m + across_y, _BEAD_STEP_M * (1 + ring)))
-    return places
-
-
-def beads(index: int, x_m: float, y_m: float) -> str:
+def beads(index: int, item: SceneObject) -> str:
     """Return the beads in cup ``index``."""
     return "".join(
         f'<body name="bead{index}_{bead}" pos="{numbers(centre)}"><freejoint/>'
         f'<geom type="sphere" size="{_BEAD_RADIUS_M}" mass="0.002" material="bead" '
         f'friction="0.3 0.002 0.0002" condim="4" {OBJECT}/></body>'
-        for bead, centre in enumerate(bead_places_m(x_m, y_m))
+        for bead, centre in enumerate(beads_at_rest_m(item))
     )
 
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.scenes.scene import Scene, make_scene, tasks_of
-from embodied_iqa.simulation.episode import observe
 from embodied_iqa.simulation.renderer import SceneRenderer
+from embodied_iqa.simulation.rollout import observe
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.batching import answer_all
 from embodied_iqa.subjects.protocols import ChunkStatus, Vla, Vlm

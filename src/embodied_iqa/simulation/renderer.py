@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any, Final, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from embodied_iqa.scenes.snapshot import WorldSnapshot, check_qpos
 from embodied_iqa.simulation.engine import mujoco
 from embodied_iqa.simulation.mjcf_cell import MAX_HEIGHT_PX, MAX_WIDTH_PX, build_model
 
-__all__ = ["BACKGROUND", "SceneRenderer", "intrinsics_of"]
+__all__ = ["BACKGROUND", "Closable", "SceneRenderer", "intrinsics_of"]
 
 _MAX_GEOMS: Final = 1000
 BACKGROUND: Final = -1
@@ -31,7 +30,25 @@ def intrinsics_of(width_px: int, height_px: int) -> Intrinsics:
     return Intrinsics(width_px, height_px, focal_px, focal_px, (width_px - 1) / 2, (height_px - 1) / 2)
 
 
-class SceneRenderer:
+class Closable:
+    """A context manager that owns a renderer; closing it releases the graphics context."""
+
+    _renderer: Any = None
+
+    def close(self) -> None:
+        """Release the graphics context; calling it twice is fine."""
+        renderer, self._renderer = self._renderer, None
+        if renderer is not None:
+            renderer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class SceneRenderer(Closable):
     """Draws one scene at one resolution. Bound to the thread that made it, as its graphics context is.
 
     Args:
@@ -64,7 +81,6 @@ class SceneRenderer:
         self._fine = fine
         self._backgrounds = tuple(backgrounds)
         self._intrinsics = intrinsics_of(width_px, height_px)
-        self._renderer: Any = None
         self.load(scene)
 
     def load(self, scene: Scene) -> None:
@@ -137,20 +153,6 @@ class SceneRenderer:
             self._renderer.disable_segmentation_rendering()
         geoms = np.where(drawn[..., 1] == int(mujoco.mjtObj.mjOBJ_GEOM), drawn[..., 0], -1)
         return self._object_of_geom[geoms]
-
-    def close(self) -> None:
-        """Release the graphics context; calling it twice is fine."""
-        renderer, self._renderer = self._renderer, None
-        if renderer is not None:
-            renderer.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __del__(self) -> None:
         with contextlib.suppress(AttributeError, TypeError):  # half made, or the interpreter is going down

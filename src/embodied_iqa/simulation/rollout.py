@@ -1,4 +1,4 @@
-"""Carries out a chunk of increments in the world, without ROS: for experts, calibration and benchmarks."""
+"""Rollouts without ROS: a chunk of increments, or an episode of a VLA, in the simulated world."""
 
 from __future__ import annotations
 
@@ -18,9 +18,14 @@ from embodied_iqa.kinematics import (
 )
 from embodied_iqa.scenes.dimensions import T_flange_tool
 from embodied_iqa.scenes.snapshot import WorldSnapshot
+from embodied_iqa.simulation.renderer import SceneRenderer
+from embodied_iqa.simulation.success import task_success
 from embodied_iqa.simulation.world import World
+from embodied_iqa.subjects.protocols import ChunkStatus, Vla, VlaObservation
+from embodied_iqa.tasks.instruction import Instruction
+from embodied_iqa.units import SECOND_NS
 
-__all__ = ["RolloutOptions", "RolloutResult", "rollout"]
+__all__ = ["EpisodeResult", "RolloutOptions", "RolloutResult", "observe", "rollout", "run_episode"]
 
 Array = NDArray[np.float64]
 
@@ -31,13 +36,13 @@ _KINEMATICS: Final = Kinematics(np.asarray(T_flange_tool))
 
 @dataclass(frozen=True, slots=True)
 class RolloutOptions:
-    """How fast to move.
+    """Speed limits and waiting times.
 
     Attributes:
-        tool_speed_mps: Greatest speed of the tool centre point.
-        tool_acceleration_mps2: Greatest acceleration of the tool centre point.
-        turn_speed_radps: Greatest rate of turn of the tool.
-        grip_timeout_s: Longest wait for the fingers after an increment that moves them.
+        tool_speed_mps: Maximum speed of the tool centre point.
+        tool_acceleration_mps2: Maximum acceleration of the tool centre point.
+        turn_speed_radps: Maximum rate of turn of the tool.
+        grip_timeout_s: Maximum wait for the fingers after an increment that moves them.
         settle_s: Rest at the end.
     """
 
@@ -50,12 +55,12 @@ class RolloutOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RolloutResult:
-    """What came of it.
+    """Result of one chunk.
 
     Attributes:
         end: The world's state at the end.
-        executed: Number of increments that were carried out whole.
-        stopped: Why it ended early (an emergency stop, or a pose that cannot be reached), or None.
+        executed: Number of completed increments.
+        stopped: Why it ended early (an emergency stop or an unreachable pose), or None.
     """
 
     end: WorldSnapshot
@@ -63,13 +68,30 @@ class RolloutResult:
     stopped: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class EpisodeResult:
+    """Result of one episode.
+
+    Attributes:
+        success: Whether the task is done, by physics.
+        chunks: Number of executed chunks.
+        status: The VLA's last status; ACT if it did not finish.
+        reason: Its reason, or why the arm stopped.
+    """
+
+    success: bool
+    chunks: int
+    status: ChunkStatus
+    reason: str
+
+
 def rollout(world: World, increments: ArrayLike, options: RolloutOptions | None = None) -> RolloutResult:
-    """Move the tool along the increments, chained onto its present pose, each from rest to rest.
+    """Move the tool along the increments, chained onto its current pose, each from rest to rest.
 
     Args:
-        world: Where; it is advanced as long as the motion takes.
+        world: The world, which is advanced by the duration of the motion.
         increments: ``(K, 7)`` as in `ActionChunk`; the gripper moves with the increment that changes it.
-        options: Speeds.
+        options: Speed limits.
     """
     options = options or RolloutOptions()
     steps = np.asarray(increments, dtype=np.float64).reshape(-1, 7)
@@ -85,8 +107,41 @@ def rollout(world: World, increments: ArrayLike, options: RolloutOptions | None 
         _await_gripper(world, options.grip_timeout_s)
         pose = target
         executed += 1
-    _wait(world, options.settle_s)
+    world.advance(round(options.settle_s * SECOND_NS / _PERIOD_NS) * _PERIOD_NS)
     return RolloutResult(world.snapshot(), executed, stopped or world.contact_violation)
+
+
+def observe(vla: Vla, world: World, renderer: SceneRenderer, task: str, step: int) -> VlaObservation:
+    """Return what a VLA observes: pictures of its views and the state of the arm."""
+    snapshot = world.snapshot()
+    frames = {view: renderer.frame(view, snapshot) for view in vla.info.views}
+    return VlaObservation(frames, task, world.T_base_tool, world.gripper, step)
+
+
+def run_episode(
+    vla: Vla,
+    world: World,
+    renderer: SceneRenderer,
+    instruction: Instruction,
+    *,
+    max_chunks: int = 3,
+    options: RolloutOptions | None = None,
+) -> EpisodeResult:
+    """Query the VLA and execute its chunks until it ends, the arm stops, or ``max_chunks`` were executed."""
+    start = world.snapshot()
+    chunks, status, reason = 0, ChunkStatus.ACT, ""
+    for step in range(max_chunks + 1):
+        chunk = vla.act(observe(vla, world, renderer, str(instruction), step))
+        status, reason = chunk.status, chunk.reason
+        if status is not ChunkStatus.ACT or step == max_chunks:
+            break
+        result = rollout(world, chunk.increments, options)
+        chunks += 1
+        if result.stopped is not None:
+            reason = result.stopped
+            break
+    success = task_success(world.scene, instruction, start, world.snapshot())
+    return EpisodeResult(success and world.contact_violation is None, chunks, status, reason)
 
 
 def _move(
@@ -116,7 +171,7 @@ def _straight(start: Array, target: Array, options: RolloutOptions) -> Iterator[
         return
     ramp_s = options.tool_speed_mps / options.tool_acceleration_mps2
     cruise_s = max(distance / options.tool_speed_mps, angle / options.turn_speed_radps)
-    count = int(np.ceil((cruise_s + ramp_s) * 1e9 / _PERIOD_NS))
+    count = int(np.ceil((cruise_s + ramp_s) * SECOND_NS / _PERIOD_NS))
     for part in _trapezoid(count, ramp_s / (cruise_s + ramp_s)):
         pose = np.eye(4)
         pose[:3, :3] = start[:3, :3] @ rotvec_to_rotation(part * turn)
@@ -135,10 +190,6 @@ def _trapezoid(count: int, ramp: float) -> Array:
 
 
 def _await_gripper(world: World, timeout_s: float) -> None:
-    deadline_ns = world.time_ns + round(timeout_s * 1e9)
+    deadline_ns = world.time_ns + round(timeout_s * SECOND_NS)
     while world.gripper_moving and world.time_ns < deadline_ns:
         world.advance(_PERIOD_NS)
-
-
-def _wait(world: World, duration_s: float) -> None:
-    world.advance(round(duration_s * 1e9 / _PERIOD_NS) * _PERIOD_NS)

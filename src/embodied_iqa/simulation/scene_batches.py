@@ -1,32 +1,42 @@
-"""Pictures of thousands of scenes: one compiled model whose bodies are moved and painted for each scene."""
+"""Pictures of thousands of scenes from one compiled model, whose objects are moved and painted for each."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import Frame, View
-from embodied_iqa.scenes.scene import Background, Scene
-from embodied_iqa.scenes.snapshot import WorldSnapshot, check_qpos
-from embodied_iqa.simulation.renderer import BACKGROUND, SceneRenderer
-from embodied_iqa.simulation.stage import Stage, nominal_snapshot
-from embodied_iqa.tasks.instruction import Kind
+from embodied_iqa.scenes.scene import Background, Light, Scene, SceneObject
+from embodied_iqa.scenes.snapshot import (
+    FIXED_KINDS,
+    WorldSnapshot,
+    check_qpos,
+    nominal_pose,
+    nominal_snapshot,
+    object_address,
+    positions_of,
+)
+from embodied_iqa.simulation.mjcf_room import lamps_of, table_tint
+from embodied_iqa.simulation.renderer import BACKGROUND, Closable, SceneRenderer
+from embodied_iqa.tasks.vocabulary import Colour, Kind
 
-__all__ = ["SceneBatchRenderer", "nominal_snapshot"]
+__all__ = ["SceneBatchRenderer"]
 
 _MANY: Final = (Kind.CUBE, Kind.CYLINDER, Kind.BALL, Kind.BOWL, Kind.BUTTON)
 _ONE: Final = (Kind.CUP, Kind.DRAWER)
 _COPIES: Final = {kind: 4 if kind in _MANY else 1 if kind in _ONE else 3 for kind in Kind}
-"""How many of each kind there are at first; a scene that needs more gets a new stage, which is rare."""
+"""Objects of each kind in the first model; a scene that needs more gets a new model, which is rare."""
+_ROBOT: Final = 8
+_HIDDEN_GROUP: Final = 5
+"""A group of geoms that is not drawn."""
 
 
-class SceneBatchRenderer:
+class SceneBatchRenderer(Closable):
     """Draws scene after scene at one resolution: the pictures of `SceneRenderer`, without compiling each.
 
     Bound to the thread that made it, as its graphics context is.
@@ -43,7 +53,7 @@ class SceneBatchRenderer:
     def __init__(self, width_px: int, height_px: int) -> None:
         self._size_px = (width_px, height_px)
         self._renderer: SceneRenderer | None = None
-        self._set_up(Counter(_COPIES))
+        self._load(ObjectPool(Counter(_COPIES)))
 
     def frames(
         self, scene: Scene, views: Iterable[View], snapshot: WorldSnapshot | None = None
@@ -51,53 +61,100 @@ class SceneBatchRenderer:
         """Take a picture from each view.
 
         Args:
-            scene: What stands on the table.
+            scene: What is on the table.
             views: The cameras.
-            snapshot: Where it stands; None for the scene as it was drawn, with the arm at home.
+            snapshot: The state; None for the scene as drawn, with the arm at home.
 
         Raises:
             InputError: The snapshot belongs to another scene.
             UsageError: The renderer is closed.
         """
-        renderer, staged = self._show(scene, snapshot)
-        return {view: renderer.frame(view, staged) for view in views}
+        renderer, state = self._show(scene, snapshot)
+        return {view: renderer.frame(view, state) for view in views}
 
     def segmentation(
         self, scene: Scene, view: View, snapshot: WorldSnapshot | None = None
     ) -> NDArray[np.int16]:
         """Return ``(H, W)`` int16, the index in ``scene.objects`` of what each pixel shows, or BACKGROUND."""
-        renderer, staged = self._show(scene, snapshot)
-        actors = self._stage.actors(scene)
-        index_of_actor = np.full(len(self._stage.scene.objects) + 1, BACKGROUND, np.int16)
-        index_of_actor[actors] = np.arange(len(actors))
-        return np.asarray(index_of_actor[renderer.segmentation(view, staged)])
+        renderer, state = self._show(scene, snapshot)
+        members = self._pool.members(scene)
+        index_of_member = np.full(len(self._pool.scene.objects) + 1, BACKGROUND, np.int16)
+        index_of_member[members] = np.arange(len(members))
+        return np.asarray(index_of_member[renderer.segmentation(view, state)])
 
-    def close(self) -> None:
-        """Release the graphics context; calling it twice is fine."""
-        renderer, self._renderer = self._renderer, None
-        if renderer is not None:
-            renderer.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def _load(self, pool: ObjectPool) -> None:
         self.close()
-
-    def _set_up(self, copies: Counter[Kind]) -> None:
-        self.close()
-        self._stage = Stage(copies)
-        self._renderer = SceneRenderer(self._stage.scene, *self._size_px, backgrounds=tuple(Background))
+        self._pool = pool
+        self._renderer = SceneRenderer(pool.scene, *self._size_px, backgrounds=tuple(Background))
 
     def _show(self, scene: Scene, snapshot: WorldSnapshot | None) -> tuple[SceneRenderer, WorldSnapshot]:
         if snapshot is None:
             snapshot = nominal_snapshot(scene)
         check_qpos(scene, snapshot)
-        if self._renderer is not None and not self._stage.has_all_of(scene):
-            self._set_up(self._stage.copies | Counter(item.kind for item in scene.objects))
+        if self._renderer is not None and not self._pool.suffices_for(scene):
+            self._load(ObjectPool(self._pool.copies | Counter(item.kind for item in scene.objects)))
         if self._renderer is None:
             raise UsageError("the renderer is closed")
-        self._stage.dress(self._renderer.model, self._renderer.object_of_geom, scene)
-        return self._renderer, self._stage.snapshot(scene, snapshot)
+        self._pool.apply(self._renderer, scene)
+        return self._renderer, self._pool.snapshot(scene, snapshot)
+
+
+class ObjectPool:
+    """A scene with more objects than any other, and how some of them become the objects of another scene.
+
+    Args:
+        copies: How many objects of each kind.
+    """
+
+    def __init__(self, copies: Counter[Kind]) -> None:
+        self.copies = copies
+        kinds = [kind for kind in Kind for _ in range(copies[kind])]
+        objects = tuple(SceneObject(kind, Colour.RED, -0.5, 0.0, 0.0, (0.0, 0.0, 0.0)) for kind in kinds)
+        self.scene = Scene(0, objects, Light(), Background.WOOD, (1.0, 1.0, 1.0))
+        self._first_of = {kind: kinds.index(kind) for kind in reversed(kinds)}
+        self._nominal_qpos = nominal_snapshot(self.scene).qpos
+        self._group_of_geom: NDArray[np.int32] | None = None
+
+    def suffices_for(self, scene: Scene) -> bool:
+        """Return whether there are enough objects of each kind."""
+        return Counter(item.kind for item in scene.objects) <= self.copies
+
+    def members(self, scene: Scene) -> list[int]:
+        """Return the index, among the pool's objects, of each of the scene's."""
+        used: Counter[Kind] = Counter()
+        members = []
+        for item in scene.objects:
+            members.append(self._first_of[item.kind] + used[item.kind])
+            used[item.kind] += 1
+        return members
+
+    def apply(self, renderer: SceneRenderer, scene: Scene) -> None:
+        """Set a scene's room, lamps, paints and fixed objects in the pool's model, and hide other objects."""
+        model: Any = renderer.model
+        if self._group_of_geom is None:
+            self._group_of_geom = model.geom_group.copy()
+        members = self.members(scene)
+        unused = (renderer.object_of_geom >= 0) & ~np.isin(renderer.object_of_geom, members)
+        model.geom_group[:] = np.where(unused, _HIDDEN_GROUP, self._group_of_geom)
+        for member, item in zip(members, scene.objects, strict=True):
+            model.material(f"paint{member}").rgba[:3] = item.rgb
+            if item.kind in FIXED_KINDS:
+                body, pose = model.body(f"object{member}"), nominal_pose(item)
+                body.pos[:], body.quat[:] = pose[:3], pose[3:]
+        for surface in ("table", "wall", "floor"):
+            model.geom(surface).matid = model.material(f"{surface}-{scene.background}").id
+        model.material(f"table-{scene.background}").rgba[:3] = table_tint(scene)
+        for index, lamp in enumerate(lamps_of(scene.light)):
+            light = model.light(f"lamp{index}")
+            light.dir[:] = np.array(lamp.direction) / np.linalg.norm(lamp.direction)
+            light.diffuse[:] = lamp.diffuse
+
+    def snapshot(self, scene: Scene, snapshot: WorldSnapshot) -> WorldSnapshot:
+        """Return the pool's state that shows a scene's state."""
+        qpos = self._nominal_qpos.copy()
+        qpos[:_ROBOT] = snapshot.qpos[:_ROBOT]
+        for index, (member, item) in enumerate(zip(self.members(scene), scene.objects, strict=True)):
+            size = positions_of(item.kind)
+            start, to = object_address(scene, index), object_address(self.scene, member)
+            qpos[to : to + size] = snapshot.qpos[start : start + size]
+        return WorldSnapshot(snapshot.time_ns, qpos)

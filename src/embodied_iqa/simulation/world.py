@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import UsageError
-from embodied_iqa.scenes.dimensions import BUTTON_THRESHOLD_M, HOME_Q_RAD, STEP_NS, STROKE_M
+from embodied_iqa.manipulation.shapes import STROKE_M
+from embodied_iqa.scenes.dimensions import BUTTON_THRESHOLD_M, HOME_Q_RAD, STEP_NS
 from embodied_iqa.scenes.scene import Scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot, gripper_of, object_address
 from embodied_iqa.simulation.contact_watch import ContactWatch
@@ -16,7 +17,7 @@ from embodied_iqa.simulation.engine import mujoco
 from embodied_iqa.simulation.mjcf_arm import KP, KV
 from embodied_iqa.simulation.mjcf_cell import FORCE_SENSORS, build_model
 from embodied_iqa.simulation.servo_target import ServoTarget
-from embodied_iqa.tasks.instruction import Kind
+from embodied_iqa.tasks.vocabulary import Kind
 
 __all__ = ["FORCE_LIMIT_N", "World"]
 

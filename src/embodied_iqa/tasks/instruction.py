@@ -1,4 +1,4 @@
-"""Understands a task in words: a verb, an object and, for some verbs, where it goes."""
+"""Instructions: a verb, an object and, for some verbs, a destination; parsed from a sentence."""
 
 from __future__ import annotations
 
@@ -7,114 +7,162 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from embodied_iqa.errors import UsageError
-from embodied_iqa.tasks.instruction_words import (
-    COLOUR_WORDS,
-    IGNORED_WORDS,
-    KIND_WORDS,
-    REVERSING_WORDS,
-    VERB_WORDS,
-)
 from embodied_iqa.tasks.vocabulary import (
     CATEGORY_OF_KIND,
+    COLOUR_WORDS,
     DESTINATIONS_OF_VERB,
+    IGNORED_WORDS,
+    KIND_WORDS,
     KINDS_OF_VERB,
+    REVERSING_WORDS,
+    VERB_WORDS,
     Category,
     Colour,
-    Instruction,
     Kind,
-    Thing,
     Verb,
 )
 
-__all__ = [
-    "CATEGORY_OF_KIND",
-    "DESTINATIONS_OF_VERB",
-    "KINDS_OF_VERB",
-    "Category",
-    "Colour",
-    "Instruction",
-    "Kind",
-    "Thing",
-    "Verb",
-    "parse_instruction",
-]
+__all__ = ["Instruction", "Thing", "first_possible", "parse_instruction"]
 
-_WordT = TypeVar("_WordT")
+_T = TypeVar("_T")
 _WORD: Final = re.compile(r"[^\s.,;!?]+")
 _POLITE: Final = frozenset({"please", "can", "could", "would", "you", "now", "robot"})
-_MOST_THINGS: Final = 2
+_MAX_OBJECTS: Final = 2
+
+_PHRASE: Final = {
+    Verb.COVER: "{verb} the {destination} with the {object}",
+    Verb.INSERT: "{verb} the {object} in the {destination}",
+    Verb.MOVE: "{verb} the {object} to the {destination}",
+    Verb.PLACE: "{verb} the {object} in the {destination}",
+    Verb.POUR: "{verb} the {object} into the {destination}",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
-    """A thing, and the word before its article that says how it belongs to the one before."""
+class Thing:
+    """An object as people name it, such as "red cube"."""
 
-    thing: Thing
-    reverses: bool
+    colour: Colour
+    kind: Kind
+
+    def __str__(self) -> str:
+        return f"{self.colour} {self.kind}"
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """A parsed task, such as "place the red cube in the blue bowl".
+
+    Attributes:
+        verb: What to do.
+        object: The object that the gripper handles: the lid in "cover the blue pot with the red lid".
+        destination: Where it goes, for verbs with a destination; of another colour than the object.
+
+    Raises:
+        UsageError: The object or the destination does not afford the verb.
+    """
+
+    verb: Verb
+    object: Thing
+    destination: Thing | None = None
+
+    def __post_init__(self) -> None:
+        if self.object.kind not in KINDS_OF_VERB[self.verb]:
+            raise UsageError(
+                f"a {self.object.kind} cannot be used with {self.verb}", available=KINDS_OF_VERB[self.verb]
+            )
+        wanted = DESTINATIONS_OF_VERB[self.verb]
+        if self.destination is None:
+            if wanted:
+                raise UsageError(f"{self.verb} needs a second object", available=wanted)
+        elif self.destination.kind not in wanted:
+            raise UsageError(
+                f"a {self.destination.kind} is no place to {self.verb} a {self.object.kind}",
+                available=wanted or ["nothing: the verb takes one object"],
+            )
+        elif self.destination.colour is self.object.colour:
+            raise UsageError("the two objects of a task differ in colour", got=str(self.object.colour))
+
+    @property
+    def colour(self) -> Colour:
+        """The colour of the handled object."""
+        return self.object.colour
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the handled object."""
+        return self.object.kind
+
+    @property
+    def category(self) -> Category:
+        """The category of the handled object."""
+        return CATEGORY_OF_KIND[self.object.kind]
+
+    def __str__(self) -> str:
+        phrase = _PHRASE.get(self.verb, "{verb} the {object}")
+        return phrase.format(verb=self.verb, object=self.object, destination=self.destination)
 
 
 def parse_instruction(text: str) -> Instruction:
-    """Understand a task such as "place the red cube in the blue bowl".
+    """Parse a task such as "place the red cube in the blue bowl".
 
-    Letters may be of any case, articles may be missing, and common other words are known: "please put the
-    violet block into the blue dish" is the same kind of task. Colours are needed.
+    Case does not matter, articles may be missing, and common synonyms are known: "please put the violet block
+    into the blue dish" parses to the same kind of task. Colours are required.
 
     Raises:
-        UsageError: A word is unknown, something is missing, or the objects do not afford the verb.
+        UsageError: A word is unknown, a part is missing, or the objects do not afford the verb.
     """
     words = [word.lower() for word in _WORD.findall(text)]
     while words and words[0] in _POLITE:
         words = words[1:]
     if not words:
         raise UsageError("a task is a verb and an object", expected='such as "pick the red cube"', got=text)
-    meanings = _look_up("verb", words[0], VERB_WORDS)
-    named = _things(words[1:], text)
-    first, second = named[0].thing, named[1].thing if len(named) == _MOST_THINGS else None
-    if second is not None and named[1].reverses:
-        first, second = second, first
-    return _best(meanings, first, second)
+    verbs = _look_up("verb", words[0], VERB_WORDS)
+    things, linking_words = _things(words[1:], text)
+    if linking_words & REVERSING_WORDS:
+        things.reverse()
+    return first_possible(verbs, things[0], things[1] if len(things) > 1 else None)
 
 
-def _things(words: list[str], text: str) -> list[_Named]:
-    """Read "the red cube in the blue bowl": one or two colours, each followed by a kind."""
-    named: list[_Named] = []
+def first_possible(verbs: tuple[Verb, ...], thing: Thing, destination: Thing | None) -> Instruction:
+    """Return the instruction with the first of several verbs that the objects afford.
+
+    Raises:
+        UsageError: They afford none of them.
+    """
+    for verb in verbs:
+        kinds = DESTINATIONS_OF_VERB[verb]
+        fits = destination.kind in kinds if destination is not None else not kinds
+        if fits and thing.kind in KINDS_OF_VERB[verb]:
+            return Instruction(verb, thing, destination)
+    return Instruction(verbs[0], thing, destination)  # raises an error with the reason
+
+
+def _things(words: list[str], text: str) -> tuple[list[Thing], set[str]]:
+    """Parse "the red cube in the blue bowl": the objects, and the words in front of the second one."""
+    things: list[Thing] = []
+    linking_words: set[str] = set()
     colour: Colour | None = None
-    between: set[str] = set()
     for word in words:
         if colour is not None:
-            named.append(_Named(Thing(colour, _look_up("kind of object", word, KIND_WORDS)), _turns(between)))
-            colour, between = None, set()
+            things.append(Thing(colour, _look_up("kind of object", word, KIND_WORDS)))
+            colour = None
         elif word in IGNORED_WORDS:
-            between.add(word)
+            linking_words |= {word} if len(things) == 1 else set()
         elif word in KIND_WORDS:
             raise UsageError("an object of a task needs its colour", expected=f"such as red {word}", got=text)
         else:
             colour = _look_up("colour", word, COLOUR_WORDS)
-    if colour is not None or not 1 <= len(named) <= _MOST_THINGS:
+    if colour is not None or not 1 <= len(things) <= _MAX_OBJECTS:
         raise UsageError(
             "a task names one or two objects, each by colour and kind",
             expected='such as "place the red cube in the blue bowl"',
             got=text,
         )
-    return named
+    return things, linking_words
 
 
-def _turns(between: set[str]) -> bool:
-    return bool(between & REVERSING_WORDS)
-
-
-def _best(meanings: tuple[Verb, ...], thing: Thing, destination: Thing | None) -> Instruction:
-    """Return the first meaning of the verb that the objects afford."""
-    for verb in meanings:
-        destinations = DESTINATIONS_OF_VERB[verb]
-        fits = destination.kind in destinations if destination is not None else not destinations
-        if fits and thing.kind in KINDS_OF_VERB[verb]:
-            return Instruction(verb, thing, destination)
-    return Instruction(meanings[0], thing, destination)  # says what does not fit
-
-
-def _look_up(what: str, word: str, known: dict[str, _WordT]) -> _WordT:
-    try:
-        return known[word]
-    except KeyError:
-        raise UsageError(f"unknown {what} in the task", got=word, available=known) from None
+def _look_up(what: str, word: str, known: dict[str, _T]) -> _T:
+    if word not in known:
+        raise UsageError(f"unknown {what} in the task", got=word, available=known)
+    return known[word]

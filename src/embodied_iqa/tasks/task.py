@@ -7,7 +7,8 @@ from enum import StrEnum
 from typing import Final
 
 from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.tasks.instruction import Instruction, Verb, parse_instruction
+from embodied_iqa.tasks.instruction import Instruction, parse_instruction
+from embodied_iqa.tasks.vocabulary import Verb
 
 __all__ = ["MAX_RANK", "MAX_TEXT_CHARACTERS", "Task", "TaskRow", "TaskSource", "task_from_row", "task_row"]
 

@@ -10,9 +10,9 @@ from typing import Final
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import View
-from embodied_iqa.tasks.instruction import Verb
 from embodied_iqa.tasks.task import MAX_RANK, MAX_TEXT_CHARACTERS, Task, TaskSource
 from embodied_iqa.tasks.task_file_entries import Entry, TaskEntry, Value, read_entries
+from embodied_iqa.tasks.vocabulary import Verb
 
 __all__ = ["PictureLabels", "PictureTasks", "check_task_file", "load_task_file"]
 

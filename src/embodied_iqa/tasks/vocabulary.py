@@ -1,22 +1,22 @@
-"""The language of tasks: ten verbs, six colours and the kinds of objects that afford each verb."""
+"""Vocabulary of tasks: ten verbs, six colours, the kinds of objects that afford each verb, and synonyms."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from embodied_iqa.errors import UsageError
-
 __all__ = [
     "CATEGORY_OF_KIND",
+    "COLOUR_WORDS",
     "DESTINATIONS_OF_VERB",
+    "IGNORED_WORDS",
     "KINDS_OF_VERB",
+    "KIND_WORDS",
+    "REVERSING_WORDS",
+    "VERB_WORDS",
     "Category",
     "Colour",
-    "Instruction",
     "Kind",
-    "Thing",
     "Verb",
 ]
 
@@ -121,75 +121,72 @@ DESTINATIONS_OF_VERB: Final[dict[Verb, tuple[Kind, ...]]] = {
 }
 """Where the verb brings what is handled: kinds of a second object, or none."""
 
-_PHRASE: Final = {
-    Verb.COVER: "{verb} the {destination} with the {object}",
-    Verb.INSERT: "{verb} the {object} in the {destination}",
-    Verb.MOVE: "{verb} the {object} to the {destination}",
-    Verb.PLACE: "{verb} the {object} in the {destination}",
-    Verb.POUR: "{verb} the {object} into the {destination}",
+_BRING: Final = (Verb.PLACE, Verb.MOVE, Verb.INSERT, Verb.COVER)
+
+VERB_WORDS: Final[dict[str, tuple[Verb, ...]]] = {
+    "cover": (Verb.COVER,),
+    "close": (Verb.COVER,),
+    "insert": (Verb.INSERT,),
+    "plug": (Verb.INSERT,),
+    "stick": (Verb.INSERT,),
+    "move": (Verb.MOVE, Verb.PUSH),
+    "bring": (Verb.MOVE, Verb.PLACE),
+    "carry": (Verb.MOVE, Verb.PLACE),
+    "pick": (Verb.PICK,),
+    "grab": (Verb.PICK,),
+    "grasp": (Verb.PICK,),
+    "lift": (Verb.PICK,),
+    "raise": (Verb.PICK,),
+    "take": (Verb.PICK,),
+    "place": _BRING,
+    "put": _BRING,
+    "set": _BRING,
+    "drop": (Verb.PLACE, Verb.MOVE),
+    "pour": (Verb.POUR,),
+    "empty": (Verb.POUR,),
+    "tip": (Verb.POUR,),
+    "fill": (Verb.POUR,),
+    "press": (Verb.PRESS,),
+    "hit": (Verb.PRESS,),
+    "pull": (Verb.PULL,),
+    "open": (Verb.PULL,),
+    "draw": (Verb.PULL,),
+    "push": (Verb.PUSH, Verb.PRESS),
+    "shove": (Verb.PUSH,),
+    "slide": (Verb.PUSH, Verb.MOVE),
+    "twist": (Verb.TWIST,),
+    "turn": (Verb.TWIST,),
+    "rotate": (Verb.TWIST,),
+}
+"""What a verb can mean, the likeliest first: the objects decide."""
+
+COLOUR_WORDS: Final[dict[str, Colour]] = {str(colour): colour for colour in Colour} | {
+    "violet": Colour.PURPLE,
 }
 
+KIND_WORDS: Final[dict[str, Kind]] = {str(kind): kind for kind in Kind} | {
+    "block": Kind.CUBE,
+    "can": Kind.CYLINDER,
+    "sphere": Kind.BALL,
+    "dish": Kind.BOWL,
+    "switch": Kind.BUTTON,
+    "mug": Kind.CUP,
+    "pan": Kind.POT,
+    "cap": Kind.LID,
+    "pin": Kind.PEG,
+    "hole": Kind.SOCKET,
+    "holder": Kind.SOCKET,
+    "pad": Kind.MAT,
+    "dial": Kind.KNOB,
+    "handle": Kind.DRAWER,
+}
 
-@dataclass(frozen=True, slots=True)
-class Thing:
-    """An object as people name it: "red cube"."""
+REVERSING_WORDS: Final = frozenset({"with", "from"})
+"""Between two objects they say that the first is the destination: "cover the pot with the lid"."""
 
-    colour: Colour
-    kind: Kind
-
-    def __str__(self) -> str:
-        return f"{self.colour} {self.kind}"
-
-
-@dataclass(frozen=True, slots=True)
-class Instruction:
-    """A task in words, understood: "place the red cube in the blue bowl".
-
-    Attributes:
-        verb: What to do.
-        object: What the gripper handles: of "cover the blue pot with the red lid" the lid.
-        destination: What it is brought to, where the verb has one; of another colour than the object.
-
-    Raises:
-        UsageError: The object or the destination does not afford the verb.
-    """
-
-    verb: Verb
-    object: Thing
-    destination: Thing | None = None
-
-    def __post_init__(self) -> None:
-        if self.object.kind not in KINDS_OF_VERB[self.verb]:
-            raise UsageError(
-                f"a {self.object.kind} cannot be used with {self.verb}", available=KINDS_OF_VERB[self.verb]
-            )
-        wanted = DESTINATIONS_OF_VERB[self.verb]
-        if self.destination is None:
-            if wanted:
-                raise UsageError(f"{self.verb} needs a second object", available=wanted)
-        elif self.destination.kind not in wanted:
-            raise UsageError(
-                f"a {self.destination.kind} is no place to {self.verb} a {self.object.kind}",
-                available=wanted or ["nothing: the verb takes one object"],
-            )
-        elif self.destination.colour is self.object.colour:
-            raise UsageError("the two objects of a task differ in colour", got=str(self.object.colour))
-
-    @property
-    def colour(self) -> Colour:
-        """The colour of what is handled."""
-        return self.object.colour
-
-    @property
-    def kind(self) -> Kind:
-        """The kind of what is handled."""
-        return self.object.kind
-
-    @property
-    def category(self) -> Category:
-        """The category of what is handled."""
-        return CATEGORY_OF_KIND[self.object.kind]
-
-    def __str__(self) -> str:
-        phrase = _PHRASE.get(self.verb, "{verb} the {object}")
-        return phrase.format(verb=self.verb, object=self.object, destination=self.destination)
+IGNORED_WORDS: Final = frozenset({
+    "a", "an", "away", "beads", "can", "carefully", "content", "contents", "could", "down", "from",
+    "gently", "in", "inside", "into", "its", "now", "of", "off", "on", "onto", "out", "over", "please",
+    "the", "then", "to", "top", "towards", "up", "with", "would", "you", "robot"
+})  # fmt: skip
+"""Words that do not change what is meant."""

@@ -20,7 +20,7 @@ from embodied_iqa.manipulation.waypoints import (
     waypoints_to_array,
 )
 from embodied_iqa.robot.limits import ArmLimits, check_increments, check_positions
-from embodied_iqa.tasks.instruction import DESTINATIONS_OF_VERB, KINDS_OF_VERB, Kind, Verb
+from embodied_iqa.tasks.vocabulary import DESTINATIONS_OF_VERB, KINDS_OF_VERB, Kind, Verb
 
 X, Y = st.floats(-0.68, -0.36), st.floats(-0.26, 0.26)
 CASES = [

@@ -19,8 +19,8 @@ from embodied_iqa.resources import shared_file
 from embodied_iqa.robot.controller import make_controller
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.scoring.execution import Outcome
-from embodied_iqa.simulation.episode import run_episode
 from embodied_iqa.simulation.renderer import SceneRenderer
+from embodied_iqa.simulation.rollout import run_episode
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
 from embodied_iqa.subjects.registry import constants_of, make_vla, make_vlm

@@ -25,7 +25,8 @@ from embodied_iqa.scenes.language.resolver import resolve_plan
 from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.backends.panel.vla import LearnedPlan
-from embodied_iqa.tasks.instruction import Verb, parse_instruction
+from embodied_iqa.tasks.instruction import parse_instruction
+from embodied_iqa.tasks.vocabulary import Verb
 
 
 def test_every_wording_means_its_task() -> None:

@@ -29,7 +29,7 @@ from embodied_iqa.subjects.backends.panel.format import PICTURE_PX
 from embodied_iqa.subjects.backends.panel.vla import LearnedVla
 from embodied_iqa.subjects.backends.panel.vlm import LearnedVlm
 from embodied_iqa.subjects.model_card import load_card
-from embodied_iqa.tasks.instruction import Colour, Kind, Verb
+from embodied_iqa.tasks.vocabulary import Colour, Kind, Verb
 
 COLOURS = {Colour.RED: (200, 20, 20), Colour.BLUE: (20, 40, 200)}
 DATA = DataRecipe(1, 2, (480, 360), "test", quick=True)

@@ -25,7 +25,7 @@ from embodied_iqa.reports.panel.summary import (
     vlm_rows,
 )
 from embodied_iqa.subjects.model_card import ModelCard, load_card, save_card
-from embodied_iqa.tasks.instruction import Verb
+from embodied_iqa.tasks.vocabulary import Verb
 
 VLAS, VLMS = ("panel-vla-film", "panel-vla-query"), ("panel-vlm-fine",)
 

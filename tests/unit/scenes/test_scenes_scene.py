@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embodied_iqa.errors import UsageError
-from embodied_iqa.manipulation.object_shapes import SHAPES
+from embodied_iqa.manipulation.shapes import SHAPES
 from embodied_iqa.scenes.dimensions import TABLE_X_M, TABLE_Y_M
-from embodied_iqa.scenes.random_tasks import draw_instruction
-from embodied_iqa.scenes.scene import find_destination, find_object, make_scene, tasks_of
-from embodied_iqa.tasks.instruction import Colour, Instruction, Kind, Thing, Verb
+from embodied_iqa.scenes.scene import draw_instruction, find_destination, find_object, make_scene, tasks_of
+from embodied_iqa.tasks.instruction import Instruction, Thing
+from embodied_iqa.tasks.vocabulary import Colour, Kind, Verb
 
 TASKS = [draw_instruction(verb, seed) for verb in Verb for seed in range(20)]
 COMMON = [Instruction(Verb.PICK, Thing(colour, Kind.CUBE)) for colour in Colour]

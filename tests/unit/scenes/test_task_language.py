@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.scenes.language.feasible_plans import two_steps
-from embodied_iqa.scenes.language.five_tasks import make_tasks
+from embodied_iqa.scenes.language.five_tasks import draw_task_scene, make_tasks
 from embodied_iqa.scenes.language.grammar import read_task
 from embodied_iqa.scenes.language.referring import FORMS_OF_RANK, Form, references
 from embodied_iqa.scenes.language.resolver import resolve_plan
-from embodied_iqa.scenes.language.rich_scenes import draw_task_scene
 from embodied_iqa.scenes.scene import Background, Light, Scene, SceneObject, make_scene, tasks_of
 from embodied_iqa.scenes.scene_graph import Extreme, SceneGraph, Side, Truth
 from embodied_iqa.scenes.viewpoints import viewpoint_of
-from embodied_iqa.tasks.instruction import Colour, Kind, Thing, Verb, parse_instruction
+from embodied_iqa.tasks.instruction import Thing, parse_instruction
 from embodied_iqa.tasks.task import MAX_TEXT_CHARACTERS, Task, task_from_row, task_row
+from embodied_iqa.tasks.vocabulary import Colour, Kind, Verb
 
 SEEDS = st.integers(0, 10**9)
 VERBS = st.sampled_from(Verb)
@@ -183,7 +183,7 @@ def test_extremes_are_those_of_the_picture(view: View) -> None:
 
 def test_same_tasks_in_another_process_whatever_its_hashes() -> None:
     code = (
-        "from embodied_iqa.scenes.language.rich_scenes import draw_task_scene as d\n"
+        "from embodied_iqa.scenes.language.five_tasks import draw_task_scene as d\n"
         "from embodied_iqa.scenes.language.five_tasks import make_tasks as m\n"
         "for s in range(12):\n"
         "    for t in m(d(s)[0], s): print(t.id, t.text)"

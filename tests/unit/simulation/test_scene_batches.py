@@ -9,13 +9,12 @@ import pytest
 
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images import View
-from embodied_iqa.scenes.random_tasks import draw_instruction
-from embodied_iqa.scenes.scene import Background, SceneObject, make_scene
-from embodied_iqa.scenes.snapshot import WorldSnapshot
+from embodied_iqa.scenes.scene import Background, SceneObject, draw_instruction, make_scene
+from embodied_iqa.scenes.snapshot import WorldSnapshot, nominal_snapshot
 from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.scene_batches import SceneBatchRenderer, nominal_snapshot
+from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
 from embodied_iqa.simulation.world import World
-from embodied_iqa.tasks.instruction import Colour, Kind, Verb
+from embodied_iqa.tasks.vocabulary import Colour, Kind, Verb
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from embodied_iqa.errors import UsageError
-from embodied_iqa.scenes.dimensions import STROKE_M
-from embodied_iqa.scenes.object_layout import BEADS, FREE
-from embodied_iqa.scenes.random_tasks import draw_instruction
-from embodied_iqa.scenes.scene import Scene, find_destination, find_object, make_scene
+from embodied_iqa.manipulation.shapes import STROKE_M
+from embodied_iqa.scenes.scene import Scene, draw_instruction, find_destination, find_object, make_scene
 from embodied_iqa.scenes.snapshot import (
+    BEADS,
+    FREE,
     WorldSnapshot,
     bead_positions_m,
     inner_position,
@@ -23,7 +23,8 @@ from embodied_iqa.simulation.expert import expert_chunk
 from embodied_iqa.simulation.rollout import rollout
 from embodied_iqa.simulation.success import task_success
 from embodied_iqa.simulation.world import World
-from embodied_iqa.tasks.instruction import Instruction, Verb
+from embodied_iqa.tasks.instruction import Instruction
+from embodied_iqa.tasks.vocabulary import Verb
 
 SEED = 40
 CARRIED = (Verb.COVER, Verb.INSERT, Verb.MOVE, Verb.PLACE)

@@ -12,7 +12,7 @@ from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot, object_position_m
 from embodied_iqa.simulation.renderer import BACKGROUND, SceneRenderer
 from embodied_iqa.simulation.world import World
-from embodied_iqa.tasks.instruction import Kind
+from embodied_iqa.tasks.vocabulary import Kind
 
 Array = NDArray[np.float64]
 

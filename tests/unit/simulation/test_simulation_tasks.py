@@ -8,15 +8,8 @@ from embodied_iqa.simulation.expert import expert_chunk
 from embodied_iqa.simulation.rollout import rollout
 from embodied_iqa.simulation.success import task_success
 from embodied_iqa.simulation.world import World
-from embodied_iqa.tasks.instruction import (
-    DESTINATIONS_OF_VERB,
-    KINDS_OF_VERB,
-    Colour,
-    Instruction,
-    Kind,
-    Thing,
-    Verb,
-)
+from embodied_iqa.tasks.instruction import Instruction, Thing
+from embodied_iqa.tasks.vocabulary import DESTINATIONS_OF_VERB, KINDS_OF_VERB, Colour, Kind, Verb
 
 PAIRS = [(verb, kind) for verb in Verb for kind in KINDS_OF_VERB[verb]]
 

@@ -9,7 +9,7 @@ from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.backends.classical.colours import blobs_of, paint_map
 from embodied_iqa.subjects.backends.classical.perception import look, see
 from embodied_iqa.subjects.backends.classical.shapes import Pinhole
-from embodied_iqa.tasks.instruction import Kind
+from embodied_iqa.tasks.vocabulary import Kind
 
 SEEDS = range(10)
 

@@ -7,15 +7,15 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images import Frame, View
 from embodied_iqa.kinematics import chain_increments
-from embodied_iqa.scenes.random_tasks import draw_instruction
-from embodied_iqa.scenes.scene import make_scene, tasks_of
-from embodied_iqa.simulation.episode import observe, run_episode
+from embodied_iqa.scenes.scene import draw_instruction, make_scene, tasks_of
 from embodied_iqa.simulation.renderer import SceneRenderer
+from embodied_iqa.simulation.rollout import observe, run_episode
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.backends.classical.vla import ClassicalVla
 from embodied_iqa.subjects.backends.classical.vlm import ClassicalVlm
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, VlaObservation
-from embodied_iqa.tasks.instruction import KINDS_OF_VERB, Colour, Instruction, Kind, Thing, Verb
+from embodied_iqa.tasks.instruction import Instruction, Thing
+from embodied_iqa.tasks.vocabulary import KINDS_OF_VERB, Colour, Kind, Verb
 
 VERBS = (Verb.PICK, Verb.PUSH, Verb.PRESS)
 PAIRS = [(verb, kind) for verb in VERBS for kind in KINDS_OF_VERB[verb]]

@@ -19,7 +19,8 @@ from embodied_iqa.subjects.backends.panel.format import (
     shrink,
     task_words,
 )
-from embodied_iqa.tasks.instruction import Colour, Instruction, Kind, Thing, Verb
+from embodied_iqa.tasks.instruction import Instruction, Thing
+from embodied_iqa.tasks.vocabulary import Colour, Kind, Verb
 
 RED_CUBE = Thing(Colour.RED, Kind.CUBE)
 BLUE_BOWL = Thing(Colour.BLUE, Kind.BOWL)

@@ -23,9 +23,9 @@ from openpi_client.websocket_client_policy import WebsocketClientPolicy
 from embodied_iqa.errors import InputError, UsageError, UserError
 from embodied_iqa.images.frame import Frame, Intrinsics, View
 from embodied_iqa.scenes.scene import tasks_of
-from embodied_iqa.simulation.episode import observe
 from embodied_iqa.simulation.reference_answers import reference_scenes
 from embodied_iqa.simulation.renderer import SceneRenderer
+from embodied_iqa.simulation.rollout import observe
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.actions.observation import frame_to_map, own_observation
 from embodied_iqa.subjects.options import PolicyOptions, ServerOptions, VlaOptions

@@ -12,10 +12,10 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import View
 from embodied_iqa.resources import source_checkout
-from embodied_iqa.tasks.instruction import Verb
 from embodied_iqa.tasks.task import TaskSource, task_from_row, task_row
 from embodied_iqa.tasks.task_file_entries import MAX_BYTES
 from embodied_iqa.tasks.task_files import PictureLabels, check_task_file, load_task_file
+from embodied_iqa.tasks.vocabulary import Verb
 
 HEAD = "format: embodied-iqa-tasks\nversion: 1\npictures:\n"
 ONE = HEAD + "- picture: a.png\n  tasks:\n"

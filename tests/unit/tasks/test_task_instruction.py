@@ -7,17 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embodied_iqa.errors import UsageError
-from embodied_iqa.tasks.instruction import (
+from embodied_iqa.tasks.instruction import Instruction, Thing, parse_instruction
+from embodied_iqa.tasks.vocabulary import (
     CATEGORY_OF_KIND,
     DESTINATIONS_OF_VERB,
     KINDS_OF_VERB,
     Category,
     Colour,
-    Instruction,
     Kind,
-    Thing,
     Verb,
-    parse_instruction,
 )
 
 ALL = [

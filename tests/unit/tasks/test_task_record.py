@@ -7,8 +7,9 @@ import json
 import pytest
 
 from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.tasks.instruction import Verb, parse_instruction
+from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.tasks.task import Task, TaskSource, task_from_row, task_row
+from embodied_iqa.tasks.vocabulary import Verb
 
 PICK = parse_instruction("pick the red cube")
 PLACE = parse_instruction("place the red cube in the blue bowl")

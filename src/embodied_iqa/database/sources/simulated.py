@@ -12,13 +12,12 @@ from embodied_iqa.database.schema import SourceKind
 from embodied_iqa.database.sources.candidate import Candidate, home_tool
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
-from embodied_iqa.scenes.language.five_tasks import make_tasks
-from embodied_iqa.scenes.language.rich_scenes import draw_task_scene
+from embodied_iqa.scenes.language.five_tasks import draw_task_scene, make_tasks
 from embodied_iqa.scenes.scene import Scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
 from embodied_iqa.simulation.world import World
-from embodied_iqa.tasks.instruction import CATEGORY_OF_KIND, Kind
+from embodied_iqa.tasks.vocabulary import CATEGORY_OF_KIND, Kind
 
 __all__ = ["SimulationSource"]
 

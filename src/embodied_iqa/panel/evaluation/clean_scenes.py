@@ -27,7 +27,8 @@ from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.backends.panel.members import card_of, make_panel_vla, make_panel_vlm
 from embodied_iqa.subjects.backends.panel.vla import LearnedPlan, LearnedVla
 from embodied_iqa.subjects.backends.panel.vlm import LearnedVlm
-from embodied_iqa.tasks.instruction import Instruction, Verb
+from embodied_iqa.tasks.instruction import Instruction
+from embodied_iqa.tasks.vocabulary import Verb
 
 __all__ = [
     "NATIVE_PX",

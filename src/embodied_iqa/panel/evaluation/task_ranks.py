@@ -14,8 +14,7 @@ from embodied_iqa.panel.criterion import plan_error, would_do
 from embodied_iqa.panel.evaluation.clean_scenes import Stage, draw_stage, loaded_vla, loaded_vlm
 from embodied_iqa.panel.samples.camera_views import visible_things
 from embodied_iqa.panel.task_cameras import camera_of_tasks
-from embodied_iqa.scenes.language.five_tasks import make_tasks
-from embodied_iqa.scenes.language.rich_scenes import draw_task_scene
+from embodied_iqa.scenes.language.five_tasks import draw_task_scene, make_tasks
 from embodied_iqa.subjects.backends.panel.members import VLA_NAMES, card_of
 from embodied_iqa.tasks.instruction import Instruction
 from embodied_iqa.tasks.task import Task

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.images.frame import Frame
-from embodied_iqa.manipulation.object_shapes import SHAPES
+from embodied_iqa.manipulation.shapes import SHAPES
 from embodied_iqa.panel.answers import VisibleThing
 from embodied_iqa.scenes.scene import Scene
 from embodied_iqa.subjects.backends.panel.format import ABSENT

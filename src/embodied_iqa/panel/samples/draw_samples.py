@@ -26,16 +26,9 @@ from embodied_iqa.scenes.scene import Scene, make_scene, tasks_of
 from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.backends.panel.format import ABSENT, shrink
-from embodied_iqa.tasks.instruction import (
-    DESTINATIONS_OF_VERB,
-    KINDS_OF_VERB,
-    Colour,
-    Instruction,
-    Kind,
-    Thing,
-    Verb,
-)
+from embodied_iqa.tasks.instruction import Instruction, Thing
 from embodied_iqa.tasks.task import MAX_RANK
+from embodied_iqa.tasks.vocabulary import DESTINATIONS_OF_VERB, KINDS_OF_VERB, Colour, Kind, Verb
 
 __all__ = [
     "DRAWN_PX",

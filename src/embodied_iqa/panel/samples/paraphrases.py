@@ -6,7 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from embodied_iqa.tasks.instruction import Instruction, Kind, Thing, Verb
+from embodied_iqa.tasks.instruction import Instruction, Thing
+from embodied_iqa.tasks.vocabulary import Kind, Verb
 
 __all__ = ["reworded"]
 

@@ -24,7 +24,8 @@ from embodied_iqa.subjects.backends.panel.format import (
     answer_words,
     task_words,
 )
-from embodied_iqa.tasks.instruction import Colour, Instruction, Kind, Thing, Verb
+from embodied_iqa.tasks.instruction import Instruction, Thing
+from embodied_iqa.tasks.vocabulary import Colour, Kind, Verb
 
 __all__ = ["Lessons", "answers_of", "expert_plan", "instruction_of", "things_of"]
 

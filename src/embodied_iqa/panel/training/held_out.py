@@ -15,7 +15,7 @@ from embodied_iqa.scoring.cognition import score_cognition
 from embodied_iqa.scoring.frequencies import document_frequencies
 from embodied_iqa.subjects.backends.panel.vla import LearnedVla
 from embodied_iqa.subjects.backends.panel.vlm import LearnedVlm
-from embodied_iqa.tasks.instruction import Verb
+from embodied_iqa.tasks.vocabulary import Verb
 
 __all__ = ["examine_vla", "examine_vlm"]
 

@@ -13,7 +13,7 @@ from embodied_iqa.panel.training.captioners import CaptionerOutput
 from embodied_iqa.panel.training.encoders import GRID, cell_centres
 from embodied_iqa.panel.training.policies import PolicyOutput
 from embodied_iqa.subjects.backends.panel.format import PAD
-from embodied_iqa.tasks.instruction import Colour, Kind
+from embodied_iqa.tasks.vocabulary import Colour, Kind
 
 __all__ = ["Batch", "ThingHead", "caption_loss", "grounding_loss", "plan_loss", "vote_loss"]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from embodied_iqa.manipulation.object_shapes import SHAPES
 from embodied_iqa.manipulation.planner import PUSH_DIRECTION
+from embodied_iqa.manipulation.shapes import SHAPES
 from embodied_iqa.scenes.scene import Scene, SceneObject, find_destination, find_object, tasks_of
 from embodied_iqa.scenes.scene_graph import SceneGraph
-from embodied_iqa.tasks.instruction import Instruction, Thing, Verb
+from embodied_iqa.tasks.instruction import Instruction, Thing
+from embodied_iqa.tasks.vocabulary import Verb
 
 __all__ = ["afforded", "two_steps"]
 

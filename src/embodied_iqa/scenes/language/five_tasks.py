@@ -21,16 +21,19 @@ from embodied_iqa.scenes.language.feasible_plans import afforded, two_steps
 from embodied_iqa.scenes.language.referring import FORMS_OF_RANK, Form, Reference, plain, references
 from embodied_iqa.scenes.language.resolver import resolve_plan
 from embodied_iqa.scenes.language.wording import Wording
-from embodied_iqa.scenes.scene import Scene, find_destination, find_object
+from embodied_iqa.scenes.scene import Scene, draw_instruction, find_destination, find_object, make_scene
 from embodied_iqa.scenes.scene_graph import SceneGraph
-from embodied_iqa.tasks.instruction import Instruction, Verb
+from embodied_iqa.tasks.instruction import Instruction
 from embodied_iqa.tasks.task import MAX_RANK, Task
+from embodied_iqa.tasks.vocabulary import Verb
 
-__all__ = ["make_tasks"]
+__all__ = ["draw_task_scene", "make_tasks"]
 
 _T = TypeVar("_T")
 _POINTS: Final = dict.fromkeys(FORMS_OF_RANK[2], 2) | dict.fromkeys(FORMS_OF_RANK[3], 4) | {Form.EXCLUSION: 7}
 _SECOND_STEP_POINTS: Final = 12
+_UNSEEN: Final = {View.WRIST: {Verb.PULL}}
+"""Drawers stand farther away than the wrist camera's picture reaches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,46 @@ def make_tasks(
     tasks.append(_sequence(scene, view, pair, wording))
     _check(tasks, scene, view)
     return tuple(tasks)
+
+
+def draw_task_scene(
+    seed: int, verb: Verb | None = None, *, views: Sequence[View] = (View.TOP, View.SIDE)
+) -> tuple[Scene, Instruction]:
+    """Draw a scene for which `make_tasks` finds five tasks for the pictures of some cameras.
+
+    Args:
+        seed: Any integer from 0; the same arguments give the same scene on every machine.
+        verb: Of the easiest task; None: the verbs take turns with the seed.
+        views: The cameras; those that show the whole table unless others are named. The wrist camera shows a
+            part of it only, so that fewer scenes will do.
+
+    Returns:
+        The scene, which ``make_scene(scene.seed, instruction)`` makes again, and its main task.
+
+    Raises:
+        UsageError: The seed is negative, or one of the cameras never shows what the verb needs.
+    """
+    if seed < 0:
+        raise UsageError("a scene's seed cannot be negative", expected="an integer from 0", got=seed)
+    verbs = [item for item in Verb if not any(item in _UNSEEN.get(view, ()) for view in views)]
+    verb = verbs[seed % len(verbs)] if verb is None else verb
+    if verb not in verbs:
+        raise UsageError("a camera never shows what the verb needs", got=str(verb), available=verbs)
+    rng = np.random.default_rng(np.random.SeedSequence([seed, list(Verb).index(verb), 0x7A5C5]))
+    while True:
+        instruction = draw_instruction(verb, int(rng.integers(2**31)))
+        scene = make_scene(int(rng.integers(2**31)), instruction)
+        if _is_rich(scene, instruction, views):
+            return scene, instruction
+
+
+def _is_rich(scene: Scene, instruction: Instruction, views: Sequence[View]) -> bool:
+    try:
+        for view in views:
+            make_tasks(scene, view=view, main=instruction)
+    except UsageError:
+        return False
+    return True
 
 
 def _choose_drafts(

@@ -17,19 +17,17 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NoReturn, TypeVar
 
 from embodied_iqa.errors import UsageError
-from embodied_iqa.scenes.language.grammar_words import (
-    AFTER_NOUN,
-    ANYTHING,
-    BEFORE_NOUN,
-    CATEGORIES,
-    COURTESIES,
-    PARTICLES,
-    PREPOSITIONS,
-    SIDES,
-)
 from embodied_iqa.scenes.scene_graph import Extreme, Side
-from embodied_iqa.tasks.instruction import Category, Colour, Kind, Thing
-from embodied_iqa.tasks.instruction_words import COLOUR_WORDS, KIND_WORDS, REVERSING_WORDS, VERB_WORDS
+from embodied_iqa.tasks.instruction import Thing
+from embodied_iqa.tasks.vocabulary import (
+    COLOUR_WORDS,
+    KIND_WORDS,
+    REVERSING_WORDS,
+    VERB_WORDS,
+    Category,
+    Colour,
+    Kind,
+)
 
 __all__ = ["Described", "Step", "read_task"]
 
@@ -83,6 +81,46 @@ class Step:
 
 
 _TOKEN: Final = re.compile(r"[a-z]+|,")
+_COURTESIES: Final = frozenset({"please", "could", "can", "would", "you", "robot", "now", "first", ","})
+_PARTICLES: Final = frozenset({"up", "away", "down", "out", "over", "off"})
+_ANYTHING: Final = frozenset({"object", "thing", "item"})
+_PREPOSITIONS: Final = frozenset({"in", "into", "inside", "on", "onto", "to", "with", "from"})
+_SIDES: Final[dict[tuple[str, ...], Side]] = {
+    ("left", "of"): Side.LEFT,
+    ("to", "the", "left", "of"): Side.LEFT,
+    ("right", "of"): Side.RIGHT,
+    ("to", "the", "right", "of"): Side.RIGHT,
+    ("in", "front", "of"): Side.FRONT,
+    ("behind",): Side.BEHIND,
+}
+_BEFORE_NOUN: Final[dict[str, Extreme]] = {
+    "leftmost": Extreme.LEFTMOST,
+    "rightmost": Extreme.RIGHTMOST,
+    "tallest": Extreme.TALLEST,
+    "flattest": Extreme.FLATTEST,
+    "widest": Extreme.WIDEST,
+    "broadest": Extreme.WIDEST,
+    "slimmest": Extreme.SLIMMEST,
+    "narrowest": Extreme.SLIMMEST,
+}
+_AFTER_NOUN: Final[dict[tuple[str, ...], Extreme]] = {
+    (far, "to", "the", side): extreme
+    for far in ("furthest", "farthest")
+    for side, extreme in (("left", Extreme.LEFTMOST), ("right", Extreme.RIGHTMOST))
+} | {
+    ("nearest", "to", "you"): Extreme.NEAREST,
+    ("closest", "to", "you"): Extreme.NEAREST,
+    ("farthest", "from", "you"): Extreme.FARTHEST,
+    ("furthest", "from", "you"): Extreme.FARTHEST,
+    ("farthest", "away", "from", "you"): Extreme.FARTHEST,
+    ("furthest", "away", "from", "you"): Extreme.FARTHEST,
+}
+_CATEGORIES: Final[dict[tuple[str, ...], Category]] = {
+    ("toy",): Category.TOY,
+    ("kitchen", "item"): Category.DISH,
+    ("machine", "part"): Category.PART,
+    ("control",): Category.CONTROL,
+}
 
 
 def read_task(text: str) -> tuple[Step, ...]:
@@ -106,7 +144,7 @@ class _Reader:
         self.words = _TOKEN.findall(self.text.lower())
 
     def task(self) -> tuple[Step, ...]:
-        self._skip(COURTESIES)
+        self._skip(_COURTESIES)
         if self._take("before", "you"):
             later = self._step()
             self._expect(",")
@@ -115,7 +153,7 @@ class _Reader:
             steps = [self._step()]
             if self._joins():
                 steps.append(self._step())
-        self._skip(COURTESIES)
+        self._skip(_COURTESIES)
         if self.at < len(self.words):
             self._refuse("the end of the task")
         return tuple(steps)
@@ -132,7 +170,7 @@ class _Reader:
 
     def _step(self) -> Step:
         other, preposition = None, self._word()
-        if preposition in PREPOSITIONS:
+        if preposition in _PREPOSITIONS:
             self.at += 1
             other = self._object()
             self._expect(",")
@@ -140,10 +178,10 @@ class _Reader:
         if verb not in VERB_WORDS:
             self._refuse("a verb", VERB_WORDS)
         self.at += 1
-        self._skip(PARTICLES)
+        self._skip(_PARTICLES)
         found = None if self._take("it") else self._object()
-        self._skip(PARTICLES)
-        if other is None and self._word() in PREPOSITIONS:
+        self._skip(_PARTICLES)
+        if other is None and self._word() in _PREPOSITIONS:
             preposition = self._word()
             if not self._take("on", "top", "of"):
                 self.at += 1
@@ -152,7 +190,7 @@ class _Reader:
 
     def _object(self) -> Described:
         self._expect("the")
-        extreme = BEFORE_NOUN.get(self._word())
+        extreme = _BEFORE_NOUN.get(self._word())
         self.at += extreme is not None
         colour = COLOUR_WORDS.get(self._word())
         self.at += colour is not None
@@ -161,11 +199,11 @@ class _Reader:
         return noun if extreme is not None else self._clause(noun)
 
     def _noun(self) -> tuple[Kind | None, Category | None]:
-        category = self._take_phrase(CATEGORIES)
+        category = self._take_phrase(_CATEGORIES)
         if category is not None:
             return None, category
         word = self._word()
-        if word not in KIND_WORDS and word not in ANYTHING:
+        if word not in KIND_WORDS and word not in _ANYTHING:
             self._refuse("a kind of object", KIND_WORDS)
         self.at += 1
         return KIND_WORDS.get(word), None
@@ -173,10 +211,10 @@ class _Reader:
     def _clause(self, noun: Described) -> Described:
         """Read what comes after the noun and limits it."""
         linked = self._take("that", "is") or self._take("which", "is")
-        extreme = self._take_phrase(AFTER_NOUN)
+        extreme = self._take_phrase(_AFTER_NOUN)
         if extreme is not None:
             return replace(noun, extreme=extreme)
-        side = self._take_phrase(SIDES)
+        side = self._take_phrase(_SIDES)
         if side is not None:
             return replace(noun, side=side, anchors=(self._thing(),))
         if self._take("nearest", "to") or self._take("closest", "to"):

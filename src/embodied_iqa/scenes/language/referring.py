@@ -9,7 +9,8 @@ from itertools import combinations
 from typing import Final
 
 from embodied_iqa.scenes.scene_graph import Extreme, Node, SceneGraph, Side, Truth
-from embodied_iqa.tasks.instruction import Category, Colour, Kind, Thing
+from embodied_iqa.tasks.instruction import Thing
+from embodied_iqa.tasks.vocabulary import Category, Colour, Kind
 
 __all__ = ["FORMS_OF_RANK", "Form", "Head", "Reference", "plain", "references"]
 

@@ -9,8 +9,8 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.scenes.language.grammar import Described, Step, read_task
 from embodied_iqa.scenes.scene import Scene
 from embodied_iqa.scenes.scene_graph import Node, SceneGraph, Truth
-from embodied_iqa.tasks.instruction import DESTINATIONS_OF_VERB, KINDS_OF_VERB, Instruction, Thing
-from embodied_iqa.tasks.instruction_words import VERB_WORDS
+from embodied_iqa.tasks.instruction import Instruction, Thing, first_possible
+from embodied_iqa.tasks.vocabulary import VERB_WORDS
 
 __all__ = ["resolve", "resolve_plan"]
 
@@ -47,11 +47,7 @@ def _understand(step: Step, graph: SceneGraph, before: Thing | None) -> Instruct
     other = None if step.other is None else _find(step.other, graph).thing
     if step.reverses and other is not None:
         thing, other = other, thing
-    for verb in VERB_WORDS[step.verb]:
-        goals = DESTINATIONS_OF_VERB[verb]
-        if thing.kind in KINDS_OF_VERB[verb] and (other.kind in goals if other is not None else not goals):
-            return Instruction(verb, thing, other)
-    return Instruction(VERB_WORDS[step.verb][0], thing, other)  # says what does not fit
+    return first_possible(VERB_WORDS[step.verb], thing, other)
 
 
 def _find(described: Described, graph: SceneGraph) -> Node:

@@ -9,7 +9,8 @@ import numpy as np
 
 from embodied_iqa.scenes.language.referring import Form, Head, Reference
 from embodied_iqa.scenes.scene_graph import Extreme, Side
-from embodied_iqa.tasks.instruction import Category, Colour, Instruction, Kind, Thing, Verb
+from embodied_iqa.tasks.instruction import Instruction, Thing
+from embodied_iqa.tasks.vocabulary import Category, Colour, Kind, Verb
 
 __all__ = ["Wording"]
 

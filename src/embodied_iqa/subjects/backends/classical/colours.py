@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.tasks.instruction import Colour
+from embodied_iqa.tasks.vocabulary import Colour
 
 __all__ = ["Blob", "PaintMap", "blobs_of", "paint_map"]
 

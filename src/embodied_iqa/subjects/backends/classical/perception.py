@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from embodied_iqa.images.frame import Frame
 from embodied_iqa.subjects.backends.classical.colours import Blob, blobs_of, paint_map
 from embodied_iqa.subjects.backends.classical.shapes import Pinhole, ShapeFit, fit_shapes
-from embodied_iqa.tasks.instruction import Colour, Kind
+from embodied_iqa.tasks.vocabulary import Colour, Kind
 
 __all__ = ["SeenObject", "Sight", "look", "see"]
 

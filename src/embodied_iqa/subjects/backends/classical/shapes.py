@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.images.frame import Frame
-from embodied_iqa.manipulation.object_shapes import (
+from embodied_iqa.manipulation.shapes import (
     BOWL_FOOT_RADIUS_M,
     BUTTON_BASE_HALF_M,
     BUTTON_BASE_HEIGHT_M,
@@ -19,7 +19,7 @@ from embodied_iqa.manipulation.object_shapes import (
     SHAPES,
 )
 from embodied_iqa.subjects.backends.classical.colours import Blob, PaintMap
-from embodied_iqa.tasks.instruction import Kind
+from embodied_iqa.tasks.vocabulary import Kind
 
 __all__ = ["KNOWN_KINDS", "Pinhole", "ShapeFit", "fit_shapes"]
 

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
-from embodied_iqa.manipulation.object_shapes import SHAPES
 from embodied_iqa.manipulation.planner import PUSH_DIRECTION, ObjectPose, closing, plan_chunk, pushed_ahead_m
+from embodied_iqa.manipulation.shapes import SHAPES
 from embodied_iqa.subjects.backends.classical.perception import SeenObject, Sight, look
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
-from embodied_iqa.tasks.instruction import Instruction, Verb, parse_instruction
+from embodied_iqa.tasks.instruction import Instruction, parse_instruction
+from embodied_iqa.tasks.vocabulary import Verb
 
 __all__ = ["ClassicalVla"]
 

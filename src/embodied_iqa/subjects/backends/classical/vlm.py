@@ -10,7 +10,8 @@ from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.subjects.backends.classical.perception import SeenObject, see
 from embodied_iqa.subjects.protocols import SubjectInfo
-from embodied_iqa.tasks.instruction import Instruction, Verb, parse_instruction
+from embodied_iqa.tasks.instruction import Instruction, parse_instruction
+from embodied_iqa.tasks.vocabulary import Verb
 
 __all__ = ["ClassicalVlm"]
 

@@ -1,4 +1,4 @@
-"""What everybody who handles the objects knows about them: their sizes, by kind."""
+"""Sizes of the gripper, a parallel gripper like a Robotiq 2F-140, and of the objects by kind."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ __all__ = [
     "CUP_FOOT_RADIUS_M",
     "CUP_GRIP_HEIGHT_M",
     "DRAWER_HANDLE_AHEAD_M",
+    "FINGER_HALF_WIDTH_M",
+    "FINGER_TIP_BEYOND_TOOL_M",
     "KNOB_BAR_HALF_M",
     "LID_BOSS_HEIGHT_M",
     "LID_BOSS_RADIUS_M",
@@ -24,8 +26,18 @@ __all__ = [
     "SHAPES",
     "SOCKET_FLOOR_M",
     "SOCKET_HOLE_HALF_M",
+    "STROKE_M",
     "ObjectShape",
 ]
+
+STROKE_M: Final = 0.140
+"""Opening between the finger pads at g = 0; closed at g = 1."""
+
+FINGER_TIP_BEYOND_TOOL_M: Final = 0.010
+"""The fingers end this far beyond the tool centre point."""
+
+FINGER_HALF_WIDTH_M: Final = 0.014
+"""Half of a finger's width, across the direction in which it moves."""
 
 BUTTON_BASE_HALF_M: Final = 0.036
 BUTTON_BASE_HEIGHT_M: Final = 0.020
