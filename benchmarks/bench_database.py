@@ -29,7 +29,7 @@ from typing import Any
 import cv2
 from database_builds import Wanted, run_build, sizes_of
 
-from embodied_iqa.cli.build import panel_of
+from embodied_iqa.cli.build.building import panel_of
 from embodied_iqa.database.building.members import frames_for, load_member
 from embodied_iqa.database.building.options import EngineKind
 from embodied_iqa.database.check import check_database

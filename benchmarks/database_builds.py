@@ -21,7 +21,7 @@ from typing import Any
 
 import cv2
 
-from embodied_iqa.cli.build import panel_of
+from embodied_iqa.cli.build.building import panel_of
 from embodied_iqa.database.building.builder import BuildSummary, build
 from embodied_iqa.database.building.engine import BlockReport
 from embodied_iqa.database.building.options import BuildOptions, BuildPlan, EngineKind, EngineOptions, Step

@@ -10,11 +10,11 @@ __all__ = ["configure", "run"]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `build`; the steps are others."""
+    """Add the arguments of `build`, with other default steps."""
     build.configure(parser)
     parser.set_defaults(steps="annotate,score")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Ask and score; return the exit code."""
+    """Query and score; return the exit code."""
     return build.run(arguments)

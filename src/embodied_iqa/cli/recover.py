@@ -1,4 +1,4 @@
-"""`embodied-iqa recover`: mends a recording that was cut short."""
+"""`embodied-iqa recover`: repairs a recording that was cut short."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from embodied_iqa.lazy import load
 from embodied_iqa.progress import ProgressBars
 
 if TYPE_CHECKING:
@@ -17,32 +18,25 @@ __all__ = ["configure", "run"]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument(
-        "recording", type=Path, metavar="IN", help="the .mcap file to mend; it is not changed"
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="OUT",
-        help="the file to write (default: IN's stem + .recovered.mcap beside IN)",
-    )
-    parser.add_argument("--json", action="store_true", help="print what was kept and lost as JSON")
+    add = parser.add_argument
+    add("recording", type=Path, metavar="IN", help="the .mcap file to repair; it is not changed")
+    target = "the file to write (default: IN's stem + .recovered.mcap beside IN)"
+    add("--out", type=Path, metavar="OUT", help=target)
+    add("--json", action="store_true", help="print what was kept and lost as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Mend the recording and say what was kept and lost."""
-    from embodied_iqa.recording.repair.recover import recover  # noqa: PLC0415 - keeps --help fast
-
+    """Repair the recording and print what was kept and lost."""
     name = arguments.recording.name
     with ProgressBars(in_bytes=True) as bars:
-        report = recover(
+        report: RecoveryReport = load("embodied_iqa.recording.repair.recover:recover")(
             arguments.recording, arguments.out, lambda done, total: bars.update(name, done, total)
         )
-    print(json.dumps(_as_json(report), indent=2) if arguments.json else _as_text(report))
+    print(json.dumps(_tree(report), indent=2) if arguments.json else _text(report))
     return 0
 
 
-def _as_json(report: RecoveryReport) -> dict[str, object]:
+def _tree(report: RecoveryReport) -> dict[str, object]:
     return {
         "source": str(report.source),
         "output": None if report.output is None else str(report.output),
@@ -57,14 +51,14 @@ def _as_json(report: RecoveryReport) -> dict[str, object]:
     }
 
 
-def _as_text(report: RecoveryReport) -> str:
+def _text(report: RecoveryReport) -> str:
     if report.output is None:
-        return f"{report.source}: intact, nothing to mend ({report.kept_messages} messages)"
+        return f"{report.source}: undamaged, nothing to repair ({report.kept_messages} messages)"
     found = ["cut short"] if report.cut_short else []
     if report.damaged_chunks:
         found.append(f"{report.damaged_chunks} damaged chunks")
     if report.skipped_bytes:
-        found.append(f"{report.skipped_bytes} bytes that belong to nothing whole")
+        found.append(f"{report.skipped_bytes} bytes outside of whole records")
     kept = f"{report.kept_messages} messages kept, {report.lost_messages} known to be lost"
     others = f"{report.metadata} metadata records, {report.attachments} attachments"
     lines = [

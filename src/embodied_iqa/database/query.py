@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from embodied_iqa.database.store import DatabaseStore
-from embodied_iqa.errors import MissingDependencyError, UsageError
+from embodied_iqa.errors import UsageError
+from embodied_iqa.lazy import load
 
 __all__ = ["query", "views_of"]
 
@@ -29,12 +30,7 @@ def query(store: DatabaseStore, text: str) -> tuple[list[str], list[tuple[Any, .
         UsageError: DuckDB rejects the query; the message is DuckDB's, with the available tables.
         MissingDependencyError: DuckDB is not installed.
     """
-    try:
-        import duckdb  # noqa: PLC0415 - only where it is asked for
-    except ImportError:
-        raise MissingDependencyError(
-            "DuckDB is not installed", expected="pip install -r requirements/core.txt"
-        ) from None
+    duckdb = load("duckdb", install="pip install -r requirements/core.txt")
     views = views_of(store)
     with duckdb.connect(":memory:") as connection:
         for name, files in views.items():

@@ -177,7 +177,7 @@ def test_intact_file_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture
     path = tmp_path / "trial.mcap"
     write_recording(path, COUNT)
     assert main(["recover", str(path)]) == 0
-    assert "intact" in capsys.readouterr().out
+    assert "undamaged" in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -1,9 +1,10 @@
-"""What `embodied-iqa db show` prints and draws."""
+"""`embodied-iqa db show`: a sample of a database, printed and drawn."""
 
 from __future__ import annotations
 
+import argparse
+import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 import cv2
@@ -12,36 +13,45 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from embodied_iqa.cli.output import console
-from embodied_iqa.database.sample import SampledPair, answer_text, side_by_side
-from embodied_iqa.database.store import DatabaseStore
+from embodied_iqa.database.sample import SampledPair, answer_text, draw_pairs, side_by_side
+from embodied_iqa.database.store import open_database
 from embodied_iqa.images.codecs import write_picture
 
-__all__ = ["draw_sample", "print_sample"]
+__all__ = ["run"]
 
 _STRIP_PX: Final = 26
 _WIDTH_PX: Final = 960
 
 
-def print_sample(sample: Sequence[SampledPair]) -> None:
-    """Print a table a pair: what each subject answered before and after, and its score."""
+def run(arguments: argparse.Namespace) -> int:
+    """Print a sample; with ``--out`` also draw the pairs below each other, reference on the left."""
+    store = open_database(arguments.database)
+    sample = draw_pairs(store, arguments.pairs, arguments.seed)
+    if arguments.json:
+        print(json.dumps([item.tree() for item in sample], indent=2))
+    else:
+        _print(sample)
+    if arguments.out is not None:
+        rows = [_labelled(side_by_side(store, item), _title(item)) for item in sample]
+        write_picture(arguments.out, np.vstack(rows))
+        if not arguments.json:
+            print(f"pictures: {arguments.out}")
+    return 0
+
+
+def _print(sample: Sequence[SampledPair]) -> None:
+    """Print a table for each pair: each subject's answers on both pictures, and its score."""
     for item in sample:
         title = f"{_title(item)}\n{item.task.text}"
         table = Table(title=title, title_justify="left", header_style="bold")
         for name in ("subject", "on the reference", "on the distorted picture"):
             table.add_column(name)
         table.add_column("score", justify="right")
-        for name, (first, second) in item.answers.items():
+        for name, answers in item.answers.items():
             score = item.scores.get(name)
-            table.add_row(
-                name, answer_text(first), answer_text(second), "-" if score is None else f"{score:.3f}"
-            )
+            shown = "-" if score is None else f"{score:.3f}"
+            table.add_row(name, *map(answer_text, answers), shown)
         console().print(table)
-
-
-def draw_sample(store: DatabaseStore, sample: Sequence[SampledPair], file: Path) -> None:
-    """Write the pairs below each other, reference on the left."""
-    rows = [_labelled(side_by_side(store, item), _title(item)) for item in sample]
-    write_picture(file, np.vstack(rows))
 
 
 def _title(item: SampledPair) -> str:

@@ -1,8 +1,9 @@
-"""What `embodied-iqa build` shows while it works and when it is done."""
+"""Progress and summary of `embodied-iqa build`."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +23,22 @@ class BuildProgress:
 
     def __init__(self, bars: ProgressBars) -> None:
         self._bars = bars
-        self._blocks: dict[Step, list[int]] = {}
-        self._rows: dict[Step, int] = {}
+        self._total: Counter[Step] = Counter()
+        self._blocks: Counter[Step] = Counter()
+        self._rows: Counter[Step] = Counter()
 
     def begin(self, step: Step, blocks: int) -> None:
         """Add blocks to a step."""
         if blocks:
-            counts = self._blocks.setdefault(step, [0, 0])
-            counts[1] += blocks
-            self._bars.update(step, *counts)
+            self._total[step] += blocks
+            self._bars.update(step, self._blocks[step], self._total[step])
 
     def advance(self, step: Step, report: BlockReport) -> None:
         """Count a finished block."""
-        counts = self._blocks[step]
-        counts[0] += 1
-        self._rows[step] = self._rows.get(step, 0) + report.rows
+        self._blocks[step] += 1
+        self._rows[step] += report.rows
         rate = self._bars.per_second(step, self._rows[step])
-        self._bars.update(step, *counts, note=f"{rate:,.0f} rows/s")
+        self._bars.update(step, self._blocks[step], note=f"{rate:,.0f} rows/s")
 
 
 def summary_tree(path: Path, summary: BuildSummary) -> dict[str, Any]:
@@ -54,18 +54,17 @@ def summary_tree(path: Path, summary: BuildSummary) -> dict[str, Any]:
         }
         for step, item in summary.steps.items()
     }
-    record = summary.record
     return {
         "database": str(path),
         "steps": steps,
-        "counts": dict(record.counts),
-        "skipped": record.skipped,
+        "counts": summary.record.counts,
+        "skipped": summary.record.skipped,
         "megabytes": round(_size_bytes(path) / 1e6, 2),
     }
 
 
 def print_summary(path: Path, summary: BuildSummary) -> None:
-    """Print what was done, what failed, and how large the database is."""
+    """Print the work of each step, failures, and the size of the database."""
     tree = summary_tree(path, summary)
     table = Table(title=f"database {path}", title_justify="left", header_style="bold")
     table.add_column("step")

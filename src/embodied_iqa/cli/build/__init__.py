@@ -1,0 +1,51 @@
+"""`embodied-iqa build`: an annotated database, from references to scores, resumable."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.cli.node_options import add_node_options
+from embodied_iqa.database.building.options import EngineKind, PictureStorage, Step
+from embodied_iqa.lazy import load
+
+__all__ = ["EMBEDDED", "configure", "run"]
+
+EMBEDDED: Final = "embedded"
+"""Name of all subjects that need no server."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("--out", type=Path, required=True, metavar="DB", help="new folder, or a database to continue")
+    add("--references", type=int, metavar="N", help="how many; may grow later (default 12, or all)")
+    add("--panel", default=EMBEDDED, metavar="NAMES", help=f"subjects by commas, or {EMBEDDED} (default)")
+    add("--seed", type=int, default=0, metavar="S", help="of scenes, levels and distortions (default 0)")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--from-folder", type=Path, metavar="DIR", help="photographs; needs --tasks")
+    source.add_argument(
+        "--from-bag", type=Path, metavar="FILE", help="recording: of a trial, or any with --tasks"
+    )
+    add("--tasks", type=Path, metavar="FILE", help="tasks of photographs or frames, as in docs/tasks.md")
+    add("--views", default="", metavar="VIEWS", help="cameras of the references (default wrist,top,side)")
+    add("--size", default="480x360", metavar="WxH", help="of simulated pictures (default 480x360)")
+    levels = "of each distortion: one at random (default), or all five"
+    add("--levels", choices=["one", "all"], default="one", help=levels)
+    kept = "what is kept of distorted pictures"
+    add("--store", choices=[str(item) for item in PictureStorage], default="pictures", help=kept)
+    add("--steps", default=",".join(Step), metavar="STEPS", help="some of %(default)s")
+    add("--workers", type=int, default=1, metavar="N", help="blocks in parallel (default 1)")
+    runner = "what runs the workers"
+    add("--engine", choices=[str(item) for item in EngineKind], default="processes", help=runner)
+    add("--ray-address", default="", metavar="ADDRESS", help="of a cluster; default: start one here")
+    add("--retry", action="store_true", help="query again where a subject failed")
+    add("--json", action="store_true", help="print the summary as JSON")
+    add_node_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Build what is missing; return the exit code."""
+    exit_code: int = load(f"{__name__}.building").run(arguments)
+    return exit_code

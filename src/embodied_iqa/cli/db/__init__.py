@@ -1,0 +1,53 @@
+"""`embodied-iqa db`: checks, shows, merges and queries databases."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.lazy import load
+
+__all__ = ["configure", "run"]
+
+_ACTIONS: Final = {
+    "check": "actions:check",
+    "show": "show:run",
+    "merge": "actions:merge",
+    "sql": "actions:sql",
+    "join-execution": "actions:join_execution",
+}
+"""Action to the module of this folder and its function."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    check = actions.add_parser("check", help="verify hashes, columns, links, completeness and pictures")
+    check.add_argument("database", type=Path, metavar="DB")
+    check.add_argument("--no-pictures", action="store_true", help="do not decode every picture")
+    show = actions.add_parser("show", help="draw a sample: pictures side by side, answers, actions, scores")
+    show.add_argument("database", type=Path, metavar="DB")
+    show.add_argument("--pairs", type=int, default=4, metavar="N", help="how many (default 4)")
+    show.add_argument("--seed", type=int, default=0, metavar="S", help="of the sample (default 0)")
+    show.add_argument("--out", type=Path, metavar="FILE", help="also write the pictures, a PNG")
+    merge = actions.add_parser("merge", help="merge two databases into a new one and score it again")
+    merge.add_argument("first", type=Path, metavar="DB1")
+    merge.add_argument("second", type=Path, metavar="DB2")
+    merge.add_argument("--out", type=Path, required=True, metavar="DB", help="new folder")
+    merge.add_argument("--workers", type=int, default=1, metavar="N", help="blocks in parallel (default 1)")
+    sql = actions.add_parser("sql", help="query the tables with DuckDB")
+    sql.add_argument("database", type=Path, metavar="DB")
+    sql.add_argument("query", metavar="SQL", help='such as "SELECT distortion_name, avg(score) FROM ..."')
+    join = actions.add_parser("join-execution", help="keep the runs of experiments beside the scores")
+    join.add_argument("database", type=Path, metavar="DB")
+    folders = "folders of `embodied-iqa experiment`; their runs replace those joined before"
+    join.add_argument("experiments", type=Path, nargs="+", metavar="EXPERIMENT", help=folders)
+    for action in (check, show, sql):
+        action.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Perform the action; return the exit code."""
+    exit_code: int = load(f"{__name__}.{_ACTIONS[arguments.action]}")(arguments)
+    return exit_code

@@ -1,0 +1,71 @@
+"""Actions of `embodied-iqa db` that work on whole databases."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from rich.table import Table
+
+from embodied_iqa.cli.output import console
+from embodied_iqa.database import execution
+from embodied_iqa.database.building.merge import merge_databases
+from embodied_iqa.database.check import check_database
+from embodied_iqa.database.query import query
+from embodied_iqa.database.store import open_database
+
+__all__ = ["check", "join_execution", "merge", "sql"]
+
+
+def check(arguments: argparse.Namespace) -> int:
+    """Verify a database; return 1 where it has errors."""
+    report = check_database(open_database(arguments.database), pictures=not arguments.no_pictures)
+    exit_code = 1 if report.errors else 0
+    if arguments.json:
+        tree = {"errors": report.errors, "remarks": report.remarks, "counts": report.counts}
+        print(json.dumps(tree, indent=2))
+        return exit_code
+    for line in report.errors:
+        print(f"error: {line}")
+    for line in report.remarks:
+        print(f"note: {line}")
+    result = "damaged" if report.errors else "correct"
+    print(f"{arguments.database}: {result}; {_counted(report.counts)}")
+    return exit_code
+
+
+def merge(arguments: argparse.Namespace) -> int:
+    """Merge two databases."""
+    stores = open_database(arguments.first), open_database(arguments.second)
+    record = merge_databases(*stores, arguments.out, arguments.workers)
+    counts = {name: count for name, count in record.counts.items() if name != "failures"}
+    print(f"{arguments.out}: {_counted(counts)}")
+    return 0
+
+
+def join_execution(arguments: argparse.Namespace) -> int:
+    """Keep the runs of experiments in a database."""
+    count = execution.join_execution(open_database(arguments.database), arguments.experiments)
+    print(f"{arguments.database}: {count:,} runs joined")
+    return 0
+
+
+def sql(arguments: argparse.Namespace) -> int:
+    """Query a database."""
+    names, rows = query(open_database(arguments.database), arguments.query)
+    if arguments.json:
+        print(json.dumps([dict(zip(names, row, strict=True)) for row in rows], indent=2, default=str))
+        return 0
+    table = Table(*names, header_style="bold")
+    for row in rows:
+        table.add_row(*map(_cell, row))
+    console().print(table)
+    return 0
+
+
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items())
+
+
+def _cell(value: object) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else "-" if value is None else str(value)
