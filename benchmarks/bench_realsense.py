@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import threading
 import time
 from pathlib import Path
@@ -15,7 +16,10 @@ import numpy as np
 
 from embodied_iqa.images.frame import Intrinsics, View
 from embodied_iqa.images.realsense import RealSenseCamera, RealSenseOptions
-from embodied_iqa.images.realsense.software import SoftwareRealSense
+
+sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from software_realsense import SoftwareRealSense
 
 WIDTH, HEIGHT, RATE = 640, 480, 30
 LENS = Intrinsics(WIDTH, HEIGHT, 385.0, 385.0, 319.5, 239.5)

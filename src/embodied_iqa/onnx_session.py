@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from embodied_iqa.errors import InputError, MissingDependencyError
+from embodied_iqa.errors import InputError
+from embodied_iqa.lazy import load
 
 __all__ = ["open_session"]
 
@@ -25,12 +26,7 @@ def open_session(network: bytes, name: str, *, disabled_optimizers: Sequence[str
         InputError: Not a network that ONNX Runtime can run.
         MissingDependencyError: ONNX Runtime is not installed.
     """
-    try:
-        import onnxruntime  # noqa: PLC0415 - most commands run no network
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"{name} needs ONNX Runtime", expected="pip install -r requirements/core.txt"
-        ) from error
+    onnxruntime = load("onnxruntime", "pip install -r requirements/core.txt")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1

@@ -19,12 +19,12 @@ import yaml
 
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.realsense import RealSenseCamera, RealSenseOptions
-from embodied_iqa.images.realsense.software import SoftwareRealSense
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.world import World
 from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.trial.reading import read_trial
+from software_realsense import SoftwareRealSense
 from ur_emulator import emulator
 
 rs = pytest.importorskip("pyrealsense2", reason="needs requirements/hardware.txt")

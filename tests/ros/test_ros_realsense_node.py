@@ -15,10 +15,10 @@ from embodied_iqa.images.frame import Intrinsics, View
 from embodied_iqa.images.image_cdr import image_from_cdr
 from embodied_iqa.images.message_geometry import matrix_from_pose
 from embodied_iqa.images.realsense import RealSenseCamera, RealSenseOptions
-from embodied_iqa.images.realsense.software import SoftwareRealSense
 from embodied_iqa.kinematics import tool_along_z
 from embodied_iqa.ros.conversion import ns_of, pose_of, time_of
 from embodied_iqa.ros.qos import PICTURE, STATE
+from software_realsense import SoftwareRealSense
 
 rs = pytest.importorskip("pyrealsense2", reason="needs requirements/hardware.txt")
 RosGraph = pytest.importorskip("ros_graph").RosGraph

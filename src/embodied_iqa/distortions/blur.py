@@ -19,11 +19,9 @@ __all__ = ["ENTRIES", "disk_kernel", "gaussian_blur", "lens_blur", "line_kernel"
 _SUBPIXELS = 16
 
 
-def gaussian_blur(image: Image, rng: Generator, sigma_px: float) -> Image:
+def gaussian_blur(image: Image, _: Generator, sigma_px: float) -> Image:
     """Convolve with a Gaussian of standard deviation ``sigma_px``, mirrored at the border."""
-    del rng
-    result: Image = cv2.GaussianBlur(image, (0, 0), sigma_px, borderType=cv2.BORDER_REFLECT)
-    return result
+    return np.asarray(cv2.GaussianBlur(image, (0, 0), sigma_px, borderType=cv2.BORDER_REFLECT))
 
 
 @lru_cache(maxsize=64)
@@ -41,9 +39,8 @@ def disk_kernel(radius_px: float) -> NDArray[np.float32]:
     return result
 
 
-def lens_blur(image: Image, rng: Generator, radius_px: float) -> Image:
+def lens_blur(image: Image, _: Generator, radius_px: float) -> Image:
     """Convolve with a disk, the picture of a point out of focus, mirrored at the border."""
-    del rng
     return convolve(image, disk_kernel(radius_px))
 
 

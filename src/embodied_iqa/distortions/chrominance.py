@@ -22,18 +22,15 @@ _COARSE_FROM_PX = 8.0
 def _blur_plane(plane: FloatImage, sigma_px: float) -> FloatImage:
     """Blur with a Gaussian; wide ones on a quarter of the resolution, where nothing fine is left to lose."""
     if sigma_px < _COARSE_FROM_PX or min(plane.shape[:2]) < 16 * _COARSE:
-        blurred: FloatImage = cv2.GaussianBlur(plane, (0, 0), sigma_px, borderType=cv2.BORDER_REFLECT)
-        return blurred
+        return np.asarray(cv2.GaussianBlur(plane, (0, 0), sigma_px, borderType=cv2.BORDER_REFLECT))
     height, width = plane.shape[:2]
     small = cv2.resize(plane, (width // _COARSE, height // _COARSE), interpolation=cv2.INTER_AREA)
     small = cv2.GaussianBlur(small, (0, 0), sigma_px / _COARSE, borderType=cv2.BORDER_REFLECT)
-    large: FloatImage = cv2.resize(small, (width, height), interpolation=cv2.INTER_LINEAR)
-    return large
+    return np.asarray(cv2.resize(small, (width, height), interpolation=cv2.INTER_LINEAR))
 
 
-def color_diffusion(image: Image, rng: Generator, amount: float) -> Image:
+def color_diffusion(image: Image, _: Generator, amount: float) -> Image:
     """Blur Lab's a and b with a Gaussian of ``1.5 amount + 2`` px and multiply them by ``amount``."""
-    del rng
     lightness, a, b = cv2.split(lab_of(image))
     sigma_px = 1.5 * amount + 2.0
     spread = [_blur_plane(plane, sigma_px) * np.float32(amount) for plane in (a, b)]
@@ -62,32 +59,27 @@ def color_shift(image: Image, rng: Generator, distance_px: float) -> Image:
     moved = padded[: green.shape[0], : green.shape[1]]
     mask = edge_mask(image)
     change = cv2.multiply(cv2.subtract(moved, green, dtype=cv2.CV_32F), mask)
-    result: Image = cv2.merge([red, cv2.add(green, change, dtype=cv2.CV_8U), blue])
-    return result
+    return np.asarray(cv2.merge([red, cv2.add(green, change, dtype=cv2.CV_8U), blue]))
 
 
-def color_quantization(image: Image, rng: Generator, colors: float) -> Image:
+def color_quantization(image: Image, _: Generator, colors: float) -> Image:
     """Reduce to a palette of ``colors`` colours of least variance, dithered."""
-    del rng
     return quantize_colors(image, round(colors))
 
 
-def hsv_saturation(image: Image, rng: Generator, factor: float) -> Image:
+def hsv_saturation(image: Image, _: Generator, factor: float) -> Image:
     """Multiply the saturation of HSV; below 0 every hue turns into its opposite.
 
     With hue and value held, ``c = V - S V k(H)`` is linear in S, so a channel becomes ``V - factor (V - c)``.
     """
-    del rng
     red, green, blue = cv2.split(image)
     value = cv2.max(cv2.max(red, green), blue)
     gray = cv2.cvtColor(value, cv2.COLOR_GRAY2RGB)
-    result: Image = cv2.addWeighted(image, factor, gray, 1.0 - factor, 0.0)
-    return result
+    return np.asarray(cv2.addWeighted(image, factor, gray, 1.0 - factor, 0.0))
 
 
-def lab_saturation(image: Image, rng: Generator, factor: float) -> Image:
+def lab_saturation(image: Image, _: Generator, factor: float) -> Image:
     """Multiply Lab's a and b."""
-    del rng
     lab = lab_of(image)
     return rgb_of_lab(cv2.multiply(lab, (1.0, factor, factor, 1.0)))
 

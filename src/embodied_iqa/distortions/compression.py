@@ -29,14 +29,13 @@ def _through_codec(pixels: Image, extension: str, options: tuple[int, int], read
     return result
 
 
-def jpeg2000(image: Image, rng: Generator, ratio: float) -> Image:
+def jpeg2000(image: Image, _: Generator, ratio: float) -> Image:
     """Encode with OpenJPEG to ``1 / ratio`` of the raw size (5-3 wavelet, one layer) and decode.
 
     OpenCV writes the components as they come; the standard's transform to YCbCr is done here, without which
     the codec would spend its bits on each colour anew. Rates are whole thousandths of the raw size; the
     nearest is taken, so that a ratio of 400 is 333. Pictures under 32 px are continued by their mirror image.
     """
-    del rng
     rate = max(1, math.floor(_RATES_PER_RATIO / ratio + 0.5))
     height, width = image.shape[:2]
     pixels = cv2.cvtColor(image, cv2.COLOR_RGB2YCrCb)
@@ -45,23 +44,20 @@ def jpeg2000(image: Image, rng: Generator, ratio: float) -> Image:
         pixels = cv2.copyMakeBorder(pixels, 0, below, 0, right, cv2.BORDER_REFLECT)
     options = (cv2.IMWRITE_JPEG2000_COMPRESSION_X1000, rate)
     decoded = _through_codec(pixels, ".jp2", options, cv2.IMREAD_COLOR)
-    result: Image = cv2.cvtColor(np.ascontiguousarray(decoded[:height, :width]), cv2.COLOR_YCrCb2RGB)
-    return result
+    return np.asarray(cv2.cvtColor(np.ascontiguousarray(decoded[:height, :width]), cv2.COLOR_YCrCb2RGB))
 
 
 def _rgb_through_codec(image: Image, extension: str, options: tuple[int, int]) -> Image:
     return _through_codec(cv2.cvtColor(image, cv2.COLOR_RGB2BGR), extension, options, cv2.IMREAD_COLOR_RGB)
 
 
-def jpeg(image: Image, rng: Generator, quality: float) -> Image:
+def jpeg(image: Image, _: Generator, quality: float) -> Image:
     """Encode as baseline JPEG, 4:2:0, ``quality`` 0 to 100 (libjpeg's scale), and decode."""
-    del rng
     return _rgb_through_codec(image, ".jpg", (cv2.IMWRITE_JPEG_QUALITY, round(quality)))
 
 
-def webp(image: Image, rng: Generator, quality: float) -> Image:
+def webp(image: Image, _: Generator, quality: float) -> Image:
     """Encode as lossy WebP, ``quality`` 1 to 100 (libwebp's scale), and decode."""
-    del rng
     return _rgb_through_codec(image, ".webp", (cv2.IMWRITE_WEBP_QUALITY, round(quality)))
 
 

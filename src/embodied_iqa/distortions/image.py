@@ -52,14 +52,12 @@ def checked(image: Image) -> Image:
 
 def to_unit(image: Image) -> FloatImage:
     """Return the picture as float32 in [0, 1]."""
-    scaled: FloatImage = cv2.multiply(image, (1 / 255,) * 4, dtype=cv2.CV_32F)
-    return scaled
+    return np.asarray(cv2.multiply(image, (1 / 255,) * 4, dtype=cv2.CV_32F))
 
 
 def from_unit(image: FloatImage) -> Image:
     """Return float32 in [0, 1] as uint8, rounded to nearest; values outside saturate."""
-    quantised: Image = cv2.multiply(image, (255.0,) * 4, dtype=cv2.CV_8U)
-    return quantised
+    return np.asarray(cv2.multiply(image, (255.0,) * 4, dtype=cv2.CV_8U))
 
 
 def rounded(values: NDArray[np.floating]) -> Image:
@@ -70,8 +68,7 @@ def rounded(values: NDArray[np.floating]) -> Image:
 
 def lab_of(image: Image) -> FloatImage:
     """Return an RGB picture as CIE Lab (D65, from sRGB): L in [0, 100], a and b about [-127, 127]."""
-    lab: FloatImage = cv2.cvtColor(to_unit(image), cv2.COLOR_RGB2Lab)
-    return lab
+    return np.asarray(cv2.cvtColor(to_unit(image), cv2.COLOR_RGB2Lab))
 
 
 def rgb_of_lab(lab: FloatImage) -> Image:

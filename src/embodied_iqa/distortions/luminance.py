@@ -33,30 +33,24 @@ def _curve_unit(x: FloatImage, middle: float) -> FloatImage:
     return result
 
 
-def max_brighten(image: Image, rng: Generator, amount: float) -> Image:
+def max_brighten(image: Image, _: Generator, amount: float) -> Image:
     """Lift the tones by the curve through (0.5, 0.5 + amount / 2), 2/3 in RGB and 1/3 in Lab lightness."""
-    del rng
     lab = lab_of(image)
     lightness = lab[..., 0] * np.float32(0.01)
     lab[..., 0] = _curve_unit(lightness, 0.5 + amount / 2) * np.float32(100.0)
     of_lab = rgb_of_lab(lab)
     of_rgb = cv2.LUT(image, _curve_table(0.5 + amount / 2))
-    result: Image = cv2.addWeighted(of_rgb, 2 / 3, of_lab, 1 / 3, 0.0)
-    return result
+    return np.asarray(cv2.addWeighted(of_rgb, 2 / 3, of_lab, 1 / 3, 0.0))
 
 
-def max_darken(image: Image, rng: Generator, amount: float) -> Image:
+def max_darken(image: Image, _: Generator, amount: float) -> Image:
     """Sink the tones of RGB by the curve through (0.5, 0.5 - amount / 2)."""
-    del rng
-    result: Image = cv2.LUT(image, _curve_table(0.5 - amount / 2))
-    return result
+    return np.asarray(cv2.LUT(image, _curve_table(0.5 - amount / 2)))
 
 
-def mean_brighten(image: Image, rng: Generator, shift: float) -> Image:
+def mean_brighten(image: Image, _: Generator, shift: float) -> Image:
     """Add ``shift`` (of the range [0, 1], either sign) to every value."""
-    del rng
-    result: Image = cv2.LUT(image, rounded(np.arange(256) + 255.0 * shift))
-    return result
+    return np.asarray(cv2.LUT(image, rounded(np.arange(256) + 255.0 * shift)))
 
 
 def mean_darken(image: Image, rng: Generator, shift: float) -> Image:

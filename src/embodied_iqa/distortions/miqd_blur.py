@@ -52,9 +52,8 @@ def defocus_kernel(radius_px: float, alias_px: float) -> NDArray[np.float32]:
     return soft
 
 
-def defocus_blur(image: Image, rng: Generator, radius_px: float, alias_px: float) -> Image:
+def defocus_blur(image: Image, _: Generator, radius_px: float, alias_px: float) -> Image:
     """Convolve with a softened disk."""
-    del rng
     return convolve(image, defocus_kernel(radius_px, alias_px))
 
 
@@ -82,8 +81,7 @@ def glass_blur(image: Image, rng: Generator, sigma_px: float, reach_px: float, p
         words = uniform_words(rng, (height, width))
         moves = cv2.LUT(cv2.merge([words, words]), _shuffle_table(reach_px, min(1.0, passes - number)))
         image = cv2.remap(image, cv2.add(moves, grid), None, cv2.INTER_NEAREST, borderMode=cv2.BORDER_REFLECT)
-    result: Image = cv2.GaussianBlur(image, (0, 0), sigma_px, borderType=cv2.BORDER_REFLECT)
-    return result
+    return np.asarray(cv2.GaussianBlur(image, (0, 0), sigma_px, borderType=cv2.BORDER_REFLECT))
 
 
 _BLUR = DistortionClass.BLUR

@@ -15,18 +15,15 @@ from embodied_iqa.distortions.spatial import shrink_and_enlarge
 __all__ = ["ENTRIES", "contrast", "gaussian_noise", "pixelate"]
 
 
-def contrast(image: Image, rng: Generator, factor: float) -> Image:
+def contrast(image: Image, _: Generator, factor: float) -> Image:
     """Multiply each channel's difference from its mean by ``factor``."""
-    del rng
     means = np.array(cv2.mean(image)[:3])
     matrix = np.column_stack([np.eye(3) * factor, means * (1.0 - factor)])
-    result: Image = cv2.transform(image, matrix)
-    return result
+    return np.asarray(cv2.transform(image, matrix))
 
 
-def pixelate(image: Image, rng: Generator, scale: float) -> Image:
+def pixelate(image: Image, _: Generator, scale: float) -> Image:
     """Shrink by ``scale``, averaging areas, and enlarge again by nearest neighbour."""
-    del rng
     return shrink_and_enlarge(image, scale, cv2.INTER_AREA)
 
 

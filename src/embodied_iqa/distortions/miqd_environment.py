@@ -68,8 +68,7 @@ def _flakes(rng: Generator, shape: tuple[int, int], loc: float, scale: float, zo
     size = (math.ceil(height / zoom), math.ceil(width / zoom))
     values = rounded(255.0 * (loc + scale * normal_quantiles()))
     small = cv2.LUT(uniform_words(rng, size), values)
-    large: Image = cv2.resize(small, (width, height), interpolation=cv2.INTER_LINEAR)
-    return large
+    return np.asarray(cv2.resize(small, (width, height), interpolation=cv2.INTER_LINEAR))
 
 
 def snow(  # noqa: PLR0917 - one argument for each parameter of the catalogue
@@ -103,19 +102,16 @@ def snow(  # noqa: PLR0917 - one argument for each parameter of the catalogue
     gray = cv2.LUT(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), rounded(np.arange(256) * 1.5 + 127.5))
     white = cv2.max(image, cv2.cvtColor(gray, cv2.COLOR_GRAY2RGB))
     behind = cv2.addWeighted(image, mix, white, 1.0 - mix, 0.0)
-    result: Image = cv2.add(behind, cv2.cvtColor(flakes, cv2.COLOR_GRAY2RGB))
-    return result
+    return np.asarray(cv2.add(behind, cv2.cvtColor(flakes, cv2.COLOR_GRAY2RGB)))
 
 
-def darkness(image: Image, rng: Generator, amount: float) -> Image:
+def darkness(image: Image, _: Generator, amount: float) -> Image:
     """Take ``amount`` (of the range [0, 1]) from HSV's value; hue and saturation stay."""
-    del rng
     values = np.arange(256, dtype=np.float64)
     factors = (np.maximum(values - 255.0 * amount, 0.0) / np.maximum(values, 1.0)).astype(np.float32)
     red, green, blue = cv2.split(image)
     factor: NDArray[np.float32] = cv2.LUT(cv2.max(cv2.max(red, green), blue), factors)
-    result: Image = cv2.multiply(image, cv2.merge([factor, factor, factor]), dtype=cv2.CV_8U)
-    return result
+    return np.asarray(cv2.multiply(image, cv2.merge([factor, factor, factor]), dtype=cv2.CV_8U))
 
 
 _ENVIRONMENT = DistortionClass.ENVIRONMENT

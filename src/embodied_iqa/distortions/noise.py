@@ -34,8 +34,7 @@ _YCBCR_TO_RGB = np.array(
 def white_noise(image: Image, rng: Generator, variance: float) -> Image:
     """Add independent Gaussian noise to every value; ``variance`` for a picture of range [0, 1]."""
     noise = gaussian_field(rng, image.shape, 255.0 * math.sqrt(variance))
-    result: Image = cv2.add(image, noise, dtype=cv2.CV_8U)
-    return result
+    return np.asarray(cv2.add(image, noise, dtype=cv2.CV_8U))
 
 
 def color_noise(image: Image, rng: Generator, variance: float) -> Image:
@@ -46,8 +45,7 @@ def color_noise(image: Image, rng: Generator, variance: float) -> Image:
     fine = 16.0
     noise = gaussian_field(rng, image.shape, fine * 255.0 * math.sqrt(variance))
     mixed = cv2.transform(noise.astype(np.float32), (_YCBCR_TO_RGB / fine).astype(np.float32))
-    result: Image = cv2.add(image, mixed, dtype=cv2.CV_8U)
-    return result
+    return np.asarray(cv2.add(image, mixed, dtype=cv2.CV_8U))
 
 
 def impulse_noise(image: Image, rng: Generator, density: float) -> Image:
@@ -67,8 +65,7 @@ def impulse_noise(image: Image, rng: Generator, density: float) -> Image:
 def gaussian_denoise(image: Image, rng: Generator, variance: float) -> Image:
     """Add white noise of ``variance``, then smooth with a Gaussian of 2 px."""
     noisy = white_noise(image, rng, variance)
-    result: Image = cv2.GaussianBlur(noisy, (0, 0), _DENOISE_SIGMA_PX, borderType=cv2.BORDER_REFLECT)
-    return result
+    return np.asarray(cv2.GaussianBlur(noisy, (0, 0), _DENOISE_SIGMA_PX, borderType=cv2.BORDER_REFLECT))
 
 
 def cnn_denoise(image: Image, rng: Generator, variance: float) -> Image:
@@ -87,8 +84,7 @@ def multiplicative_noise(image: Image, rng: Generator, variance: float) -> Image
     """Multiply every value by ``1 + n``, ``n`` uniform with mean 0 and that variance (MATLAB's speckle)."""
     draws = rng.integers(0, 255, size=image.shape, dtype=np.uint8, endpoint=True)
     words = cv2.merge([draws.reshape(len(draws), -1), image.reshape(len(image), -1)]).view("<u2")
-    result: Image = cv2.LUT(words.reshape(image.shape), _speckle_table(variance))
-    return result
+    return np.asarray(cv2.LUT(words.reshape(image.shape), _speckle_table(variance)))
 
 
 _NOISE = DistortionClass.NOISE

@@ -67,8 +67,7 @@ def _dithered(image: Image, step: float) -> Image:
     height, width = image.shape[:2]
     pattern = np.rint(tile * step).astype(np.int16)
     field = np.tile(pattern, (-(-height // 8), -(-width // 8), 1))[:height, :width]
-    result: Image = cv2.add(image, np.ascontiguousarray(field), dtype=cv2.CV_8U)
-    return result
+    return np.asarray(cv2.add(image, np.ascontiguousarray(field), dtype=cv2.CV_8U))
 
 
 def _dither_step(palette: Image) -> float:
@@ -92,5 +91,4 @@ def quantize_colors(image: Image, colors: int) -> Image:
     table[0, words] = palette[nearest]
     packed = cv2.cvtColor(_dithered(image, _dither_step(palette)), cv2.COLOR_RGB2BGR555).view("<u2")
     plane = packed.reshape(image.shape[:2])
-    result: Image = cv2.LUT(cv2.merge([plane, plane, plane]), table)
-    return result
+    return np.asarray(cv2.LUT(cv2.merge([plane, plane, plane]), table))

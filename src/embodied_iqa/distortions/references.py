@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.distortions.image import Image, checked
-from embodied_iqa.errors import MissingDependencyError
 from embodied_iqa.images.codecs import picture_files, read_picture
+from embodied_iqa.lazy import load
 
 __all__ = ["PHOTOGRAPHS", "Reference", "pictures_of_folder", "read_reference", "scikit_photographs"]
 
@@ -44,13 +44,7 @@ def scikit_photographs() -> list[Reference]:
     Raises:
         MissingDependencyError: scikit-image is not installed.
     """
-    try:
-        from skimage import data  # noqa: PLC0415 - optional, for calibration and training
-    except ImportError:
-        raise MissingDependencyError(
-            "the reference photographs come with scikit-image", expected="pip install scikit-image"
-        ) from None
-    folder = Path(data.__file__).parent
+    folder = Path(load("skimage.data", "pip install scikit-image").__file__).parent
     return [Reference(f"scikit-image/{name}", read_reference(folder / name)) for name in PHOTOGRAPHS]
 
 

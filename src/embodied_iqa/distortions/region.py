@@ -119,5 +119,4 @@ def distort_region(
     of_outside = distort(picture, id_or_name, outside, twin)
     weight = cv2.merge([feathered(mask)] * 3)
     change = cv2.multiply(cv2.subtract(of_inside, of_outside, dtype=cv2.CV_32F), weight)
-    result: Image = cv2.add(of_outside, change, dtype=cv2.CV_8U)
-    return result
+    return np.asarray(cv2.add(of_outside, change, dtype=cv2.CV_8U))

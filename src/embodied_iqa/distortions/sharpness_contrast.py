@@ -16,9 +16,8 @@ __all__ = ["ENTRIES", "contrast_change", "contrast_curve", "sharpness_change"]
 _RADIUS_PX = 3.0
 
 
-def sharpness_change(image: Image, rng: Generator, amount: float) -> Image:
+def sharpness_change(image: Image, _: Generator, amount: float) -> Image:
     """Add ``amount`` times what a Gaussian of 3 px takes away from Lab lightness (high-boost filter)."""
-    del rng
     lightness, a, b = cv2.split(lab_of(image))
     smooth = cv2.GaussianBlur(lightness, (0, 0), _RADIUS_PX, borderType=cv2.BORDER_REFLECT)
     boosted = cv2.addWeighted(lightness, 1.0 + amount, smooth, -amount, 0.0)
@@ -37,11 +36,9 @@ def contrast_curve(amount: float) -> Image:
     return rounded(255.0 * (0.5 + slope * u + 4.0 * (1.0 - slope) * u**3))
 
 
-def contrast_change(image: Image, rng: Generator, amount: float) -> Image:
+def contrast_change(image: Image, _: Generator, amount: float) -> Image:
     """Bend the tones of RGB around the middle; the slope there is ``1.298 + 1.488 amount``."""
-    del rng
-    result: Image = cv2.LUT(image, contrast_curve(amount))
-    return result
+    return np.asarray(cv2.LUT(image, contrast_curve(amount)))
 
 
 _OTHERS = DistortionClass.OTHERS

@@ -54,23 +54,19 @@ def shrink_and_enlarge(image: Image, scale: float, down: int) -> Image:
     height, width = image.shape[:2]
     size = (max(1, int(width * scale)), max(1, int(height * scale)))
     small = cv2.resize(image, size, interpolation=down)
-    result: Image = cv2.resize(small, (width, height), interpolation=cv2.INTER_NEAREST_EXACT)
-    return result
+    return np.asarray(cv2.resize(small, (width, height), interpolation=cv2.INTER_NEAREST_EXACT))
 
 
-def resolution_limit(image: Image, rng: Generator, scale: float) -> Image:
+def resolution_limit(image: Image, _: Generator, scale: float) -> Image:
     """Shrink by ``scale`` and enlarge again, both by nearest neighbour."""
-    del rng
     return shrink_and_enlarge(image, scale, cv2.INTER_NEAREST_EXACT)
 
 
-def gray_quantization(image: Image, rng: Generator, levels: float) -> Image:
+def gray_quantization(image: Image, _: Generator, levels: float) -> Image:
     """Reduce each channel to ``levels`` equally spaced gray levels from 0 to 255."""
-    del rng
     count = round(levels)
     index = np.floor(np.arange(256) * count / 256)
-    result: Image = cv2.LUT(image, rounded(index * 255.0 / (count - 1)))
-    return result
+    return np.asarray(cv2.LUT(image, rounded(index * 255.0 / (count - 1))))
 
 
 _SPATIAL = DistortionClass.SPATIAL

@@ -14,10 +14,9 @@ from embodied_iqa.errors import InputError, MissingDependencyError, UsageError
 from embodied_iqa.images.file_camera import EndOfFramesError
 from embodied_iqa.images.frame import Intrinsics, View
 from embodied_iqa.images.realsense import RealSenseCamera, RealSenseOptions, RecordedRealSense
-from embodied_iqa.images.realsense.devices import find_device
-from embodied_iqa.images.realsense.library import load_library
-from embodied_iqa.images.realsense.software import SoftwareRealSense
+from embodied_iqa.images.realsense.devices import find_device, load_library
 from embodied_iqa.images.realsense.stamps import ClockDomain
+from software_realsense import SoftwareRealSense
 
 rs = pytest.importorskip("pyrealsense2", reason="needs requirements/hardware.txt")
 

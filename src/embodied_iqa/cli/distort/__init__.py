@@ -6,11 +6,11 @@ The first argument is an action, `list`, `calibrate`, `sheet` or `train-denoiser
 from __future__ import annotations
 
 import argparse
-import importlib
 from pathlib import Path
 from typing import Final
 
 from embodied_iqa.errors import UsageError
+from embodied_iqa.lazy import load
 
 __all__ = ["configure", "run"]
 
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     if unknown:
         available = sorted(map(_flag, options))
         raise UsageError(f"not an option for {action}", got=_flag(unknown[0]), available=available)
-    exit_code: int = importlib.import_module(f"{__name__}.{module}").run(arguments)
+    exit_code: int = load(f"{__name__}.{module}:run")(arguments)
     return exit_code
 
 

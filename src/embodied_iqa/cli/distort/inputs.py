@@ -10,6 +10,7 @@ from typing import Final
 from embodied_iqa.distortions.batch import CleanPicture
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.codecs import picture_files
+from embodied_iqa.recording.reader import TrialReader
 
 __all__ = ["clean_pictures", "count_pictures"]
 
@@ -23,8 +24,6 @@ def count_pictures(path: Path) -> int:
         InputError: The input does not exist or has no picture.
     """
     if path.suffix == ".mcap":
-        from embodied_iqa.recording.reader import TrialReader  # noqa: PLC0415 - most inputs are files
-
         with TrialReader(path) as reader:
             return sum(reader.topics[topic].messages for topic in reader.picture_topics())
     return len(_files(path))
@@ -61,8 +60,6 @@ def _files(path: Path) -> list[Path]:
 
 
 def _frames(path: Path) -> Iterator[CleanPicture]:
-    from embodied_iqa.recording.reader import TrialReader  # noqa: PLC0415 - most inputs are files
-
     with TrialReader(path) as reader:
         for recorded in reader.pictures():
             match = _CAMERA_TOPIC.fullmatch(recorded.topic)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from embodied_iqa.distortions.references import pictures_of_folder, scikit_photographs
-from embodied_iqa.errors import MissingDependencyError
+from embodied_iqa.lazy import load
 from embodied_iqa.progress import ProgressBars
 
 __all__ = ["run"]
@@ -19,18 +18,9 @@ _SMOOTHING: Final = 0.02
 
 def run(arguments: argparse.Namespace) -> int:
     """Train on photographs of scikit-image, or on a folder, and write the network."""
-    if find_spec("torch") is None or find_spec("onnx") is None:
-        raise MissingDependencyError(
-            "training needs torch and onnx", expected="pip install -r requirements/models.txt"
-        )
-    from embodied_iqa.distortions.denoiser_training import (  # noqa: PLC0415 - needs torch
-        TrainingRecipe,
-        save_denoiser,
-        train_denoiser,
-    )
-
+    training = load("embodied_iqa.distortions.denoiser_training", "pip install -r requirements/models.txt")
     given = {name: getattr(arguments, name) for name in ("steps", "seed") if hasattr(arguments, name)}
-    recipe = TrainingRecipe(**given)
+    recipe = training.TrainingRecipe(**given)
     folder = getattr(arguments, "references", None)
     references = scikit_photographs() if folder is None else pictures_of_folder(folder)
     out = getattr(arguments, "out", DEFAULT_OUT)
@@ -42,8 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
             smooth = error if step == 1 else smooth + _SMOOTHING * (error - smooth)
             bars.update("training", step, recipe.steps, note=f"mean squared error {smooth:.5f}")
 
-        network = train_denoiser([reference.image for reference in references], recipe, show)
-    save_denoiser(network, out)
+        network = training.train_denoiser([reference.image for reference in references], recipe, show)
+    training.save_denoiser(network, out)
     pictures = ", ".join(reference.name for reference in references)
     print(f"{recipe.steps} steps on {pictures}: mean squared error {smooth:.5f}; wrote {out}")
     return 0

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
-from embodied_iqa.images.realsense.devices import colour_modes, serial_of
-from embodied_iqa.images.realsense.library import load_library
+from embodied_iqa.images.realsense.devices import colour_modes, load_library, serial_of
 from embodied_iqa.images.realsense.options import RealSenseOptions
 from embodied_iqa.images.realsense.pairing import Pairing, SetStamp
 from embodied_iqa.images.realsense.pictures import Lens, colour_pixels, lens_of

@@ -1,17 +1,28 @@
-"""Connected cameras."""
+"""librealsense's Python library, loaded on first use, and the connected cameras."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.images.realsense.library import load_library
+from embodied_iqa.lazy import load
 
-__all__ = ["Devices", "colour_modes", "connected_devices", "find_device", "serial_of"]
+__all__ = ["Devices", "colour_modes", "connected_devices", "find_device", "load_library", "serial_of"]
+
+_INSTALL: Final = "pip install -r requirements/hardware.txt; apt-get install libusb-1.0-0"
 
 Devices: TypeAlias = Callable[[], Sequence[Any]]
 """Lists the connected ``pyrealsense2.device``."""
+
+
+def load_library() -> Any:
+    """Return the module ``pyrealsense2``.
+
+    Raises:
+        MissingDependencyError: It is not installed, or the system lacks libusb.
+    """
+    return load("pyrealsense2", _INSTALL)
 
 
 def connected_devices() -> list[Any]:

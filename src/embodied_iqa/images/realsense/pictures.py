@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import Frame, Intrinsics
-from embodied_iqa.images.realsense.library import load_library
+from embodied_iqa.images.realsense.devices import load_library
 
 __all__ = ["Lens", "RgbdFrame", "colour_pixels", "lens_of"]
 

@@ -12,7 +12,7 @@ from embodied_iqa.images.file_camera import EndOfFramesError
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.realsense.camera import PoseAt, RgbdCamera
 from embodied_iqa.images.realsense.capture import Capture, play_file
-from embodied_iqa.images.realsense.library import load_library
+from embodied_iqa.images.realsense.devices import load_library
 from embodied_iqa.images.realsense.options import RealSenseOptions
 from embodied_iqa.images.realsense.pictures import RgbdFrame
 

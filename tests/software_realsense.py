@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.images.frame import Intrinsics
-from embodied_iqa.images.realsense.library import load_library
+from embodied_iqa.images.realsense.devices import load_library
 from embodied_iqa.images.realsense.stamps import ClockDomain
 
 __all__ = ["SoftwareRealSense"]
