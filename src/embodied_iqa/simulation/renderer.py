@@ -14,7 +14,7 @@ from embodied_iqa.images.frame import Frame, Intrinsics, View
 from embodied_iqa.scenes.dimensions import VERTICAL_FOV_RAD
 from embodied_iqa.scenes.scene import Background, Scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot, check_qpos
-from embodied_iqa.simulation.engine import mujoco
+from embodied_iqa.simulation.engine import load_triton, mujoco
 from embodied_iqa.simulation.mjcf_cell import MAX_HEIGHT_PX, MAX_WIDTH_PX, build_model
 
 __all__ = ["BACKGROUND", "Closable", "SceneRenderer", "intrinsics_of"]
@@ -96,6 +96,7 @@ class SceneRenderer(Closable):
         )
         self._data: Any = mujoco.MjData(self._model)
         self._object_of_geom = _objects_of_geoms(self._model, len(scene.objects))
+        load_triton()
         try:
             self._renderer = mujoco.Renderer(
                 self._model,
