@@ -23,7 +23,7 @@ from embodied_iqa.experiment.headless_runs import HeadlessRunner
 from embodied_iqa.experiment.plan import RunKey, parse_tasks
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.images.frame import Frame, View
-from embodied_iqa.offline.headless_options import settings_of
+from embodied_iqa.offline.headless_options import HeadlessOptions
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.renderer import SceneRenderer
@@ -59,7 +59,7 @@ def watch_renderer(clock: Clock) -> None:
 
 def speed(gate: str, runs: int, clock: Clock) -> dict[str, float]:
     """Carry out runs; return how many times real time they went, with and without drawing."""
-    runner = HeadlessRunner(settings_of(resolve((), {"gate_node.judge.mode": gate, **SIZE})))
+    runner = HeadlessRunner(HeadlessOptions(resolve((), {"gate_node.judge.mode": gate, **SIZE})))
     keys = [RunKey("classical-vla", task, spec) for task in parse_tasks(runs, (), 7) for spec in SPECS]
     runner.run(keys[0])  # loads and compiles
     clock.wall_s = clock.cpu_s = clock.pictures = 0

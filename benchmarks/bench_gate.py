@@ -27,13 +27,13 @@ from skimage import data
 from skimage.measure import blur_effect
 
 from embodied_iqa.distortions.catalogue import catalogue, distort
-from embodied_iqa.gate.calibration_file import find_calibration, load_calibrations
-from embodied_iqa.gate.judge import judge_picture
+from embodied_iqa.gate.calibration_file import shared_calibrations
+from embodied_iqa.gate.gatekeeper import Gatekeeper
+from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.gate.simulated_frames import frames_a_scene, simulated_frames
 from embodied_iqa.gate.statistics import measure
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View
-from embodied_iqa.resources import shared_file
 
 Picture = NDArray[np.uint8]
 SIZES = ((640, 480), (1280, 720), (1920, 1080))
@@ -89,13 +89,11 @@ def speed(repeats: int) -> dict[str, dict[str, float]]:
 
 def detection(scenes: int) -> dict[str, dict[str, float]]:
     """Return the share of single frames that are not passed: clean, and distorted at three levels."""
-    calibrations = load_calibrations(shared_file("config/gate/simulated.yaml"))
-    size = (640, 480)
-    frames = list(simulated_frames(tuple(View), (size,), scenes, SEED_OF_FRESH_SCENES))
+    gatekeeper = Gatekeeper(shared_calibrations("config/gate/simulated.yaml"), GateOptions())
+    frames = list(simulated_frames(tuple(View), ((640, 480),), scenes, SEED_OF_FRESH_SCENES))
 
     def stopped(view: View, rgb: Picture) -> bool:
-        calibration = find_calibration(calibrations, view, *size)
-        return judge_picture(view, measure(rgb), calibration)[0] is not Verdict.PASS
+        return gatekeeper.judge_alone(view, rgb)[0] is not Verdict.PASS
 
     shares = {"00 clean": {"all": float(np.mean([stopped(*frame) for frame in frames]))}}
     chosen = frames[:: frames_a_scene() // 3 * 2 + 1]

@@ -26,10 +26,10 @@ sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from embodied_iqa.images.frame import Frame, Intrinsics, View
 from embodied_iqa.subjects.answer_cache import AnswerCache, CachedVlm
+from embodied_iqa.subjects.inference import InferenceQueue
 from embodied_iqa.subjects.options import CacheOptions, DecodingOptions, VlmOptions
 from embodied_iqa.subjects.prompt import DEFAULT_PROMPT, prompt_of
 from embodied_iqa.subjects.registry import make_vlm
-from embodied_iqa.subjects.worker import InferenceWorker
 from tiny_vlms import save_tiny
 
 TASK = "pick the red cube"
@@ -64,18 +64,18 @@ def measure(folder: Path, kind: str, rounds: int) -> dict[str, float]:
     bare = bare_loop(checkpoint)
     cached = CachedVlm(vlm, AnswerCache(folder / "answers", 10_000_000))
     cached.answer(frames[0], TASK)
-    worker: InferenceWorker[str] = InferenceWorker("bench")
+    queue = InferenceQueue("bench", lambda frames: [vlm.answer(frame, TASK) for frame in frames], limit=4)
     times = alternate(
         {
             "bare": lambda: bare(frames[0]),
             "ours": lambda: vlm.answer(frames[0], TASK),
-            "ours_in_worker": lambda: worker.ask(lambda: vlm.answer(frames[0], TASK), deadline_s=60.0),
+            "ours_in_worker": lambda: queue.ask(frames[0], deadline_s=60.0),
             "ours_batch_of_8": lambda: vlm.answer_batch([(frame, TASK) for frame in frames]),
             "from_cache": lambda: cached.answer(frames[0], TASK),
         },
         rounds,
     )
-    worker.close()
+    queue.close()
     numbers = {"load_ms": load_ms} | {f"{name}_ms": value for name, value in times.items()}
     return numbers | {
         "ours_over_bare": times["ours"] / times["bare"],

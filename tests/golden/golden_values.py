@@ -29,13 +29,13 @@ from embodied_iqa.experiment.headless_runs import HeadlessRunner
 from embodied_iqa.experiment.plan import ExperimentTask, RunKey
 from embodied_iqa.gate.calibration import calibrate
 from embodied_iqa.gate.calibration_file import load_calibrations
-from embodied_iqa.gate.judge import GateConfig, GateFrame, GateState, judge_picture, step
+from embodied_iqa.gate.judge import GateFrame, GateOptions, GateState, judge_picture, step
 from embodied_iqa.gate.statistics import Statistic, measure
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.kinematics import TOOL_2F140_M, Kinematics, choose, tool_along_z
 from embodied_iqa.metrics import FULL_REFERENCE
-from embodied_iqa.offline.headless_options import settings_of
+from embodied_iqa.offline.headless_options import HeadlessOptions
 from embodied_iqa.panel.evaluation.clean_scenes import HOME_POSE
 from embodied_iqa.panel.samples.draw_samples import sample_scene
 from embodied_iqa.resources import shared_file
@@ -158,7 +158,7 @@ def gate() -> Values:
     for frame, name in enumerate(_SEEN):
         stamp_ns = 1_000_000_000 + frame * 66_000_000
         seen = GateFrame(View.TOP, stamp_ns, stamp_ns + 16_000_000, measured[name])
-        state, quality, lease = step(state, seen, calibration, GateConfig())
+        state, quality, lease = step(state, seen, calibration, GateOptions())
         verdicts = (quality.frame_verdict.name, quality.verdict.name, lease.verdict.name, lease.expires_ns)
         history.append(verdicts)
     tree["history"] = history
@@ -243,7 +243,7 @@ def _experiment() -> Values:
 
 def _trial_scores() -> Values:
     """What scores.json holds of a reference run and two distorted ones."""
-    settings = settings_of(resolve((), {"gate_node.judge.mode": "shadow"}))
+    settings = HeadlessOptions(resolve((), {"gate_node.judge.mode": "shadow"}))
     task = ExperimentTask(TASK, SCENE_SEED)
     found: Values = {}
     for vlm, vla in (("classical-vlm", "classical-vla"), ("panel-vlm-fine", "panel-vla-query")):

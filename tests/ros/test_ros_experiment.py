@@ -17,7 +17,7 @@ from embodied_iqa.experiment.headless_runs import HeadlessRunner
 from embodied_iqa.experiment.plan import ExperimentPlan, ExperimentTask, RunKey
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.images.assembler import Source
-from embodied_iqa.offline.headless_options import settings_of
+from embodied_iqa.offline.headless_options import HeadlessOptions
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import RunRecord
 
@@ -56,7 +56,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, object], t
 
 @pytest.fixture(scope="module")
 def headless() -> tuple[RunRecord, ...]:
-    runner = HeadlessRunner(settings_of(resolve((), {"gate_node.judge.mode": "off"})))
+    runner = HeadlessRunner(HeadlessOptions(resolve((), {"gate_node.judge.mode": "off"})))
     specs = (None, DistortionSpec("19", 5))
     return tuple(runner.record(RunKey("classical-vla", TASK, spec)) for spec in specs)
 

@@ -12,7 +12,7 @@ from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from sensor_msgs.msg import Image
 
-from embodied_iqa.gate.judge import GateConfig, GateFrame, GateState, step
+from embodied_iqa.gate.judge import GateFrame, GateOptions, GateState, step
 from embodied_iqa.gate.statistics import measure
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.images.frame import View
@@ -91,7 +91,7 @@ def test_the_mode_decides_what_a_bad_picture_gets(gate: tuple[GateMode, Gate]) -
 
 def test_a_lease_ends_soon_after_its_picture(gate: tuple[GateMode, Gate]) -> None:
     lease, _ = gate[1].judged()
-    assert ns_of(lease.expires) - ns_of(lease.header.stamp) <= GateConfig().ttl_ms * 1e6
+    assert ns_of(lease.expires) - ns_of(lease.header.stamp) <= GateOptions().ttl_ms * 1e6
 
 
 def test_the_numbers_are_those_of_the_pure_step(gate: tuple[GateMode, Gate]) -> None:
@@ -103,7 +103,7 @@ def test_the_numbers_are_those_of_the_pure_step(gate: tuple[GateMode, Gate]) -> 
     stamp_ns = ns_of(quality.header.stamp)
     statistics = measure(node.noise(stamp_ns))
     frame = GateFrame(View.TOP, stamp_ns, stamp_ns, statistics)
-    _, expected, _ = step(GateState(), frame, None, GateConfig())
+    _, expected, _ = step(GateState(), frame, None, GateOptions())
     assert expected.statistics is not None
     assert quality.sharpness == expected.statistics.sharpness
     assert quality.noise == expected.statistics.noise

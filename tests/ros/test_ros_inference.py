@@ -13,7 +13,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 from embodied_iqa.ros.inference import NodeInference
-from embodied_iqa.subjects.worker import Outcome, OutcomeKind
+from embodied_iqa.subjects.inference import Outcome, OutcomeKind
 
 PATIENCE_S = 20.0
 
@@ -68,7 +68,7 @@ def test_outcomes_come_in_the_thread_that_spins(spinner: Spinner) -> None:
     spinner.until(told)
     ((outcome, where),) = seen
     assert where == threading.current_thread().name
-    assert outcome.result == "inference_test subject thinks"
+    assert outcome.result == "inference_test subject inference"
     health = inference.health("a subject")
     assert (health.level, health.values["answers"], health.values["late"]) == (DiagnosticStatus.OK, 1, 0)
     assert {"latency_ms", "median_ms", "p95_ms"} <= health.values.keys()

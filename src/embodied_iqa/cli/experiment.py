@@ -163,9 +163,9 @@ def _runs(
         )
         return rows
     from embodied_iqa.experiment.headless_runs import run_all  # noqa: PLC0415 - start-up stays short
-    from embodied_iqa.offline.headless_options import settings_of  # noqa: PLC0415
+    from embodied_iqa.offline.headless_options import HeadlessOptions  # noqa: PLC0415
 
-    return run_all(missing, settings_of(graph), vlm=arguments.vlm, workers=arguments.workers)
+    return run_all(missing, HeadlessOptions(graph), vlm=arguments.vlm, workers=arguments.workers)
 
 
 def _run_missing(

@@ -1,4 +1,4 @@
-"""`embodied-iqa gate`: learns what is ordinary for a camera, and tries it on pictures."""
+"""`embodied-iqa gate`: calibrates the gate for a camera, and judges stored pictures."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.gate.calibration import GateCalibration, Margins, calibrate
+from embodied_iqa.gate.calibration_file import load_calibrations, save_calibrations
+from embodied_iqa.gate.gatekeeper import Gatekeeper
+from embodied_iqa.gate.judge import GateOptions
+from embodied_iqa.gate.statistics import ImageStatistics, measure
+from embodied_iqa.gate.stored_frames import open_frames
+from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View, parse_view
+from embodied_iqa.lazy import load
 from embodied_iqa.progress import track
-
-if TYPE_CHECKING:
-    from embodied_iqa.gate.calibration import GateCalibration, Margins
-    from embodied_iqa.gate.statistics import ImageStatistics
 
 __all__ = ["configure", "run"]
 
@@ -27,13 +30,11 @@ _SIZE = re.compile(r"(\d+)x(\d+)")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    calibrate = actions.add_parser("calibrate", help="learn what is ordinary for cameras from clean frames")
+    calibrate = actions.add_parser("calibrate", help="calibrate cameras from clean frames")
     calibrate.add_argument("--output", type=Path, required=True, metavar="FILE", help="YAML file to write")
-    calibrate.add_argument(
-        "--keep", action="store_true", help="keep what FILE says of other cameras and sizes"
-    )
-    calibrate.add_argument("--sim", action="store_true", help="draw the frames of the simulated cameras")
-    calibrate.add_argument("--scenes", type=int, default=40, help="scenes to draw with --sim (default: 40)")
+    calibrate.add_argument("--keep", action="store_true", help="keep the other cameras and sizes in FILE")
+    calibrate.add_argument("--sim", action="store_true", help="render frames of the simulated cameras")
+    calibrate.add_argument("--scenes", type=int, default=40, help="scenes to render with --sim (default: 40)")
     calibrate.add_argument("--seed", type=int, default=0, help="seed of the scenes (default: 0)")
     calibrate.add_argument(
         "--size", action="append", metavar="WxH", help="picture size with --sim; repeat for several"
@@ -46,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     check = actions.add_parser("check", help="judge the pictures of a folder or recording")
     check.add_argument(
-        "--calibration", type=Path, required=True, metavar="FILE", help="YAML file to judge by"
+        "--calibration", type=Path, required=True, metavar="FILE", help="YAML file with the calibration"
     )
     for action, count in ((calibrate, "?"), (check, None)):
         action.add_argument(
@@ -65,11 +66,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _calibrate(arguments: argparse.Namespace) -> int:
-    from embodied_iqa.gate.calibration import calibrate  # noqa: PLC0415 - keeps --help fast
-    from embodied_iqa.gate.calibration_file import load_calibrations, save_calibrations  # noqa: PLC0415
 
     if arguments.sim == (arguments.source is not None):
-        raise UsageError("clean frames come from one place", expected="either a folder or .mcap, or --sim")
+        raise UsageError("clean frames come from one source", expected="either a folder or .mcap, or --sim")
     margins = _margins(arguments)
     kept = load_calibrations(arguments.output) if arguments.keep and arguments.output.exists() else ()
     groups: dict[tuple[View, int, int], list[ImageStatistics]] = {}
@@ -84,21 +83,18 @@ def _calibrate(arguments: argparse.Namespace) -> int:
 
 
 def _measured(arguments: argparse.Namespace) -> Iterator[tuple[View, ImageStatistics]]:
-    from embodied_iqa.gate.statistics import measure  # noqa: PLC0415 - as above
 
     views = _views(arguments)
     if arguments.sim:
-        from embodied_iqa.gate.simulated_frames import frames_a_scene, simulated_frames  # noqa: PLC0415
-
         if arguments.scenes < 1 or arguments.seed < 0:
             raise UsageError("wrong --scenes or --seed", expected="scenes from 1, seed from 0")
         views, sizes = views or tuple(View), _sizes(arguments)
-        total = arguments.scenes * frames_a_scene() * len(views) * len(sizes)
-        frames = simulated_frames(views, sizes, arguments.scenes, arguments.seed)
+        simulated = load("embodied_iqa.gate.simulated_frames")  # imports MuJoCo
+        total = arguments.scenes * simulated.frames_a_scene() * len(views) * len(sizes)
+        frames = simulated.simulated_frames(views, sizes, arguments.scenes, arguments.seed)
         for view, rgb in track(frames, "simulated frames", total):
             yield view, measure(rgb)
         return
-    from embodied_iqa.gate.stored_frames import open_frames  # noqa: PLC0415 - as above
 
     stored = open_frames(arguments.source, views, _topics(arguments))
     for frame in track(stored, arguments.source.name):
@@ -128,7 +124,7 @@ def _report(arguments: argparse.Namespace, calibrations: list[GateCalibration]) 
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """A picture that was judged."""
+    """A judged picture."""
 
     view: View
     name: str
@@ -137,28 +133,18 @@ class _Checked:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from embodied_iqa.gate.calibration_file import find_calibration, load_calibrations  # noqa: PLC0415
-    from embodied_iqa.gate.judge import judge_picture  # noqa: PLC0415 - as above
-    from embodied_iqa.gate.statistics import measure  # noqa: PLC0415
-    from embodied_iqa.gate.stored_frames import open_frames  # noqa: PLC0415
-    from embodied_iqa.gate.verdict import Verdict  # noqa: PLC0415
 
-    calibrations = load_calibrations(arguments.calibration)
+    gatekeeper = Gatekeeper(load_calibrations(arguments.calibration), GateOptions())
     stored = open_frames(arguments.source, _views(arguments), _topics(arguments))
     results: list[_Checked] = []
     for frame in track(stored, arguments.source.name):
-        statistics = measure(frame.rgb)
-        calibration = find_calibration(calibrations, frame.view, statistics.width_px, statistics.height_px)
-        verdict, reason = judge_picture(frame.view, statistics, calibration)
+        verdict, reason = gatekeeper.judge_alone(frame.view, frame.rgb)
         results.append(_Checked(frame.view, frame.name, verdict.name.lower(), reason))
     words = [verdict.name.lower() for verdict in Verdict]
     counts = {word: sum(result.verdict == word for result in results) for word in words}
     if arguments.json:
-        print(
-            json.dumps(
-                {"counts": counts, "pictures": [dataclasses.asdict(result) for result in results]}, indent=2
-            )
-        )
+        pictures = [dataclasses.asdict(result) for result in results]
+        print(json.dumps({"counts": counts, "pictures": pictures}, indent=2))
         return 0
     for result in results:
         print(f"{result.view:5s} {result.verdict:6s} {result.name}  {result.reason}".rstrip())
@@ -167,7 +153,6 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _margins(arguments: argparse.Namespace) -> Margins:
-    from embodied_iqa.gate.calibration import Margins  # noqa: PLC0415 - as above
 
     usual = Margins()
     soft = usual.soft if arguments.soft is None else arguments.soft

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import as_completed
 from functools import cache, partial
-from pathlib import Path
 
 from embodied_iqa.errors import InternalError
 from embodied_iqa.experiment.plan import ExperimentTask, RunKey
 from embodied_iqa.experiment.rows import RunRow, row_of
-from embodied_iqa.gate.calibration import GateCalibration
-from embodied_iqa.gate.calibration_file import load_calibrations
+from embodied_iqa.gate.calibration_file import shared_calibrations
 from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.offline.headless import Cell, run_headless
-from embodied_iqa.offline.headless_options import HeadlessSettings
-from embodied_iqa.resources import shared_file
+from embodied_iqa.offline.headless_options import HeadlessOptions
 from embodied_iqa.robot.controller import make_controller
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.simulation.renderer import SceneRenderer
@@ -31,17 +28,19 @@ class HeadlessRunner:
     """Executes runs one after another; keeps the world and the renderer of the last scene.
 
     Args:
-        settings: Parameters of every run.
+        options: Parameters of every run.
         vlm: Name of a VLM that describes the first frame of each run; empty for none.
     """
 
-    def __init__(self, settings: HeadlessSettings, vlm: str = "") -> None:
-        self._settings = settings
-        arm = settings.arm
+    def __init__(self, options: HeadlessOptions, vlm: str = "") -> None:
+        self._options = options
+        nodes = options.nodes
+        arm, gate = nodes.arm_node, nodes.gate_node
         self._controller = make_controller(arm.limits, arm.controller, arm.tool_length_m)
-        self._calibrations = _calibrations(settings)
-        self._vla = cache(partial(make_vla, options=settings.vla.options))
-        self._vlm = make_vlm(vlm, settings.vlm.options) if vlm else None
+        off = gate.judge.mode is GateMode.OFF
+        self._calibrations = () if off else shared_calibrations(gate.calibration)
+        self._vla = cache(partial(make_vla, options=nodes.vla_node.options))
+        self._vlm = make_vlm(vlm, nodes.vlm_node.options) if vlm else None
         self._task: ExperimentTask | None = None
         self._scene: tuple[World, SceneRenderer] | None = None
 
@@ -52,15 +51,16 @@ class HeadlessRunner:
     def record(self, key: RunKey) -> RunRecord:
         """Execute one run and return its full record."""
         spec = key.distortion
-        plan = self._settings.plan(key.task.task, key.task.scene_seed, () if spec is None else (spec,))
+        plan = self._options.plan(key.task.task, key.task.scene_seed, () if spec is None else (spec,))
         cell = self._cell(key.task, self._vla(key.subject))
-        return run_headless(cell, self._settings, plan, 0 if spec is None else 1)
+        return run_headless(cell, self._options, plan, 0 if spec is None else 1)
 
     def _cell(self, task: ExperimentTask, vla: Vla) -> Cell:
         if task != self._task or self._scene is None:
             scene = make_scene(task.scene_seed, parse_instruction(task.task))
             if self._scene is None:
-                size = self._settings.camera.width_px, self._settings.camera.height_px
+                camera = self._options.nodes.camera_node
+                size = camera.width_px, camera.height_px
                 self._scene = World(scene), SceneRenderer(scene, *size)
             else:
                 self._scene[0].reset(scene)
@@ -70,22 +70,22 @@ class HeadlessRunner:
 
 
 def run_all(
-    keys: Sequence[RunKey], settings: HeadlessSettings, *, vlm: str = "", workers: int = 1
+    keys: Sequence[RunKey], options: HeadlessOptions, *, vlm: str = "", workers: int = 1
 ) -> Iterator[tuple[RunKey, RunRow]]:
     """Execute runs and yield each one when it is done, in any order.
 
     Args:
         keys: The runs, those of one scene together.
-        settings: Parameters of every run.
+        options: Parameters of every run.
         vlm: See :class:`HeadlessRunner`.
         workers: Number of processes; 1 for this process.
     """
     if workers == 1 or len(keys) < 2:
-        runner = HeadlessRunner(settings, vlm)
+        runner = HeadlessRunner(options, vlm)
         for key in keys:
             yield key, runner.run(key)
         return
-    with Workers(min(workers, len(keys)), _begin, settings, vlm) as pool:
+    with Workers(min(workers, len(keys)), _begin, options, vlm) as pool:
         runs = {pool.submit(_run, key): key for key in keys}
         for run in as_completed(runs):
             yield runs[run], result_of(run)
@@ -94,19 +94,12 @@ def run_all(
 _runner: HeadlessRunner | None = None
 
 
-def _begin(settings: HeadlessSettings, vlm: str) -> None:
+def _begin(options: HeadlessOptions, vlm: str) -> None:
     global _runner  # noqa: PLW0603 - one per worker process, made once
-    _runner = HeadlessRunner(settings, vlm)
+    _runner = HeadlessRunner(options, vlm)
 
 
 def _run(key: RunKey) -> RunRow:
     if _runner is None:
         raise InternalError("a worker got a run before its initialisation")
     return _runner.run(key)
-
-
-def _calibrations(settings: HeadlessSettings) -> tuple[GateCalibration, ...]:
-    if settings.gate.judge.mode is GateMode.OFF:
-        return ()
-    path = Path(settings.gate.calibration)
-    return load_calibrations(path if path.is_absolute() else shared_file(str(path)))

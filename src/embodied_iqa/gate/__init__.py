@@ -1,1 +1,1 @@
-"""From a quality estimate to a verdict: statistics, thresholds, debouncing, the lease."""
+"""The quality gate: statistics, calibration, verdicts and leases."""

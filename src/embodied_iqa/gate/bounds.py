@@ -1,4 +1,4 @@
-"""What is ordinary for a statistic, and what a picture beyond it suffers from, in words."""
+"""Bounds of a statistic, and the fault that a value beyond them indicates."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["SYMPTOMS", "Bounds", "Symptom"]
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """What a statistic beyond its bounds means; None where that side is no fault.
+    """Fault that a statistic beyond its bounds indicates; None where that side is not a fault.
 
     Attributes:
         low: Below the lower bound.
         high: Above the upper bound.
-        digits: Digits after the point that a person needs to see.
+        digits: Digits after the point in messages.
     """
 
     low: str | None
@@ -50,7 +50,7 @@ SYMPTOMS: Final[dict[Statistic, Symptom]] = {
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The ordinary range of one statistic; infinite where a side is no fault.
+    """The ordinary range of one statistic; infinite where a side is not a fault.
 
     Attributes:
         hard_low: Below it: REJECT.
@@ -73,13 +73,13 @@ class Bounds:
             )
 
     def judge(self, value: float) -> Verdict:
-        """Return how far ``value`` is out; what is not a number is rejected."""
+        """Return the verdict on a value; NaN is rejected."""
         if math.isnan(value) or not self.hard_low <= value <= self.hard_high:
             return Verdict.REJECT
         return Verdict.PASS if self.soft_low <= value <= self.soft_high else Verdict.HOLD
 
     def explain(self, statistic: Statistic, value: float) -> str:
-        """Say which bound ``value`` breaks, such as "sharpness 12.3 below 20.1: blurred"; empty for none."""
+        """Name the bound that a value breaks: "sharpness 12.3 below 20.1: blurred"; empty for none."""
         symptom = SYMPTOMS[statistic]
         severity = self.judge(value)
         if severity is Verdict.PASS:

@@ -1,4 +1,4 @@
-"""What is ordinary for a camera, learnt from clean frames of that camera."""
+"""Calibration of the gate: bounds of a camera, estimated from clean frames of that camera."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from embodied_iqa.images.frame import View
 __all__ = ["MIN_FRAMES", "GateCalibration", "Margins", "calibrate"]
 
 MIN_FRAMES: Final = 20
-"""Fewer frames do not show what is ordinary."""
+"""Fewer frames do not show the ordinary range."""
 
 _TAIL: Final = 0.005
 _SHOULDER: Final = 0.1
@@ -29,11 +29,11 @@ _LONGEST_TAIL: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """How far beyond the ordinary a bound lies.
+    """Distance of the bounds from the median.
 
     The spread of a side is the distance from the median to the 0.5th or 99.5th percentile of the clean
     frames, but at most three times that to the 10th or 90th, so that a few bad frames among the clean ones
-    cannot open the gate, and at least the statistic's floor. The soft bound lies ``soft`` spreads from the
+    cannot open the gate, and at least the statistic's floor. The soft bound is ``soft`` spreads from the
     median, the hard one ``hard`` spreads; with 1, each statistic would trip on one clean frame in a hundred.
 
     Attributes:
@@ -51,7 +51,7 @@ class Margins:
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """How a statistic is spread: in its logarithm, or plainly; and the least spread to allow for.
+    """Scale on which a statistic is spread, and its least spread.
 
     Attributes:
         logarithmic: For statistics that are ratios or energies: the bounds are then factors.
@@ -93,7 +93,7 @@ class GateCalibration:
         height_px: Of its pictures.
         bounds: For every statistic. Read-only.
         n_frames: Number of clean frames.
-        provenance: Where they came from, in words.
+        provenance: Source of the frames.
     """
 
     view: View
@@ -114,14 +114,14 @@ class GateCalibration:
 def calibrate(
     view: View, frames: Sequence[ImageStatistics], provenance: str, margins: Margins | None = None
 ) -> GateCalibration:
-    """Learn the bounds of a camera.
+    """Estimate the bounds of a camera.
 
     Args:
         view: The camera.
-        frames: Statistics of clean frames that show what the camera sees in its work, with the robot and the
-            objects in many places; at least 20, hundreds are better.
-        provenance: Where they came from, in words.
-        margins: How far beyond the ordinary a bound lies.
+        frames: Statistics of clean frames of the camera at work, with the robot and the objects in many
+            places; at least 20, hundreds are better.
+        provenance: Source of the frames.
+        margins: Distance of the bounds.
 
     Raises:
         InputError: Too few frames, or frames of different sizes.
@@ -167,6 +167,6 @@ def _bounds(statistic: Statistic, values: NDArray[np.float64], margins: Margins)
 
 
 def _spread(distances: NDArray[np.float64], floor: float) -> float:
-    """How far values lie from the median on the side where ``distances`` are positive."""
+    """Return the spread on the side of the median where ``distances`` are positive."""
     shoulder, tail = np.quantile(distances, [1 - _SHOULDER, 1 - _TAIL])
     return max(min(float(tail), _LONGEST_TAIL * float(shoulder)), floor)

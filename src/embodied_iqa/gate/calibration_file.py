@@ -1,9 +1,8 @@
-"""Calibrations of the gate as YAML: one file for all the cameras of a robot."""
+"""Gate calibrations as YAML: one file for all cameras of a robot."""
 
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -12,16 +11,16 @@ import yaml
 
 from embodied_iqa.config import load_yaml
 from embodied_iqa.errors import InputError
+from embodied_iqa.files import write_text_whole
 from embodied_iqa.gate.bounds import Bounds
 from embodied_iqa.gate.calibration import GateCalibration
 from embodied_iqa.gate.statistics import STATISTICS_VERSION, Statistic
 from embodied_iqa.images.frame import View
+from embodied_iqa.resources import shared_file
 
-__all__ = ["FORMAT", "find_calibration", "load_calibrations", "save_calibrations"]
+__all__ = ["load_calibrations", "save_calibrations", "shared_calibrations"]
 
-FORMAT: Final = 1
-"""Version of the file format."""
-
+_FORMAT: Final = 1
 _SIDES: Final = ("hard_low", "soft_low", "soft_high", "hard_high")
 _SIGNIFICANT_DIGITS: Final = 6
 _HEAD: Final = (
@@ -33,16 +32,12 @@ _HEAD: Final = (
 def save_calibrations(calibrations: Sequence[GateCalibration], path: Path) -> None:
     """Write calibrations, whole or not at all; bounds keep six significant digits."""
     tree = {
-        "format": FORMAT,
+        "format": _FORMAT,
         "statistics_version": STATISTICS_VERSION,
         "cameras": [_to_tree(calibration) for calibration in calibrations],
     }
     text = _HEAD + yaml.safe_dump(tree, sort_keys=False, width=110, default_flow_style=None)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        whole = Path(folder) / path.name
-        whole.write_text(text, encoding="utf-8")
-        whole.replace(path)
+    write_text_whole(path, text)
 
 
 def load_calibrations(path: Path) -> tuple[GateCalibration, ...]:
@@ -52,10 +47,10 @@ def load_calibrations(path: Path) -> tuple[GateCalibration, ...]:
         InputError: The file is missing, broken, or of another version.
     """
     tree = load_yaml(path)
-    if tree.get("format") != FORMAT or tree.get("statistics_version") != STATISTICS_VERSION:
+    if tree.get("format") != _FORMAT or tree.get("statistics_version") != STATISTICS_VERSION:
         raise InputError(
-            f"{path} holds no calibration that this version can use: run `embodied-iqa gate calibrate` again",
-            expected=f"format {FORMAT} with statistics_version {STATISTICS_VERSION!r}",
+            f"{path} cannot be used by this version: run `embodied-iqa gate calibrate` again",
+            expected=f"format {_FORMAT} with statistics_version {STATISTICS_VERSION!r}",
             got={key: tree.get(key) for key in ("format", "statistics_version")},
         )
     cameras = tree.get("cameras")
@@ -64,14 +59,14 @@ def load_calibrations(path: Path) -> tuple[GateCalibration, ...]:
     return tuple(_from_tree(camera, path) for camera in cameras)
 
 
-def find_calibration(
-    calibrations: Sequence[GateCalibration], view: View, width_px: int, height_px: int
-) -> GateCalibration | None:
-    """Return the calibration of a camera at a resolution, or None."""
-    for calibration in calibrations:
-        if (calibration.view, calibration.width_px, calibration.height_px) == (view, width_px, height_px):
-            return calibration
-    return None
+def shared_calibrations(calibration: str) -> tuple[GateCalibration, ...]:
+    """Read the file that the parameter of a node names; a relative path is in the installed config folder.
+
+    Raises:
+        InputError: The file is missing, broken, or of another version.
+    """
+    path = Path(calibration)
+    return load_calibrations(path if path.is_absolute() else shared_file(calibration))
 
 
 def _to_tree(calibration: GateCalibration) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""From the statistics of a picture to a verdict and a lease: one pure step a frame."""
+"""The rules of the gate as a pure step: statistics of a frame in, verdict and lease out."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ from embodied_iqa.gate.calibration import GateCalibration
 from embodied_iqa.gate.statistics import ImageStatistics, Statistic
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.frame import View
+from embodied_iqa.units import MILLISECOND_NS
 
-__all__ = ["GateConfig", "GateFrame", "GateState", "ImageQuality", "judge_picture", "step"]
+__all__ = ["GateFrame", "GateOptions", "GateState", "ImageQuality", "judge_picture", "step"]
 
-_MS_NS = 1_000_000
 _MAX_REASONS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class GateConfig:
-    """How the gate turns judgements of single frames into verdicts.
+class GateOptions:
+    """Rules of the gate.
 
     Attributes:
-        mode: on: the arm obeys; shadow: judges, always leases; off: does not look, leases every frame.
-        trip_frames: So many of the newest window_frames frames must be bad for HOLD [frames].
-        window_frames: How many frames the gate looks back on [frames].
-        recover_frames: So many good frames in a row end HOLD or REJECT [frames].
-        ttl_ms: How long a lease is worth something, counted from its frame's stamp [ms].
-        reset_gap_ms: A longer gap between two frames of a camera makes the gate forget the frames before
-            [ms].
+        mode: on: the arm obeys; shadow: judges, always leases; off: does not measure, leases every frame.
+        trip_frames: Bad frames among the newest window_frames that give HOLD [frames].
+        window_frames: Length of the window [frames].
+        recover_frames: Good frames in a row that end HOLD or REJECT [frames].
+        ttl_ms: Lifetime of a lease, from its frame's stamp [ms].
+        reset_gap_ms: A longer gap between two frames of a camera resets its history [ms].
     """
 
     mode: GateMode = GateMode.ON
@@ -49,13 +48,13 @@ class GateConfig:
 
 @dataclass(frozen=True, slots=True)
 class GateFrame:
-    """What the gate gets to know of one frame.
+    """A frame to judge.
 
     Attributes:
         view: The camera.
         stamp_ns: When the picture was taken, ROS time.
         now_ns: When it is judged, ROS time; the stamp itself when a recording is judged again.
-        statistics: None where the picture was not looked at (mode OFF) or cannot be measured.
+        statistics: None where the picture was not measured (mode OFF) or cannot be.
     """
 
     view: View
@@ -66,11 +65,11 @@ class GateFrame:
 
 @dataclass(frozen=True, slots=True)
 class GateState:
-    """What the gate remembers of one camera. A new camera, or a clock set back, starts with ``GateState()``.
+    """History of one camera; start with ``GateState()``, also after the clock was set back.
 
     Attributes:
         stamp_ns: The newest frame, or None before the first.
-        recent: The verdicts on the newest frames alone, oldest first.
+        recent: Verdicts on the newest frames alone, oldest first.
         holding: Whether the gate is shut.
         good_in_a_row: Good frames since the last bad one.
         cause: Why the gate is shut, in words; empty while it is open.
@@ -85,16 +84,15 @@ class GateState:
 
 @dataclass(frozen=True, slots=True)
 class ImageQuality:
-    """What the gate makes of one frame.
+    """Quality of one frame.
 
     Attributes:
         view: The camera.
         stamp_ns: The frame's.
-        statistics: None where the picture was not looked at.
+        statistics: None where the picture was not measured.
         frame_verdict: Of this picture alone.
         verdict: After debouncing, whatever the mode.
-        reason: In words: what is wrong with this picture, or why the gate is still shut; empty where nothing
-            is.
+        reason: What is wrong with this picture, or why the gate is still shut; else empty.
     """
 
     view: View
@@ -106,40 +104,40 @@ class ImageQuality:
 
 
 def step(
-    state: GateState, frame: GateFrame, calibration: GateCalibration | None, config: GateConfig
+    state: GateState, frame: GateFrame, calibration: GateCalibration | None, options: GateOptions
 ) -> tuple[GateState, ImageQuality, GateLease]:
     """Judge one frame of one camera.
 
     A frame beyond a hard bound shuts the gate at once (REJECT); frames beyond a soft one shut it (HOLD) when
     ``trip_frames`` of the newest ``window_frames`` are bad, or when it is the first frame or the first after
-    a gap, with nothing before it to speak for the camera. It opens after ``recover_frames`` good frames in a
+    a gap: there is no history in its favour. It opens after ``recover_frames`` good frames in a
     row; until then the verdict is the worst of the window, at least HOLD. A frame that is not newer than the
     one before is stale: it gets HOLD and changes nothing. Except for the lease's end, the result depends only
     on the frames, not on when they are judged.
 
     Args:
-        state: What is remembered of this camera.
+        state: History of this camera.
         frame: The frame.
-        calibration: What is ordinary for this camera; without one every frame is rejected.
-        config: The rules.
+        calibration: Ordinary ranges of this camera; without one every frame is rejected.
+        options: The rules.
 
     Returns:
         The new state, the quality, and the lease. A stamp ahead of the clock does not lengthen the lease:
-        it ends ``ttl_ms`` after the earlier of stamp and clock.
+        it expires ``ttl_ms`` after the earlier of stamp and clock.
     """
     if state.stamp_ns is not None and frame.stamp_ns <= state.stamp_ns:
-        behind_ms = (state.stamp_ns - frame.stamp_ns) / _MS_NS
+        behind_ms = (state.stamp_ns - frame.stamp_ns) / MILLISECOND_NS
         reason = f"stale: {behind_ms:.1f} ms behind the newest frame" if behind_ms else "stale: seen before"
-        return state, *_outcome(frame, Verdict.HOLD, Verdict.HOLD, reason, config)
-    if config.mode is GateMode.OFF:
+        return state, *_outcome(frame, Verdict.HOLD, Verdict.HOLD, reason, options)
+    if options.mode is GateMode.OFF:
         state = GateState(stamp_ns=frame.stamp_ns)
-        return state, *_outcome(frame, Verdict.PASS, Verdict.PASS, "", config)
+        return state, *_outcome(frame, Verdict.PASS, Verdict.PASS, "", options)
     frame_verdict, reason = judge_picture(frame.view, frame.statistics, calibration)
-    state = _debounce(state, frame.stamp_ns, frame_verdict, reason, config)
+    state = _debounce(state, frame.stamp_ns, frame_verdict, reason, options)
     verdict = max(Verdict.HOLD, *state.recent) if state.holding else Verdict.PASS
     if state.holding and not reason:
-        reason = f"{state.good_in_a_row} of {config.recover_frames} good frames since: {state.cause}"
-    return state, *_outcome(frame, frame_verdict, verdict, reason, config)
+        reason = f"{state.good_in_a_row} of {options.recover_frames} good frames since: {state.cause}"
+    return state, *_outcome(frame, frame_verdict, verdict, reason, options)
 
 
 def judge_picture(
@@ -173,33 +171,33 @@ def judge_picture(
 
 
 def _debounce(
-    state: GateState, stamp_ns: int, frame_verdict: Verdict, reason: str, config: GateConfig
+    state: GateState, stamp_ns: int, frame_verdict: Verdict, reason: str, options: GateOptions
 ) -> GateState:
     gap_ns = stamp_ns - state.stamp_ns if state.stamp_ns is not None else None
-    if gap_ns is None or gap_ns > config.reset_gap_ms * _MS_NS:
+    if gap_ns is None or gap_ns > options.reset_gap_ms * MILLISECOND_NS:
         state = GateState()
-    recent = (*state.recent, frame_verdict)[-config.window_frames :]
+    recent = (*state.recent, frame_verdict)[-options.window_frames :]
     good_in_a_row = state.good_in_a_row + 1 if frame_verdict is Verdict.PASS else 0
     bad = sum(verdict is not Verdict.PASS for verdict in recent)
-    trips = frame_verdict is Verdict.REJECT or bad >= min(config.trip_frames, len(recent))
+    trips = frame_verdict is Verdict.REJECT or bad >= min(options.trip_frames, len(recent))
     if frame_verdict is not Verdict.PASS and (state.holding or trips):
         return GateState(stamp_ns, recent, holding=True, good_in_a_row=0, cause=reason)
-    if state.holding and good_in_a_row < config.recover_frames:
+    if state.holding and good_in_a_row < options.recover_frames:
         return GateState(stamp_ns, recent, holding=True, good_in_a_row=good_in_a_row, cause=state.cause)
     return GateState(stamp_ns, recent, holding=False, good_in_a_row=good_in_a_row)
 
 
 def _outcome(
-    frame: GateFrame, frame_verdict: Verdict, verdict: Verdict, reason: str, config: GateConfig
+    frame: GateFrame, frame_verdict: Verdict, verdict: Verdict, reason: str, options: GateOptions
 ) -> tuple[ImageQuality, GateLease]:
     quality = ImageQuality(frame.view, frame.stamp_ns, frame.statistics, frame_verdict, verdict, reason)
-    obeyed = verdict if config.mode is GateMode.ON else Verdict.PASS
+    obeyed = verdict if options.mode is GateMode.ON else Verdict.PASS
     lease = GateLease(
         view=frame.view,
         frame_stamp_ns=frame.stamp_ns,
         verdict=obeyed,
         judged=verdict,
-        expires_ns=min(frame.stamp_ns, frame.now_ns) + round(config.ttl_ms * _MS_NS),
+        expires_ns=min(frame.stamp_ns, frame.now_ns) + round(options.ttl_ms * MILLISECOND_NS),
         reason=reason if verdict is not Verdict.PASS else "",
     )
     return quality, lease

@@ -1,4 +1,4 @@
-"""Clean frames of the simulated cameras: the robot at work and the robot anywhere."""
+"""Clean frames of the simulated cameras: the robot at work and at random poses."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from embodied_iqa.simulation.world import World
 __all__ = ["POSES_A_SCENE", "SAMPLES_A_TASK", "frames_a_scene", "simulated_frames"]
 
 SAMPLES_A_TASK: Final = 18
-"""Frames that are spread evenly over the expert's work at one task."""
+"""Frames spread evenly over an expert's rollout of one task."""
 
 POSES_A_SCENE: Final = 2
-"""Further frames with the tool at random places above the table: where distorted pictures may send it."""
+"""Further frames with the tool at random poses above the table, where distorted pictures may send it."""
 
 _LOW_M: Final = (-0.70, -0.30, 0.08)
 _HIGH_M: Final = (-0.34, 0.30, 0.35)
@@ -33,19 +33,19 @@ _TILT_RAD: Final = 0.25
 
 
 def frames_a_scene() -> int:
-    """Return how many frames of each view a scene gives."""
+    """Return the number of frames of each view in a scene."""
     return SAMPLES_A_TASK + POSES_A_SCENE
 
 
 def simulated_frames(
     views: tuple[View, ...], sizes: tuple[tuple[int, int], ...], n_scenes: int, seed: int
 ) -> Iterator[tuple[View, NDArray[np.uint8]]]:
-    """Draw clean pictures: every scene with an expert at one of its tasks and with random poses.
+    """Render clean pictures: every scene with an expert at one of its tasks and with random poses.
 
     Args:
         views: The cameras.
-        sizes: Resolutions ``(width_px, height_px)``; every picture is drawn at each.
-        n_scenes: How many scenes.
+        sizes: Resolutions ``(width_px, height_px)``; every picture is rendered at each.
+        n_scenes: Number of scenes.
         seed: The scenes' seeds follow from it; the same seed gives the same pictures.
     """
     for index in range(n_scenes):
@@ -60,7 +60,7 @@ def simulated_frames(
 
 
 class _WatchedWorld(World):
-    """A world that keeps a snapshot of every moment at which it is left to itself."""
+    """A world that keeps a snapshot after every advance."""
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene)
@@ -96,7 +96,7 @@ def _anywhere(scene: Scene, rng: np.random.Generator) -> list[WorldSnapshot]:
 
 
 def _random_pose(kinematics: Kinematics, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Draw a pose above the table, the tool pointing down but for a tilt, turned at random."""
+    """Draw a pose above the table: the tool points down, with a random tilt and turn."""
     pose = np.array(kinematics.forward(np.array(HOME_Q_RAD)))
     tilt = rotvec_to_rotation(rng.uniform(-_TILT_RAD, _TILT_RAD, 3) * [1, 1, 0])
     turn = rotvec_to_rotation(np.array([0.0, 0.0, rng.uniform(-np.pi / 2, np.pi / 2)]))

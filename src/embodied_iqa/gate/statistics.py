@@ -1,8 +1,8 @@
-"""What a picture alone tells about its quality: fifteen quick statistics without a reference.
+"""Fifteen fast no-reference statistics of a picture.
 
 Everything up to the last division is whole-number arithmetic on uint8 and int16 pictures, so that the numbers
 are the same bit for bit for every number of threads, live and offline. None of them is a quality by itself: a
-calibration (:mod:`embodied_iqa.gate.calibration`) says what is ordinary for a camera.
+calibration (:mod:`embodied_iqa.gate.calibration`) holds the ordinary range of a camera.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from embodied_iqa.errors import InputError
 __all__ = ["MIN_SIDE_PX", "STATISTICS_VERSION", "ImageStatistics", "Statistic", "measure"]
 
 STATISTICS_VERSION: Final = "2"
-"""Changes whenever a number can change: calibrations of another version are worthless."""
+"""Changes whenever a number can change; calibrations of another version are refused."""
 
 MIN_SIDE_PX: Final = 16
 _BLACK, _WHITE = 1, 254

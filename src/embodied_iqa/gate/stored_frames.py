@@ -22,7 +22,7 @@ _SUFFIXES: Final = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredFrame:
-    """A picture and what to call it.
+    """A stored picture and its name.
 
     Attributes:
         view: The camera.
@@ -41,11 +41,11 @@ class FolderFrames:
     """Picture files in the order of their names.
 
     Args:
-        folder: Holds the pictures of one camera, or a folder a camera: ``wrist/``, ``top/``, ``side/``.
-        views: The cameras; with pictures directly in the folder exactly one.
+        folder: With the pictures of one camera, or one folder per camera: ``wrist/``, ``top/``, ``side/``.
+        views: The cameras; exactly one where the pictures are directly in the folder.
 
     Raises:
-        UsageError: The folder holds pictures of one camera and it is not said of which.
+        UsageError: The folder holds pictures of one camera, and ``views`` does not name it.
         InputError: There are no pictures.
     """
 
@@ -71,12 +71,12 @@ class FolderFrames:
         for view, path in self._files:
             bgr = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_COLOR)
             if bgr is None:
-                raise InputError(f"{path} is no picture that can be read")
+                raise InputError(f"{path} cannot be decoded as a picture")
             yield StoredFrame(view, path.name, None, cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB))
 
 
 class RecordedFrames:
-    """Raw pictures of a recording in the order in which they came.
+    """Raw pictures of a recording, in the order of their arrival.
 
     Args:
         recording: The ``.mcap`` file.
@@ -114,11 +114,11 @@ def open_frames(
 
     Args:
         source: A folder or an ``.mcap`` file.
-        views: The cameras; none for all that are there.
-        topics: Picture topic to camera, for a recording; without any, ``/camera/<view>/image_raw``.
+        views: The cameras; empty for all.
+        topics: Picture topic to camera, for a recording; by default ``/camera/<view>/image_raw``.
 
     Raises:
-        InputError: Neither, or nothing in it.
+        InputError: It is neither, or has no pictures.
     """
     if source.is_dir():
         return FolderFrames(source, views)
@@ -129,7 +129,7 @@ def open_frames(
         topics = {topic: view for topic, view in usual.items() if views or topic in present}
         if not topics:
             raise InputError(
-                f"{source} has no camera topic of the usual name", expected="--topic", available=present
+                f"{source} has no camera topic with the default name", expected="--topic", available=present
             )
     return RecordedFrames(source, topics)
 

@@ -1,4 +1,4 @@
-"""What the gate says of a frame, and the lease that carries it to the arm."""
+"""Verdicts of the gate, and the lease that takes them to the arm."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["GateLease", "GateMode", "Verdict"]
 
 
 class Verdict(IntEnum):
-    """Ordered by severity: where several speak, the most severe wins (``max``)."""
+    """Ordered by severity: of several verdicts the most severe wins (``max``)."""
 
     PASS = 0
     HOLD = 1
@@ -19,14 +19,14 @@ class Verdict(IntEnum):
 
 
 class GateMode(StrEnum):
-    """How much the gate may do."""
+    """What the gate may do."""
 
     ON = "on"
-    """Judges, and the arm obeys."""
+    """Judges; the arm obeys."""
     SHADOW = "shadow"
     """Judges and reports, but always leases."""
     OFF = "off"
-    """Does not look at the picture; leases every frame, so that freshness is still enforced."""
+    """Does not measure pictures; leases every frame, so that freshness is still enforced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class GateLease:
     Attributes:
         view: The camera.
         frame_stamp_ns: The frame that was judged, ROS time.
-        verdict: What the arm has to obey (PASS in modes SHADOW and OFF).
-        judged: What the picture deserves, whatever the mode.
-        expires_ns: ROS time after which the lease is worth nothing.
-        reason: In words; empty for a PASS.
+        verdict: Binding for the arm; PASS in modes SHADOW and OFF.
+        judged: Verdict on the frame in any mode.
+        expires_ns: End of its validity, ROS time.
+        reason: Empty for PASS.
     """
 
     view: View

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 from embodied_iqa.config import Scalar, ranged, values_of
-from embodied_iqa.gate.judge import GateConfig
+from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.graph.camera_parameters import DEFAULT_VIEWS, CameraParameters
 from embodied_iqa.images.frame import View
 from embodied_iqa.kinematics.geometry import TOOL_2F140_M
@@ -111,7 +111,7 @@ class GateParameters:
 
     views: tuple[View, ...] = DEFAULT_VIEWS
     calibration: str = "config/gate/simulated.yaml"
-    judge: GateConfig = field(default_factory=GateConfig)
+    judge: GateOptions = field(default_factory=GateOptions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,11 @@
-"""The vision-language-action model: decides on distorted frames, and for the scores on the raw ones too."""
+"""The vision-language-action model: decides on distorted frames and, for the scores, on raw ones."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from time import perf_counter
 
-import numpy as np
 from embodied_iqa_msgs.msg import ActionChunk, ArmStatus
 from embodied_iqa_msgs.srv import SetTask
 from geometry_msgs.msg import Pose, PoseStamped
@@ -17,69 +14,61 @@ from sensor_msgs.msg import JointState
 
 from embodied_iqa.graph.parameters import VlaParameters
 from embodied_iqa.images.assembler import Source
-from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.images.message_geometry import matrix_from_pose
 from embodied_iqa.kinematics import TOOL_2F140_M, Kinematics, tool_along_z
-from embodied_iqa.ros.conversion import chunk_to_msg, ns_of, optical_frame, pose_of, time_of
+from embodied_iqa.ros.conversion import chunk_to_msg, header_of, ns_of, optical_frame, pose_of
 from embodied_iqa.ros.frames import FrameInput
 from embodied_iqa.ros.inference import NodeInference
 from embodied_iqa.ros.node import Health, ManagedNode, main_of
 from embodied_iqa.ros.qos import EVENT, STATE
-from embodied_iqa.subjects.protocols import Closable, SubjectInfo, Vla, VlaObservation
+from embodied_iqa.subjects.inference import Outcome
+from embodied_iqa.subjects.protocols import ActionChunk as Chunk
+from embodied_iqa.subjects.protocols import Closable, SubjectInfo, Vla
 from embodied_iqa.subjects.registry import make_vla
-from embodied_iqa.subjects.worker import Outcome
 from embodied_iqa.trial.decider import Decider, DeciderState
+from embodied_iqa.trial.deciding import DecisionRequest, act, chunk_record
+from embodied_iqa.trial.record import ChunkRecord
+from embodied_iqa.units import SECOND_NS
 
-_SECOND_NS = 1_000_000_000
 _BOTH = (Source.DISTORTED, Source.RAW)
 """The arm waits for the first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Question:
-    """What the subject is asked, and what its answer belongs to.
+    """A question to the subject.
 
     Attributes:
-        run: Counts the tasks that were set.
-        source: Of the picture.
-        stamp_ns: Of the picture.
-        sequence: Of the decision.
-        step: Chunks executed before.
-        task: The instruction.
-        pose: The tool, as the subject is told.
-        gripper: Its state, as the subject is told.
+        run: Counts the tasks that were set; an answer of an earlier run is dropped.
+        request: The question.
+        pose: Tool pose of the request as it was received: its matrix does not give the same quaternion back.
     """
 
     run: int
-    source: Source
-    stamp_ns: int
-    sequence: int
-    step: int
-    task: str
+    request: DecisionRequest
     pose: Pose
-    gripper: float
 
 
 class VlaNode(ManagedNode[VlaParameters]):
     """/vla/actions for the arm, /vla/reference_actions for the scores; /vla/set_task starts and stops it.
 
-    The subject thinks in a thread of its own. While it does, no further question is asked; when it has
-    answered, the newest frame is next.
+    Inference runs in a thread of its own. Until both answers are there, no further question is asked; then
+    the newest frame is next.
     """
 
     def __init__(self) -> None:
         super().__init__("vla_node", VlaParameters)
         self._subject: Vla | None = None
         self._input: FrameInput | None = None
-        self._inference = NodeInference(self)
-        self._decider = Decider(round(self.config.decide_again_s * _SECOND_NS), self.config.max_chunks)
+        self._inference: NodeInference[Chunk] = NodeInference(self)
+        self._decider = Decider(round(self.config.decide_again_s * SECOND_NS), self.config.max_chunks)
         self._state = DeciderState()
         self._run = 0
         self._open: set[_Question] = set()
         self._dropped = 0
         self._pose: PoseStamped | None = None if self.config.has_arm else self._assumed_pose()
         self._gripper = 0.0
-        self._outputs: dict[Source, Publisher] = {
+        self._outputs: dict[Source, Publisher[ActionChunk]] = {
             Source.DISTORTED: self.create_publisher(ActionChunk, "/vla/actions", EVENT),
             Source.RAW: self.create_publisher(ActionChunk, "/vla/reference_actions", EVENT),
         }
@@ -96,7 +85,7 @@ class VlaNode(ManagedNode[VlaParameters]):
         )
 
     def unload(self) -> None:
-        """Let the subject and its frames go; what it still says is dropped."""
+        """Unload the subject and its frames; answers that are still to come are dropped."""
         subject, self._subject = self._subject, None
         self._open.clear()
         if isinstance(subject, Closable):
@@ -108,7 +97,7 @@ class VlaNode(ManagedNode[VlaParameters]):
             self._input = None
 
     def health(self) -> Health:
-        """Say how many decisions were taken, how fast, and how many came too late."""
+        """Return the number of decisions, their latencies, and how many were dropped."""
         health = self._inference.health(self.config.subject if self._subject is not None else "not loaded")
         health.values |= {"decisions": self._state.sequence, "dropped": self._dropped}
         return health
@@ -140,7 +129,7 @@ class VlaNode(ManagedNode[VlaParameters]):
             response.message = "vla_node is not active"
             return response
         if request.task and not self._whole_stamps():
-            response.message = "no whole frame of every view has arrived yet"
+            response.message = "no complete frame of every view has arrived yet"
             return response
         self._state = self._decider.set_task(self._state, request.task, ns_of(request.from_stamp))
         self._run += 1
@@ -150,7 +139,7 @@ class VlaNode(ManagedNode[VlaParameters]):
         return response
 
     def _consider(self) -> None:
-        """Decide if it is time to and a pair of frames is there."""
+        """Decide if it is time to, and a pair of frames is there."""
         subject, frames = self._subject, self._input
         if not self.active or subject is None or frames is None or self._pose is None or self._open:
             return
@@ -161,42 +150,48 @@ class VlaNode(ManagedNode[VlaParameters]):
         questions = [self._question(source, stamp_ns, self._pose.pose) for source in _BOTH]
         self._open.update(questions)
         for place, question in enumerate(questions, start=1):
-            seen = {view: frames.frames.frame(view, question.source, stamp_ns) for view in subject.info.views}
+            source = question.request.source
+            found = {view: frames.frames.frame(view, source, stamp_ns) for view in subject.info.views}
+            seen = {view: frame for view, frame in found.items() if frame is not None}
             self._inference.start(
-                partial(_decide, subject, question, seen),
+                partial(act, subject, question.request, seen),
                 partial(self._answered, question, subject.info),
                 deadline_s=place * self.config.answer_deadline_s,
-                key=question.source,
+                key=source,
             )
 
     def _question(self, source: Source, stamp_ns: int, pose: Pose) -> _Question:
         state = self._state
-        return _Question(
-            self._run, source, stamp_ns, state.sequence, state.step, state.task, pose, self._gripper
+        request = DecisionRequest(
+            stamp_ns=stamp_ns,
+            source=source,
+            sequence=state.sequence,
+            step=state.step,
+            task=state.task,
+            T_base_tool=matrix_from_pose(pose),
+            gripper=self._gripper,
         )
+        return _Question(self._run, request, pose)
 
-    def _answered(self, question: _Question, info: SubjectInfo, outcome: Outcome[ActionChunk]) -> None:
-        """Publish what the subject decided, unless the run that it belongs to is over."""
+    def _answered(self, question: _Question, info: SubjectInfo, outcome: Outcome[Chunk]) -> None:
+        """Publish a decision, unless the run that it belongs to is over."""
         if question not in self._open or not self.active:
             self._open.discard(question)
             self._dropped += 1
             return
         self._open.discard(question)
-        message = outcome.result
-        if message is None:
+        if outcome.result is None:
             self.get_logger().error(f"{info.name} failed: {outcome.reason}")
-            message = _failed(outcome.reason, outcome.latency_ms)
-        _label(message, question, info)
-        self._outputs[question.source].publish(message)
+        record = chunk_record(info, question.request, outcome)
+        self._outputs[record.source].publish(_message_of(record, question))
         if not self._open:
             stamps_ns = self._whole_stamps()
-            self._state = self._decider.answered(
-                self._state, stamps_ns[-1] if stamps_ns else question.stamp_ns
-            )
+            newest_ns = stamps_ns[-1] if stamps_ns else record.stamp_ns
+            self._state = self._decider.answered(self._state, newest_ns)
             self._consider()
 
     def _whole_stamps(self) -> list[int]:
-        """Return the stamps, oldest first, of which every view's raw and distorted frame is there."""
+        """Return the stamps with a raw and a distorted frame of every view, oldest first."""
         if self._subject is None or self._input is None or self._pose is None:
             return []
         views, frames = self._subject.info.views, self._input.frames
@@ -207,40 +202,15 @@ class VlaNode(ManagedNode[VlaParameters]):
         ]
 
 
-def _decide(subject: Vla, question: _Question, seen: Mapping[View, Frame | None]) -> ActionChunk:
-    """Ask the subject; in its own thread."""
-    observation = VlaObservation(
-        frames={view: frame for view, frame in seen.items() if frame is not None},
-        instruction=question.task,
-        T_base_tool=matrix_from_pose(question.pose),
-        gripper=question.gripper,
-        step=question.step,
-    )
-    began = perf_counter()
-    message = chunk_to_msg(subject.act(observation))
-    message.latency_ms = (perf_counter() - began) * 1e3
+def _message_of(record: ChunkRecord, question: _Question) -> ActionChunk:
+    message = chunk_to_msg(record)
+    message.header = header_of(record.stamp_ns, optical_frame(record.view))
+    message.view, message.source, message.task = str(record.view), int(record.source), question.request.task
+    message.sequence, message.step = record.sequence, record.step
+    message.tool_pose, message.gripper = question.pose, record.gripper
+    message.subject, message.subject_version = record.subject, record.subject_version
+    message.latency_ms = record.latency_ms
     return message
-
-
-def _failed(reason: str, latency_ms: float) -> ActionChunk:
-    """Return a chunk that says why there is none; it never moves anything."""
-    return ActionChunk(
-        status=ActionChunk.STATUS_FAILED,
-        reason=reason,
-        target_u=float(np.nan),
-        target_v=float(np.nan),
-        latency_ms=latency_ms,
-    )
-
-
-def _label(message: ActionChunk, question: _Question, info: SubjectInfo) -> None:
-    view = info.views[0]
-    message.header.stamp = time_of(question.stamp_ns)
-    message.header.frame_id = optical_frame(view)
-    message.view, message.source = str(view), int(question.source)
-    message.sequence, message.step, message.task = question.sequence, question.step, question.task
-    message.tool_pose, message.gripper = question.pose, question.gripper
-    message.subject, message.subject_version = info.name, info.version
 
 
 def main() -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from time import perf_counter
 
 from embodied_iqa_msgs.msg import VlmAnswer
 from embodied_iqa_msgs.srv import AskVlm
@@ -16,14 +15,16 @@ from embodied_iqa.errors import EmbodiedIqaError, UserError
 from embodied_iqa.graph.parameters import VlmParameters
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import Frame, View, parse_view
-from embodied_iqa.ros.conversion import ns_of, optical_frame, time_of
+from embodied_iqa.ros.conversion import header_of, ns_of, optical_frame
 from embodied_iqa.ros.frames import FrameInput
 from embodied_iqa.ros.inference import NodeInference
 from embodied_iqa.ros.node import Health, ManagedNode, main_of
 from embodied_iqa.ros.qos import EVENT
+from embodied_iqa.subjects.inference import OutcomeKind
 from embodied_iqa.subjects.protocols import Vlm
 from embodied_iqa.subjects.registry import make_vlm
-from embodied_iqa.subjects.worker import OutcomeKind
+from embodied_iqa.trial.deciding import describe
+from embodied_iqa.trial.record import AnswerRecord
 
 _QUESTIONS = 4
 """Most questions that wait while one is answered."""
@@ -37,7 +38,7 @@ class VlmNode(ManagedNode[VlmParameters]):
         self._subject: Vlm | None = None
         self._input: FrameInput | None = None
         self._arrived = threading.Condition()
-        self._inference = NodeInference(self, limit=_QUESTIONS)
+        self._inference: NodeInference[AnswerRecord] = NodeInference(self, limit=_QUESTIONS)
         self._publisher = self.create_publisher(VlmAnswer, "/vlm/answer", EVENT)
         self.create_service(AskVlm, "/vlm/ask", self._ask, callback_group=ReentrantCallbackGroup())
 
@@ -47,7 +48,7 @@ class VlmNode(ManagedNode[VlmParameters]):
         self._input = FrameInput(self, self._subject.info.views, self.config.keep_frames, self._frame_arrived)
 
     def unload(self) -> None:
-        """Let the subject and its frames go; who waits for an answer is told."""
+        """Unload the subject and its frames; questions that wait end without an answer."""
         self._subject = None
         self._inference.destroy()
         self._inference = NodeInference(self, limit=_QUESTIONS)
@@ -56,7 +57,7 @@ class VlmNode(ManagedNode[VlmParameters]):
             self._input = None
 
     def health(self) -> Health:
-        """Say how many questions were answered, and how fast."""
+        """Return the number of answers and their latencies."""
         return self._inference.health(self.config.subject if self._subject is not None else "not loaded")
 
     def _frame_arrived(self, _view: View) -> None:
@@ -79,26 +80,26 @@ class VlmNode(ManagedNode[VlmParameters]):
         source, stamp_ns = _source(request.source), ns_of(request.stamp)
         self._wait_for(view, source, stamp_ns)
 
-        def think() -> VlmAnswer:
+        def ask() -> AnswerRecord:
             # only now: where the newest frame is asked about, a newer one may have come in the meantime
-            return _message(subject, self._wait_for(view, source, stamp_ns), source, request.task)
+            return describe(subject, self._wait_for(view, source, stamp_ns), source, request.task)
 
         outcome = self._inference.ask(
-            think, deadline_s=self.config.answer_deadline_s, key=None if stamp_ns else (view, source)
+            ask, deadline_s=self.config.answer_deadline_s, key=None if stamp_ns else (view, source)
         )
         if outcome.kind is OutcomeKind.FAILED:
             self.get_logger().error(f"{self.config.subject} failed: {outcome.reason}")
         if outcome.result is None:
             raise UserError(f"{self.config.subject} gave no answer: {outcome.reason}")
-        answer: VlmAnswer = outcome.result
-        self._publisher.publish(answer)
-        return answer
+        message = _message_of(outcome.result, request.task)
+        self._publisher.publish(message)
+        return message
 
     def _wait_for(self, view: View, source: Source, stamp_ns: int) -> Frame:
-        """Return the frame asked for, which may still be on its way.
+        """Return the requested frame, which may still be on its way.
 
         Raises:
-            UserError: It has not come in time, or is no longer kept.
+            UserError: It did not arrive in time, or is no longer kept.
         """
         if self._input is None:
             raise UserError("vlm_node is not configured")
@@ -120,28 +121,24 @@ class VlmNode(ManagedNode[VlmParameters]):
                 self._arrived.wait(left_s)
 
 
-def _message(subject: Vlm, frame: Frame, source: Source, task: str) -> VlmAnswer:
-    began = perf_counter()
-    text = subject.answer(frame, task)
-    answer = VlmAnswer(
-        view=str(frame.view),
-        source=int(source),
+def _message_of(record: AnswerRecord, task: str) -> VlmAnswer:
+    return VlmAnswer(
+        header=header_of(record.stamp_ns, optical_frame(record.view)),
+        view=str(record.view),
+        source=int(record.source),
         task=task,
-        answer=text,
-        subject=subject.info.name,
-        subject_version=subject.info.version,
-        latency_ms=1e3 * (perf_counter() - began),
+        answer=record.answer,
+        subject=record.subject,
+        subject_version=record.subject_version,
+        latency_ms=record.latency_ms,
     )
-    answer.header.stamp = time_of(frame.stamp_ns)
-    answer.header.frame_id = optical_frame(frame.view)
-    return answer
 
 
 def _source(number: int) -> Source:
     try:
         return Source(number)
     except ValueError:
-        raise UserError("unknown source of a picture", got=number, available=map(int, Source)) from None
+        raise UserError("unknown picture source", got=number, available=map(int, Source)) from None
 
 
 def main() -> int:

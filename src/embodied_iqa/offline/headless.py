@@ -1,9 +1,8 @@
-"""Runs of a trial in one process without ROS: faster than real time, the same again from the same seeds.
+"""Headless trial: runs in one process without ROS, faster than real time and repeatable.
 
-The parts are those of the ROS graph: the trial's state machine, the decider, the arm's controller, the gate,
-the distortions, the subjects, the world and its pictures, with the parameters of the same configuration. What
-differs is time: where messages need it live, latencies here are numbers, so that a run depends on nothing but
-its plan.
+The parts are those of the ROS graph: the trial's state machine, the decider, the arm's runner, the gate, the
+distortions, the subjects, the world and its pictures, with the parameters of the same configuration. Only
+latencies are constants here, so that a run depends on nothing but its plan.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -20,12 +19,14 @@ from numpy.typing import NDArray
 from embodied_iqa.distortions import FrameDistorter
 from embodied_iqa.errors import InternalError, UserError
 from embodied_iqa.gate.calibration import GateCalibration
+from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.verdict import GateLease
-from embodied_iqa.images.assembler import Source
-from embodied_iqa.offline.headless_arm import ArmReport, HeadlessArm
+from embodied_iqa.images.message_geometry import as_sent
+from embodied_iqa.offline.headless_arm import HeadlessArm
 from embodied_iqa.offline.headless_cameras import HeadlessCameras
-from embodied_iqa.offline.headless_options import HeadlessSettings
+from embodied_iqa.offline.headless_options import HeadlessOptions
 from embodied_iqa.offline.headless_policy import HeadlessPolicy, goal_of
+from embodied_iqa.robot.arm_runner import ArmReport
 from embodied_iqa.robot.controller import ArmController
 from embodied_iqa.robot.messages import ArmMode
 from embodied_iqa.scenes.snapshot import WorldSnapshot
@@ -35,6 +36,7 @@ from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.protocols import ChunkStatus, Vla, Vlm
 from embodied_iqa.tasks.instruction import Instruction, parse_instruction
 from embodied_iqa.trial import machine
+from embodied_iqa.trial.deciding import answer
 from embodied_iqa.trial.protocol import (
     Answered,
     ArmSeen,
@@ -55,25 +57,25 @@ from embodied_iqa.trial.protocol import (
     WorldSeen,
 )
 from embodied_iqa.trial.record import AnswerRecord, ChunkRecord, RunRecord, VerdictRecord
+from embodied_iqa.units import SECOND_NS
 
 __all__ = ["Cell", "HeadlessRun", "run_headless"]
 
-_SECOND_NS: Final = 1_000_000_000
 _EPOCHS_BEFORE: Final = 2
 """A live session idles in its first epoch and starts its first run at the second."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cell:
-    """What runs of one task share; made once, since models and graphics contexts take time.
+    """Shared by the runs of one task: models and graphics contexts are expensive.
 
     Attributes:
         world: The physics.
         renderer: Of the same scene as the world.
         controller: Of the arm.
-        calibrations: Thresholds of the gate.
-        vla: Who acts.
-        vlm: Who answers about the first frame, or None.
+        calibrations: Of the gate.
+        vla: The policy.
+        vlm: Answers about the first frame; None for none.
     """
 
     world: World
@@ -84,53 +86,54 @@ class Cell:
     vlm: Vlm | None = None
 
 
-def run_headless(cell: Cell, settings: HeadlessSettings, plan: TrialPlan, run_index: int) -> RunRecord:
+def run_headless(cell: Cell, options: HeadlessOptions, plan: TrialPlan, run_index: int) -> RunRecord:
     """Carry out one run of a plan.
 
     Args:
         cell: World and subjects; the world is reset first.
-        settings: Parameters, as of the graph's nodes.
+        options: Parameters and latencies.
         plan: The trial; its scene is the cell's.
-        run_index: 0 for the reference run. A run does not depend on those before it.
+        run_index: 0 for the reference run. A run does not depend on earlier ones.
 
     Returns:
-        The record that a live trial would leave, without latencies.
+        The record of the run, as of a live trial but without latencies.
 
     Raises:
-        UserError: The trial failed; the message says why.
+        UserError: The trial failed.
     """
-    return HeadlessRun(cell, settings, plan, run_index).record()
+    return HeadlessRun(cell, options, plan, run_index).record()
 
 
 class HeadlessRun:
     """One run: a loop over the ticks of the arm's controller.
 
-    In each tick the cameras, the world's state, the verdicts, the arm and the decisions take their turn in
-    this order, and every event goes through the trial's state machine before the next.
+    In each tick come the cameras, the world's state, the verdicts, the arm and the decisions, in this order;
+    every event passes the trial's state machine before the next.
     """
 
-    def __init__(self, cell: Cell, settings: HeadlessSettings, plan: TrialPlan, run_index: int) -> None:
+    def __init__(self, cell: Cell, options: HeadlessOptions, plan: TrialPlan, run_index: int) -> None:
         self._cell = cell
-        self._settings = settings
+        self._options = options
         self._plan = plan
         self._index = run_index
         self._task: Instruction = parse_instruction(plan.task)
-        self._start_ns = (_EPOCHS_BEFORE + run_index) * settings.epoch_ns
+        self._start_ns = (_EPOCHS_BEFORE + run_index) * options.epoch_ns
         self._now_ns = self._start_ns
         distorter = FrameDistorter(plan.distortion(run_index))
-        self._cameras = HeadlessCameras(
-            cell.renderer, distorter, cell.calibrations, settings.gate.judge, settings.vla.keep_frames
-        )
-        self._arm = HeadlessArm(cell.controller, settings.arm, cell.world)
-        self._policy = HeadlessPolicy(cell.vla, settings.vla, self._cameras)
+        nodes = options.nodes
+        self._views = nodes.gate_node.views
+        gatekeeper = Gatekeeper(cell.calibrations, nodes.gate_node.judge)
+        self._cameras = HeadlessCameras(cell.renderer, distorter, gatekeeper, nodes.vla_node.keep_frames)
+        self._arm = HeadlessArm(cell.controller, nodes.arm_node, cell.world)
+        self._policy = HeadlessPolicy(cell.vla, nodes.vla_node, self._cameras)
         self._begin: WorldSnapshot = cell.world.snapshot()
         self._running = False
         self._state, commands = machine.start(plan, run_index)
         self._commands: deque[Command] = deque(commands)
         self._next_picture_ns = self._next_status_ns = self._start_ns
-        self._told_violation = ""
+        self._reported_violation = ""
         self._unjudged: deque[int] = deque()
-        self._arrived: deque[int] = deque(maxlen=settings.vla.keep_frames)
+        self._arrived: deque[int] = deque(maxlen=nodes.vla_node.keep_frames)
         self._undelivered: deque[tuple[int, ChunkRecord]] = deque()
         self._T_base_tool: NDArray[np.float64] = np.eye(4)
         self._answers: list[AnswerRecord] = []
@@ -140,15 +143,15 @@ class HeadlessRun:
         self._published = 0
 
     def record(self) -> RunRecord:
-        """Carry it out."""
+        """Carry out the run."""
         self._obey()
         while not self._state.results and self._running:
             self._tick()
             if not self._state.results:
-                self._cell.world.advance(self._settings.tick_ns)
-                self._now_ns += self._settings.tick_ns
+                self._cell.world.advance(self._options.tick_ns)
+                self._now_ns += self._options.tick_ns
         if not self._state.results:
-            raise UserError(f"the run came to no end: {self._state.problem or 'nothing happened'}")
+            raise UserError(f"the run did not finish: {self._state.problem or 'nothing happened'}")
         return self._record(self._state.results[0])
 
     # --- time -----------------------------------------------------------------------------------------------
@@ -156,36 +159,36 @@ class HeadlessRun:
     def _tick(self) -> None:
         now_ns = self._now_ns
         if now_ns >= self._next_picture_ns:
-            self._next_picture_ns += self._settings.picture_period_ns
+            self._next_picture_ns += self._options.picture_period_ns
             self._cameras.take(self._cell.world.snapshot(), now_ns)
             self._unjudged.append(now_ns)
-            self._published += len(self._settings.views)
-        self._tell_world(now_ns)
-        while self._unjudged and now_ns - self._unjudged[0] >= self._settings.gate_latency_ns:
+            self._published += len(self._views)
+        self._report_world(now_ns)
+        while self._unjudged and now_ns - self._unjudged[0] >= self._options.gate_latency_ns:
             self._judge(self._unjudged.popleft())
         self._arm.tick(now_ns)
-        for report in self._arm.news():
-            self._tell_arm(report)
+        for report in self._arm.take_reports():
+            self._report_arm(report)
         decided = self._policy.decide(list(self._arrived))
         if decided is not None:
             self._chunks += decided
-            self._undelivered.append((now_ns + self._settings.decision_latency_ns, decided[1]))
+            self._undelivered.append((now_ns + self._options.decision_latency_ns, decided[1]))
         while self._undelivered and now_ns >= self._undelivered[0][0]:
             self._deliver(self._undelivered.popleft()[1])
 
-    def _tell_world(self, now_ns: int) -> None:
+    def _report_world(self, now_ns: int) -> None:
         violation = self._cell.world.contact_violation or ""
-        if now_ns < self._next_status_ns and violation == self._told_violation:
+        if now_ns < self._next_status_ns and violation == self._reported_violation:
             return
-        self._told_violation = violation
-        self._next_status_ns = now_ns + self._settings.picture_period_ns
+        self._reported_violation = violation
+        self._next_status_ns = now_ns + self._options.picture_period_ns
         world = self._cell.world
         done = task_success(world.scene, self._task, self._begin, world.snapshot())
         self._happened(WorldSeen(now_ns, done, violation, self._T_base_tool))
 
     def _judge(self, stamp_ns: int) -> None:
         leases: list[GateLease] = []
-        for view in self._settings.views:
+        for view in self._views:
             verdict, lease = self._cameras.judge(view, stamp_ns, self._now_ns)
             self._verdicts.append(verdict)
             leases.append(lease)
@@ -194,14 +197,15 @@ class HeadlessRun:
         self._arrived.append(stamp_ns)
         self._happened(FrameSeen(stamp_ns))
 
-    def _tell_arm(self, report: ArmReport) -> None:
-        if report.tool is not None:
-            self._T_base_tool = report.tool.T_base_tool
+    def _report_arm(self, report: ArmReport) -> None:
+        stamp_ns, status = report.measured.stamp_ns, report.status
+        if report.T_base_tool is not None:
+            self._T_base_tool = as_sent(report.T_base_tool)
             x, y, z = (float(value) for value in self._T_base_tool[:3, 3])
-            self._path.append(((report.stamp_ns - self._start_ns) / _SECOND_NS, x, y, z))
+            self._path.append(((stamp_ns - self._start_ns) / SECOND_NS, x, y, z))
         self._policy.take_report(report)
-        moving = report.mode is ArmMode.EXECUTING
-        self._happened(ArmSeen(report.stamp_ns, moving, report.emergency_stop, report.reason))
+        moving = status.mode is ArmMode.EXECUTING
+        self._happened(ArmSeen(stamp_ns, moving, report.emergency_stop, status.reason))
 
     def _deliver(self, chunk: ChunkRecord) -> None:
         goal = goal_of(chunk)
@@ -231,7 +235,7 @@ class HeadlessRun:
                 return Reply(command, ok=True, stamp_ns=self._start_ns)
             case SetDistortion(spec):
                 if spec != self._plan.distortion(self._index):
-                    raise InternalError(f"run {self._index} was asked for {spec}")
+                    raise InternalError(f"unexpected distortion of run {self._index}: {spec}")
             case Rearm():
                 problem = self._arm.rearm(self._now_ns)
                 return Reply(command, ok=not problem, message=problem)
@@ -249,22 +253,11 @@ class HeadlessRun:
         vlm = self._cell.vlm
         if vlm is None:
             return None
-        view = vlm.info.views[0]
-        try:
-            text = vlm.answer(self._cameras.frame(view, command.source, command.stamp_ns), self._plan.task)
-        except Exception as error:  # noqa: BLE001 - a subject may be anybody's code
-            return Answered(command.source, ok=False, message=f"{type(error).__name__}: {error}")
-        self._answers.append(
-            AnswerRecord(
-                command.stamp_ns,
-                view,
-                Source(command.source),
-                text,
-                vlm.info.name,
-                vlm.info.version,
-                math.nan,
-            )
-        )
+        frame = self._cameras.frame(vlm.info.views[0], command.source, command.stamp_ns)
+        outcome = answer(vlm, frame, command.source, self._plan.task)
+        if outcome.result is None:
+            return Answered(command.source, ok=False, message=outcome.reason)
+        self._answers.append(replace(outcome.result, latency_ms=math.nan))
         return Answered(command.source, ok=True)
 
     def _record(self, result: RunResult) -> RunRecord:
@@ -278,7 +271,7 @@ class HeadlessRun:
             T_base_tool=result.T_base_tool,
             frames_published=self._published,
             frames_received=len(self._verdicts),
-            gate_mode=self._settings.gate.judge.mode,
+            gate_mode=self._options.nodes.gate_node.judge.mode,
             answers=tuple(self._answers),
             chunks=tuple(self._chunks),
             verdicts=tuple(self._verdicts),

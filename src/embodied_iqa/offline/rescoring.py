@@ -1,8 +1,7 @@
-"""Scores a recorded trial again from its raw frames: the same steps as live, without ROS.
+"""Rescoring: repeats a recorded trial from its raw frames, without ROS.
 
-The distortion, the gate's verdicts, the answers and the decisions are made again. What only the world can
-tell (outcomes, final poses) and what only the live run can tell (latencies, pictures published) is taken from
-the recording.
+Distortion, verdicts, answers and decisions are computed again. Outcomes, final poses, latencies and the
+number of published pictures are those of the recording.
 """
 
 from __future__ import annotations
@@ -17,44 +16,44 @@ from numpy.typing import NDArray
 from embodied_iqa.distortions import FrameDistorter
 from embodied_iqa.errors import InputError
 from embodied_iqa.gate.calibration import GateCalibration
-from embodied_iqa.gate.calibration_file import find_calibration
-from embodied_iqa.gate.judge import GateConfig, GateFrame, GateState, step
-from embodied_iqa.gate.statistics import measure
-from embodied_iqa.gate.verdict import GateMode
+from embodied_iqa.gate.gatekeeper import Gatekeeper
+from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.images.assembler import FrameAssembler, Source
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.images.image_cdr import ImagePicture, image_from_cdr
 from embodied_iqa.images.message_geometry import intrinsics_from_info, matrix_from_pose
 from embodied_iqa.recording.reader import TrialReader
-from embodied_iqa.subjects.protocols import ActionChunk, Vla, VlaObservation, Vlm
+from embodied_iqa.subjects.protocols import Vla, Vlm
+from embodied_iqa.trial.deciding import DecisionRequest, answer, decide
 from embodied_iqa.trial.reading import read_trial, stamp_ns
 from embodied_iqa.trial.record import AnswerRecord, ChunkRecord, RunRecord, TrialRecord, VerdictRecord
 
 __all__ = ["Rescorer", "Subjects"]
 
+_PARTS = ("camera_info", "pose", "image_raw")
 Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """Who judges again.
+    """Subjects and gate that judge again.
 
     Attributes:
         vlm: Subject name to the vision-language model.
         vla: Subject name to the vision-language-action model.
-        calibrations: Thresholds of the gate.
-        gate: The gate's rules.
+        calibrations: Of the gate.
+        gate: Rules of the gate; the mode is that of the recorded run.
     """
 
     vlm: Callable[[str], Vlm]
     vla: Callable[[str], Vla]
     calibrations: tuple[GateCalibration, ...]
-    gate: GateConfig
+    gate: GateOptions
 
 
 @dataclass(slots=True)
 class _Redone:
-    """What was made again of one run."""
+    """Repeated part of one run."""
 
     answers: list[AnswerRecord] = field(default_factory=list)
     chunks: list[ChunkRecord] = field(default_factory=list)
@@ -62,11 +61,15 @@ class _Redone:
 
 
 class Rescorer:
-    """Goes through a recording once, in the order of its messages, keeping only a few frames.
+    """Reads a recording once, in the order of its messages; keeps only a few frames.
 
     Args:
         path: The recording.
-        subjects: Who judges again.
+        subjects: Subjects and gate that judge again.
+
+    Attributes:
+        live: The record of the live trial.
+        failures: Questions that a VLM did not answer, as messages; their answers are missing.
     """
 
     _KEPT = 16  # a frame's parts lie close together in a recording
@@ -77,12 +80,13 @@ class Rescorer:
         self.live = read_trial(path)
         self._redone = {run.index: _Redone() for run in self.live.runs}
         self._distorters = {run.index: FrameDistorter(run.distortion) for run in self.live.runs}
-        self._gate_states: dict[View, GateState] = {}
+        self._gatekeeper = Gatekeeper(subjects.calibrations, subjects.gate)
         self._frames = FrameAssembler(self._KEPT)
         self._wanted = self._decision_stamps()
+        self.failures: list[str] = []
 
     def record(self, progress: Progress = lambda _pictures: None) -> TrialRecord:
-        """Make the record again.
+        """Return the repeated record.
 
         Args:
             progress: Called with the number of pictures done, after each.
@@ -110,7 +114,7 @@ class Rescorer:
     # --- reading --------------------------------------------------------------------------------------------
 
     def _pictures(self) -> Iterator[tuple[View, ImagePicture]]:
-        """Yield raw pictures in stamp order; camera poses and intrinsics are taken in on the way."""
+        """Yield raw pictures in stamp order; note camera poses and intrinsics on the way."""
         with TrialReader(self._path) as reader:
             views = [view for view in View if f"/camera/{view}/image_raw" in reader.topics]
             kinds = {f"/camera/{view}/{part}": (view, part) for view in views for part in _PARTS}
@@ -135,7 +139,7 @@ class Rescorer:
             self._frames.add_intrinsics(view, intrinsics_from_info(message))
 
     def _complete(self, view: View, waiting: dict[int, ImagePicture]) -> Iterator[tuple[View, ImagePicture]]:
-        """Hand out the pictures whose pose has arrived, oldest first."""
+        """Yield the pictures whose pose has arrived, oldest first."""
         for stamp in sorted(waiting):
             if not self._frames.has_pose(view, stamp):
                 return
@@ -158,35 +162,37 @@ class Rescorer:
                 self._decide(run, stamp)
 
     def _judge(self, run: RunRecord, view: View, stamp: int, rgb: NDArray[np.uint8]) -> VerdictRecord:
-        config = replace(self._subjects.gate, mode=run.gate_mode)
-        statistics = None if config.mode is GateMode.OFF else measure(rgb)
-        calibration = None
-        if statistics is not None:
-            size = statistics.width_px, statistics.height_px
-            calibration = find_calibration(self._subjects.calibrations, view, *size)
-        frame = GateFrame(view, stamp, stamp, statistics)
-        state = self._gate_states.get(view, GateState())
-        self._gate_states[view], quality, _ = step(state, frame, calibration, config)
+        self._gatekeeper.options = replace(self._subjects.gate, mode=run.gate_mode)
+        quality, _ = self._gatekeeper.judge(view, stamp, rgb, stamp)
         return VerdictRecord(stamp, view, quality.verdict, quality.reason, latency_ms=np.nan)
 
     def _decide(self, run: RunRecord, stamp: int) -> None:
-        """Ask and let decide again whoever did live on this stamp."""
+        """Repeat the answers and decisions on this stamp; an answer that fails is left out, as live."""
         redone = self._redone[run.index]
-        for answer in (answer for answer in run.answers if answer.stamp_ns == stamp):
-            vlm = self._subjects.vlm(answer.subject)
-            text = vlm.answer(self._frame(answer.view, answer.source, stamp), self.live.task)
-            redone.answers.append(replace(answer, answer=text, subject_version=vlm.info.version))
+        for live in (live for live in run.answers if live.stamp_ns == stamp):
+            vlm = self._subjects.vlm(live.subject)
+            again = answer(vlm, self._frame(live.view, live.source, stamp), live.source, self.live.task)
+            if again.result is None:
+                self.failures.append(f"{live.subject} failed at {stamp} ns: {again.reason}")
+            else:
+                redone.answers.append(replace(again.result, subject=live.subject, latency_ms=live.latency_ms))
         for chunk in (chunk for chunk in run.chunks if chunk.stamp_ns == stamp):
-            vla = self._subjects.vla(chunk.subject)
-            views = vla.info.views
-            observation = VlaObservation(
-                frames={view: self._frame(view, chunk.source, stamp) for view in views},
-                instruction=self.live.task,
-                T_base_tool=chunk.T_base_tool,
-                gripper=chunk.gripper,
-                step=chunk.step,
-            )
-            redone.chunks.append(_redo(chunk, vla, observation))
+            redone.chunks.append(self._redo(chunk))
+
+    def _redo(self, live: ChunkRecord) -> ChunkRecord:
+        vla = self._subjects.vla(live.subject)
+        request = DecisionRequest(
+            live.stamp_ns,
+            live.source,
+            live.sequence,
+            live.step,
+            self.live.task,
+            live.T_base_tool,
+            live.gripper,
+        )
+        frames = {view: self._frame(view, live.source, live.stamp_ns) for view in vla.info.views}
+        again = decide(vla, request, frames)
+        return replace(again, view=live.view, subject=live.subject, latency_ms=live.latency_ms)
 
     def _frame(self, view: View, source: Source, stamp: int) -> Frame:
         frame = self._frames.frame(view, source, stamp)
@@ -195,11 +201,11 @@ class Rescorer:
         return frame
 
     def _decision_stamps(self) -> dict[int, set[View]]:
-        """Return the stamps at which somebody judged, and the views whose pictures that takes."""
+        """Return the stamps of answers and decisions, and the views whose pictures they need."""
         wanted: dict[int, set[View]] = {}
         for run in self.live.runs:
-            for answer in run.answers:
-                wanted.setdefault(answer.stamp_ns, set()).add(answer.view)
+            for said in run.answers:
+                wanted.setdefault(said.stamp_ns, set()).add(said.view)
             for chunk in run.chunks:
                 views = self._subjects.vla(chunk.subject).info.views
                 wanted.setdefault(chunk.stamp_ns, set()).update(views)
@@ -218,27 +224,3 @@ class Rescorer:
             verdicts=verdicts,
             frames_received=len(verdicts),
         )
-
-
-_PARTS = ("camera_info", "pose", "image_raw")
-
-
-def _redo(chunk: ChunkRecord, vla: Vla, observation: VlaObservation) -> ChunkRecord:
-    """Decide again; what the subject raises is recorded as live: no action, and why."""
-    try:
-        decided = vla.act(observation)
-    except Exception as error:  # noqa: BLE001 - a subject may be anybody's code
-        nothing = np.empty((0, 7))
-        return replace(chunk, status=None, increments=nothing, reason=f"{type(error).__name__}: {error}")
-    return replace(
-        chunk,
-        status=decided.status,
-        increments=np.asarray(decided.increments, dtype=np.float64).reshape(-1, 7),
-        reason=decided.reason,
-        target_px=_target(decided),
-        subject_version=vla.info.version,
-    )
-
-
-def _target(decided: ActionChunk) -> tuple[float, float] | None:
-    return None if decided.target_px is None else (float(decided.target_px[0]), float(decided.target_px[1]))

@@ -20,6 +20,7 @@ from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.frame import Intrinsics, View
 from embodied_iqa.images.realsense import RgbdFrame
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus
+from embodied_iqa.trial.record import ChunkRecord
 from embodied_iqa.units import SECOND_NS
 
 __all__ = [
@@ -53,7 +54,8 @@ _MODES = {
     GateMode.SHADOW: ours.GateLease.MODE_SHADOW,
     GateMode.OFF: ours.GateLease.MODE_OFF,
 }
-_STATUSES = {
+_STATUSES: dict[ChunkStatus | None, int] = {
+    None: ours.ActionChunk.STATUS_FAILED,
     ChunkStatus.ACT: ours.ActionChunk.STATUS_ACT,
     ChunkStatus.DONE: ours.ActionChunk.STATUS_DONE,
     ChunkStatus.NO_TARGET: ours.ActionChunk.STATUS_NO_TARGET,
@@ -181,8 +183,8 @@ def increments_of(chunk: ours.ActionChunk) -> NDArray[np.float64]:
     return np.array(rows, dtype=np.float64).reshape(-1, 7)
 
 
-def chunk_to_msg(chunk: ActionChunk) -> ours.ActionChunk:
-    """Return the decision of a subject; the caller sets header, view, source and the rest."""
+def chunk_to_msg(chunk: ActionChunk | ChunkRecord) -> ours.ActionChunk:
+    """Return status, increments, reason and target of a decision; the caller sets the other fields."""
     u, v = chunk.target_px if chunk.target_px is not None else (math.nan, math.nan)
     return ours.ActionChunk(
         status=_STATUSES[chunk.status],

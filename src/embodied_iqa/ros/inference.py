@@ -1,93 +1,94 @@
-"""Inference of a node, in a thread: outcomes return to the executor, latencies go to /diagnostics."""
+"""The inference queue of a node: outcomes arrive in the executor's thread, latencies on /diagnostics."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Hashable
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future
+from typing import Generic, TypeVar
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 
 from embodied_iqa.ros.node import Health
-from embodied_iqa.subjects.worker import InferenceWorker, Outcome, OutcomeKind
+from embodied_iqa.subjects.inference import InferenceQueue, Outcome, OutcomeKind
 
 __all__ = ["NodeInference"]
 
 _STUCK_S = 30.0
-"""Inference time after which /diagnostics shows a warning."""
+"""Longer inference is a warning."""
+
+_COUNTS = {
+    OutcomeKind.DONE: "answers",
+    OutcomeKind.FAILED: "failures",
+    OutcomeKind.LATE: "late",
+    OutcomeKind.SUPERSEDED: "superseded",
+    OutcomeKind.REFUSED: "refused",
+}
+
+AnswerT = TypeVar("AnswerT")
 
 
-class NodeInference:
-    """Queries a subject outside of the threads of the executor.
+class NodeInference(Generic[AnswerT]):
+    """Calls a subject outside of the executor's thread.
 
     Args:
-        node: Node whose executor handles the outcomes.
-        limit: Maximum number of waiting queries.
-        group: Callback group of the outcomes; by default, that of the node, so that no other callback of the
-            node runs at the same time.
+        node: Its executor handles the outcomes, one after the other with the node's other callbacks.
+        limit: Most calls that wait.
     """
 
-    def __init__(self, node: Node, *, limit: int = 4, group: CallbackGroup | None = None) -> None:
+    def __init__(self, node: Node, *, limit: int = 4) -> None:
         self._node = node
-        self._worker: InferenceWorker[Any] = InferenceWorker(f"{node.get_name()} subject", limit)
-        self._outcomes: deque[tuple[Callable[[Outcome[Any]], None], Outcome[Any]]] = deque()
-        self._wake = node.create_guard_condition(self._hand_over, callback_group=group)
+        self._queue: InferenceQueue[Callable[[], AnswerT], AnswerT] = InferenceQueue(
+            f"{node.get_name()} subject", _call_each, limit=limit
+        )
+        self._outcomes: deque[tuple[Callable[[Outcome[AnswerT]], None], Outcome[AnswerT]]] = deque()
+        self._wake = node.create_guard_condition(self._hand_over)
 
     def start(
         self,
-        work: Callable[[], Any],
-        done: Callable[[Outcome[Any]], None],
+        call: Callable[[], AnswerT],
+        done: Callable[[Outcome[AnswerT]], None],
         *,
         deadline_s: float,
         key: Hashable = None,
     ) -> None:
-        """Start a query; ``done`` gets the outcome in the executor. See `InferenceWorker.submit`."""
+        """Queue a call; ``done`` gets the outcome in the executor's thread. See `InferenceQueue.submit`."""
 
-        def put(outcome: Outcome[Any]) -> None:
-            self._outcomes.append((done, outcome))
+        def settled(future: Future[Outcome[AnswerT]]) -> None:
+            self._outcomes.append((done, future.result()))
             self._wake.trigger()
 
-        self._worker.submit(work, put, deadline_s=deadline_s, key=key)
+        self._queue.submit(call, deadline_s=deadline_s, key=key).add_done_callback(settled)
 
-    def ask(self, work: Callable[[], Any], *, deadline_s: float, key: Hashable = None) -> Outcome[Any]:
-        """Query and wait, in a thread that may block. See `InferenceWorker.ask`."""
-        return self._worker.ask(work, deadline_s=deadline_s, key=key)
+    def ask(
+        self, call: Callable[[], AnswerT], *, deadline_s: float, key: Hashable = None
+    ) -> Outcome[AnswerT]:
+        """Queue a call and wait, in a thread that may be blocked. See `InferenceQueue.ask`."""
+        return self._queue.ask(call, deadline_s=deadline_s, key=key)
 
     def health(self, message: str) -> Health:
-        """Return the counts and latencies of the subject for /diagnostics."""
-        state = self._worker.health()
-        values: dict[str, object] = {
-            "answers": state.counts[OutcomeKind.DONE],
-            "failures": state.counts[OutcomeKind.FAILED],
-            "late": state.counts[OutcomeKind.LATE],
-            "superseded": state.counts[OutcomeKind.SUPERSEDED],
-            "refused": state.counts[OutcomeKind.REFUSED],
-            "waiting": state.waiting,
-        }
-        for name, value in (
-            ("latency_ms", state.last_ms),
-            ("median_ms", state.median_ms),
-            ("p95_ms", state.p95_ms),
-        ):
-            if math.isfinite(value):
-                values[name] = round(value, 2)
+        """Return counts and latencies for /diagnostics."""
+        state = self._queue.health()
+        values: dict[str, object] = {name: state.counts[kind] for kind, name in _COUNTS.items()}
+        values["waiting"] = state.waiting
+        latencies = {"latency_ms": state.last_ms, "median_ms": state.median_ms, "p95_ms": state.p95_ms}
+        values |= {name: round(value, 2) for name, value in latencies.items() if math.isfinite(value)}
         if state.busy_s > _STUCK_S:
             return Health(DiagnosticStatus.WARN, f"{message}: busy for {state.busy_s:.0f} s", values)
         return Health(message=message, values=values)
 
-    def close(self) -> None:
-        """Cancel all queries; those of `start` get their outcome while the executor still spins."""
-        self._worker.close()
-
     def destroy(self) -> None:
-        """Close, and remove the guard condition from the node."""
-        self.close()
+        """End every call as CLOSED, and take the wake-up out of the node."""
+        self._queue.close()
         self._node.destroy_guard_condition(self._wake)
 
     def _hand_over(self) -> None:
         while self._outcomes:
             done, outcome = self._outcomes.popleft()
             done(outcome)
+
+
+def _call_each(calls: Sequence[Callable[[], AnswerT]]) -> list[AnswerT]:
+    return [call() for call in calls]

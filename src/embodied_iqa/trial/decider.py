@@ -1,4 +1,4 @@
-"""When a VLA decides again: pure, so that it can be tested without a robot."""
+"""When a VLA decides again, as a pure state machine."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["Decider", "DeciderState"]
 
 @dataclass(frozen=True, slots=True)
 class DeciderState:
-    """What the next decision depends on.
+    """State of the decider.
 
     Attributes:
-        task: The instruction; empty: do not decide.
+        task: The instruction; empty for no decisions.
         from_ns: Frames before this stamp do not count.
         decided_ns: Stamp of the frame of the last decision; None before the first of a run.
         sequence: Number of the last decision; never reset.
@@ -22,7 +22,7 @@ class DeciderState:
         ready: The arm has nothing to execute.
         ended_ns: When the arm ended its last goal of this run.
         last_completed: Sequence of the last goal that the arm ended.
-        hold_until_ns: After an answer that took long: frames up to this one are the arm's to take it up.
+        hold_until_ns: After a slow answer: no decision on frames up to this one, so that the arm can start.
     """
 
     task: str = ""
@@ -38,7 +38,7 @@ class DeciderState:
 
 
 class Decider:
-    """Decides on the first frame of a run at once, later whenever the arm has nothing (left) to execute.
+    """Decides on the first frame of a run at once, later whenever the arm has nothing left to execute.
 
     Args:
         again_ns: Time between decisions, ROS time.
@@ -58,7 +58,7 @@ class Decider:
     def arm_seen(
         self, state: DeciderState, *, ready: bool, completed: int | None, whole: bool, stamp_ns: int
     ) -> DeciderState:
-        """Note what the arm does; a goal that it has ended makes room for the next decision."""
+        """Note a report of the arm; a goal that has ended makes room for the next decision."""
         if completed is not None and completed != state.last_completed:
             executed = completed == state.sequence and state.decisions > 0 and whole
             state = replace(
@@ -94,9 +94,9 @@ class Decider:
         )
 
     def answered(self, state: DeciderState, newest_ns: int) -> DeciderState:
-        """Note that the decision is out, when ``newest_ns`` was the newest frame.
+        """Note that the decision was published, when ``newest_ns`` was the newest frame.
 
-        Where it took longer than the time between decisions, the arm gets that time to take it up.
+        If it took longer than the time between decisions, the arm gets that time to start.
         """
         if state.decided_ns is None or newest_ns <= state.decided_ns + self._again_ns:
             return state

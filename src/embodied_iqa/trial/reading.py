@@ -1,4 +1,4 @@
-"""From a recording to the record of a trial, as it happened live."""
+"""Reads the record of a trial from its recording."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.subjects.protocols import ChunkStatus
 from embodied_iqa.trial.record import AnswerRecord, ChunkRecord, RunRecord, TrialRecord, VerdictRecord
+from embodied_iqa.units import SECOND_NS
 
 __all__ = ["METADATA", "read_trial"]
 
 METADATA = "embodied_iqa"
 """Name of our metadata record in a recording."""
 
-_SECOND_NS = 1_000_000_000
 _TOPICS = (
     "/trial/events",
     "/vlm/answer",
@@ -45,7 +45,7 @@ _MODES = {0: GateMode.ON, 1: GateMode.SHADOW, 2: GateMode.OFF}
 
 @dataclass(slots=True)
 class _Streams:
-    """Everything of a recording, by topic, decoded."""
+    """Decoded messages of a recording, by topic."""
 
     starts: list[Any] = field(default_factory=list)
     ends: dict[int, Any] = field(default_factory=dict)
@@ -58,10 +58,10 @@ class _Streams:
 
 
 def read_trial(path: Path) -> TrialRecord:
-    """Read what happened in a recorded trial.
+    """Read a recorded trial.
 
     Raises:
-        InputError: Not a recording, cut short, or not one of a trial.
+        InputError: The file is not a recording, is cut short, or is not of a trial.
     """
     with TrialReader(path) as reader:
         topics = [topic for topic in _TOPICS if topic in reader.topics]
@@ -70,7 +70,7 @@ def read_trial(path: Path) -> TrialRecord:
             try:
                 _sort_in(streams, message.topic, reader.decode(message))
             except (ValueError, KeyError) as error:
-                raise InputError(f"{path}: a message on {message.topic} makes no sense: {error}") from None
+                raise InputError(f"{path}: a message on {message.topic} is invalid: {error}") from None
         metadata = reader.metadata().get(METADATA, {})
     if not streams.starts:
         raise InputError(f"{path} holds no run of a trial", expected="a run's start on /trial/events")
@@ -81,7 +81,7 @@ def read_trial(path: Path) -> TrialRecord:
 
 def stamp_ns(message: Any) -> int:
     """Return the stamp of a message's header."""
-    return int(message.header.stamp.sec) * _SECOND_NS + int(message.header.stamp.nanosec)
+    return int(message.header.stamp.sec) * SECOND_NS + int(message.header.stamp.nanosec)
 
 
 def _sort_in(streams: _Streams, topic: str, message: Any) -> None:
@@ -113,11 +113,11 @@ def _run(streams: _Streams, start: Any) -> RunRecord:
     )
     verdicts = tuple(v for v in streams.verdicts if start_ns <= v.stamp_ns <= end_ns)
     path = [
-        ((stamp - start_ns) / _SECOND_NS, x, y, z)
+        ((stamp - start_ns) / SECOND_NS, x, y, z)
         for stamp, x, y, z in streams.poses
         if start_ns <= stamp <= end_ns
     ]
-    # the run's end is told as soon as the world stands still, when its last pictures may still be drawn
+    # the end of a run is published when the world stands still; its last pictures may still be rendered
     counted = 0 if end is None else int(end.frames_published)
     modes = [mode for stamp, mode in streams.modes.items() if start_ns <= stamp <= end_ns]
     return RunRecord(

@@ -1,4 +1,4 @@
-"""What a trial leaves behind: everything that scores and the report are made from."""
+"""The record of a trial, from which scores and report are computed."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = ["AnswerRecord", "ChunkRecord", "RunRecord", "TrialRecord", "VerdictRe
 
 @dataclass(frozen=True, slots=True)
 class AnswerRecord:
-    """What a VLM said of one frame.
+    """Answer of a VLM about one frame.
 
     Attributes:
         stamp_ns: The frame's.
         view: The camera.
         source: Raw or distorted picture.
-        answer: In words; empty: nothing to say.
-        subject: Who answered.
-        subject_version: Of which version.
+        answer: The text; may be empty.
+        subject: Name of the VLM.
+        subject_version: Its version.
         latency_ms: Time the answer took.
     """
 
@@ -42,22 +42,22 @@ class AnswerRecord:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChunkRecord:
-    """What a VLA decided on one frame.
+    """Decision of a VLA on one frame.
 
     Attributes:
         stamp_ns: The frame's.
         view: The subject's first camera.
         source: Raw or distorted pictures.
         sequence: Counts decisions; the raw and the distorted one share it.
-        step: Chunks that were executed before in this run.
-        status: What the subject said; None where it failed.
+        step: Chunks executed before in this run.
+        status: None where the subject failed.
         increments: ``(K, 7)`` float64, see `subjects.protocols.ActionChunk`.
-        reason: In words.
+        reason: In words; where the subject failed, why.
         target_px: Pixel that the subject aimed at, or None.
-        T_base_tool: ``(4, 4)`` float64, the tool's pose that the subject was told (m).
-        gripper: Gripper state that the subject was told, 0 open to 1 closed.
-        subject: Who decided.
-        subject_version: Of which version.
+        T_base_tool: ``(4, 4)`` float64, tool pose in the observation (m).
+        gripper: Gripper state in the observation, 0 open to 1 closed.
+        subject: Name of the VLA.
+        subject_version: Its version.
         latency_ms: Time the decision took.
     """
 
@@ -78,20 +78,20 @@ class ChunkRecord:
 
     @property
     def is_decision(self) -> bool:
-        """Whether the subject decided at all: it did not break, and its numbers are finite."""
+        """Whether the subject decided: it did not fail, and its increments are finite."""
         return self.status is not None and bool(np.isfinite(self.increments).all())
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictRecord:
-    """What the gate said of one frame.
+    """Verdict of the gate on one frame.
 
     Attributes:
         stamp_ns: The frame's.
         view: The camera.
         verdict: After debouncing, whatever the mode.
         reason: In words.
-        latency_ms: Time the judgement took.
+        latency_ms: Time to judge it.
     """
 
     stamp_ns: int
@@ -114,7 +114,7 @@ class RunRecord:
         reason: Why it ended, in words.
         T_base_tool: ``(4, 4)`` float64, where the tool was at the end (m).
         frames_published: Pictures that the cameras published.
-        frames_received: Pictures that came out of the gate.
+        frames_received: Pictures that the gate judged.
         gate_mode: on, shadow or off.
         answers: Of the VLM, by time.
         chunks: Of the VLA, by time; raw and distorted.
@@ -138,7 +138,7 @@ class RunRecord:
     tool_path: NDArray[np.float64]
 
     def answer(self, source: Source) -> AnswerRecord | None:
-        """Return the answer about the run's first frame that was asked about."""
+        """Return the first answer about a source."""
         return next((answer for answer in self.answers if answer.source is source), None)
 
     def decisions(self) -> list[tuple[ChunkRecord, ChunkRecord]]:
@@ -156,7 +156,7 @@ class TrialRecord:
         task: The instruction.
         scene_seed: Seed of the scene.
         runs: By index.
-        metadata: What was stored with the recording: configuration and versions.
+        metadata: Configuration and versions stored with the recording.
     """
 
     task: str

@@ -1,4 +1,4 @@
-"""From the record of a trial to its scores; the same function live and when rescored."""
+"""Scores of a trial, from its record; the same function live and in rescoring."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.distortions import DistortionSpec, entry
-from embodied_iqa.gate.verdict import Verdict
+from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.scoring.cognition import COGNITION_RECIPE, score_cognition
 from embodied_iqa.scoring.constants import SubjectConstants, UncalibratedError
@@ -24,15 +24,15 @@ from embodied_iqa.trial.record import ChunkRecord, RunRecord, TrialRecord
 __all__ = ["RECIPES", "RunScores", "as_json", "score_trial", "unscored_subjects"]
 
 RECIPES = {"cognition": COGNITION_RECIPE, "decision": DECISION_RECIPE, "execution": EXECUTION_RECIPE}
-"""How the scores are made; stated in every result file."""
+"""How the scores are computed; stated in every result file."""
 
 Constants = Callable[[str, str], SubjectConstants]
-"""Name and version of a subject to what its scores are scaled by."""
+"""Name and version of a subject to the constants of its scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cognition:
-    """Scores of the VLM's answers about one and the same frame; see `scoring.cognition`."""
+    """Scores of the VLM's answers about one frame, raw and distorted; see `scoring.cognition`."""
 
     bleu: float
     rouge: float
@@ -44,7 +44,7 @@ class Cognition:
 
 @dataclass(frozen=True, slots=True)
 class LaterDecision:
-    """A decision after the first one of a run."""
+    """A decision after the first of a run."""
 
     stamp_ns: int
     score: float
@@ -53,7 +53,7 @@ class LaterDecision:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Scores of the VLA's first decision on one and the same frame; see `scoring.decision`."""
+    """Scores of the VLA's first decision on one frame, raw and distorted; see `scoring.decision`."""
 
     position: float
     rotation: float
@@ -67,7 +67,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """Score of the run against the reference run; None where it cannot be told. See `scoring.execution`."""
+    """Score of the run against the reference run; None where unknown. See `scoring.execution`."""
 
     outcome: str | None
     score: float | None
@@ -77,9 +77,9 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """How many frames got which verdict."""
+    """Number of frames by verdict."""
 
-    mode: str
+    mode: GateMode
     passed: int
     hold: int
     reject: int
@@ -87,7 +87,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Pictures published by the cameras, and those that came out of the gate."""
+    """Pictures published by the cameras, and judged by the gate."""
 
     published: int
     received: int
@@ -105,7 +105,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class RunScores:
-    """Everything that is told of one run; None where a part could not be scored."""
+    """All scores of one run; None where a part could not be scored."""
 
     task: str
     scene_seed: int
@@ -119,11 +119,11 @@ class RunScores:
 
 
 def score_trial(record: TrialRecord, constants: Constants) -> tuple[RunScores, ...]:
-    """Score every run of a trial; what an uncalibrated subject says has no score.
+    """Score every run of a trial; an uncalibrated subject has no score.
 
     Args:
-        record: Of the live run, or made again from its raw frames.
-        constants: Name and version of a subject to what its scores are scaled by.
+        record: Of the live trial, or of its rescoring.
+        constants: Name and version of a subject to the constants of its scores.
     """
     reference = next((run for run in record.runs if run.index == 0), None)
     return tuple(
@@ -143,7 +143,7 @@ def score_trial(record: TrialRecord, constants: Constants) -> tuple[RunScores, .
 
 
 def unscored_subjects(record: TrialRecord, constants: Constants) -> tuple[str, ...]:
-    """Say of each subject whose words or actions cannot be scored why, once."""
+    """Return for each subject that cannot be scored the reason, once."""
     said = [(item.subject, item.subject_version) for run in record.runs for item in run.answers]
     did = [(item.subject, item.subject_version) for run in record.runs for item in run.chunks]
     reasons = []
@@ -220,7 +220,7 @@ def _scale(constants: Constants, subject: str, version: str) -> SubjectConstants
 
 
 def _executable(chunk: ChunkRecord) -> NDArray[np.float64]:
-    """Return the increments; none where the subject broke or gave numbers that no arm takes."""
+    """Return the increments; none where the subject failed or they are not finite."""
     return chunk.increments if chunk.is_decision else np.empty((0, 7))
 
 
@@ -229,10 +229,10 @@ def _execution(run: RunRecord, reference: RunRecord | None) -> Execution:
         return Execution(run.outcome, None, None, run.reason or "the run has no end")
     distance_m = float(np.linalg.norm(run.T_base_tool[:3, 3] - reference.T_base_tool[:3, 3]))
     if run is reference and run.outcome is Outcome.FAILURE:
-        # its distance to itself would score 100: a failed reference run has no score
+        # the distance to itself would score 100: a failed reference run has no score
         return Execution(run.outcome, None, 0.0, run.reason)
     if run.outcome is Outcome.FAILURE and reference.outcome is Outcome.FAILURE:
-        # near to where a failed run ended is no merit
+        # to end near a failed run earns no score
         reason = f"{run.reason} (no score: the reference run failed)"
         return Execution(run.outcome, None, 100.0 * distance_m, reason)
     score = score_execution(run.outcome, distance_m)

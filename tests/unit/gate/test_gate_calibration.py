@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from embodied_iqa.errors import InputError
 from embodied_iqa.gate.bounds import SYMPTOMS, Bounds
 from embodied_iqa.gate.calibration import GateCalibration, Margins, calibrate
-from embodied_iqa.gate.calibration_file import find_calibration, load_calibrations, save_calibrations
+from embodied_iqa.gate.calibration_file import load_calibrations, save_calibrations
 from embodied_iqa.gate.statistics import ImageStatistics, Statistic
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View
@@ -160,12 +160,6 @@ def test_a_file_gives_back_what_was_saved(tmp_path: Path) -> None:
                 expected = getattr(saved.bounds[statistic], bound)
                 assert getattr(loaded.bounds[statistic], bound) == pytest.approx(expected, rel=1e-5)
     assert [entry.name for entry in path.parent.iterdir()] == ["cameras.yaml"]
-
-
-def test_a_calibration_is_found_by_camera_and_size(tmp_path: Path) -> None:
-    assert find_calibration([CALIBRATION], View.TOP, 640, 480) is CALIBRATION
-    assert find_calibration([CALIBRATION], View.TOP, 1280, 720) is None
-    assert find_calibration([CALIBRATION], View.SIDE, 640, 480) is None
 
 
 @pytest.mark.parametrize(

@@ -94,15 +94,15 @@ def test_calibrating_again_writes_the_same_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["calibrate", "--output", "{out}"], 2, "one place"),
-        (["calibrate", "{few}", "--sim", "--output", "{out}"], 2, "one place"),
+        (["calibrate", "--output", "{out}"], 2, "one source"),
+        (["calibrate", "{few}", "--sim", "--output", "{out}"], 2, "one source"),
         (["calibrate", "{few}", "--output", "{out}"], 2, "--view"),
         (["calibrate", "{few}", "--view", "roof", "--output", "{out}"], 2, "available: wrist, top, side"),
         (["calibrate", "{few}", "--view", "top", "--output", "{out}"], 1, "at least 20"),
         (["calibrate", "{few}", "--view", "top", "--soft", "9", "--output", "{out}"], 2, "--soft"),
         (["calibrate", "{empty}", "--view", "top", "--output", "{out}"], 1, "no pictures"),
         (["calibrate", "{empty}/absent.mcap", "--output", "{out}"], 1, "absent.mcap"),
-        (["calibrate", "{bad}", "--view", "top", "--output", "{out}"], 1, "no picture that can be read"),
+        (["calibrate", "{bad}", "--view", "top", "--output", "{out}"], 1, "cannot be decoded as a picture"),
         (["calibrate", "--sim", "--size", "huge", "--output", "{out}"], 2, "--size"),
         (["calibrate", "--sim", "--scenes", "0", "--output", "{out}"], 2, "--scenes"),
         (["calibrate", "{few}", "--topic", "top", "--output", "{out}"], 2, "--topic"),

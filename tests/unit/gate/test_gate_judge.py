@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.bounds import Bounds
 from embodied_iqa.gate.calibration import GateCalibration
-from embodied_iqa.gate.judge import GateConfig, GateFrame, GateState, ImageQuality, step
+from embodied_iqa.gate.judge import GateFrame, GateOptions, GateState, ImageQuality, step
 from embodied_iqa.gate.statistics import ImageStatistics, Statistic
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.frame import View
@@ -34,24 +34,24 @@ def statistics_of(verdict: Verdict) -> ImageStatistics:
 
 def run(
     verdicts: Sequence[Verdict],
-    config: GateConfig | None = None,
+    config: GateOptions | None = None,
     stamps_ns: Sequence[int] | None = None,
 ) -> list[tuple[ImageQuality, GateLease]]:
     state, results = GateState(), []
     stamps_ns = stamps_ns or [1000 * MS + k * PERIOD_NS for k in range(len(verdicts))]
     for verdict, stamp_ns in zip(verdicts, stamps_ns, strict=True):
         frame = GateFrame(View.TOP, stamp_ns, stamp_ns + 5 * MS, statistics_of(verdict))
-        state, quality, lease = step(state, frame, CALIBRATION, config or GateConfig())
+        state, quality, lease = step(state, frame, CALIBRATION, config or GateOptions())
         results.append((quality, lease))
     return results
 
 
-def judged(verdicts: Sequence[Verdict], config: GateConfig | None = None) -> list[Verdict]:
+def judged(verdicts: Sequence[Verdict], config: GateOptions | None = None) -> list[Verdict]:
     return [quality.verdict for quality, _ in run(verdicts, config)]
 
 
 configs = st.builds(
-    lambda trip, more, recover: GateConfig(
+    lambda trip, more, recover: GateOptions(
         trip_frames=trip, window_frames=trip + more, recover_frames=recover
     ),
     st.integers(1, 4),
@@ -62,7 +62,7 @@ sequences = st.lists(st.sampled_from(list(Verdict)), min_size=1, max_size=40)
 
 
 @given(sequences, configs)
-def test_every_rule_of_debouncing_holds(verdicts: list[Verdict], config: GateConfig) -> None:
+def test_every_rule_of_debouncing_holds(verdicts: list[Verdict], config: GateOptions) -> None:
     results = judged(verdicts, config)
     for k, result in enumerate(results):
         window = verdicts[max(0, k + 1 - config.window_frames) : k + 1]
@@ -83,7 +83,7 @@ def test_every_rule_of_debouncing_holds(verdicts: list[Verdict], config: GateCon
 
 
 @given(sequences, configs, st.integers(1, 39))
-def test_a_gap_makes_the_gate_forget(verdicts: list[Verdict], config: GateConfig, cut: int) -> None:
+def test_a_gap_makes_the_gate_forget(verdicts: list[Verdict], config: GateOptions, cut: int) -> None:
     cut = min(cut, len(verdicts))
     gap_ns = round(config.reset_gap_ms * MS) + 1
     stamps_ns = [k * PERIOD_NS + (gap_ns if k >= cut else 0) for k in range(len(verdicts))]
@@ -95,7 +95,7 @@ def test_a_gap_makes_the_gate_forget(verdicts: list[Verdict], config: GateConfig
 def test_verdicts_depend_on_the_frames_and_not_on_when_they_are_judged(
     verdicts: list[Verdict], delays_ns: list[int]
 ) -> None:
-    config, live, again = GateConfig(), GateState(), GateState()
+    config, live, again = GateOptions(), GateState(), GateState()
     for k, verdict in enumerate(verdicts):
         stamp_ns = k * PERIOD_NS
         late = GateFrame(View.TOP, stamp_ns, stamp_ns + delays_ns[k], statistics_of(verdict))
@@ -114,7 +114,7 @@ def test_three_soft_frames_of_five_trip_and_five_good_ones_recover() -> None:
 
 
 def test_one_severe_frame_shuts_at_once_and_for_a_window() -> None:
-    config = GateConfig(window_frames=3, trip_frames=2, recover_frames=5)
+    config = GateOptions(window_frames=3, trip_frames=2, recover_frames=5)
     verdicts = [PASS, REJECT, PASS, PASS, PASS, PASS, PASS]
     assert judged(verdicts, config) == [PASS, REJECT, REJECT, REJECT, HOLD, HOLD, PASS]
 
@@ -125,7 +125,7 @@ def test_a_first_bad_frame_has_nothing_to_speak_for_it() -> None:
 
 @pytest.mark.parametrize(("back_ns", "words"), [(0, "seen before"), (7 * MS, "7.0 ms behind")])
 def test_a_stale_frame_is_held_and_changes_nothing(back_ns: int, words: str) -> None:
-    config = GateConfig()
+    config = GateOptions()
     frame = GateFrame(View.TOP, 900 * MS, 905 * MS, statistics_of(PASS))
     state, _, _ = step(GateState(), frame, CALIBRATION, config)
     stale = dataclasses.replace(frame, stamp_ns=900 * MS - back_ns)
@@ -146,7 +146,7 @@ def test_the_worst_faults_come_first_and_the_rest_is_counted() -> None:
     values = {statistic.value: 35.0 for statistic in Statistic}
     statistics = ImageStatistics(640, 480, **{**values, "noise": 50.0})
     frame = GateFrame(View.TOP, MS, MS, statistics)
-    _, quality, _ = step(GateState(), frame, CALIBRATION, GateConfig())
+    _, quality, _ = step(GateState(), frame, CALIBRATION, GateOptions())
     assert quality.reason.startswith("noise 50.00 above 40.00: noisy; ")
     assert quality.reason.endswith(f"; {len(Statistic) - 3} more")
 
@@ -166,7 +166,7 @@ def test_a_reason_is_given_exactly_when_something_is_wrong(verdicts: list[Verdic
 @given(sequences, st.sampled_from(GateMode))
 def test_modes_change_what_the_arm_obeys(verdicts: list[Verdict], mode: GateMode) -> None:
     reference = judged(verdicts)
-    for (quality, lease), expected in zip(run(verdicts, GateConfig(mode=mode)), reference, strict=True):
+    for (quality, lease), expected in zip(run(verdicts, GateOptions(mode=mode)), reference, strict=True):
         assert lease.judged is quality.verdict
         if mode is GateMode.OFF:
             assert (lease.verdict, lease.judged) == (PASS, PASS)
@@ -177,21 +177,21 @@ def test_modes_change_what_the_arm_obeys(verdicts: list[Verdict], mode: GateMode
 
 def test_mode_off_needs_no_statistics_and_no_calibration() -> None:
     frame = GateFrame(View.TOP, 900 * MS, 905 * MS, None)
-    _, quality, lease = step(GateState(), frame, None, GateConfig(mode=GateMode.OFF))
+    _, quality, lease = step(GateState(), frame, None, GateOptions(mode=GateMode.OFF))
     assert (quality.statistics, lease.verdict, lease.expires_ns) == (None, PASS, 1020 * MS)
 
 
 @pytest.mark.parametrize("now_ms", [1000, 1005, 5000])
 def test_a_lease_ends_with_its_frame(now_ms: int) -> None:
     frame = GateFrame(View.TOP, 1000 * MS, now_ms * MS, statistics_of(PASS))
-    _, _, lease = step(GateState(), frame, CALIBRATION, GateConfig(ttl_ms=120.0))
+    _, _, lease = step(GateState(), frame, CALIBRATION, GateOptions(ttl_ms=120.0))
     assert (lease.frame_stamp_ns, lease.expires_ns) == (1000 * MS, 1120 * MS)
 
 
 @pytest.mark.parametrize("mode", GateMode)
 def test_a_stamp_from_the_future_does_not_lengthen_the_lease(mode: GateMode) -> None:
     frame = GateFrame(View.TOP, 9000 * MS, 1000 * MS, statistics_of(PASS))
-    _, _, lease = step(GateState(), frame, CALIBRATION, GateConfig(mode=mode))
+    _, _, lease = step(GateState(), frame, CALIBRATION, GateOptions(mode=mode))
     assert lease.expires_ns == 1120 * MS
 
 
@@ -216,11 +216,11 @@ def test_a_stamp_from_the_future_does_not_lengthen_the_lease(mode: GateMode) -> 
 def test_what_cannot_be_judged_is_rejected(
     frame: GateFrame, calibration: GateCalibration | None, words: str
 ) -> None:
-    _, _, lease = step(GateState(), frame, calibration, GateConfig())
+    _, _, lease = step(GateState(), frame, calibration, GateOptions())
     assert lease.verdict is REJECT
     assert words in lease.reason
 
 
 def test_the_trip_cannot_exceed_the_window() -> None:
     with pytest.raises(UsageError, match="trip_frames"):
-        GateConfig(trip_frames=6, window_frames=5)
+        GateOptions(trip_frames=6, window_frames=5)

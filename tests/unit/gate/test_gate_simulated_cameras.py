@@ -7,13 +7,12 @@ import pytest
 from numpy.typing import NDArray
 
 from embodied_iqa.distortions.catalogue import catalogue, distort
-from embodied_iqa.gate.calibration_file import find_calibration, load_calibrations
-from embodied_iqa.gate.judge import judge_picture
+from embodied_iqa.gate.calibration_file import shared_calibrations
+from embodied_iqa.gate.gatekeeper import Gatekeeper
+from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.gate.simulated_frames import frames_a_scene, simulated_frames
-from embodied_iqa.gate.statistics import measure
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View
-from embodied_iqa.resources import shared_file
 
 SIZE = (640, 480)
 VIEWS = (View.TOP, View.WRIST)
@@ -29,18 +28,14 @@ def clean() -> Pictures:
 
 
 def verdicts(pictures: Pictures) -> list[Verdict]:
-    calibrations = load_calibrations(shared_file("config/gate/simulated.yaml"))
-    return [
-        judge_picture(view, measure(rgb), find_calibration(calibrations, view, *SIZE))[0]
-        for view, rgb in pictures
-    ]
+    gatekeeper = Gatekeeper(shared_calibrations("config/gate/simulated.yaml"), GateOptions())
+    return [gatekeeper.judge_alone(view, rgb)[0] for view, rgb in pictures]
 
 
 def test_every_simulated_camera_is_calibrated() -> None:
-    calibrations = load_calibrations(shared_file("config/gate/simulated.yaml"))
-    for view in View:
-        for size in (SIZE, (1280, 720)):
-            assert find_calibration(calibrations, view, *size) is not None
+    calibrations = shared_calibrations("config/gate/simulated.yaml")
+    calibrated = {(item.view, item.width_px, item.height_px) for item in calibrations}
+    assert calibrated == {(view, *size) for view in View for size in (SIZE, (1280, 720))}
 
 
 def test_scenes_that_were_not_calibrated_on_pass(clean: Pictures) -> None:

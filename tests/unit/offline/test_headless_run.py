@@ -9,13 +9,12 @@ import pytest
 
 from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import UsageError
-from embodied_iqa.gate.calibration_file import load_calibrations
+from embodied_iqa.gate.calibration_file import shared_calibrations
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.offline.headless import Cell, run_headless
-from embodied_iqa.offline.headless_options import HeadlessSettings, settings_of
-from embodied_iqa.resources import shared_file
+from embodied_iqa.offline.headless_options import HeadlessOptions
 from embodied_iqa.robot.controller import make_controller
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.scoring.execution import Outcome
@@ -34,25 +33,26 @@ NOISE = DistortionSpec("12", 3)
 TOLD = ("stamp_ns", "view", "source", "sequence", "step", "status", "reason", "target_px", "gripper")
 
 
-def settings(mode: GateMode = GateMode.OFF, **overrides: object) -> HeadlessSettings:
+def settings(mode: GateMode = GateMode.OFF, **overrides: object) -> HeadlessOptions:
     named = {name.replace("__", "."): value for name, value in overrides.items()}
-    return settings_of(resolve((), {"gate_node.judge.mode": str(mode), **named}))
+    return HeadlessOptions(resolve((), {"gate_node.judge.mode": str(mode), **named}))
 
 
 @pytest.fixture(scope="module")
 def cell() -> Cell:
     plain = settings()
+    arm = plain.nodes.arm_node
     scene = make_scene(7, parse_instruction(TASK))
     return Cell(
         world=World(scene),
-        renderer=SceneRenderer(scene, plain.camera.width_px, plain.camera.height_px),
-        controller=make_controller(plain.arm.limits, plain.arm.controller, plain.arm.tool_length_m),
-        calibrations=load_calibrations(shared_file(plain.gate.calibration)),
+        renderer=SceneRenderer(scene, plain.nodes.camera_node.width_px, plain.nodes.camera_node.height_px),
+        controller=make_controller(arm.limits, arm.controller, arm.tool_length_m),
+        calibrations=shared_calibrations(plain.nodes.gate_node.calibration),
         vla=make_vla("classical-vla"),
     )
 
 
-def run(cell: Cell, spec: DistortionSpec | None = None, how: HeadlessSettings | None = None) -> RunRecord:
+def run(cell: Cell, spec: DistortionSpec | None = None, how: HeadlessOptions | None = None) -> RunRecord:
     how = how or settings()
     plan = how.plan(TASK, 7, () if spec is None else (spec,))
     return run_headless(cell, how, plan, 0 if spec is None else 1)
@@ -176,10 +176,11 @@ def test_a_limit_violation_is_an_emergency_stop_and_nothing_moves(cell: Cell) ->
 
 def test_a_touch_of_the_table_is_an_emergency_stop(cell: Cell) -> None:
     deep = settings(arm_node__limits__table_z_m=-0.1)
-    low = replace(deep.arm.limits, workspace_min_m=(-0.8, -0.45, -0.1))
-    controller = make_controller(low, deep.arm.controller, deep.arm.tool_length_m)
+    arm = deep.nodes.arm_node
+    low = replace(arm.limits, workspace_min_m=(-0.8, -0.45, -0.1))
+    controller = make_controller(low, arm.controller, arm.tool_length_m)
     careless = replace(cell, vla=Digger(0.2, 0.17, aside_m=0.2), controller=controller)
-    touched = run(careless, None, replace(deep, arm=replace(deep.arm, limits=low)))
+    touched = run(careless, None, replace(deep, nodes=replace(deep.nodes, arm_node=replace(arm, limits=low))))
     assert touched.outcome is Outcome.EMERGENCY_STOP
     assert "presses on the table" in touched.reason
 

@@ -8,22 +8,21 @@ import hmac
 import http
 import logging
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeAlias
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
 from embodied_iqa.errors import EmbodiedIqaError, InputError, UsageError
-from embodied_iqa.subjects.serving.offered import Offered
-from embodied_iqa.subjects.serving.worker import Worker
+from embodied_iqa.subjects.inference import InferenceQueue, Outcome, OutcomeKind
 from embodied_iqa.subjects.wire.errors import one_line
 from embodied_iqa.subjects.wire.msgpack_arrays import pack, unpack
 
-__all__ = ["PolicyServer", "ServerSettings"]
+__all__ = ["PolicyServer", "Servable", "ServerSettings"]
 
 HEALTH_PATH: Final = "/healthz"
 _BUSY: Final = http.HTTPStatus.SERVICE_UNAVAILABLE
@@ -44,6 +43,7 @@ class ServerSettings:
         most_at_once: Questions that a subject with batches gets at once.
         most_connections: Further ones are refused with HTTP 503.
         most_bytes: Of one message [byte].
+        deadline_s: Longest time from a question to its answer; the longest that a client can be set to wait.
     """
 
     host: str = "127.0.0.1"
@@ -53,6 +53,7 @@ class ServerSettings:
     most_at_once: int = 8
     most_connections: int = 64
     most_bytes: int = 64 << 20
+    deadline_s: float = 3600.0
 
     def __post_init__(self) -> None:
         if not self.token and not _is_loopback(self.host):
@@ -64,18 +65,56 @@ class ServerSettings:
             raise UsageError("wrong port", expected="0 to 65535", got=self.port)
 
 
+class Servable(Protocol):
+    """Answers messages: one at a time, or several at once."""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Name, version and revision: in every answer."""
+        ...
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """First message to a client."""
+        ...
+
+    @property
+    def batches(self) -> bool:
+        """Whether several questions at once are faster than one after the other."""
+        ...
+
+    def understand(self, message: Mapping[str, Any], /) -> Any:
+        """Parse a question, quickly.
+
+        Raises:
+            InputError: The message is not a question.
+        """
+        ...
+
+    def answer(self, questions: Sequence[Any], /) -> Sequence[dict[str, Any]]:
+        """Answer questions, one answer each."""
+        ...
+
+
+class BusyError(InputError):
+    """Too many questions are waiting."""
+
+
+_Queue: TypeAlias = InferenceQueue[Any, dict[str, Any]]
+
+
 class PolicyServer:
-    """Serves one subject until it is told to stop.
+    """Serves one subject until it is stopped.
 
     Args:
-        subject: What is served.
+        subject: The subject.
         settings: Where, and the limits.
     """
 
-    def __init__(self, subject: Offered, settings: ServerSettings) -> None:
+    def __init__(self, subject: Servable, settings: ServerSettings) -> None:
         self._subject = subject
         self._settings = settings
-        self._worker: Worker | None = None
+        self._queue: _Queue | None = None
         self._connections = 0
 
     def run(self, ready: Callable[[int], None]) -> None:
@@ -95,8 +134,11 @@ class PolicyServer:
         settings = self._settings
         quiet = logging.getLogger("embodied_iqa.serving")
         quiet.setLevel(logging.CRITICAL)  # a client that hangs up is no event worth a traceback
-        self._worker = Worker(
-            self._subject, most_waiting=settings.most_waiting, most_at_once=settings.most_at_once
+        self._queue = InferenceQueue(
+            "serving",
+            self._subject.answer,
+            limit=settings.most_waiting,
+            batch=settings.most_at_once if self._subject.batches else 1,
         )
         try:
             server: Server = await serve(
@@ -111,7 +153,7 @@ class PolicyServer:
                 logger=quiet,
             )
         except OSError as error:
-            self._worker.close(0.0)
+            self._queue.close(0.0)
             reason = (error.strerror or str(error)).lower()
             raise InputError(f"cannot listen on {settings.host}:{settings.port}: {reason}") from None
         try:
@@ -119,7 +161,7 @@ class PolicyServer:
         finally:
             server.close()
             await server.wait_closed()
-            await asyncio.to_thread(self._worker.close, _LAST_ANSWER_S)
+            await asyncio.to_thread(self._queue.close, _LAST_ANSWER_S)
 
     async def _run(self, ready: Callable[[int], None]) -> None:
         stop = asyncio.Event()
@@ -133,7 +175,7 @@ class PolicyServer:
     def _admit(self, connection: ServerConnection, request: Request) -> Response | None:
         """Answer health checks, and refuse who has no token or comes too late; None lets the client in."""
         if request.path == HEALTH_PATH:
-            healthy = self._worker is not None and self._worker.is_alive
+            healthy = self._queue is not None and self._queue.is_alive
             return connection.respond(*((http.HTTPStatus.OK, "OK\n") if healthy else (_BUSY, "stopped\n")))
         shown = request.headers.get_all("Authorization")
         if self._settings.token and not _is_known(shown, self._settings.token):
@@ -166,24 +208,37 @@ class PolicyServer:
             return pack({**answer, **({"request": content["request"]} if "request" in content else {})})
         except EmbodiedIqaError as error:
             return f"{type(error).__name__}: {one_line(str(error))}"
-        except Exception as error:  # noqa: BLE001 - a subject may be anybody's code
+        except Exception as error:  # noqa: BLE001 - a subject may be third-party code
             return f"{type(error).__name__}: {one_line(str(error))}"
 
     async def _ask(self, question: Any, connection: ServerConnection) -> dict[str, Any] | None:
-        if self._worker is None:
+        if self._queue is None:
             return None
-        asked = self._worker.ask(question)
+        asked = self._queue.submit(question, deadline_s=self._settings.deadline_s)
         result: asyncio.Future[Any] = asyncio.wrap_future(asked)
         left: asyncio.Future[Any] = asyncio.ensure_future(connection.wait_closed())
         try:
             await asyncio.wait({result, left}, return_when=asyncio.FIRST_COMPLETED)
-            return result.result() if result.done() else None
+            return self._labelled(result.result()) if result.done() else None
         except asyncio.CancelledError:
             return None
         finally:
             left.cancel()
             asked.cancel()  # at once; through `result` it would take another turn of the loop
             result.cancel()
+
+    def _labelled(self, outcome: Outcome[dict[str, Any]]) -> dict[str, Any]:
+        """Return the answer with identity and timing, or raise why there is none."""
+        if outcome.kind is OutcomeKind.REFUSED:
+            raise BusyError(f"busy: {self._settings.most_waiting} questions wait already, ask again later")
+        if outcome.result is None:
+            raise outcome.error or InputError(outcome.reason)
+        timing = {
+            "infer_ms": outcome.model_ms,
+            "wait_ms": outcome.latency_ms - outcome.model_ms,
+            "batch": outcome.batch,
+        }
+        return {**outcome.result, **self._subject.identity, "server_timing": timing}
 
     def _content(self, message: str | bytes) -> dict[str, Any]:
         if isinstance(message, str):
