@@ -15,6 +15,7 @@ from embodied_iqa.graph.session_plan import SessionPlan
 from embodied_iqa.ros.trial_session import run_session
 from embodied_iqa.trial.attendance import Person
 from embodied_iqa.trial.reading import read_trial
+from embodied_iqa.trial.record import RunRecord
 
 __all__ = ["run_on_graph"]
 
@@ -49,27 +50,24 @@ def run_on_graph(
         if lacking.isdisjoint(group):
             continue
         reference = group[0]
-        folder = out / "recordings" / reference.name.removesuffix(".reference")
-        if folder.exists():  # of an aborted session
-            shutil.rmtree(folder)
-        folder.mkdir(parents=True)
-        settings = _settings(reference, plan, graph, attach=attach)
-        folders = settings.folders(folder)
-        run_session(settings, folders, folder, lambda _number, _news: None, person)
-        record = read_trial(folders[0].recording)
-        if len(record.runs) != len(group):
-            raise InternalError(f"{folders[0].recording} holds {len(record.runs)} runs, not {len(group)}")
-        for key, run in zip(group, record.runs, strict=True):
+        session = SessionPlan(
+            tasks=(reference.task.task,),
+            scene_seed=reference.task.scene_seed,
+            distortions=plan.distortions,
+            graph=replace(graph, vla_node=replace(graph.vla_node, subject=reference.subject)),
+            attach=attach,
+        )
+        runs = _recorded_runs(session, out / "recordings" / reference.name.removesuffix(".reference"), person)
+        if len(runs) != len(group):
+            raise InternalError(f"the recording of {reference.name} holds {len(runs)} runs, not {len(group)}")
+        for key, run in zip(group, runs, strict=True):
             yield key, row_of(key, run)
 
 
-def _settings(
-    reference: RunKey, plan: ExperimentPlan, graph: GraphParameters, *, attach: bool
-) -> SessionPlan:
-    return SessionPlan(
-        tasks=(reference.task.task,),
-        scene_seed=reference.task.scene_seed,
-        distortions=plan.distortions,
-        graph=replace(graph, vla_node=replace(graph.vla_node, subject=reference.subject)),
-        attach=attach,
-    )
+def _recorded_runs(session: SessionPlan, folder: Path, person: Person | None) -> tuple[RunRecord, ...]:
+    if folder.exists():  # of an aborted session
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    folders = session.folders(folder)
+    run_session(session, folders, folder, lambda _number, _news: None, person)
+    return read_trial(folders[0].recording).runs

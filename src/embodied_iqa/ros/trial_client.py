@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -55,9 +56,16 @@ class TrialProgress:
 
 
 class TrialClient:
-    """Client of trial_node with its own spinning thread."""
+    """Client of trial_node with its own spinning thread.
 
-    def __init__(self) -> None:
+    Args:
+        check: Called regularly while a task runs; raises to abort it.
+        person: Answers the questions of a trial on a real arm; without, other clients of /trial/confirm do.
+    """
+
+    def __init__(self, check: Callable[[], None], person: Person | None = None) -> None:
+        self._check, self._person = check, person
+        self._until_s = 0.0
         # Python handles Ctrl-C: cancelling the trial then takes a working context
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         self._node = Node("trial_client")
@@ -79,23 +87,13 @@ class TrialClient:
         rclpy.try_shutdown()
         self._thread.join(2.0)
 
-    def run(
-        self,
-        goal: RunTrial.Goal,
-        progress: Callable[[TrialProgress], None],
-        check: Callable[[], None],
-        deadline_s: float,
-        person: Person | None = None,
-    ) -> str:
+    def run(self, goal: RunTrial.Goal, progress: Callable[[TrialProgress], None], deadline_s: float) -> str:
         """Run one task to its end.
 
         Args:
             goal: The task.
             progress: Called with each feedback.
-            check: Called regularly; raises to abort.
             deadline_s: Maximum duration of the task, real time.
-            person: Answers the questions of a trial on a real arm; without, another client of /trial/confirm
-                does.
 
         Returns:
             Remarks of the trial; empty where there are none.
@@ -103,25 +101,15 @@ class TrialClient:
         Raises:
             TrialFailedError: The task was rejected, failed or took too long.
         """
-        until = time.monotonic() + deadline_s
+        self._until_s = time.monotonic() + deadline_s
         while not self._client.wait_for_server(timeout_sec=_POLL_S):
-            self._check(check, until, "no trial_node")
+            self._check_deadline("no trial_node")
         time.sleep(_DISCOVERY_S)
-
-        def take(message: FeedbackMessage[RunTrial.Feedback]) -> None:
-            feedback = message.feedback
-            news = TrialProgress(
-                Stage(feedback.stage), feedback.run_index, feedback.run_count, feedback.message
-            )
-            progress(news)
-            if person is not None and news.stage in _ASKING:
-                self._questions.put(news)
-
-        handle = self._wait(self._client.send_goal_async(goal, take), check, until)
+        handle = self._wait(self._client.send_goal_async(goal, partial(self._take_feedback, progress)))
         if not handle.accepted:
             raise TrialFailedError("trial_node is busy with another task")
         try:
-            result = self._wait(handle.get_result_async(), check, until, person).result
+            result = self._wait(handle.get_result_async()).result
         except BaseException:
             self._cancel(handle)
             raise
@@ -129,30 +117,33 @@ class TrialClient:
             raise TrialFailedError(result.message)
         return result.message
 
+    def _take_feedback(
+        self, progress: Callable[[TrialProgress], None], message: FeedbackMessage[RunTrial.Feedback]
+    ) -> None:
+        feedback = message.feedback
+        news = TrialProgress(Stage(feedback.stage), feedback.run_index, feedback.run_count, feedback.message)
+        progress(news)
+        if self._person is not None and news.stage in _ASKING:
+            self._questions.put(news)
+
     def _spin(self) -> None:
         try:
             self._executor.spin()
         except ExternalShutdownException:
             return
 
-    def _check(self, check: Callable[[], None], until: float, what: str) -> None:
-        check()
-        if time.monotonic() > until:
+    def _check_deadline(self, what: str) -> None:
+        self._check()
+        if time.monotonic() > self._until_s:
             raise TrialFailedError(f"{what} within the deadline")
 
-    def _wait(
-        self,
-        future: Future[ResultT],
-        check: Callable[[], None],
-        until: float,
-        person: Person | None = None,
-    ) -> ResultT:
+    def _wait(self, future: Future[ResultT]) -> ResultT:
         done = threading.Event()
         future.add_done_callback(lambda _future: done.set())
         while not done.wait(_POLL_S):
-            self._check(check, until, "no result of trial_node")
-            if person is not None and not self._questions.empty():
-                self._ask(person, self._questions.get())
+            self._check_deadline("no result of trial_node")
+            if self._person is not None and not self._questions.empty():
+                self._ask(self._person, self._questions.get())
         return future.result()
 
     def _ask(self, person: Person, news: TrialProgress) -> None:

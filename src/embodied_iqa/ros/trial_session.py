@@ -48,11 +48,11 @@ def run_session(
         EmbodiedIqaError: A process ended or a task failed; the graph has been stopped.
     """
     remarks: list[str] = []
-    with _terminable(), _graph(settings, run_folder) as check, TrialClient() as client:
+    with _terminable(), _graph(settings, run_folder) as check, TrialClient(check, person) as client:
         for number, folder in enumerate(folders):
             folder.folder.mkdir(parents=True, exist_ok=True)
             goal = _goal(settings, folder)
-            remark = client.run(goal, partial(progress, number), check, settings.deadline_s, person)
+            remark = client.run(goal, partial(progress, number), settings.deadline_s)
             if remark:
                 remarks.append(f"{folder.task}: {remark}")
     return remarks
