@@ -1,4 +1,4 @@
-"""Our types survive their way through ROS messages."""
+"""Conversion to ROS messages and back preserves our types."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NUMBERS = st.floats(-10, 10)
 
 
 def wire(message: object) -> object:
-    """The message after its way over the wire."""
+    """Return the message, serialised and deserialised."""
     return deserialize_message(serialize_message(message), type(message))
 
 
@@ -57,12 +57,12 @@ def test_times_keep_every_nanosecond(stamp_ns: int) -> None:
     ),
     st.sampled_from(GateMode),
 )
-def test_leases_come_back_as_they_were(lease: GateLease, mode: GateMode) -> None:
+def test_leases_are_preserved(lease: GateLease, mode: GateMode) -> None:
     assert lease_of(wire(lease_to_msg(lease, mode))) == lease
 
 
 @given(st.tuples(NUMBERS, NUMBERS, NUMBERS), st.tuples(NUMBERS, NUMBERS, NUMBERS))
-def test_poses_come_back_to_rounding(p: tuple[float, ...], turn: tuple[float, ...]) -> None:
+def test_poses_are_preserved_to_rounding(p: tuple[float, ...], turn: tuple[float, ...]) -> None:
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = Rotation.from_rotvec(turn).as_matrix(), p
     back = matrix_from_pose(wire(pose_of(T)))
@@ -70,7 +70,7 @@ def test_poses_come_back_to_rounding(p: tuple[float, ...], turn: tuple[float, ..
     assert np.array_equal(back[:3, 3], T[:3, 3])
 
 
-def test_intrinsics_come_back_as_they_were() -> None:
+def test_intrinsics_are_preserved() -> None:
     k = Intrinsics(1280, 720, 910.25, 911.5, 639.5, 359.25)
     info = wire(camera_info_of(k))
     assert intrinsics_from_info(info) == k
@@ -80,24 +80,24 @@ def test_intrinsics_come_back_as_they_were() -> None:
 
 
 @pytest.mark.parametrize("spec", [None, DistortionSpec("19", 5, 2**62, frozen=True), DistortionSpec("02", 1)])
-def test_distortions_come_back_as_they_were(spec: DistortionSpec | None) -> None:
+def test_distortions_are_preserved(spec: DistortionSpec | None) -> None:
     assert spec_of(wire(spec_to_msg(spec))) == spec
 
 
-def test_a_level_that_does_not_exist_is_told() -> None:
+def test_an_unknown_level_is_an_error() -> None:
     with pytest.raises(UsageError):
         spec_of(SpecMessage(id="19", level=9))
 
 
 @pytest.mark.parametrize("status", list(ChunkStatus))
-def test_increments_come_back_bit_for_bit(status: ChunkStatus) -> None:
+def test_increments_are_preserved_bit_for_bit(status: ChunkStatus) -> None:
     increments = np.random.default_rng(1).normal(size=(5, 7))
     message = wire(chunk_to_msg(ActionChunk(status, increments, "why", (3.5, 4.0))))
     assert increments_of(message).tobytes() == increments.tobytes()
     assert (message.target_u, message.target_v, message.reason) == (3.5, 4.0, "why")
 
 
-def test_nothing_to_do_and_nothing_aimed_at_are_kept() -> None:
+def test_an_empty_chunk_without_a_target_is_preserved() -> None:
     message = wire(chunk_to_msg(ActionChunk(ChunkStatus.NO_TARGET, np.empty((0, 7)), "")))
     assert increments_of(message).shape == (0, 7)
     assert math.isnan(message.target_u)

@@ -1,4 +1,4 @@
-"""distortion_node: pictures in, distorted pictures out, changed at run time to the very stamp."""
+"""distortion_node distorts images; a change takes effect at its exact stamp."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOISE = DistortionSpec("12", 4, seed=3)
 
 
 class Camera:
-    """Shows the node pictures and takes in what comes out."""
+    """Publishes images to the node and collects its output."""
 
     def __init__(self, graph: RosGraph) -> None:
         self.graph = graph
@@ -49,7 +49,7 @@ class Camera:
         return image_to_cdr(self.rgb(stamp_ns), stamp_ns, "top_camera_optical_frame")
 
     def show(self, stamp_ns: int) -> bytes:
-        """Publish a picture and return what comes out for its stamp."""
+        """Publish an image and return the output with its stamp."""
         self.publisher.publish(self.cdr(stamp_ns))
         return self.graph.wait(lambda: self.found(stamp_ns), f"the picture of {stamp_ns}")
 
@@ -83,7 +83,7 @@ def test_without_a_distortion_pictures_pass_byte_for_byte(camera: Camera) -> Non
     assert camera.show(stamp_ns) == camera.cdr(stamp_ns)
 
 
-def test_a_distortion_acts_from_its_stamp_on_exactly(camera: Camera) -> None:
+def test_a_distortion_starts_exactly_at_its_stamp(camera: Camera) -> None:
     stamps = [camera.next_stamp_ns() for _ in range(4)]
     answer = camera.set(NOISE, stamps[2])
     assert answer.success, answer.message
@@ -96,7 +96,7 @@ def test_a_distortion_acts_from_its_stamp_on_exactly(camera: Camera) -> None:
         assert (picture.stamp_ns, picture.frame_id) == (stamp_ns, "top_camera_optical_frame")
 
 
-def test_pictures_that_arrive_late_are_distorted_by_their_own_stamp(camera: Camera) -> None:
+def test_late_images_are_distorted_according_to_their_stamp(camera: Camera) -> None:
     early, late = camera.next_stamp_ns(), camera.next_stamp_ns()
     assert camera.set(NOISE, late).success
     camera.show(late)
@@ -110,7 +110,7 @@ def test_pictures_that_arrive_late_are_distorted_by_their_own_stamp(camera: Came
         (SpecMessage(id="12", level=9), ["9", "1"]),
     ],
 )
-def test_what_does_not_exist_is_refused_with_what_there_is(
+def test_unknown_distortions_are_rejected_with_the_available_ones(
     camera: Camera, graph: RosGraph, message: SpecMessage, words: list[str]
 ) -> None:
     answer = graph.call(SetDistortion, "/distortion/set", distortion=message)
@@ -120,7 +120,7 @@ def test_what_does_not_exist_is_refused_with_what_there_is(
     assert camera.show(stamp_ns) == camera.cdr(stamp_ns), "nothing changed"
 
 
-def test_a_stamp_that_has_passed_is_refused(camera: Camera) -> None:
+def test_a_past_stamp_is_rejected(camera: Camera) -> None:
     stamp_ns = camera.next_stamp_ns()
     camera.show(stamp_ns)
     answer = camera.set(NOISE, stamp_ns)
@@ -128,14 +128,14 @@ def test_a_stamp_that_has_passed_is_refused(camera: Camera) -> None:
     assert "passed already" in answer.message
 
 
-def test_a_broken_picture_is_left_out_and_the_next_one_comes(camera: Camera) -> None:
+def test_a_broken_image_is_dropped_and_the_next_one_is_processed(camera: Camera) -> None:
     broken = camera.cdr(camera.next_stamp_ns())[:200]
     assert camera.set(NOISE).success
     camera.publisher.publish(broken)
     camera.show(camera.next_stamp_ns())
 
 
-def test_who_comes_late_is_told_what_acts(camera: Camera, graph: RosGraph) -> None:
+def test_a_late_subscriber_gets_the_current_distortion(camera: Camera, graph: RosGraph) -> None:
     assert camera.set(NOISE, camera.next_stamp_ns()).success
     state = graph.subscribe(DistortionState, "/distortion/state", LATCHED)
     graph.wait(lambda: len(state), "the latched state")

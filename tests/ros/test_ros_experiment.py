@@ -1,4 +1,4 @@
-"""An experiment through the real graph: the same table as without ROS, and the same decisions bit for bit."""
+"""An experiment on the ROS graph gives the table of one without ROS, and bit-identical decisions."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_outcomes_places_and_scores_are_the_same(
     assert live[0]["all"]["score"] == pytest.approx(100 - apart_cm, abs=0.3)
 
 
-def test_without_an_arm_there_is_nothing_to_execute(tmp_path: Path) -> None:
+def test_an_experiment_without_an_arm_is_an_error(tmp_path: Path) -> None:
     from embodied_iqa.ros.experiment_session import run_on_graph
 
     plan = ExperimentPlan(("classical-vla",), (TASK,), ())

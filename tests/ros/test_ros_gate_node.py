@@ -1,4 +1,4 @@
-"""gate_node: judges only while it is active; its mode decides what the arm is told."""
+"""gate_node judges only while it is active; its mode determines the lease."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MODES = {
 
 
 class Gate:
-    """Shows the gate pictures and takes in its leases."""
+    """Publishes images to the gate and collects its leases."""
 
     def __init__(self, graph: RosGraph) -> None:
         self.graph = graph
@@ -48,7 +48,7 @@ class Gate:
         return self.stamp_ns
 
     def judged(self) -> tuple[GateLease, ImageQuality]:
-        """Show pictures until one is judged, then one more, and return what is said of that one."""
+        """Publish images until one is judged, then another one; return its lease and quality."""
         self.graph.wait(lambda: bool(self.leases) or (self.show() and None), "a first lease")
         stamp_ns = self.show()
         inboxes = (self.leases, self.qualities)
@@ -79,7 +79,7 @@ def gate(
         yield request.param, Gate(graph)
 
 
-def test_the_mode_decides_what_a_bad_picture_gets(gate: tuple[GateMode, Gate]) -> None:
+def test_the_mode_determines_the_verdict_of_a_bad_image(gate: tuple[GateMode, Gate]) -> None:
     mode, node = gate
     lease, quality = node.judged()
     judged = Verdict.PASS if mode is GateMode.OFF else Verdict.REJECT
@@ -109,14 +109,14 @@ def test_the_numbers_are_those_of_the_pure_step(gate: tuple[GateMode, Gate]) -> 
     assert quality.noise == expected.statistics.noise
 
 
-def test_a_broken_picture_gets_no_lease_and_the_next_one_does(gate: tuple[GateMode, Gate]) -> None:
+def test_a_broken_image_gets_no_lease_and_the_next_one_does(gate: tuple[GateMode, Gate]) -> None:
     node = gate[1]
     node.publisher.publish(image_to_cdr(node.noise(1), node.stamp_ns + 1, "top")[:300])
     lease, _ = node.judged()
     assert ns_of(lease.header.stamp) == node.stamp_ns
 
 
-def test_without_being_active_there_is_no_lease(gate: tuple[GateMode, Gate]) -> None:
+def test_an_inactive_gate_gives_no_lease(gate: tuple[GateMode, Gate]) -> None:
     node = gate[1]
     assert node.change(Transition.TRANSITION_DEACTIVATE)
     before = len(node.leases)

@@ -1,4 +1,4 @@
-"""gate_node without thresholds: it never becomes active, and says why."""
+"""gate_node without thresholds does not become active, and reports why."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from lifecycle_msgs.srv import ChangeState, GetState
 from ros_graph import RosGraph
 
 
-def test_a_gate_without_thresholds_stays_unconfigured_and_says_why(ros_domain: int, tmp_path: Path) -> None:
+def test_a_gate_without_thresholds_stays_unconfigured_and_reports_why(
+    ros_domain: int, tmp_path: Path
+) -> None:
     overrides = {"gate_node.calibration": str(tmp_path / "nothing.yaml")}
     with RosGraph(ros_domain, tmp_path / "graph", ["gate_node"], overrides) as graph:
         configure = Transition(id=Transition.TRANSITION_CONFIGURE)

@@ -1,4 +1,4 @@
-"""A node's subject thread: outcomes are handed over in the executor's thread, which is never blocked."""
+"""Inference of a node runs in a thread; outcomes arrive in the executor, which never blocks."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_outcomes_come_in_the_thread_that_spins(spinner: Spinner) -> None:
     inference.destroy()
 
 
-def test_a_late_answer_is_told_at_the_deadline_and_dropped(spinner: Spinner) -> None:
+def test_a_late_answer_is_reported_at_the_deadline_and_dropped(spinner: Spinner) -> None:
     inference = NodeInference(spinner.node)
     told, let_go = threading.Event(), threading.Event()
     seen: list[OutcomeKind] = []

@@ -1,4 +1,4 @@
-"""A node that is given a name or value that does not exist ends at once, with exit code 2 and one line."""
+"""A node with an unknown parameter or a wrong value ends with exit code 2 and one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An experiment as on a real arm: recorded RealSense pictures, a controller, a person at a terminal."""
+"""An experiment as on a real arm: recorded RealSense images, a controller, a person at a terminal."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ANSWERS = ("y", "y held well", "y", "n missed it")
 
 
 def record_scene(path: Path) -> dict[str, Any]:
-    """Record what a top camera sees of a scene that nobody touches; return what cell.yaml says of it."""
+    """Record a static scene with a top camera; return the matching parameters of cell.yaml."""
     world = World(make_scene(7, parse_instruction(TASK)))
     with SceneRenderer(world.scene, 640, 480) as renderer:
         frame = renderer.frame(View.TOP, world.snapshot())
@@ -50,7 +50,7 @@ def record_scene(path: Path) -> dict[str, Any]:
         source.feed(frame.rgb, np.full((480, 640), 700, np.uint16), number, number * 1e3 / 15)
         assert camera.read(5.0) is not None
     camera.close()
-    recorder = camera = None  # the file is finished when the library lets it go
+    recorder = camera = None  # the library completes the file when the objects are released
     return {"T_base_camera_top": frame.T_base_camera.ravel().tolist()}
 
 
@@ -64,7 +64,7 @@ def write_cell(folder: Path, host: str) -> Path:
         "rate_hz": 15.0,
         "hand_eye": hand_eye,
     }
-    # a machine that runs the tests of others meanwhile is slower than a lab's
+    # a machine that runs other tests at the same time is slower
     arm = {
         "robot": "ur5",
         "ur": {"ip": host, "state_timeout_s": 5.0},
@@ -78,7 +78,7 @@ def write_cell(folder: Path, host: str) -> Path:
 
 
 class Person:
-    """Reads what the command asks, and types."""
+    """Reads the questions of the command, and types."""
 
     def __init__(self, process: subprocess.Popen[str], keyboard: int) -> None:
         self.text = ""
@@ -138,7 +138,7 @@ def test_the_person_is_asked_before_and_after_each_run(outcome: tuple[Any, Any, 
     assert all("darken" not in text for text in asked), "who judges knows the distortion"
 
 
-def test_what_the_person_says_is_the_outcome(outcome: tuple[Any, Any, list[str]]) -> None:
+def test_the_answer_of_the_person_is_the_outcome(outcome: tuple[Any, Any, list[str]]) -> None:
     table, runs, _ = outcome
     assert [str(run.outcome) for run in runs] == ["success", "failure"]
     assert "judged: done; held well" in runs[0].reason
@@ -146,7 +146,7 @@ def test_what_the_person_says_is_the_outcome(outcome: tuple[Any, Any, list[str]]
     assert 0.0 < table["all"]["score"] < 100.0
 
 
-def test_every_run_begins_where_the_first_began(outcome: tuple[Any, Any, list[str]]) -> None:
+def test_every_run_begins_at_the_start_of_the_first(outcome: tuple[Any, Any, list[str]]) -> None:
     runs = outcome[1]
     starts = [next(iter(run.chunks)).T_base_tool for run in runs]
     assert np.linalg.norm(runs[0].T_base_tool[:3, 3] - starts[0][:3, 3]) > 0.05, "it never moved"

@@ -51,7 +51,7 @@ def record(view: View, path: Path) -> None:
         source.feed(colours(view, number), depth, number, number * 1e3 / RATE)
         assert camera.read(5.0) is not None
     camera.close()
-    recorder = camera = None  # the file is finished when the library lets it go
+    recorder = camera = None  # the library completes the file when the objects are released
 
 
 @pytest.fixture(scope="module")

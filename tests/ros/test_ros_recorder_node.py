@@ -1,4 +1,4 @@
-"""recorder_node: what is published lies in the file byte for byte, whatever ends the node."""
+"""recorder_node writes messages byte for byte, however the node ends."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EVENTS = "/trial/events"
 
 
 class Recorder:
-    """Opens and closes recordings, and publishes what goes into them."""
+    """Opens and closes recordings, and publishes messages."""
 
     def __init__(self, graph: RosGraph) -> None:
         self.graph = graph
@@ -60,7 +60,7 @@ class Recorder:
         return sent
 
     def round_trip(self) -> None:
-        """Let the recorder take in what it has got: it does so between two answers."""
+        """Let the recorder process its messages: it does so between two responses."""
         self.graph.ask(self.listing, ListParameters.Request())
 
     def wait_for(self, path: Path, size: int) -> None:
@@ -81,7 +81,7 @@ def recorder(ros_domain: int, tmp_path: Path) -> Iterator[Recorder]:
         yield Recorder(graph)
 
 
-def test_everything_comes_back_and_wrong_requests_are_told(recorder: Recorder, tmp_path: Path) -> None:
+def test_messages_are_recorded_and_wrong_requests_are_rejected(recorder: Recorder, tmp_path: Path) -> None:
     path = tmp_path / "trial.mcap"
     assert recorder.open(path, task="pick the red cube").success
     again = recorder.open(tmp_path / "other.mcap")
@@ -106,7 +106,7 @@ def test_everything_comes_back_and_wrong_requests_are_told(recorder: Recorder, t
     assert recorder.open(tmp_path / "second.mcap").success, "the recorder goes on"
 
 
-def test_a_pause_leaves_out_pictures_and_nothing_else(recorder: Recorder, tmp_path: Path) -> None:
+def test_a_pause_drops_only_images(recorder: Recorder, tmp_path: Path) -> None:
     def pause(*, data: bool) -> bool:
         return bool(recorder.graph.call(SetBool, "/recorder/pause", data=data).success)
 

@@ -1,4 +1,4 @@
-"""sim_node, cameras, distortion and gate: one chain, in step, with the stamps of the world."""
+"""sim_node, cameras, distortion and gate run in lockstep, with the stamps of the world."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VIEWS = ("top", "wrist")
 
 
 class Chain:
-    """The world and what comes out of it; the driver of its arm answers where the test lets it."""
+    """Messages of the world; the driver of its arm responds where the test lets it."""
 
     def __init__(self, graph: RosGraph, robot_ip: str) -> None:
         self.graph = graph
@@ -51,14 +51,14 @@ class Chain:
         assert self.graph.call(SetBool, "/sim/run", data=running).success
 
     def play(self, seed: int, pictures: int) -> int:
-        """Let a fresh world run until so many of its pictures are judged; return its first stamp."""
+        """Reset the world and run it until so many images are judged; return the first stamp."""
         start_ns = ns_of(self.reset(seed).stamp)
         self.run(running=True)
         self.graph.wait(
             lambda: (
                 len(_stamps(self.leases, start_ns)) >= pictures * len(VIEWS)
                 and len(set(_stamps(self.leases, start_ns))) >= pictures
-            ),  # two cameras show each stamp twice
+            ),  # two cameras: each stamp twice
             f"{pictures} leases",
         )
         self.run(running=False)
@@ -96,7 +96,7 @@ def chain(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield chain
 
 
-def test_two_camera_processes_draw_the_same_picture_bit_for_bit(chain: Chain) -> None:
+def test_two_camera_processes_render_bit_identical_images(chain: Chain) -> None:
     start_ns = chain.play(7, 3)
 
     def pairs() -> dict[str, dict[int, list[bytes]]] | None:
@@ -109,7 +109,7 @@ def test_two_camera_processes_draw_the_same_picture_bit_for_bit(chain: Chain) ->
             assert one == other
 
 
-def test_the_same_seed_gives_the_same_pictures_again_and_another_one_does_not(chain: Chain) -> None:
+def test_images_depend_on_the_seed_only(chain: Chain) -> None:
     starts = [chain.play(seed, 2) for seed in (7, 7, 8)]
     first = []
     for start_ns in starts:
@@ -119,7 +119,7 @@ def test_the_same_seed_gives_the_same_pictures_again_and_another_one_does_not(ch
     assert not np.array_equal(first[0], first[2])
 
 
-def test_a_reset_starts_at_the_next_epoch_and_time_stands_still(chain: Chain) -> None:
+def test_a_reset_starts_at_the_next_epoch_and_stops_time(chain: Chain) -> None:
     before_ns = ns_of(chain.joints.last.header.stamp)
     stamp_ns = ns_of(chain.reset(7).stamp)
     assert stamp_ns == (before_ns // EPOCH_NS + 1) * EPOCH_NS
@@ -128,7 +128,7 @@ def test_a_reset_starts_at_the_next_epoch_and_time_stands_still(chain: Chain) ->
     assert {ns_of(joints.header.stamp) for joints in chain.joints.messages[seen + 1 :]} == {stamp_ns}
 
 
-def test_an_unknown_task_is_refused_and_nothing_changes(chain: Chain) -> None:
+def test_an_unknown_task_is_rejected_and_changes_nothing(chain: Chain) -> None:
     before = ns_of(chain.reset(7).stamp)
     answer = chain.reset(7, "fling the red cube")
     assert not answer.success

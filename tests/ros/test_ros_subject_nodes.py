@@ -1,4 +1,4 @@
-"""vlm_node and vla_node: they answer about the very frame that is asked about, raw and distorted."""
+"""vlm_node and vla_node answer about exactly the requested frame, raw and distorted."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def feed(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.fixture(scope="module")
 def shown(feed: Feed) -> Feed:
-    """Three frames that vlm_node surely has."""
+    """Three frames that vlm_node has received."""
     stamps = [FIRST_NS + n * PERIOD_NS for n in range(3)]
     for source in Source:
         feed.graph.wait(lambda s=source: _seen(feed, s, stamps), f"{source.name} frames")
@@ -132,7 +132,7 @@ def test_the_vlm_answers_about_the_frame_of_the_stamp(shown: Feed, source: Sourc
     shown.graph.wait(lambda: answer in shown.answers.messages, "the answer on /vlm/answer")
 
 
-def test_without_a_stamp_the_newest_frame_is_meant(shown: Feed) -> None:
+def test_without_a_stamp_the_newest_frame_is_used(shown: Feed) -> None:
     assert ns_of(shown.ask(Source.RAW).answer.header.stamp) == FIRST_NS + 2 * PERIOD_NS
 
 
@@ -144,7 +144,7 @@ def test_without_a_stamp_the_newest_frame_is_meant(shown: Feed) -> None:
         (7, FIRST_NS, "", "available: 0, 1"),
     ],
 )
-def test_what_cannot_be_answered_is_told(
+def test_unanswerable_requests_are_rejected(
     shown: Feed, source: int, stamp_ns: int, view: str, words: str
 ) -> None:
     response = shown.ask(source, stamp_ns, view)
@@ -153,7 +153,7 @@ def test_what_cannot_be_answered_is_told(
     assert shown.ask(Source.RAW, FIRST_NS).success, "the node lives on"
 
 
-def test_the_vla_decides_on_the_first_whole_frame_of_the_run(shown: Feed) -> None:
+def test_the_vla_decides_on_the_first_complete_frame_of_the_run(shown: Feed) -> None:
     T = np.eye(4)
     T[:3, :3] = np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, -1]])
     T[:3, 3] = -0.4, -0.1, 0.35

@@ -1,4 +1,4 @@
-"""A whole trial through the command line: what it leaves behind, and what ends it early."""
+"""A complete trial through the command line: its output, and its early ends."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COMMAND = (sys.executable, "-m", "embodied_iqa.cli.main", "trial", "--task", TAS
 
 @dataclass
 class Trial:
-    """The command line at work."""
+    """A running command."""
 
     process: subprocess.Popen[str]
     folder: Path
@@ -45,7 +45,7 @@ class Trial:
         return recording.is_file() and recording.stat().st_size > 5_000_000
 
     def end(self) -> tuple[int, str, float]:
-        """Return exit code, what was said and how long it took."""
+        """Return the exit code, the output and the duration."""
         began = time.monotonic()
         _, said = self.process.communicate(timeout=STOP_S)
         return self.process.returncode, said, time.monotonic() - began
@@ -89,7 +89,7 @@ def done(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> tuple[dic
     return json.loads(said), folder
 
 
-def test_what_is_printed_is_what_is_written(done: tuple[dict[str, Any], Path]) -> None:
+def test_printed_and_written_scores_are_equal(done: tuple[dict[str, Any], Path]) -> None:
     scores, folder = done
     assert json.loads((folder / "scores.json").read_text(encoding="utf-8")) == scores
 
@@ -110,7 +110,9 @@ def test_a_run_for_the_reference_and_for_each_distortion(done: tuple[dict[str, A
         assert set(run["latency_ms"]) == {"gate", "vlm", "vla"}
 
 
-def test_the_reference_scores_in_full_and_the_spoilt_run_does_not(done: tuple[dict[str, Any], Path]) -> None:
+def test_the_reference_run_scores_fully_and_the_distorted_run_does_not(
+    done: tuple[dict[str, Any], Path],
+) -> None:
     reference, spoilt = done[0]["runs"]
     assert (reference["cognition"]["score"], reference["decision"]["score"]) == (1.0, 1.0)
     assert (reference["execution"]["outcome"], reference["execution"]["score"]) == ("success", 100.0)
@@ -121,7 +123,7 @@ def test_the_reference_scores_in_full_and_the_spoilt_run_does_not(done: tuple[di
     assert spoilt["gate"]["pass"] == 0
 
 
-def test_the_folder_holds_what_users_rely_on(done: tuple[dict[str, Any], Path]) -> None:
+def test_the_folder_holds_the_documented_files(done: tuple[dict[str, Any], Path]) -> None:
     _, folder = done
     assert {"trial.mcap", "scores.json", "report.html", "config.yaml", "log"} <= {
         path.name for path in folder.iterdir()
@@ -157,7 +159,7 @@ def test_ctrl_c_ends_everything_and_closes_the_file(ros_domain: int, tmp_path: P
     assert not (trial.folder / "scores.json").exists(), "nothing half-written"
 
 
-def test_a_node_that_dies_is_named_and_ends_the_trial(ros_domain: int, tmp_path: Path) -> None:
+def test_a_node_that_dies_is_reported_and_ends_the_trial(ros_domain: int, tmp_path: Path) -> None:
     trial = begin(ros_domain, tmp_path / "run", "--no-distortion")
     trial.wait_until(trial.is_recording, "a recording")
     os.kill(trial.nodes()["vla_node"], signal.SIGKILL)

@@ -68,7 +68,7 @@ def test_the_node_decides_as_the_checkpoint_does(bench: Bench, folder: Path) -> 
     bench.until_counted(lambda counts: counts.get("latency_ms", 0) > 0)
 
 
-def test_a_refused_checkpoint_fails_in_configure_with_the_reason(folder: Path, tmp_path: Path) -> None:
+def test_a_rejected_checkpoint_fails_in_configure_with_the_reason(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "openvla"}')
     overrides = {"vla_node.subject": f"transformers:{tmp_path}"}
     with (

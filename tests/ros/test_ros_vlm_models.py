@@ -1,4 +1,4 @@
-"""vlm_node with real models and servers: loads in configure or says why not, answers in time or never."""
+"""vlm_node with real models and servers: configure loads or reports why not; answers meet the deadline."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TOKENS = 12
 
 
 class Camera:
-    """Shows the top camera's picture of one scene."""
+    """Publishes the image of the top camera of one scene."""
 
     def __init__(self, graph: RosGraph) -> None:
         scene = make_scene(7, parse_instruction(TASK))

@@ -1,4 +1,4 @@
-"""Sessions on one machine hold different ROS domains."""
+"""Sessions on one machine reserve different ROS domains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ os._exit(9)
 """
 
 
-def test_every_holder_has_another_until_none_is_left(tmp_path: Path):
+def test_reservations_differ_until_none_is_left(tmp_path: Path):
     with ExitStack() as stack:
         held = [stack.enter_context(own_domain(tmp_path)) for _ in range(101)]
         assert sorted(held) == list(range(1, 102))
@@ -32,7 +32,7 @@ def test_every_holder_has_another_until_none_is_left(tmp_path: Path):
         assert domain in held
 
 
-def test_a_dead_process_holds_nothing(tmp_path: Path):
+def test_a_dead_process_has_no_reservation(tmp_path: Path):
     command = [sys.executable, "-c", HOLDS_ONE_AND_DIES, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 9, done.stderr
@@ -40,7 +40,7 @@ def test_a_dead_process_holds_nothing(tmp_path: Path):
         assert int(done.stdout) in [stack.enter_context(own_domain(tmp_path)) for _ in range(101)]
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path):
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path):
     (tmp_path / "file").touch()
     with (
         pytest.raises(InputError, match="cannot reserve a ROS domain"),

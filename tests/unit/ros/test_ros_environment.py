@@ -28,7 +28,7 @@ def _library(folder: Path, name: str, code: str, *needs: str) -> Path:
     return file
 
 
-def test_libraries_that_need_each_other_load_in_any_order(tmp_path: Path) -> None:
+def test_libraries_with_dependencies_load_in_any_order(tmp_path: Path) -> None:
     folder = tmp_path / "lib"
     folder.mkdir()
     _library(folder, "preload_test_z", "int z(void) { return 1; }")
@@ -36,7 +36,7 @@ def test_libraries_that_need_each_other_load_in_any_order(tmp_path: Path) -> Non
     assert preload_interfaces(tmp_path, {}) == 2
 
 
-def test_nothing_is_loaded_where_the_loader_looks(tmp_path: Path) -> None:
+def test_nothing_is_loaded_where_the_loader_finds_it(tmp_path: Path) -> None:
     folder = tmp_path / "lib"
     folder.mkdir()
     (folder / "libembodied_iqa_msgs__x.so").write_bytes(b"not a library")
@@ -44,7 +44,7 @@ def test_nothing_is_loaded_where_the_loader_looks(tmp_path: Path) -> None:
     assert preload_interfaces(tmp_path / "none", {}) == 0
 
 
-def test_library_that_does_not_load_is_told(tmp_path: Path) -> None:
+def test_a_library_that_does_not_load_is_an_error(tmp_path: Path) -> None:
     folder = tmp_path / "lib"
     folder.mkdir()
     (folder / "libembodied_iqa_msgs__x.so").write_bytes(b"not a library")

@@ -1,4 +1,4 @@
-"""RealSense cameras from the configuration: what is checked before anything is opened."""
+"""RealSense cameras from the configuration: checks before a camera is opened."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def test_a_wrong_configuration_opens_nothing(values: dict[str, object], said: st
         open_realsense(parameters(**values), lambda: 0, PoseHistory(1))
 
 
-def test_a_camera_without_a_pose_is_refused() -> None:
+def test_a_camera_without_a_pose_is_rejected() -> None:
     config = build(CameraParameters, {"source": "realsense", "views": ["side"], "rate_hz": 30.0}, "test")
     with pytest.raises(UsageError, match=r"side camera is implausible; is the calibration in metres"):
         open_realsense(config, lambda: 0, PoseHistory(1))
 
 
-def test_a_folder_of_recordings_needs_one_a_view(tmp_path: Path) -> None:
+def test_a_folder_of_recordings_needs_one_per_view(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no recording of the top camera.*top\.bag or .*top\.db3"):
         open_realsense(parameters(path=str(tmp_path)), lambda: 0, PoseHistory(1))
