@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from embodied_iqa_msgs.msg import VlmAnswer
 from embodied_iqa_msgs.srv import AskVlm
 from geometry_msgs.msg import PoseStamped
@@ -101,8 +101,11 @@ def test_a_checkpoint_answers_through_the_node_as_it_does_alone(
         assert (answer.subject, answer.subject_version) == (subject, alone.info.version)
         assert answer.latency_ms > 0
         graph.wait(lambda: answer in answers.messages, "the answer on /vlm/answer")
-        statuses = lambda: [status for message in news.messages for status in message.status]  # noqa: E731
-        assert any("loading: reads" in status.message for status in statuses()), "progress is told"
+
+        def statuses() -> list[DiagnosticStatus]:
+            return [status for message in news.messages for status in message.status]
+
+        assert any("loading: reads" in status.message for status in statuses()), "progress is reported"
         graph.wait(
             lambda: any(value.key == "latency_ms" for status in statuses() for value in status.values),
             "the latency on /diagnostics",
