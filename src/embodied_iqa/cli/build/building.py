@@ -1,0 +1,98 @@
+"""Builds and continues databases."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from embodied_iqa.cli.build import EMBEDDED
+from embodied_iqa.cli.build.summary import BuildProgress, print_summary, summary_tree
+from embodied_iqa.cli.node_options import overrides_of
+from embodied_iqa.database.building.builder import build
+from embodied_iqa.database.building.options import (
+    BuildOptions,
+    BuildPlan,
+    EngineKind,
+    EngineOptions,
+    PictureStorage,
+    Step,
+)
+from embodied_iqa.database.sources.candidate import ReferenceSource
+from embodied_iqa.database.sources.photographs import FolderSource
+from embodied_iqa.database.sources.recorded import RecordingSource
+from embodied_iqa.database.sources.simulated import SimulationSource
+from embodied_iqa.errors import UsageError
+from embodied_iqa.graph.node_table import resolve
+from embodied_iqa.images.frame import View, parse_view
+from embodied_iqa.progress import ProgressBars
+from embodied_iqa.subjects.registry import VLAS, VLMS, check_subject, role_of
+
+__all__ = ["panel_of", "run"]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Build what is missing; return the exit code."""
+    plan, options = _plan(arguments), _options(arguments)
+    with ProgressBars(transient=False) as bars:
+        summary = build(arguments.out, plan, options, BuildProgress(bars))
+    if arguments.json:
+        print(json.dumps(summary_tree(arguments.out, summary), indent=2))
+    else:
+        print_summary(arguments.out, summary)
+    return 0
+
+
+def panel_of(text: str) -> tuple[str, ...]:
+    """Return the subjects of a panel, each once.
+
+    Raises:
+        UsageError: One of them cannot be resolved, or there is none.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    found: dict[str, None] = {}
+    for name in names:
+        for subject in (*VLMS, *VLAS) if name == EMBEDDED else (name,):
+            found[check_subject(subject, role_of(subject))] = None
+    if not found:
+        raise UsageError("an empty panel", expected=f"subjects by commas, or {EMBEDDED}", got=text)
+    return tuple(found)
+
+
+def _plan(arguments: argparse.Namespace) -> BuildPlan:
+    source, storage = _source(arguments), PictureStorage(arguments.store)
+    wanted = arguments.references
+    if wanted is None:
+        wanted = 12 if source.count is None else source.count
+    return BuildPlan(wanted, source, arguments.seed, arguments.levels == "all", storage)
+
+
+def _source(arguments: argparse.Namespace) -> ReferenceSource:
+    views = tuple(parse_view(word) for word in arguments.views.split(",") if word)
+    if arguments.from_bag is not None:
+        return RecordingSource(arguments.from_bag, arguments.tasks)
+    if arguments.from_folder is not None:
+        if arguments.tasks is None or len(views) > 1:
+            raise UsageError("photographs need their tasks", expected="--tasks FILE, at most one view")
+        return FolderSource(arguments.from_folder, arguments.tasks, views[0] if views else View.TOP)
+    if arguments.tasks is not None:
+        raise UsageError("--tasks needs --from-folder or --from-bag")
+    width, times, height = arguments.size.partition("x")
+    if not (times and width.isdecimal() and height.isdecimal()):
+        raise UsageError("wrong --size", expected="such as 480x360", got=arguments.size)
+    return SimulationSource(arguments.seed, int(width), int(height), views or tuple(View))
+
+
+def _options(arguments: argparse.Namespace) -> BuildOptions:
+    words = [word.strip() for word in arguments.steps.split(",")]
+    unknown = [word for word in words if word not in set(Step)]
+    if unknown:
+        raise UsageError("unknown step", got=unknown[0], available=list(Step))
+    graph = resolve(tuple(arguments.config), overrides_of(arguments.set))
+    return BuildOptions(
+        subjects=panel_of(arguments.panel),
+        steps=tuple(Step(word) for word in words),
+        engine=EngineOptions(EngineKind(arguments.engine), arguments.workers, arguments.ray_address),
+        vlm=graph.vlm_node.options,
+        vla=graph.vla_node.options,
+        retry=arguments.retry,
+    )
