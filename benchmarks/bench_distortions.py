@@ -1,4 +1,4 @@
-"""Every distortion at every level: milliseconds a picture and peak memory, on one core.
+"""Every distortion at every level: milliseconds per picture and peak memory, on one core.
 
 python benchmarks/bench_distortions.py --json build/bench_distortions.json
 """
@@ -41,7 +41,7 @@ def milliseconds(image: Image, distortion_id: str, level: int, repeats: int) -> 
 
 
 def peak_memory(image: Image, distortion_id: str) -> float:
-    """Growth of the process at its peak, in pictures; NaN where the system does not tell."""
+    """Growth of the process at its peak, in pictures; NaN if the system does not report it."""
     status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
     try:
         ctypes.CDLL(None).malloc_trim(0)  # what earlier calls left in the heap would hide the growth

@@ -1,7 +1,7 @@
 """Distortions that others have too: speed beside imagecorruptions and albumentations, one run on one core.
 
 The peers go to .build/bench-peers, without their dependencies (requirements/bench-peers.txt).
-imagecorruptions is mended for current NumPy, SciPy and scikit-image where it breaks; its arithmetic stays.
+imagecorruptions is adapted to current NumPy, SciPy and scikit-image where it breaks; its arithmetic stays.
 
 python benchmarks/bench_distortions_peers.py --json build/bench_distortions_peers.json
 """
@@ -61,7 +61,7 @@ def install_peers() -> None:
     sys.path.append(str(FOLDER))
 
 
-def mended_imagecorruptions() -> types.ModuleType:
+def adapted_imagecorruptions() -> types.ModuleType:
     """Import imagecorruptions with the names that its imports miss today."""
     old_place = types.ModuleType("scipy.ndimage.interpolation")
     old_place.map_coordinates = scipy.ndimage.map_coordinates
@@ -175,7 +175,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     install_peers()
-    corruptions, albumentations = mended_imagecorruptions(), importlib.import_module("albumentations")
+    corruptions, albumentations = adapted_imagecorruptions(), importlib.import_module("albumentations")
     cv2.setNumThreads(1)
     width, height = (int(side) for side in options.size.split("x"))
     image = cv2.resize(scikit_photographs()[3].image, (width, height), interpolation=cv2.INTER_AREA)

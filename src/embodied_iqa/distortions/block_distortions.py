@@ -63,7 +63,7 @@ def block_interpolation(image: Image, rng: Generator, fraction: float) -> Image:
 def interpolated(image: Image, grid: BlockGrid, lost: NDArray[np.intp]) -> Image:
     """Return a copy with each lost block replaced by the mean of its border pixels, weighted by nearness.
 
-    A pixel is ``sum(w_i p_i) / sum(w_i)`` over the neighbours that are there: ``p_i`` is the nearest pixel
+    A pixel is ``sum(w_i p_i) / sum(w_i)`` over the present neighbours: ``p_i`` is the nearest pixel
     of neighbour ``i`` in the same row or column and ``w_i`` falls linearly to the opposite side (the
     spatial concealment of H.264's reference decoder). Larger holes close from their rim, ring by ring.
 

@@ -1,4 +1,4 @@
-"""The grid of macro blocks that transmission loses or mixes up, for pictures of any size."""
+"""Grid of macro blocks, for pictures of any size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEIGHBOURS = ((0, -1), (-1, 0), (0, 1), (1, 0))
 
 @dataclass(frozen=True, slots=True)
 class BlockGrid:
-    """Whole blocks of one picture; what remains at the right and lower border belongs to no block.
+    """Whole blocks of one picture; the rest at the right and lower border is in no block.
 
     Attributes:
         side_px: Side of a block.
@@ -73,7 +73,7 @@ def neighbour_planes(known: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def rearrange(image: Image, grid: BlockGrid, source: NDArray[np.intp]) -> Image:
-    """Return a copy in which block ``i`` shows what block ``source[i]`` shows in ``image``."""
+    """Return a copy in which block ``i`` is block ``source[i]`` of ``image``."""
     out = image.copy()
     changed = np.flatnonzero(source != np.arange(grid.count))
     rows, columns = np.divmod(changed, grid.columns)

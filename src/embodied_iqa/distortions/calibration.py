@@ -142,7 +142,7 @@ def mean_drop(kind: Entry, parameters: Sequence[float], references: Sequence[Ref
 
 
 def calibrate(references: Sequence[Reference], steps: int, on_type: Callable[[str], None]) -> Calibration:
-    """Measure the published types, set the targets, and fit every type marked for calibration.
+    """Measure the published types, set the targets, and fit every calibrated type.
 
     Args:
         references: Clean pictures.

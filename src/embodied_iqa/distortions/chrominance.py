@@ -20,7 +20,7 @@ _COARSE_FROM_PX = 8.0
 
 
 def _blur_plane(plane: FloatImage, sigma_px: float) -> FloatImage:
-    """Blur with a Gaussian; wide ones on a quarter of the resolution, where nothing fine is left to lose."""
+    """Blur with a Gaussian; wide ones at a quarter of the resolution, where no detail is lost."""
     if sigma_px < _COARSE_FROM_PX or min(plane.shape[:2]) < 16 * _COARSE:
         return np.asarray(cv2.GaussianBlur(plane, (0, 0), sigma_px, borderType=cv2.BORDER_REFLECT))
     height, width = plane.shape[:2]
@@ -38,7 +38,7 @@ def color_diffusion(image: Image, _: Generator, amount: float) -> Image:
 
 
 def edge_mask(image: Image) -> FloatImage:
-    """Return where edges are: blurred gradient magnitude, its 1st and 99th percentile mapped to 0 and 1."""
+    """Return the blurred gradient magnitude, its 1st and 99th percentile mapped to 0 and 1."""
     gray = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
     dx, dy = (cv2.Sobel(gray, cv2.CV_32F, x, 1 - x, ksize=1, scale=0.5) for x in (1, 0))
     edges = cv2.GaussianBlur(cv2.magnitude(dx, dy), (0, 0), _EDGE_BLUR_PX, borderType=cv2.BORDER_REFLECT)
@@ -63,12 +63,12 @@ def color_shift(image: Image, rng: Generator, distance_px: float) -> Image:
 
 
 def color_quantization(image: Image, _: Generator, colors: float) -> Image:
-    """Reduce to a palette of ``colors`` colours of least variance, dithered."""
+    """Reduce to a palette of ``colors`` colours of least variance, with dither."""
     return quantize_colors(image, round(colors))
 
 
 def hsv_saturation(image: Image, _: Generator, factor: float) -> Image:
-    """Multiply the saturation of HSV; below 0 every hue turns into its opposite.
+    """Multiply the saturation of HSV; a negative factor inverts the hue.
 
     With hue and value held, ``c = V - S V k(H)`` is linear in S, so a channel becomes ``V - factor (V - c)``.
     """

@@ -1,4 +1,4 @@
-"""Compression through the real codecs: JPEG2000 (09), JPEG (10), WebP (11)."""
+"""Compression by real codecs: JPEG2000 (09), JPEG (10), WebP (11)."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def _through_codec(pixels: Image, extension: str, options: tuple[int, int], read
 def jpeg2000(image: Image, _: Generator, ratio: float) -> Image:
     """Encode with OpenJPEG to ``1 / ratio`` of the raw size (5-3 wavelet, one layer) and decode.
 
-    OpenCV writes the components as they come; the standard's transform to YCbCr is done here, without which
-    the codec would spend its bits on each colour anew. Rates are whole thousandths of the raw size; the
-    nearest is taken, so that a ratio of 400 is 333. Pictures under 32 px are continued by their mirror image.
+    OpenCV does not transform the components; the standard's transform to YCbCr is done here. Rates are whole
+    thousandths of the raw size; the nearest is used, so that a ratio of 400 is 333. Pictures under 32 px are
+    padded with their mirror image.
     """
     rate = max(1, math.floor(_RATES_PER_RATIO / ratio + 0.5))
     height, width = image.shape[:2]

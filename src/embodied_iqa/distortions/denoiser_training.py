@@ -1,4 +1,4 @@
-"""Training the denoising network of distortion 17 with torch, a job of minutes."""
+"""Training of the denoising network of distortion 17 with torch; takes minutes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _OPSET: Final = 17
 
 @dataclass(frozen=True, slots=True)
 class TrainingRecipe:
-    """How the network is trained.
+    """Training options.
 
     Attributes:
         steps: Updates of the weights.
@@ -75,7 +75,7 @@ class _Batch:
 
 
 class _FloatNetwork(nn.Module):
-    """The network while it is trained."""
+    """The network during training, in float32."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class _FloatNetwork(nn.Module):
 
 
 class IntegerNetwork(nn.Module):
-    """The network with 8-bit weights and activations, as it is exported.
+    """The network with 8-bit weights and activations, as exported.
 
     Args:
         kernels: ``(C_out, C_in, 3, 3)`` for each layer, integers within 127.
@@ -194,7 +194,7 @@ def _batch(pictures: Sequence[Image], recipe: TrainingRecipe, count: int, rng: G
 
 
 def _patch(pictures: Sequence[Image], side_px: int, rng: Generator) -> FloatImage:
-    """Return ``(side, side, 3)`` float32 in [0, 1], flipped and turned at random."""
+    """Return ``(side, side, 3)`` float32 in [0, 1], randomly flipped and rotated."""
     picture = pictures[int(rng.integers(len(pictures)))]
     y, x = (int(rng.integers(limit - side_px + 1)) for limit in picture.shape[:2])
     patch = picture[y : y + side_px, x : x + side_px].astype(np.float32) / 255
@@ -221,7 +221,7 @@ def _quantized(network: _FloatNetwork, samples: _Batch) -> IntegerNetwork:
 
 
 def save_denoiser(network: IntegerNetwork, path: Path) -> None:
-    """Write the network as ONNX, whole or not at all.
+    """Write the network as ONNX, atomically.
 
     Inputs: ``picture`` ``(H, W, 3)`` uint8 and ``level``, a float32 scalar. Output: ``clean``; see
     :meth:`IntegerNetwork.forward`.

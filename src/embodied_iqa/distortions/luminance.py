@@ -34,7 +34,7 @@ def _curve_unit(x: FloatImage, middle: float) -> FloatImage:
 
 
 def max_brighten(image: Image, _: Generator, amount: float) -> Image:
-    """Lift the tones by the curve through (0.5, 0.5 + amount / 2), 2/3 in RGB and 1/3 in Lab lightness."""
+    """Brighten by the tone curve through (0.5, 0.5 + amount / 2), 2/3 in RGB and 1/3 in Lab lightness."""
     lab = lab_of(image)
     lightness = lab[..., 0] * np.float32(0.01)
     lab[..., 0] = _curve_unit(lightness, 0.5 + amount / 2) * np.float32(100.0)
@@ -44,7 +44,7 @@ def max_brighten(image: Image, _: Generator, amount: float) -> Image:
 
 
 def max_darken(image: Image, _: Generator, amount: float) -> Image:
-    """Sink the tones of RGB by the curve through (0.5, 0.5 - amount / 2)."""
+    """Darken RGB by the tone curve through (0.5, 0.5 - amount / 2)."""
     return np.asarray(cv2.LUT(image, _curve_table(0.5 - amount / 2)))
 
 

@@ -69,7 +69,7 @@ def _shuffle_table(reach_px: float, share: float) -> NDArray[np.int16]:
 
 
 def glass_blur(image: Image, rng: Generator, sigma_px: float, reach_px: float, passes: float) -> Image:
-    """Blur, let pixels change places with ones up to ``reach_px`` away, blur again.
+    """Blur, displace pixels by up to ``reach_px``, blur again.
 
     Each pass takes every pixel from a random place; a fraction of a pass moves that share of the pixels. (The
     original swaps pixel after pixel; here all move at once.)

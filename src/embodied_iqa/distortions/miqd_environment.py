@@ -18,14 +18,14 @@ from embodied_iqa.distortions.random_fields import normal_quantiles, uniform_wor
 __all__ = ["ENTRIES", "darkness", "fog", "plasma", "snow"]
 
 _FAINTEST = 1.0 / 512
-"""Octaves fainter than half a gray value, relative to the first, cannot be seen."""
+"""Octaves fainter than half a gray value, relative to the first, are invisible."""
 _SNOW_ANGLES_DEG = (45.0, 135.0)
 
 
 def plasma(rng: Generator, shape: tuple[int, int], decay: float) -> FloatImage:
     """Return a cloud in [0, 1]: midpoint displacement, each octave ``decay ** 2`` fainter than the last.
 
-    (The diamond-square generator that MIQD takes over multiplies two factors that both decay.)
+    (In the diamond-square generator of MIQD two factors decay.)
     """
     side = 2 ** math.ceil(math.log2(max(shape)))
     cloud = np.zeros((2, 2), np.float32)
@@ -43,7 +43,7 @@ def plasma(rng: Generator, shape: tuple[int, int], decay: float) -> FloatImage:
 
 
 def _midpoints(cloud: FloatImage) -> FloatImage:
-    """Return the grid with the means of neighbours put in between, ``(2 H - 1, 2 W - 1)``."""
+    """Return the grid with the means of neighbours in between, ``(2 H - 1, 2 W - 1)``."""
     rows, columns = cloud.shape
     fine = np.empty((2 * rows - 1, 2 * columns - 1), np.float32)
     fine[::2, ::2] = cloud
@@ -82,18 +82,18 @@ def snow(  # noqa: PLR0917 - one argument for each parameter of the catalogue
     sigma_px: float,
     mix: float,
 ) -> Image:
-    """Let it snow: bright flakes smeared downwards, and a whitened picture behind them.
+    """Add snow: bright flakes smeared downwards over a whitened picture.
 
     Args:
         image: ``(H, W, 3)`` uint8.
-        rng: Where the flakes come from.
-        loc: Mean of the noise that flakes are made from, range [0, 1].
+        rng: Random generator of the flakes.
+        loc: Mean of the noise of which flakes are made, range [0, 1].
         scale: Its standard deviation.
         zoom: Size of a flake in px.
-        threshold: Noise below this is no flake.
+        threshold: Noise below this is set to 0.
         radius_px: Length of the smear.
         sigma_px: Its decay.
-        mix: Share of the picture that is left as it was.
+        mix: Weight of the unchanged picture.
     """
     flakes = _flakes(rng, (image.shape[0], image.shape[1]), loc, scale, zoom)
     cv2.threshold(flakes, 255.0 * threshold, 0, cv2.THRESH_TOZERO, dst=flakes)
@@ -106,7 +106,7 @@ def snow(  # noqa: PLR0917 - one argument for each parameter of the catalogue
 
 
 def darkness(image: Image, _: Generator, amount: float) -> Image:
-    """Take ``amount`` (of the range [0, 1]) from HSV's value; hue and saturation stay."""
+    """Subtract ``amount`` (of the range [0, 1]) from HSV's value; hue and saturation stay."""
     values = np.arange(256, dtype=np.float64)
     factors = (np.maximum(values - 255.0 * amount, 0.0) / np.maximum(values, 1.0)).astype(np.float32)
     red, green, blue = cv2.split(image)

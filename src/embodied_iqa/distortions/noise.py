@@ -40,7 +40,7 @@ def white_noise(image: Image, rng: Generator, variance: float) -> Image:
 def color_noise(image: Image, rng: Generator, variance: float) -> Image:
     """Add Gaussian noise to Y, Cb and Cr (BT.601, studio range), ``variance`` for the range [0, 1].
 
-    The conversion is linear, so the noise is converted and added to RGB: nothing is lost by rounding YCbCr.
+    The conversion is linear, so the noise is converted and added to RGB: YCbCr is not rounded.
     """
     fine = 16.0
     noise = gaussian_field(rng, image.shape, fine * 255.0 * math.sqrt(variance))
@@ -52,7 +52,7 @@ def impulse_noise(image: Image, rng: Generator, density: float) -> Image:
     """Set each value to 0 or 255, equally likely, with probability ``density`` (MATLAB's salt & pepper).
 
     Values are hit by a Poisson process of rate ``-ln(1 - density)``: a value is hit at least once with
-    probability ``density`` exactly, independently of all others, and only the hits cost time.
+    probability ``density`` exactly, independently of all others; the cost grows with the hits only.
     """
     hits = int(rng.poisson(-math.log1p(-density) * image.size))
     places = rng.integers(0, image.size, size=hits)
@@ -69,7 +69,7 @@ def gaussian_denoise(image: Image, rng: Generator, variance: float) -> Image:
 
 
 def cnn_denoise(image: Image, rng: Generator, variance: float) -> Image:
-    """Add white noise of ``variance``, then take it away with the shipped network."""
+    """Add white noise of ``variance``, then denoise with the shipped network."""
     return shipped_denoiser().denoise(white_noise(image, rng, variance), math.sqrt(variance))
 
 

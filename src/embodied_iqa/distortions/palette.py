@@ -1,4 +1,4 @@
-"""A palette of few colours for a picture, and the picture in it."""
+"""Colour quantization with a palette and ordered dither."""
 
 from __future__ import annotations
 

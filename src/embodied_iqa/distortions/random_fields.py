@@ -1,4 +1,4 @@
-"""Random fields of a picture's size, drawn fast and reproducibly from a numpy generator."""
+"""Random fields, drawn fast and reproducibly from a NumPy generator."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def gaussian_field(rng: Generator, shape: tuple[int, ...], sigma: float) -> NDAr
     Rounding before adding loses nothing where the picture is whole-valued: ``round(x + n) = x + round(n)``.
 
     Args:
-        rng: Where the randomness comes from.
+        rng: Random generator.
         shape: ``(H, W, C)`` or ``(H, W)``.
         sigma: In gray values, 0 to 7,000.
     """

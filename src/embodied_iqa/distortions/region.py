@@ -38,7 +38,7 @@ Mask: TypeAlias = NDArray[np.bool_] | NDArray[np.uint8]
 
 
 class RegionMode(StrEnum):
-    """Which part of the picture is distorted more."""
+    """The part of the picture that is distorted more."""
 
     UNIFORM = "UD"
     ROI = "ROI-DD"

@@ -17,7 +17,7 @@ _RADIUS_PX = 3.0
 
 
 def sharpness_change(image: Image, _: Generator, amount: float) -> Image:
-    """Add ``amount`` times what a Gaussian of 3 px takes away from Lab lightness (high-boost filter)."""
+    """Add ``amount`` times the detail finer than 3 px to Lab lightness (high-boost filter)."""
     lightness, a, b = cv2.split(lab_of(image))
     smooth = cv2.GaussianBlur(lightness, (0, 0), _RADIUS_PX, borderType=cv2.BORDER_REFLECT)
     boosted = cv2.addWeighted(lightness, 1.0 + amount, smooth, -amount, 0.0)
@@ -37,7 +37,7 @@ def contrast_curve(amount: float) -> Image:
 
 
 def contrast_change(image: Image, _: Generator, amount: float) -> Image:
-    """Bend the tones of RGB around the middle; the slope there is ``1.298 + 1.488 amount``."""
+    """Apply a tone curve that is odd about the middle; the slope there is ``1.298 + 1.488 amount``."""
     return np.asarray(cv2.LUT(image, contrast_curve(amount)))
 
 

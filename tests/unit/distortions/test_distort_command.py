@@ -155,7 +155,7 @@ def test_random_levels_depend_on_seed_and_name_only(folder: Path, tmp_path: Path
         (["sheet", "--out", "sheet.xyz"], 2, "a sheet is a picture"),
     ],
 )
-def test_mistakes_are_told_in_one_line(
+def test_mistakes_are_reported_in_one_line(
     words: list[str],
     code: int,
     message: str,

@@ -75,10 +75,10 @@ def test_a_search_stays_in_its_range():
 
 
 def test_calibration_aligns_the_levels_on_a_small_recipe(photographs: list[Image]):
-    told: list[str] = []
+    finished: list[str] = []
     references = [Reference("coffee", np.ascontiguousarray(photographs[2][::2, ::2]))]
-    outcome = calibrate(references, 9, told.append)
-    assert sorted(told) == [line.id for line in catalogue()]
+    outcome = calibrate(references, 9, finished.append)
+    assert sorted(finished) == [line.id for line in catalogue()]
     for curve in outcome.curves:
         assert len(set(curve.levels)) == 5
         for level in set(range(1, 6)) - set(curve.out_of_reach):

@@ -63,7 +63,7 @@ def test_words_become_specifications():
         ("02:6", "available: 1, 2, 3, 4, 5"),
     ],
 )
-def test_wrong_words_are_told_what_exists(word: str, message: str):
+def test_an_error_lists_what_exists(word: str, message: str):
     with pytest.raises(UsageError, match=message):
         parse_distortion(word)
 
@@ -78,7 +78,7 @@ def test_wrong_words_are_told_what_exists(word: str, message: str):
         ([[1, 2], [3, 4]], "numpy array"),
     ],
 )
-def test_what_is_no_picture_is_refused(picture: Any, message: str):
+def test_what_is_not_a_picture_is_refused(picture: Any, message: str):
     with pytest.raises(InputError, match=message):
         distort(picture, "01", 1, np.random.default_rng(0))
 

@@ -1,4 +1,4 @@
-"""What every distortion promises: shape, type, an untouched input, the same picture from the same seed."""
+"""Properties of every distortion: shape, type, unmodified input, the same picture from the same seed."""
 
 from __future__ import annotations
 

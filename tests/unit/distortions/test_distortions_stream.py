@@ -17,7 +17,7 @@ from embodied_iqa.images import View
 STAMP_NS = 1_700_000_000_123_456_789
 
 
-def test_nothing_to_do_hands_the_same_array_through():
+def test_no_distortion_passes_the_same_array_through():
     picture = np.zeros((20, 20, 3), np.uint8)
     assert FrameDistorter(None).apply(picture, View.TOP, 5) is picture
 
@@ -68,6 +68,6 @@ def test_another_process_makes_the_same_bytes():
         assert sha256(here).hexdigest() == digest, distortion_id
 
 
-def test_an_unknown_distortion_is_told_at_once():
+def test_an_unknown_distortion_is_refused_at_once():
     with pytest.raises(UsageError, match="unknown distortion"):
         FrameDistorter(DistortionSpec("99", 1))

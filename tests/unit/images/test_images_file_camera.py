@@ -1,4 +1,4 @@
-"""Picture files as a camera, and what is said of files that are none."""
+"""Image files as a camera, and errors for other files."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_all_wrong_files_are_listed(folder: Path) -> None:
         FileCamera([], View.TOP, INTRINSICS)
 
 
-def test_wrong_size_and_wrong_content_are_told(folder: Path) -> None:
+def test_wrong_size_and_wrong_content_are_refused(folder: Path) -> None:
     Image.fromarray(picture(9, width=9)).save(folder / "0.png")
     camera = FileCamera(picture_files(folder), View.TOP, INTRINSICS)
     with pytest.raises(InputError, match=r"0\.png.*expected 8 x 6 px; got '9 x 6 px'"):
@@ -95,7 +95,7 @@ def test_wrong_size_and_wrong_content_are_told(folder: Path) -> None:
             read_picture(folder / "0.png")
 
 
-def test_wrong_folders_and_formats_are_told(tmp_path: Path) -> None:
+def test_wrong_folders_and_formats_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no pictures"):
         picture_files(tmp_path)
     with pytest.raises(InputError, match="No such file"):

@@ -33,7 +33,7 @@ def changed(row: int, column: int, value: float) -> tuple[float, ...]:
     return tuple(pose.ravel())
 
 
-def test_a_good_pose_is_taken_and_rounded_numbers_are_mended() -> None:
+def test_a_good_pose_is_accepted_and_made_orthonormal() -> None:
     rounded = tuple(np.round(GOOD, 4).ravel())
     pose = checked_pose(rounded, View.TOP)
     assert np.allclose(pose, GOOD, atol=2e-4)

@@ -166,7 +166,7 @@ def test_it_gives_up_on_a_camera_that_stays_away() -> None:
     camera.close()
 
 
-def test_old_pictures_are_not_handed_out_as_new() -> None:
+def test_old_pictures_are_not_returned_as_new() -> None:
     source, clock = SoftwareRealSense("A", LENS, RATE), Clock()
     camera = camera_of(source, clock)
     feed(source, 0)
@@ -221,15 +221,15 @@ def test_three_cameras_by_serial() -> None:
         find_device([], "")
 
 
-def test_a_mode_that_the_camera_lacks_is_told_with_those_it_has() -> None:
+def test_a_mode_that_the_camera_lacks_is_reported_with_those_it_has() -> None:
     source = SoftwareRealSense("A", LENS, RATE)
     with pytest.raises(InputError, match=r"1280x720 at 30 Hz; available: 160x120 at 30 Hz"):
         camera_of(source, settings=RealSenseOptions(1280, 720, RATE))
 
 
-def test_a_distorted_lens_is_told_in_pixels() -> None:
+def test_a_distorted_lens_is_reported_in_pixels() -> None:
     camera = camera_of(SoftwareRealSense("A", LENS, RATE, (0.1, 0.0, 0.0, 0.0, 0.0)))
-    corner = np.hypot(79.5, 59.5) / 150  # what a corner shows lies at r with r + 0.1 r^3 = corner
+    corner = np.hypot(79.5, 59.5) / 150  # a corner is at r with r + 0.1 r^3 = corner
     ray = np.roots([0.1, 0.0, 1.0, -corner])
     r = float(ray[np.isreal(ray)].real[0])
     assert camera.lens.distortion_px == pytest.approx(150 * (corner - r), rel=1e-3)

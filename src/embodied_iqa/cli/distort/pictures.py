@@ -41,7 +41,7 @@ class _Wanted:
 
 @dataclass(slots=True)
 class _Batch:
-    """A run: its options, the outputs in its folder, and how many were made or kept."""
+    """A run: its options, the outputs in its folder, and the numbers of made and kept ones."""
 
     options: BatchOptions
     manifest: Manifest
