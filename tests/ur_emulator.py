@@ -53,13 +53,13 @@ class EmulatorProcess:
 
 
 class SharedEmulator:
-    """One emulator for many tests: mended before each, started again where a test has killed it."""
+    """One emulator for many tests: restored before each, restarted after a test has killed it."""
 
     def __init__(self, *words: str) -> None:
         self._words = words
         self._running: EmulatorProcess | None = None
 
-    def mended(self) -> EmulatorProcess:
+    def restored(self) -> EmulatorProcess:
         if self._running is not None and not self._is_alive(self._running):
             self.close()
         if self._running is None:

@@ -31,9 +31,12 @@ class Cell:
             command += ["-p", parameter]
         self.process = subprocess.Popen([*command, "-p", "ur.state_timeout_s:=0.4"])
         self.node = rclpy.create_node("watcher")
-        self.heard: list[tuple[float, Any]] = []
+        self.statuses: list[tuple[float, Any]] = []
         self.node.create_subscription(
-            messages.ArmStatus, "/arm/status", lambda said: self.heard.append((time.monotonic(), said)), 10
+            messages.ArmStatus,
+            "/arm/status",
+            lambda status: self.statuses.append((time.monotonic(), status)),
+            10,
         )
         for transition in (_CONFIGURE, _ACTIVATE):
             request = lifecycle.ChangeState.Request()
@@ -60,8 +63,8 @@ class Cell:
         self.await_state(messages.ArmStatus.STATE_IDLE, time.monotonic())
 
     def await_state(self, state: int, since_s: float) -> Any:
-        self.until(lambda: any(at > since_s and said.state == state for at, said in self.heard))
-        return next(said for at, said in self.heard if at > since_s and said.state == state)
+        self.until(lambda: any(at > since_s and status.state == state for at, status in self.statuses))
+        return next(status for at, status in self.statuses if at > since_s and status.state == state)
 
     def close(self) -> None:
         self.node.destroy_node()
@@ -98,14 +101,14 @@ def test_fault_stops_the_arm_until_it_is_armed_again(cell: Cell, switch: str, re
     assert cell.robot.state()["playing"]
     start = time.monotonic()
     cell.robot.throw(switch)
-    said = cell.await_state(messages.ArmStatus.STATE_STOPPED, start)
+    status = cell.await_state(messages.ArmStatus.STATE_STOPPED, start)
     assert time.monotonic() - start < 2.0
-    assert said.emergency_stop
-    assert re.search(reason, said.reason), said.reason
+    assert status.emergency_stop
+    assert re.search(reason, status.reason), status.reason
     cell.robot.throw("restore")
     later = time.monotonic()
     cell.until(lambda: time.monotonic() > later + 0.5)
-    assert cell.heard[-1][1].state == messages.ArmStatus.STATE_STOPPED, "it must not arm itself"
+    assert cell.statuses[-1][1].state == messages.ArmStatus.STATE_STOPPED, "it must not arm itself"
 
 
 def test_arm_that_cannot_be_armed_says_why(cell: Cell) -> None:
@@ -123,8 +126,8 @@ def test_dead_controller_stops_the_arm_and_the_node_lives_on(cell: Cell) -> None
     cell.arm()
     start = time.monotonic()
     cell.robot.process.kill()
-    said = cell.await_state(messages.ArmStatus.STATE_STOPPED, start)
-    assert "lost" in said.reason
+    status = cell.await_state(messages.ArmStatus.STATE_STOPPED, start)
+    assert "lost" in status.reason
     reply = cell.call(services.StopArm, "/arm/stop", services.StopArm.Request(reason="test"))
     assert reply.success
     assert cell.process.poll() is None

@@ -31,7 +31,7 @@ def shared() -> Iterator[SharedEmulator]:
 
 @pytest.fixture
 def robot(shared: SharedEmulator) -> EmulatorProcess:
-    return shared.mended()
+    return shared.restored()
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_lost_connection_is_noticed_and_can_be_made_again(
     assert not arm.is_armed, "a new connection must be armed again"
     with pytest.raises(InputError, match="not armed"):
         arm.stream(np.zeros(6))
-    arm.rearm("mended")
+    arm.rearm("restored")
     arm.stream(np.array(arm.state.q_rad))
 
 

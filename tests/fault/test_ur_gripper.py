@@ -24,7 +24,7 @@ def shared() -> Iterator[SharedEmulator]:
 
 @pytest.fixture
 def robot(shared: SharedEmulator) -> EmulatorProcess:
-    return shared.mended()
+    return shared.restored()
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ class FaultSwitches:
         return {
             "time_s": controller.time_ns / SECOND_NS,
             "playing": controller.is_playing,
-            "safety": controller.safety.name,
+            "safety": controller.safety.safety_mode.name,
             "reason": controller.safety.reason,
             "q_rad": controller.plant.q_rad.tolist(),
             "qd_radps": controller.plant.qd_radps.tolist(),

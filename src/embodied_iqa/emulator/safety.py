@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["RobotMode", "Safety"]
+__all__ = ["RobotMode", "Safety", "SafetyMode"]
 
 
 class RobotMode(IntEnum):
@@ -16,6 +16,14 @@ class RobotMode(IntEnum):
     POWER_OFF = 3
     IDLE = 5
     RUNNING = 7
+
+
+class SafetyMode(IntEnum):
+    """State of the safety system, with RTDE's numbers."""
+
+    NORMAL = 1
+    PROTECTIVE_STOP = 3
+    ROBOT_EMERGENCY_STOP = 7
 
 
 _NORMAL, _PROTECTIVE, _ROBOT_EMERGENCY, _EMERGENCY, _STOPPED = (1 << bit for bit in (0, 2, 6, 7, 10))
@@ -52,16 +60,11 @@ class Safety:
         return _PROTECTIVE | _STOPPED if self.protective_since_ns is not None else _NORMAL
 
     @property
-    def safety_mode(self) -> int:
-        """RTDE's safety_mode."""
+    def safety_mode(self) -> SafetyMode:
+        """The state of the safety system."""
         if self.emergency:
-            return 7
-        return 3 if self.protective_since_ns is not None else 1
-
-    @property
-    def name(self) -> str:
-        """Name used by the dashboard."""
-        return {7: "ROBOT_EMERGENCY_STOP", 3: "PROTECTIVE_STOP", 1: "NORMAL"}[self.safety_mode]
+            return SafetyMode.ROBOT_EMERGENCY_STOP
+        return SafetyMode.NORMAL if self.protective_since_ns is None else SafetyMode.PROTECTIVE_STOP
 
     def stop_protectively(self, reason: str, now_ns: int) -> None:
         """Make a protective stop; an active one keeps its time and reason."""

@@ -73,8 +73,8 @@ class ArmController:
         state = _with_inputs(state, inputs, now_ns)
         state, reports, stop = self._react(state, inputs, now_ns)
         if state.run is not None:
-            state, news = advance_run(self.options, state, state.run, now_ns)
-            reports += news
+            state, progress_reports = advance_run(self.options, state, state.run, now_ns)
+            reports += progress_reports
             state, lost, refused = self._command(state, now_ns)
             stop, reports = refused or stop, reports + lost
         return state, _output(state, stop, reports)

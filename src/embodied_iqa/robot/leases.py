@@ -80,7 +80,7 @@ class LeaseBook:
 
 def _judge(lease: GateLease, now_ns: int) -> Permission:
     if lease.verdict is not Verdict.PASS:
-        reason = lease.reason or f"the gate says {lease.verdict.name}"
+        reason = lease.reason or f"the gate's verdict is {lease.verdict.name}"
         return Permission(lease.verdict, reason, 0, lease.frame_stamp_ns)
     if now_ns > lease.expires_ns:
         late_ms = (now_ns - lease.expires_ns) / 1e6

@@ -1,14 +1,13 @@
-"""Measured states of arm and gripper, and the interface of a gripper driver."""
+"""Measured states of arm and gripper."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ArmState", "Gripper", "GripperState"]
+__all__ = ["ArmState", "GripperState"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +16,8 @@ class GripperState:
 
     Attributes:
         position: Opening in [0, 1]: 0 open, 1 closed.
-        moving: The fingers are on their way.
-        object_held: The fingers stopped on something before they arrived.
+        moving: Whether the fingers are moving.
+        object_held: Whether an object stopped the fingers before their target.
     """
 
     position: float
@@ -31,13 +30,13 @@ class ArmState:
     """A measured arm.
 
     Attributes:
-        stamp_ns: When it was measured, ROS time; a state with an old stamp counts as none.
+        stamp_ns: Time of measurement, ROS time; a state with an old stamp is ignored.
         q_rad: ``(6,)`` float64, joint angles.
         qd_radps: ``(6,)`` float64, joint velocities.
-        gripper: The gripper.
-        protective_stop: The robot's controller has stopped by itself.
-        emergency_stop: The emergency stop is pressed.
-        contact: Why the arm thinks that it touches something; empty if it does not.
+        gripper: State of the gripper.
+        protective_stop: Whether the robot's controller made a protective stop.
+        emergency_stop: Whether the emergency stop is pressed.
+        contact: Why the arm assumes contact; empty if it does not.
     """
 
     stamp_ns: int
@@ -47,23 +46,3 @@ class ArmState:
     protective_stop: bool = False
     emergency_stop: bool = False
     contact: str = ""
-
-
-class Gripper(Protocol):
-    """A driver of a gripper."""
-
-    def read(self) -> GripperState:
-        """Return the newest measured state without blocking.
-
-        Raises:
-            InputError: The connection is lost.
-        """
-        ...
-
-    def move(self, position: float) -> None:
-        """Start moving to ``position`` in [0, 1] (0 open, 1 closed) and return at once."""
-        ...
-
-    def close(self) -> None:
-        """Give the device back; calling it twice is fine."""
-        ...

@@ -26,7 +26,7 @@ _MINOR_FAULTS = frozenset({0, 5, 7, 9})
 
 
 class RobotiqGripper:
-    """`Gripper` on the URCap's socket server; a thread does the communication, so that no call waits for it.
+    """A gripper on the URCap's socket server; a thread does the communication, so that no call waits for it.
 
     Args:
         ip: Address of the robot's controller.

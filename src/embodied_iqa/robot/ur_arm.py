@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.kinematics import pose_to_transform, transform_to_pose
-from embodied_iqa.robot.protocols import ArmState, Gripper, GripperState
+from embodied_iqa.robot.protocols import ArmState, GripperState
 from embodied_iqa.robot.robotiq_gripper import RobotiqGripper
 from embodied_iqa.robot.ur_link import UrLink
 from embodied_iqa.robot.ur_messages import Command, UrFlags, UrState
@@ -52,7 +52,7 @@ class UrArm:
         *,
         rate_hz: float = CB3_RATE_HZ,
         simulated_time: bool = False,
-        gripper: Gripper | None = None,
+        gripper: RobotiqGripper | None = None,
         log: Callable[[str], object] = lambda _: None,
     ) -> None:
         options.check()
@@ -62,16 +62,6 @@ class UrArm:
         self._gripper = gripper
         self._log = log
         self._closed = False
-
-    @property
-    def rate_hz(self) -> float:
-        """Frequency at which the arm expects joint targets."""
-        return self._session.rate_hz
-
-    @property
-    def version(self) -> str:
-        """Software version of the controller; empty before the first connection."""
-        return self._link.version
 
     @property
     def is_armed(self) -> bool:
@@ -165,7 +155,7 @@ class UrArm:
         if self._gripper is None:
             raise UsageError("this arm has no gripper")
         self._gripper.move(position)
-        if self._session.lockstep and isinstance(self._gripper, RobotiqGripper):
+        if self._session.lockstep:
             self._gripper.wait_sent(_GRIPPER_S)  # the world's next step waits until this state is answered
 
     def stop(self, reason: str) -> None:
@@ -189,7 +179,7 @@ class UrArm:
         options = self._session.arm
         self._link.ask(Command.REARM, (options.unlock_on_rearm,))
         self._link.wait_armed()
-        if isinstance(self._gripper, RobotiqGripper):
+        if self._gripper is not None:
             self._gripper.wait_fresh(options.gripper.reply_s + _GRIPPER_S)
         self._link.armed = True
 

@@ -9,7 +9,6 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.robot.ur_messages import (
     REPLY,
     STATE,
-    WELCOME,
     Answer,
     Command,
     Reply,
@@ -37,7 +36,6 @@ class UrLink:
         process: The worker process; None before `start` and after `close`.
         state: The newest state, or None.
         armed: Set by the driver; cleared by a stop in a state, an ended program or a lost connection.
-        version: The controller's software version; empty until the worker has connected.
     """
 
     def __init__(self, options: SessionOptions) -> None:
@@ -45,7 +43,6 @@ class UrLink:
         self.process: UrProcess | None = None
         self.state: UrState | None = None
         self.armed = False
-        self.version = ""
         self._replies: dict[int, Reply] = {}
         self._number = 0
         self._started_ns = self._sent_ns = 0
@@ -84,8 +81,6 @@ class UrLink:
             elif kind == REPLY:
                 reply = Reply.unpack(message)
                 self._replies[reply.number] = reply
-            elif kind == WELCOME:
-                self.version = message[1:].decode()
         self._check_age(process)
         if process.is_gone:
             self.armed = False

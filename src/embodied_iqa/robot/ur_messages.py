@@ -20,7 +20,6 @@ __all__ = [
     "REPLY",
     "REQUEST",
     "STATE",
-    "WELCOME",
     "Answer",
     "Command",
     "Reply",
@@ -30,8 +29,8 @@ __all__ = [
 ]
 
 ANSWER, REQUEST = b"A", b"C"
-STATE, REPLY, WELCOME, FAREWELL = b"T", b"R", b"H", b"F"
-"""First byte of each message: two kinds to the worker, four kinds from it."""
+STATE, REPLY, FAREWELL = b"T", b"R", b"F"
+"""First byte of each message: two kinds to the worker, three kinds from it."""
 
 LONGEST_MESSAGE = 65536
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from embodied_iqa.emulator.registers import ACKNOWLEDGE_REGISTER, WORLD_TIME_REGISTER
@@ -37,7 +36,6 @@ class UrSession:
 
     Attributes:
         options: Options of the worker.
-        version: Software version of the controller.
         armed: Whether targets are accepted.
         halted: Whether the program ended while the arm was armed.
     """
@@ -51,8 +49,6 @@ class UrSession:
         flags = control.RTDEControlInterface.FLAG_NO_WAIT  # no program is started before the arm is armed
         self._control: Any = control.RTDEControlInterface(ip, -1.0, flags)
         self._io: Any = io.RTDEIOInterface(ip)
-        with self._dashboard() as dashboard:
-            self.version = str(dashboard.polyscopeVersion())
         self.armed = self.halted = False
         self._servoing = self._started = False
         self._kicked_s = 0.0
@@ -236,19 +232,14 @@ class UrSession:
         return False
 
     def _unlock(self, _: Request) -> bool:
-        with self._dashboard() as dashboard:
+        dashboard = load("dashboard_client:DashboardClient")(self._arm.ip)
+        dashboard.connect(_DASHBOARD_MS)
+        try:
             dashboard.closeSafetyPopup()
             dashboard.unlockProtectiveStop()
+        finally:
+            dashboard.disconnect()
         deadline = time.monotonic() + _UNLOCK_S
         while self._receive.isProtectiveStopped() and time.monotonic() < deadline:
             time.sleep(_POLL_S)
         return False
-
-    @contextlib.contextmanager
-    def _dashboard(self) -> Iterator[Any]:
-        dashboard = load("dashboard_client:DashboardClient")(self._arm.ip)
-        dashboard.connect(_DASHBOARD_MS)
-        try:
-            yield dashboard
-        finally:
-            dashboard.disconnect()

@@ -22,7 +22,6 @@ from embodied_iqa.robot.ur_messages import (
     FAREWELL,
     LONGEST_MESSAGE,
     REQUEST,
-    WELCOME,
     Answer,
     Reply,
     Request,
@@ -144,8 +143,6 @@ def main(words: list[str] | None = None) -> int:
     except (RuntimeError, ValueError, OSError, ImportError, UserError) as error:
         _send_farewell(driver, str(error))
         os._exit(1)
-    driver.settimeout(_SEND_S)
-    driver.send(WELCOME + session.version.encode())
     worker = UrWorker(driver, session)
     threading.Thread(target=worker.watch_state, daemon=True).start()
     try:

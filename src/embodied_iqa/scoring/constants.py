@@ -10,16 +10,13 @@ from typing import Final
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import write_text_whole
+from embodied_iqa.records import load_json, structure, unstructure
 from embodied_iqa.scoring.frequencies import DocumentFrequencies
 
 __all__ = ["FORMAT", "SubjectConstants", "UncalibratedError", "load_constants", "save_constants"]
 
 FORMAT: Final = 1
 """Version of the file format."""
-
-_KEYS: Final = frozenset(
-    {"format", "subject", "version", "recipe", "n_references", "d_max_m", "document_frequencies"}
-)
 
 
 class UncalibratedError(InputError):
@@ -48,31 +45,21 @@ class SubjectConstants:
 
     def __post_init__(self) -> None:
         if self.d_max_m is None and self.frequencies is None:
-            raise InputError(
-                f"constants of {self.subject} are empty", expected="d_max_m or document frequencies"
-            )
+            expected = "d_max_m or document frequencies"
+            raise InputError(f"constants of {self.subject} are empty", expected=expected)
         if self.d_max_m is not None and not (math.isfinite(self.d_max_m) and self.d_max_m > 0):
-            raise InputError(
-                f"wrong d_max_m of {self.subject}", expected="a length above 0 m", got=self.d_max_m
-            )
+            wrong = f"wrong d_max_m of {self.subject}"
+            raise InputError(wrong, expected="a length above 0 m", got=self.d_max_m)
         if self.n_references < 1:
-            raise InputError(
-                f"wrong n_references of {self.subject}", expected="1 or more", got=self.n_references
-            )
+            wrong = f"wrong n_references of {self.subject}"
+            raise InputError(wrong, expected="1 or more", got=self.n_references)
 
 
 def save_constants(constants: SubjectConstants, path: Path) -> None:
     """Write the constants as JSON, atomically."""
-    frequencies = constants.frequencies
-    value = {
-        "format": FORMAT,
-        "subject": constants.subject,
-        "version": constants.version,
-        "recipe": constants.recipe,
-        "n_references": constants.n_references,
-        "d_max_m": constants.d_max_m,
-        "document_frequencies": None if frequencies is None else frequencies.to_json(),
-    }
+    fields = unstructure(constants)
+    value = {"format": FORMAT, **fields, "document_frequencies": fields["frequencies"]}
+    del value["frequencies"]
     write_text_whole(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
@@ -82,24 +69,8 @@ def load_constants(path: Path) -> SubjectConstants:
     Raises:
         InputError: The file is missing, broken or of another format.
     """
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read the subject's constants {path}: {error}") from error
-    if not isinstance(value, dict) or value.get("format") != FORMAT:
+    value = load_json(path, "the subject's constants")
+    if not isinstance(value, dict) or value.pop("format", None) != FORMAT:
         raise InputError(f"{path} is not a file of subject constants", expected=f"JSON with format {FORMAT}")
-    if set(value) != _KEYS:
-        raise InputError(f"{path} has wrong keys", got=sorted(value), available=sorted(_KEYS))
-    match value:
-        case {"subject": str(), "version": str(), "recipe": str(), "n_references": int()}:
-            pass
-        case _:
-            raise InputError(f"{path}: wrong type", expected="texts and a whole number n_references")
-    if type(d_max_m := value["d_max_m"]) not in {int, float, type(None)}:
-        raise InputError(f"{path}: wrong d_max_m", expected="a number or null", got=d_max_m)
-    del value["format"]
-    frequencies = value.pop("document_frequencies")
-    value["d_max_m"] = None if d_max_m is None else float(d_max_m)
-    return SubjectConstants(
-        **value, frequencies=None if frequencies is None else DocumentFrequencies.from_json(frequencies)
-    )
+    value["frequencies"] = value.pop("document_frequencies", None)
+    return structure(SubjectConstants, value, str(path))

@@ -7,7 +7,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
 from embodied_iqa.errors import InputError
@@ -40,12 +39,12 @@ class DocumentFrequencies:
     """Document frequencies of one subject's reference answers; every answer is one document.
 
     Attributes:
-        counts: Number of answers that contain an n-gram, by its words joined with single spaces; read-only.
         n_documents: Number of answers, at least 1.
+        counts: Number of answers that contain an n-gram, by its words joined with single spaces.
     """
 
-    counts: Mapping[str, int]
     n_documents: int
+    counts: Mapping[str, int]
 
     def __post_init__(self) -> None:
         if self.n_documents < 1:
@@ -57,28 +56,11 @@ class DocumentFrequencies:
                     expected=f"1 to {self.n_documents}",
                     got=count,
                 )
-        object.__setattr__(self, "counts", MappingProxyType(dict(sorted(self.counts.items()))))
+        object.__setattr__(self, "counts", dict(sorted(self.counts.items())))
 
     def count(self, ngram: tuple[str, ...]) -> int:
         """Return the number of answers that contain ``ngram``."""
         return self.counts.get(" ".join(ngram), 0)
-
-    def to_json(self) -> dict[str, object]:
-        """Return plain data for :meth:`from_json`."""
-        return {"n_documents": self.n_documents, "counts": dict(self.counts)}
-
-    @classmethod
-    def from_json(cls, value: object) -> DocumentFrequencies:
-        """Read the data that :meth:`to_json` returns.
-
-        Raises:
-            InputError: The data have another structure.
-        """
-        match value:
-            case {"n_documents": int(n_documents), "counts": dict(counts), **rest} if not rest:
-                if all(isinstance(key, str) and type(count) is int for key, count in counts.items()):
-                    return cls(counts, n_documents)
-        raise InputError("not document frequencies", expected="n_documents and counts, whole numbers")
 
 
 def document_frequencies(answers: Iterable[str]) -> DocumentFrequencies:
@@ -89,4 +71,4 @@ def document_frequencies(answers: Iterable[str]) -> DocumentFrequencies:
     """
     documents = [set(ngrams(words(answer))) for answer in answers]
     counts = Counter(ngram for document in documents for ngram in document)
-    return DocumentFrequencies({" ".join(ngram): n for ngram, n in counts.items()}, len(documents))
+    return DocumentFrequencies(len(documents), {" ".join(ngram): n for ngram, n in counts.items()})

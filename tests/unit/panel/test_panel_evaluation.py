@@ -16,7 +16,7 @@ VLAS, VLMS = (tuple(name for name in SHIPPED if name in role)[:1] for role in (V
 
 
 def test_settings_travel_to_other_processes_and_scenes_repeat() -> None:
-    known = document_frequencies(["a b", "b c"]).to_json()
+    known = document_frequencies(["a b", "b c"])
     settings = GridSettings(5, VLAS, VLMS, ("01", "13"), MODELS, dict.fromkeys(VLMS, known))
     travelled = pickle.loads(pickle.dumps(settings))
     one, two = distort_scene(settings, 8), distort_scene(travelled, 8)

@@ -22,7 +22,7 @@ TTL_NS = 120 * MS
 
 @dataclass
 class Bench:
-    """Ticks the controller; the arm is where it was told to be one tick ago."""
+    """Ticks the controller; the arm is at the command of the previous tick."""
 
     controller: ArmController = field(default_factory=make_controller)
     now_ns: int = 10_000 * MS

@@ -1,4 +1,4 @@
-"""The controller does what it is told when all is well."""
+"""The controller in normal operation."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ def test_each_limit_is_named(increments: np.ndarray, word: str):
 
 def test_after_a_stop_nothing_moves_without_arming_and_old_goals_never_resume():
     bench = _moving()
-    output = bench.tick(stop="somebody pressed stop")
+    output = bench.tick(stop="stop button pressed")
     assert output.stop.cause is StopCause.REQUESTED
     assert output.reports[0].outcome is GoalOutcome.ABANDONED
     _still_within(bench, 120 * MS)

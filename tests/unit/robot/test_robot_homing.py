@@ -81,9 +81,9 @@ def test_the_arms_planner_takes_it() -> None:
 def test_near_is_near_and_far_is_said(shift_m: float, turn_rad: float, gripper: float, words: str) -> None:
     start = StartPose(pose(-0.5, 0.0, 0.3, 0.0), 0.0)
     here = pose(-0.5 + shift_m, 0.0, 0.3, turn_rad)
-    said = distance_to_start(start, here, gripper)
-    assert words in said
-    assert bool(said) == bool(words)
+    found = distance_to_start(start, here, gripper)
+    assert words in found
+    assert bool(found) == bool(words)
     assert np.isclose(
         np.linalg.norm(rotation_to_rotvec(here[:3, :3] @ start.T_base_tool[:3, :3].T)), turn_rad
     )

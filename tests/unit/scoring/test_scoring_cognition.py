@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embodied_iqa.errors import InputError
+from embodied_iqa.records import structure, unstructure
 from embodied_iqa.scoring.cider import cider_d, normalised_cider
 from embodied_iqa.scoring.cognition import score_cognition
 from embodied_iqa.scoring.frequencies import DocumentFrequencies, document_frequencies, words
@@ -177,7 +178,7 @@ def test_document_frequencies_count_answers_not_occurrences():
 
 
 def test_document_frequencies_survive_json():
-    assert DocumentFrequencies.from_json(FREQUENCIES.to_json()) == FREQUENCIES
+    assert structure(DocumentFrequencies, unstructure(FREQUENCIES), "test") == FREQUENCIES
 
 
 @pytest.mark.parametrize(
@@ -186,7 +187,7 @@ def test_document_frequencies_survive_json():
 )
 def test_broken_document_frequencies_are_refused(value: object):
     with pytest.raises(InputError):
-        DocumentFrequencies.from_json(value)
+        structure(DocumentFrequencies, value, "test")
 
 
 def test_no_answers_are_refused():

@@ -38,7 +38,7 @@ class GridSettings:
         vlms: Names of members.
         distortions: Numbers, ``"01"`` to ``"30"``.
         models: Where networks and cards lie.
-        frequencies: For each VLM those of its clean answers, as `DocumentFrequencies.to_json` gives them.
+        frequencies: Document frequencies of the clean answers of each VLM.
     """
 
     seed: int
@@ -46,7 +46,7 @@ class GridSettings:
     vlms: tuple[str, ...]
     distortions: tuple[str, ...]
     models: Path
-    frequencies: Mapping[str, object]
+    frequencies: Mapping[str, DocumentFrequencies]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +75,6 @@ def distort_scene(settings: GridSettings, index: int) -> DistortedScene:
     own = {name: loaded_vla(name, settings.models).plan(_of(name, settings, clean), str(stage.task))
            for name in settings.vlas}  # fmt: skip
     said = {name: _answer(name, settings, clean, stage) for name in settings.vlms}
-    known = {name: DocumentFrequencies.from_json(settings.frequencies[name]) for name in settings.vlms}
     expert = stage.expert
     shape = (len(settings.distortions), len(LEVELS))
     success = np.zeros((len(own), *shape), np.bool_)
@@ -93,7 +92,7 @@ def distort_scene(settings: GridSettings, index: int) -> DistortedScene:
             shift_mm[row, which, level] = _shift_mm(now, plan)
         for row, (name, answer) in enumerate(said.items()):
             now_said = _answer(name, settings, shots, stage)
-            score = score_cognition(now_said, answer, known[name])
+            score = score_cognition(now_said, answer, settings.frequencies[name])
             cognition[row, which, level] = score.score
     return DistortedScene(index, success, shift_mm, cognition, _checked(stage, plans, success))
 

@@ -96,9 +96,8 @@ def _distorted(
 ) -> list[DistortedScene]:
     if not plan.distortions or not plan.grid_scenes:
         return []
-    frequencies: dict[str, object] = {
-        name: document_frequencies(row.answer for row in answered if row.member == name).to_json()
-        for name in plan.vlms
+    frequencies = {
+        name: document_frequencies(row.answer for row in answered if row.member == name) for name in plan.vlms
     }
     settings = GridSettings(plan.seed, plan.vlas, plan.vlms, plan.distortions, plan.models, frequencies)
     jobs = [pool.submit(distort_scene, settings, index) for index in range(plan.grid_scenes)]
