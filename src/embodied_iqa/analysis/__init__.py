@@ -1,1 +1,1 @@
-"""Correlations, breakdowns and the report."""
+"""Statistics of the scores of a database."""

@@ -1,4 +1,4 @@
-"""What distortions do to a picture's low-level attributes, before any subject looks."""
+"""Changes of low-level attributes of pictures by distortion, and their correlation with the scores."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from embodied_iqa.analysis.correlation import Correlation, srcc
 from embodied_iqa.analysis.grid import Group, PairTable
+from embodied_iqa.analysis.means import finite_means
 
 __all__ = ["ATTRIBUTES", "AttributeRow", "AttributeTable", "PairAttributes", "attribute_table"]
 
 Array = NDArray[np.float64]
 ATTRIBUTES: Final = ("luminance", "contrast", "chrominance", "sharpness", "spatial_information")
-"""Columns of the database's pictures; sharpness stands for blur, which is its lack."""
+"""Columns of the database; sharpness is the opposite of blur."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +53,12 @@ class AttributeRow:
 
 @dataclass(frozen=True, slots=True)
 class AttributeTable:
-    """Attributes by distortion, and how they go with the scores.
+    """Attributes by distortion, and their correlation with the scores.
 
     Attributes:
         names: Of the attributes.
         rows: By distortion; the first is of the references.
-        correlations: Kind of subject to the SRCC, over all pairs, of each attribute's absolute change with
-            the mean opinion.
+        correlations: SRCC over all pairs of each attribute's absolute change with the mean opinion.
     """
 
     names: tuple[str, ...]
@@ -69,23 +69,18 @@ class AttributeTable:
 def attribute_table(found: PairAttributes, pairs: PairTable, opinions: dict[Group, Array]) -> AttributeTable:
     """Average attributes over distortions."""
     _, first = np.unique(pairs.reference_ids, return_index=True)
-    references = found.reference[first]
-    none = (0.0,) * len(found.names)
-    rows = [AttributeRow("", len(first), _means(references), none)]
+    rows = [AttributeRow("", len(first), _means(found.reference[first]), (0.0,) * len(found.names))]
     changes = found.distorted - found.reference
     for number in np.unique(pairs.distortion_ids):
         own = pairs.distortion_ids == number
-        rows.append(
-            AttributeRow(str(number), int(own.sum()), _means(found.distorted[own]), _means(changes[own]))
-        )
+        means = _means(found.distorted[own]), _means(changes[own])
+        rows.append(AttributeRow(str(number), int(own.sum()), *means))
     correlations = {
-        group: tuple(srcc(np.abs(changes[:, column]), opinion) for column in range(len(found.names)))
+        group: tuple(srcc(np.abs(column), opinion) for column in changes.T)
         for group, opinion in opinions.items()
     }
     return AttributeTable(found.names, tuple(rows), correlations)
 
 
 def _means(values: Array) -> tuple[float, ...]:
-    known = np.isfinite(values)
-    sums, counts = np.where(known, values, 0).sum(axis=0), known.sum(axis=0)
-    return tuple(float(s / n) if n else float("nan") for s, n in zip(sums, counts, strict=True))
+    return tuple(finite_means(values, axis=0).tolist())

@@ -1,21 +1,46 @@
-"""Mean scores by what the pictures and their distortions are."""
+"""Scores by properties of pictures and distortions: distributions, and means with intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.analysis.grid import PairTable
 from embodied_iqa.analysis.jnd import Third
-from embodied_iqa.analysis.resampling import References, cell_means
+from embodied_iqa.analysis.means import References, cell_means
 from embodied_iqa.distortions import entry
+from embodied_iqa.distortions.spec import LEVELS
 
-__all__ = ["BreakdownRow", "breakdown", "columns_of"]
+__all__ = ["QUANTILES", "BreakdownRow", "Spread", "breakdown", "columns_of", "spreads"]
 
 Array = NDArray[np.float64]
+QUANTILES: Final = (5, 25, 50, 75, 95)
+"""In percent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Distribution of the scores of one distortion at one level.
+
+    Attributes:
+        distortion_id: Two digits.
+        level: 1 to 5.
+        count: Pairs with a score.
+        mean: In [0, 5]; NaN without a score.
+        deviation: Standard deviation.
+        quantiles: At `QUANTILES`; NaN without a score.
+    """
+
+    distortion_id: str
+    level: int
+    count: int
+    mean: float
+    deviation: float
+    quantiles: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +48,12 @@ class BreakdownRow:
     """The pairs that share a value.
 
     Attributes:
-        value: The value; empty where it is not known.
+        value: The value; empty if unknown.
         count: Pairs with a score.
-        mean: Mean score in [0, 5]; NaN where there is none.
-        low: Lower end of the 95 % interval, references drawn again; NaN below two references.
+        mean: In [0, 5]; NaN without a score.
+        low: Lower end of the 95 % interval from resampling references; NaN for fewer than two references.
         high: Upper end.
-        shares: Share of the pairs in each third of all scores, in [0, 1]; NaN without a pair.
+        shares: Share of the pairs in each third of all scores, in [0, 1]; NaN without a score.
     """
 
     value: str
@@ -39,8 +64,24 @@ class BreakdownRow:
     shares: Mapping[Third, float]
 
 
+def spreads(scores: Array, distortion_ids: NDArray[np.str_], levels: NDArray[np.int64]) -> tuple[Spread, ...]:
+    """Return the distribution for every distortion and level, also for those without a pair."""
+    known = np.isfinite(scores)
+    result = []
+    for number in np.unique(distortion_ids):
+        for level in LEVELS:
+            own = np.sort(scores[known & (distortion_ids == number) & (levels == level)])
+            if len(own):
+                quantiles = tuple(float(value) for value in np.percentile(own, QUANTILES))
+                mean, deviation = float(own.mean()), float(own.std())
+            else:
+                mean, deviation, quantiles = np.nan, np.nan, (np.nan,) * len(QUANTILES)
+            result.append(Spread(str(number), level, len(own), mean, deviation, quantiles))
+    return tuple(result)
+
+
 def columns_of(pairs: PairTable) -> dict[str, NDArray[np.str_]]:
-    """Return every column that scores are broken down by, distortions by number, in the report's order."""
+    """Return the properties that scores are broken down by, in the order of the report."""
     numbers = np.unique(pairs.distortion_ids)
     classes = {number: str(entry(str(number)).distortion_class) for number in numbers}
     return {
@@ -68,16 +109,12 @@ def breakdown(
     names, index = np.unique(values, return_inverse=True)
     cells = index.reshape(-1).astype(np.int64)
     found = cell_means(scores, cells, len(names), references)
+    numbers = zip(
+        *(column.tolist() for column in (found.counts, found.means, found.low, found.high)), strict=True
+    )
     return tuple(
-        BreakdownRow(
-            str(name),
-            int(found.counts[cell]),
-            float(found.means[cell]),
-            float(found.low[cell]),
-            float(found.high[cell]),
-            _shares(third[cells == cell]),
-        )
-        for cell, name in enumerate(names)
+        BreakdownRow(str(name), count, mean, low, high, _shares(third[cells == cell]))
+        for cell, (name, (count, mean, low, high)) in enumerate(zip(names, numbers, strict=True))
     )
 
 

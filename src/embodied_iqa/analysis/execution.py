@@ -1,19 +1,22 @@
-"""Cognition and decision against what the arm did."""
+"""Correlation of cognition and decision with execution, the scores of an experiment's runs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.analysis.ceiling import noise_ceiling
-from embodied_iqa.analysis.correlation import Correlation, srcc
+from embodied_iqa.analysis.correlation import Correlation, joint_ceiling, noise_ceiling, srcc
+from embodied_iqa.analysis.grid import Group, PairTable, ScoreGrid
+from embodied_iqa.analysis.means import finite_mean
 from embodied_iqa.analysis.opinion import mean_opinion
 
-__all__ = ["ExecutionRow", "ExecutionRuns", "ExecutionTable", "PairOpinion", "execution_table"]
+__all__ = ["ExecutionRow", "ExecutionRuns", "ExecutionTable", "execution_table"]
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,34 +27,16 @@ class ExecutionRuns:
         subjects: Name of the VLA.
         distortion_ids: Two digits.
         levels: 1 to 5.
-        execution: Score, 0 to 100; NaN where the reference run failed.
-        decision: Score of the first decision of the same run, 0 to 1; NaN where there was none.
-        cognition: Score of the answer about its first frame, 0 to 1; NaN where nobody was asked.
+        execution: Score, 0 to 100; NaN if the reference run failed.
+        scores: Scores of the same run, 0 to 1: of its first decision, and of the answer about its first
+            frame; NaN if there was none.
     """
 
     subjects: NDArray[np.str_]
     distortion_ids: NDArray[np.str_]
     levels: NDArray[np.int64]
     execution: Array
-    decision: Array
-    cognition: Array
-
-
-@dataclass(frozen=True, slots=True)
-class PairOpinion:
-    """What the database says of its pairs, scores in [0, 5] or NaN.
-
-    Attributes:
-        distortion_ids: ``(pairs,)``.
-        levels: ``(pairs,)``.
-        cognition: ``(pairs, VLMs)``.
-        decision: ``(pairs, VLAs)``.
-    """
-
-    distortion_ids: NDArray[np.str_]
-    levels: NDArray[np.int64]
-    cognition: Array
-    decision: Array
+    scores: Mapping[Group, Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,122 +45,87 @@ class ExecutionRow:
 
     Attributes:
         distortion_id: Two digits.
-        runs: That have an execution score.
-        left_out: That have none.
+        runs: Number of runs with an execution score.
+        left_out: Number of runs without one.
         execution: Mean execution score, 0 to 100.
-        cognition: Mean opinion in the database, of the levels that were run; NaN without.
-        decision: Likewise.
-        cognition_srcc: Over the runs: cognition of the run against its execution.
-        decision_srcc: Likewise decision.
+        opinions: Mean opinion in the database at the levels that were run; NaN without scores.
+        correlations: SRCC over the runs: score of the run with its execution.
     """
 
     distortion_id: str
     runs: int
     left_out: int
     execution: float
-    cognition: float
-    decision: float
-    cognition_srcc: Correlation
-    decision_srcc: Correlation
+    opinions: Mapping[Group, float]
+    correlations: Mapping[Group, Correlation]
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionTable:
-    """Everything about execution.
+    """Results of a whole experiment.
 
     Attributes:
         rows: By distortion.
-        cognition_runs: SRCC over all runs.
-        decision_runs: Likewise.
-        cognition_means: SRCC of the rows' means: the database's cognition against execution.
-        decision_means: Likewise.
-        cognition_ceiling: Of `cognition_means`: geometric mean of both sides' corrected noise ceilings; NaN
-            where a side has one subject only.
-        decision_ceiling: Likewise.
+        over_runs: SRCC over all runs.
+        over_distortions: SRCC over the rows: mean opinion with mean execution.
+        ceilings: Noise ceiling of `over_distortions`; NaN if one side has a single subject.
     """
 
     rows: tuple[ExecutionRow, ...]
-    cognition_runs: Correlation
-    decision_runs: Correlation
-    cognition_means: Correlation
-    decision_means: Correlation
-    cognition_ceiling: float
-    decision_ceiling: float
+    over_runs: Mapping[Group, Correlation]
+    over_distortions: Mapping[Group, Correlation]
+    ceilings: Mapping[Group, float]
 
 
-def execution_table(runs: ExecutionRuns, opinion: PairOpinion) -> ExecutionTable:
-    """Hold scores of understanding and deciding against scores of doing."""
+def execution_table(runs: ExecutionRuns, grid: ScoreGrid) -> ExecutionTable:
+    """Correlate the scores of a database and of runs with the execution of the runs."""
     names = [str(number) for number in np.unique(runs.distortion_ids)]
-    levels = {name: _levels_run(runs, name) for name in names}
-    means = {
-        side: np.array([_means(scores[_pairs(opinion, name, levels[name])]) for name in names])
-        for side, scores in (("cognition", opinion.cognition), ("decision", opinion.decision))
-    }
-    rows = tuple(_row(runs, opinion, name, levels[name]) for name in names)
-    own = noise_ceiling(_execution_means(runs, names)).corrected
-    limits = {side: noise_ceiling(values).corrected for side, values in means.items() if values.ndim == 2}
+    chosen = {name: _pairs_at_levels_run(runs, grid.pairs, name) for name in names}
+    rows = tuple(_row(runs, grid, name, pairs) for name, pairs in chosen.items())
     execution = np.array([row.execution for row in rows])
+    by_vla = [[runs.execution[(runs.distortion_ids == name) & (runs.subjects == vla)]
+               for vla in np.unique(runs.subjects)] for name in names]  # fmt: skip
+    ceiling = _ceiling(by_vla)
     return ExecutionTable(
         rows,
-        srcc(runs.cognition, runs.execution),
-        srcc(runs.decision, runs.execution),
-        srcc(np.array([row.cognition for row in rows]), execution),
-        srcc(np.array([row.decision for row in rows]), execution),
-        _both(limits.get("cognition", np.nan), own),
-        _both(limits.get("decision", np.nan), own),
+        {group: srcc(runs.scores[group], runs.execution) for group in Group},
+        {group: srcc(np.array([row.opinions[group] for row in rows]), execution) for group in Group},
+        {
+            group: joint_ceiling(
+                _ceiling([list(_total(grid, group)[pairs].T) for pairs in chosen.values()]), ceiling
+            )
+            for group in Group
+        },
     )
 
 
-def _levels_run(runs: ExecutionRuns, number: str) -> NDArray[np.int64]:
-    return np.unique(runs.levels[(runs.distortion_ids == number) & np.isfinite(runs.execution)])
-
-
-def _pairs(opinion: PairOpinion, number: str, levels: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Choose pairs at the levels that were run: level 5 says nothing about pictures at level 1."""
-    chosen: NDArray[np.bool_] = (opinion.distortion_ids == number) & np.isin(opinion.levels, levels)
+def _pairs_at_levels_run(runs: ExecutionRuns, pairs: PairTable, number: str) -> Mask:
+    """Select the pairs of a distortion at the levels that were run."""
+    levels = np.unique(runs.levels[(runs.distortion_ids == number) & np.isfinite(runs.execution)])
+    chosen: Mask = (pairs.distortion_ids == number) & np.isin(pairs.levels, levels)
     return chosen
 
 
-def _execution_means(runs: ExecutionRuns, names: list[str]) -> Array:
-    """``(distortions, VLAs)`` mean execution score."""
-    subjects = np.unique(runs.subjects)
-    return np.array(
-        [
-            [
-                _mean(runs.execution[(runs.distortion_ids == name) & (runs.subjects == one)])
-                for one in subjects
-            ]
-            for name in names
-        ]
-    ).reshape(len(names), len(subjects))
-
-
-def _both(first: float, second: float) -> float:
-    known = np.isfinite(first) and np.isfinite(second) and first >= 0 and second >= 0
-    return float(np.sqrt(first * second)) if known else float("nan")
-
-
-def _row(runs: ExecutionRuns, opinion: PairOpinion, number: str, levels: NDArray[np.int64]) -> ExecutionRow:
+def _row(runs: ExecutionRuns, grid: ScoreGrid, number: str, pairs: Mask) -> ExecutionRow:
     own = runs.distortion_ids == number
     execution = runs.execution[own]
-    scored = np.isfinite(execution)
-    pairs = _pairs(opinion, number, levels)
+    scored = int(np.isfinite(execution).sum())
     return ExecutionRow(
         number,
-        int(scored.sum()),
-        int((~scored).sum()),
-        _mean(execution),
-        _mean(mean_opinion(opinion.cognition[pairs]).raw),
-        _mean(mean_opinion(opinion.decision[pairs]).raw),
-        srcc(runs.cognition[own], execution),
-        srcc(runs.decision[own], execution),
+        scored,
+        len(execution) - scored,
+        finite_mean(execution),
+        {group: finite_mean(mean_opinion(_total(grid, group)[pairs]).raw) for group in Group},
+        {group: srcc(runs.scores[group][own], execution) for group in Group},
     )
 
 
-def _means(scores: Array) -> list[float]:
-    return [_mean(scores[:, column]) for column in range(scores.shape[1])]
+def _total(grid: ScoreGrid, group: Group) -> Array:
+    """Return ``(pairs, subjects)`` scores; no column for a group without subjects."""
+    return grid.groups[group].total if group in grid.groups else np.empty((len(grid.pairs), 0))
 
 
-def _mean(values: Array) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else float("nan")
+def _ceiling(scores: list[list[Array]]) -> float:
+    """Return the corrected noise ceiling of mean scores, given the scores by distortion and subject."""
+    means = np.array([[finite_mean(values) for values in line] for line in scores])
+    return noise_ceiling(means.reshape(len(scores), -1)).corrected if scores and scores[0] else float("nan")

@@ -1,4 +1,4 @@
-"""The scores of a database as arrays: pairs of pictures times subjects."""
+"""The scores of a database as arrays: pairs of pictures by subjects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Words = NDArray[np.str_]
 
 
 class Group(StrEnum):
-    """What kind of subject gave the scores."""
+    """Kind of score, and of the subjects that get it: VLMs or VLAs."""
 
     COGNITION = "cognition"
     DECISION = "decision"
@@ -32,7 +32,7 @@ PARTS: Final[Mapping[Group, tuple[str, str, str]]] = {
 """The three parts of a score, in the paper's order; semantics is CIDEr divided by its maximum."""
 
 TASKS_OF_SCALE: Final = 5
-"""Scores are sums over this many tasks; of another number the mean is taken times this."""
+"""Scores are sums over this many tasks; for another number of tasks, the mean times this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class PairTable:
         reference_ids: Of the reference picture.
         distortion_ids: Two digits.
         levels: 1 (mild) to 5 (severe).
-        labels: Name of a breakdown, such as `view`, to its value for each pair; empty where not known.
+        labels: Value of each property, such as `view`; empty if unknown.
     """
 
     pair_ids: Words
@@ -64,15 +64,16 @@ class PairTable:
 
 @dataclass(frozen=True, slots=True)
 class GroupScores:
-    """Scores of subjects of one kind; higher is better, NaN where a pair was not scored in full.
+    """Scores of the subjects of one group; higher is better, NaN unless all tasks of a pair were scored.
 
     Attributes:
-        group: The kind.
-        subjects: Their names, in order of the columns.
-        parts: Part to ``(pairs, subjects)`` in [0, 5].
-        total: ``(pairs, subjects)`` in [0, 5]: the score itself.
-        missing: ``(subjects,)``, pairs without a score of all tasks of their reference.
-        elsewhere: ``(pairs, subjects)``, answers that do not count: the subject is made for other views.
+        group: The group.
+        subjects: Names, in order of the columns.
+        parts: ``(pairs, subjects)`` in [0, 5] of each part.
+        total: ``(pairs, subjects)`` in [0, 5], the score itself.
+        missing: ``(subjects,)`` number of pairs without the scores of all tasks.
+        elsewhere: ``(pairs, subjects)``, True for answers that do not count: the subject is made for other
+            views.
     """
 
     group: Group
@@ -85,13 +86,13 @@ class GroupScores:
 
 @dataclass(frozen=True, slots=True)
 class ViewCount:
-    """How many subjects answered about the pictures of one view.
+    """Number of subjects that answered about the pictures of one view.
 
     Attributes:
         view: The view.
-        references: That are of it.
-        answered: Kind to subjects that answered, made for it or not.
-        counted: Kind to subjects whose answers count.
+        references: Number of references of this view.
+        answered: Number of subjects of each group that answered.
+        counted: Number of those whose answers count.
     """
 
     view: str
@@ -102,13 +103,13 @@ class ViewCount:
 
 @dataclass(frozen=True, slots=True)
 class ScoreGrid:
-    """Everything that the analysis needs to know of a database's scores.
+    """The scores of a database.
 
     Attributes:
         pairs: The rows of all score arrays.
-        groups: Kind to scores; a kind without a subject that counts is not there.
-        views: A line a view of the references.
-        all_views: Whether subjects also count for pictures of views that they are not made for.
+        groups: Scores by group; a group without a subject that counts is absent.
+        views: By view of the references.
+        all_views: Whether subjects also count for views that they are not made for.
     """
 
     pairs: PairTable

@@ -1,4 +1,4 @@
-"""The robot's just-noticeable difference: thirds of the scores, and where a distortion leaves the first."""
+"""Just-noticeable differences: thirds of the scores, and the level at which a distortion leaves the first."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.analysis.resampling import References, cell_means
+from embodied_iqa.analysis.means import References, cell_means
 from embodied_iqa.distortions.spec import LEVELS
 
 __all__ = ["NEVER", "LeavingLevel", "Third", "Thirds", "leaving_levels", "thirds"]
 
 Array = NDArray[np.float64]
 NEVER = len(LEVELS) + 1
-"""Stands for "at none of the levels" where a level is expected."""
+"""In place of a level: at none of the levels."""
 _HALF = 0.5
 _ROUNDING = 1e-9
-"""Means of equal scores may differ by so much."""
+"""Tolerance between means of equal scores."""
 
 
 class Third(StrEnum):
-    """How much a picture lost, by the third of all scores that it is in."""
+    """Third of all scores that the score of a picture is in."""
 
     MILD = "mild"
     MEDIUM = "medium"
@@ -34,11 +34,11 @@ class Thirds:
     """All scores cut in thirds.
 
     Attributes:
-        lower: Below it is severe.
-        upper: From it on is mild. Equal scores are never parted: with many ties the thirds differ in size.
-        labels: ``(pairs,)`` the third's name; empty where there is no score.
-        counts: How many pairs each third has.
-        unscored: How many have none.
+        lower: Lower scores are severe.
+        upper: Scores from here on are mild. Equal scores stay together: ties make thirds unequal.
+        labels: ``(pairs,)`` the third's name; empty without a score.
+        counts: Number of pairs in each third.
+        unscored: Number of pairs without a score.
     """
 
     lower: float
@@ -50,15 +50,15 @@ class Thirds:
 
 @dataclass(frozen=True, slots=True)
 class LeavingLevel:
-    """Where a distortion first leaves "mild".
+    """Level at which a distortion first leaves "mild".
 
     Attributes:
         distortion_id: Two digits.
-        level: The lowest level at which fewer than half of the pairs are mild; NEVER where none is; None
-            where nothing was scored.
-        low: Lower end of the 95 % interval (references drawn again, the cut held), or None.
-        high: Upper end; NEVER where it reaches beyond the last level.
-        shares: Share of mild pairs of each level, 1 to 5, in [0, 1]; NaN where there is none.
+        level: The lowest level at which fewer than half of the pairs are mild; NEVER if there is none; None
+            without scores.
+        low: Lower end of the 95 % interval (references resampled, the cut fixed), or None.
+        high: Upper end; NEVER beyond the last level.
+        shares: Share of mild pairs at each level, 1 to 5, in [0, 1]; NaN without a score.
     """
 
     distortion_id: str
@@ -90,8 +90,8 @@ def leaving_levels(
 ) -> tuple[LeavingLevel, ...]:
     """Find for every distortion the first level at which fewer than half of the pairs are mild.
 
-    Counting pairs, not averaging scores, gives an answer also where most scores are the highest there is:
-    any mean is below that.
+    Counting pairs instead of averaging scores also works if most scores are the highest possible one: any
+    mean is below that.
 
     Args:
         labels: ``(pairs,)`` `Thirds.labels`.
@@ -107,13 +107,13 @@ def leaving_levels(
     draws = found.draws.reshape(len(found.draws), len(names), -1)
     result = []
     for number, name in enumerate(names):
-        told = tuple(float(share) for share in shares[number])
+        known = tuple(float(share) for share in shares[number])
         if not np.isfinite(shares[number]).any():
-            result.append(LeavingLevel(str(name), None, None, None, told))
+            result.append(LeavingLevel(str(name), None, None, None, known))
             continue
         drawn = _first(draws[:, number, :])
         low, high = (round(float(value)) for value in np.percentile(drawn, (2.5, 97.5), method="nearest"))
-        result.append(LeavingLevel(str(name), int(_first(shares[number][None])[0]), low, high, told))
+        result.append(LeavingLevel(str(name), int(_first(shares[number][None])[0]), low, high, known))
     return tuple(result)
 
 

@@ -1,4 +1,4 @@
-"""From the folder of a database to the arrays that the analysis works on."""
+"""Reads a database into arrays."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def load_grid(store: DatabaseStore, *, all_views: bool = False) -> ScoreGrid:
         all_views: Also count what subjects said of pictures from a view that they are not made for.
 
     Raises:
-        InputError: Tables are missing, damaged, or contradict each other; or no subject is made for a view of
-            the references.
+        InputError: Tables are missing, damaged or inconsistent, or no subject is made for a view of the
+            references.
     """
     pairs = _pairs(store)
     scores = store.scores(_COLUMNS)
@@ -71,31 +71,31 @@ def load_grid(store: DatabaseStore, *, all_views: bool = False) -> ScoreGrid:
 
 def load_attributes(store: DatabaseStore, pairs: PairTable) -> PairAttributes:
     """Read the low-level attributes of the distorted pictures and their references."""
-    names = ATTRIBUTES
-    own = store.pairs(["pair_id", *names])
-    own = own.take(pc.index_in(pa.array(pairs.pair_ids), value_set=own["pair_id"].combine_chunks()))
-    others = store.references(["reference_id", *names])
-    rows = pc.index_in(pa.array(pairs.reference_ids), value_set=others["reference_id"].combine_chunks())
-    others = others.take(rows)
+    distorted = _rows(store.pairs(["pair_id", *ATTRIBUTES]), "pair_id", pairs.pair_ids)
+    reference = _rows(store.references(["reference_id", *ATTRIBUTES]), "reference_id", pairs.reference_ids)
     return PairAttributes(
-        names,
-        np.stack([_numbers(own[name]) for name in names], axis=1),
-        np.stack([_numbers(others[name]) for name in names], axis=1),
+        ATTRIBUTES,
+        np.stack([_numbers(distorted[name]) for name in ATTRIBUTES], axis=1),
+        np.stack([_numbers(reference[name]) for name in ATTRIBUTES], axis=1),
     )
 
 
+def _rows(table: Any, key: str, values: NDArray[np.str_]) -> Any:
+    """Return the row of a table for each key."""
+    return table.take(pc.index_in(pa.array(values), value_set=table[key].combine_chunks()))
+
+
 def runs_of_table(table: Any) -> ExecutionRuns:
-    """Return the runs on distorted pictures of an experiment's table; reference runs are left out."""
+    """Return the runs on distorted pictures of an experiment's table."""
     rows = table.filter(pc.not_equal(table["distortion_id"], ""))
-    # a run held against a reference run that failed says nothing
+    # execution is relative to the reference run: if that failed, it means nothing
     counted = np.asarray(pc.equal(rows["reference_outcome"], "success"))
     return ExecutionRuns(
         _words(rows["subject"]),
         _words(rows["distortion_id"]),
         rows["level"].to_numpy().astype(np.int64),
         np.where(counted, _numbers(rows["execution_score"]), np.nan),
-        _numbers(rows["decision_score"]),
-        _numbers(rows["cognition_score"]),
+        {group: _numbers(rows[f"{group}_score"]) for group in Group},
     )
 
 

@@ -1,4 +1,4 @@
-"""What the paper found, for the report to stand beside our numbers."""
+"""Results of the paper, shown in the report beside the measured numbers."""
 
 from __future__ import annotations
 
@@ -35,4 +35,4 @@ REMARKS: Final[Mapping[str, str]] = {
     "20": "rarely matters",
     "25": "barely matters even at level\N{NO-BREAK SPACE}5",
 }
-"""What it says of single distortions, by number."""
+"""Remarks on single distortions, by number."""

@@ -12,11 +12,11 @@ from scipy.stats import spearmanr
 
 from database_grids import grid, pair_table
 from embodied_iqa.analysis.breakdowns import breakdown, columns_of
-from embodied_iqa.analysis.execution import ExecutionRuns, PairOpinion, execution_table
-from embodied_iqa.analysis.grid import Group
+from embodied_iqa.analysis.execution import ExecutionRuns, execution_table
+from embodied_iqa.analysis.grid import Group, GroupScores, PairTable, ScoreGrid
 from embodied_iqa.analysis.jnd import NEVER, Third, leaving_levels, thirds
+from embodied_iqa.analysis.means import References, cell_means
 from embodied_iqa.analysis.opinion import mean_opinion
-from embodied_iqa.analysis.resampling import References, cell_means
 
 
 def test_thirds_are_thirds() -> None:
@@ -24,7 +24,7 @@ def test_thirds_are_thirds() -> None:
     assert found.counts == {Third.MILD: 100, Third.MEDIUM: 100, Third.SEVERE: 100}
 
 
-def test_equal_scores_are_never_parted_and_missing_ones_are_counted() -> None:
+def test_equal_scores_stay_together_and_missing_ones_are_counted() -> None:
     scores = np.array([5.0] * 7 + [1.0, 2.0, np.nan])
     found = thirds(scores)
     assert found.counts == {Third.MILD: 7, Third.MEDIUM: 0, Third.SEVERE: 2}
@@ -135,44 +135,53 @@ def test_thirty_distortions_have_seven_classes() -> None:
     assert len(set(columns_of(pair_table())["class"])) == 7
 
 
-def runs_and_opinion() -> tuple[ExecutionRuns, PairOpinion]:
+def runs_and_grid() -> tuple[ExecutionRuns, ScoreGrid]:
     rng = np.random.default_rng(4)
     ids = np.repeat(["02", "12", "19"], 40)
     decision = rng.random(120)
     execution = 100 * decision + rng.normal(0, 5, 120)
     execution[3] = np.nan
-    runs = ExecutionRuns(np.full(120, "vla"), ids, np.full(120, 5), execution, decision, np.full(120, np.nan))
+    scores = {Group.COGNITION: np.full(120, np.nan), Group.DECISION: decision}
+    runs = ExecutionRuns(np.full(120, "vla"), ids, np.full(120, 5), execution, scores)
     levels = np.tile([1, 5], 30)
     pair_ids = np.repeat(["02", "12", "19"], 20)
     score = np.where(levels == 5, 1.0, 4.0) + (pair_ids == "12") + 2 * (pair_ids == "19")
     columns = np.stack([score, score + 0.5], axis=1) - 0.25
-    return runs, PairOpinion(pair_ids, levels, columns, 5 - columns)
+    names = np.arange(60).astype(str)
+    groups = {
+        group: GroupScores(
+            group, ("a", "b"), {}, total, np.zeros(2, np.int64), np.zeros(total.shape, np.bool_)
+        )
+        for group, total in zip(Group, (columns, 5 - columns), strict=True)
+    }
+    return runs, ScoreGrid(PairTable(names, names, pair_ids, levels, {}), groups)
 
 
 def test_execution_is_correlated_over_runs_and_over_distortions() -> None:
-    runs, opinion = runs_and_opinion()
-    found = execution_table(runs, opinion)
+    runs, database = runs_and_grid()
+    found = execution_table(runs, database)
     known = np.isfinite(runs.execution)
-    assert found.decision_runs.value == pytest.approx(
-        spearmanr(runs.decision[known], runs.execution[known]).statistic
+    assert found.over_runs[Group.DECISION].value == pytest.approx(
+        spearmanr(runs.scores[Group.DECISION][known], runs.execution[known]).statistic
     )
-    assert found.cognition_runs.undefined is not None
+    assert found.over_runs[Group.COGNITION].undefined is not None
     assert [(row.runs, row.left_out) for row in found.rows] == [(39, 1), (40, 0), (40, 0)]
-    assert [row.cognition for row in found.rows] == [1, 2, 3], "only the level that was run"
+    assert [row.opinions[Group.COGNITION] for row in found.rows] == [1, 2, 3], "only the level that was run"
     execution = [row.execution for row in found.rows]
-    assert found.cognition_means.value == pytest.approx(spearmanr([1, 2, 3], execution).statistic)
-    assert found.decision_means.value == pytest.approx(-found.cognition_means.value)
-    assert np.isnan(found.decision_ceiling), "one VLA has run"
+    over = {group: one.value for group, one in found.over_distortions.items()}
+    assert over[Group.COGNITION] == pytest.approx(spearmanr([1, 2, 3], execution).statistic)
+    assert over[Group.DECISION] == pytest.approx(-over[Group.COGNITION])
+    assert np.isnan(found.ceilings[Group.DECISION]), "one VLA has run"
 
 
 def test_ceiling_of_execution_is_that_of_both_sides() -> None:
-    runs, opinion = runs_and_opinion()
+    runs, database = runs_and_grid()
     other = np.arange(120) % 2 == 0
     runs = dataclasses.replace(runs, subjects=np.where(other, "a", "b"))
-    found = execution_table(runs, opinion)
+    found = execution_table(runs, database)
     table = pd.DataFrame({"score": runs.execution, "name": runs.distortion_ids, "subject": runs.subjects})
     means = table.pivot_table("score", "name", "subject", "mean").to_numpy()
     half = spearmanr(means[:, 0], means[:, 1]).statistic
     corrected = 2 * half / (1 + half)
     expected = np.sqrt(corrected) if corrected >= 0 else np.nan  # the two VLMs rank the distortions alike
-    np.testing.assert_allclose(found.cognition_ceiling, expected)
+    np.testing.assert_allclose(found.ceilings[Group.COGNITION], expected)

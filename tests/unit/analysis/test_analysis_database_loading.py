@@ -156,8 +156,8 @@ def test_execution_is_joined_replaced_and_read_back(store: DatabaseStore, tmp_pa
     assert np.isnan(runs.execution).sum() == 30, "runs held against a failed reference run do not count"
     grid = load_grid(store)
     found = study(grid, load_attributes(store, grid.pairs), runs).execution
-    assert found.decision_runs.value > 0.5
-    assert found.cognition_runs.undefined is not None
+    assert found.over_runs[Group.DECISION].value > 0.5
+    assert found.over_runs[Group.COGNITION].undefined is not None
 
 
 def test_the_same_run_twice_and_folders_without_results_are_refused(

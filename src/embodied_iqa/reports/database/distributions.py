@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import groupby
 
-from embodied_iqa.analysis.distributions import QUANTILES, Spread
+from embodied_iqa.analysis.breakdowns import QUANTILES, Spread
 from embodied_iqa.analysis.grid import PARTS, Group
 from embodied_iqa.analysis.study import TOTAL, GroupStudy, Study
 from embodied_iqa.distortions.spec import LEVELS

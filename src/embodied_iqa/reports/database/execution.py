@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from typing import Final
 
-from embodied_iqa.analysis.correlation import Correlation
 from embodied_iqa.analysis.execution import ExecutionRow, ExecutionTable
 from embodied_iqa.analysis.grid import Group
 from embodied_iqa.analysis.published import DECISION_EXECUTION, EXECUTION_REMARK
@@ -18,6 +16,7 @@ from embodied_iqa.reports.kit.table import Column, Row, Table
 __all__ = ["chapter"]
 
 _PERCENT: Final = (0.0, 100.0)
+_PAPER: Final = {Group.COGNITION: "below 0.5", Group.DECISION: f"{DECISION_EXECUTION} (above 0.6)"}
 _SCORE_STEP, _EXECUTION_STEP = 0.5, 10.0
 
 
@@ -44,15 +43,15 @@ def chapter(study: Study, database: str) -> Chapter:
 
 
 def _scatter(rows: tuple[ExecutionRow, ...], group: Group) -> ScatterPlot | None:
-    scores = [row.cognition if group is Group.COGNITION else row.decision for row in rows]
     points = tuple(
         Point(
-            score,
+            row.opinions[group],
             row.execution,
             row.distortion_id,
-            f"{distortion_label(row.distortion_id)}: {group} {score:.2f}, execution {row.execution:.1f}",
+            f"{distortion_label(row.distortion_id)}: {group} {row.opinions[group]:.2f}, "
+            f"execution {row.execution:.1f}",
         )
-        for row, score in zip(rows, scores, strict=True)
+        for row in rows
     )
     title = f"{str(group).capitalize()} and execution"
     plot = ScatterPlot(title, str(group), "mean score in the database", "execution", points)
@@ -61,10 +60,6 @@ def _scatter(rows: tuple[ExecutionRow, ...], group: Group) -> ScatterPlot | None
 
 def _correlations(found: ExecutionTable) -> Table:
     """Correlations over the whole experiment, beside the paper's."""
-
-    def row(title: str, one: Correlation, ceiling: float, paper: str) -> Row:
-        return title, one.value, one.count, ceiling, paper
-
     columns = (
         Column("Against execution"),
         Column("SRCC", heat=UNIT_RANGE),
@@ -72,15 +67,12 @@ def _correlations(found: ExecutionTable) -> Table:
         Column("Noise ceiling", heat=UNIT_RANGE),
         Column("The paper", name="paper"),
     )
-    decision = f"{DECISION_EXECUTION} (above 0.6)"
-    rows = (
-        row(
-            "Cognition, mean of each distortion", found.cognition_means, found.cognition_ceiling, "below 0.5"
-        ),
-        row("Decision, mean of each distortion", found.decision_means, found.decision_ceiling, decision),
-        row("Cognition of the run itself", found.cognition_runs, math.nan, ""),
-        row("Decision of the run itself", found.decision_runs, math.nan, ""),
-    )
+    rows: list[Row] = []
+    for group, one in found.over_distortions.items():
+        title = f"{str(group).capitalize()}, mean of each distortion"
+        rows.append((title, one.value, one.count, found.ceilings[group], _PAPER[group]))
+    for group, one in found.over_runs.items():
+        rows.append((f"{str(group).capitalize()} of the run itself", one.value, one.count, None, ""))
     note = (
         "Over distortions: the database's mean opinion at the levels that were run, against the mean "
         "execution score. "
@@ -102,11 +94,17 @@ def _by_distortion(found: ExecutionTable) -> Table:
         Column("SRCC of cognition", name="cognition_srcc"),
         Column("SRCC of decision", name="decision_srcc"),
     )
-    rows = [
-        (distortion_label(row.distortion_id), row.runs, row.left_out, row.execution, row.cognition,
-         row.decision, row.cognition_srcc.value, row.decision_srcc.value)
+    rows: list[Row] = [
+        (
+            distortion_label(row.distortion_id),
+            row.runs,
+            row.left_out,
+            row.execution,
+            *row.opinions.values(),
+            *(one.value for one in row.correlations.values()),
+        )
         for row in found.rows
-    ]  # fmt: skip
+    ]
     note = (
         "Left out: runs whose reference run failed. Cognition and decision: mean opinion in "
         "the database; their SRCC: over the runs of the distortion, with execution."

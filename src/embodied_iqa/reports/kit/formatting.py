@@ -59,9 +59,9 @@ def clean_text(text: str) -> str:
 
 
 def distortion_name(spec: DistortionSpec | None) -> str:
-    """Return the name of a distortion, such as "Lens blur"; its number if it is unknown."""
+    """Return such as "Lens blur"; the number of an unknown distortion, "Reference run" for None."""
     if spec is None:
-        return "Clean"
+        return "Reference run"
     try:
         words = entry(spec.id).name.replace("_", "-").split("-")
     except UsageError:

@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 from embodied_iqa import __version__
-from embodied_iqa.reports.kit.formatting import clean_text, number
+from embodied_iqa.reports.kit.formatting import clean_text, distortion_name, number, seconds, share
 from embodied_iqa.reports.kit.page import Page
 from embodied_iqa.reports.kit.table import cell_text, heat_class
 from embodied_iqa.trial.scores import RECIPES
@@ -37,6 +37,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "cell": cell_text, "heat": heat_class}
+    environment.filters |= {"cell": cell_text, "distortion_name": distortion_name, "heat": heat_class}
+    environment.filters |= {"number": number, "seconds": seconds, "share": share}
     environment.globals |= {"generator": f"embodied-iqa {__version__}", "recipes": RECIPES}
     return environment

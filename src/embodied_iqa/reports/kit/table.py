@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from embodied_iqa.reports.kit.formatting import ABSENT, clean_text, number
 
@@ -16,6 +16,7 @@ __all__ = ["Cell", "Column", "Row", "Table", "cell_text", "heat_class"]
 Cell = str | int | float | None
 """None and NaN stand for a value that does not exist."""
 Row = tuple[Cell, ...]
+T = TypeVar("T")
 _HEAT_STEPS: Final = 10
 _PIPE: Final = r"\|"
 
@@ -63,6 +64,21 @@ class Table:
     rows: Sequence[Row]
     note: str = ""
     folded: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        items: Iterable[T],
+        columns: Mapping[Column, Callable[[T], Cell]],
+        note: str = "",
+        *,
+        name: str = "",
+        folded: bool = False,
+    ) -> Table:
+        """Return a table with a row for each item and a function that returns the cell of each column."""
+        rows = tuple(tuple(cell(item) for cell in columns.values()) for item in items)
+        return cls(name, title, tuple(columns), rows, note, folded)
 
     @property
     def shown(self) -> tuple[int, ...]:

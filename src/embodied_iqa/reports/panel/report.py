@@ -6,10 +6,12 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
 from embodied_iqa.distortions.catalogue import entry
+from embodied_iqa.distortions.spec import LEVELS
 from embodied_iqa.files import write_text_whole
 from embodied_iqa.panel.evaluation.clean_scenes import ActedTask
 from embodied_iqa.panel.evaluation.evaluate import PanelEvaluation
@@ -33,27 +35,18 @@ from embodied_iqa.subjects.model_card import ModelCard
 
 __all__ = ["write_report"]
 
+_LEVELS: Final = tuple(f"level {level}" for level in LEVELS)
+
 
 @dataclass(frozen=True, slots=True)
 class _Actions:
-    """The chapter on clean pictures for VLAs."""
+    """The chapter on clean pictures for VLAs; `by` has a table for each property of a task."""
 
     members: Table
     agreed: Share
     compared: int
-    by_verb: Table
     weak: str
-    by_view: Table
-    by_crowd: Table
-    by_background: Table
-
-
-@dataclass(frozen=True, slots=True)
-class _Answers:
-    """The chapter on clean pictures for VLMs."""
-
-    members: Table
-    examples: Table
+    by: Sequence[Table]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +66,18 @@ def write_report(evaluation: PanelEvaluation, page: Path, pictures: Path) -> Non
     """Write the page and its pictures; each file whole or not at all."""
     plan = evaluation.plan
     cards = [card_of(name, plan.models) for name in (*plan.vlas, *plan.vlms)]
+    commands = sorted({str(card.training["command"]) for card in cards})
     text = render(
         "panel.md.j2",
         plan=plan,
         link=Path(os.path.relpath(pictures, page.parent)).as_posix(),
         members=_members(cards),
-        commands=", ".join(
-            f"`{command}`" for command in sorted({str(card.training["command"]) for card in cards})
-        ),
+        commands=", ".join(f"`{command}`" for command in commands),
         minutes=f"{sum(float(card.training['minutes']) for card in cards):.0f}",
         acted=_actions(evaluation) if evaluation.acted else None,
-        answered=_answers(evaluation) if evaluation.answered else None,
-        ranked=_ranks(evaluation) if evaluation.ranked else None,
+        answers=_answers(evaluation),
+        examples=_examples(evaluation),
+        ranks=_ranks(evaluation),
         distorted=_distorted(evaluation) if evaluation.distorted else None,
     )
     if evaluation.distorted:
@@ -92,47 +85,42 @@ def write_report(evaluation: PanelEvaluation, page: Path, pictures: Path) -> Non
     write_text_whole(page, text + "\n")
 
 
-def _table(titles: Sequence[str], rows: Sequence[Row]) -> Table:
-    """Return a table of a page without CSV files."""
-    return Table("", "", [Column(title) for title in titles], rows)
-
-
 def _members(cards: Sequence[ModelCard]) -> Table:
-    rows: list[Row] = []
-    for card in cards:
-        training, network = card.training, card.network
-        recipe = (
+    def recipe(card: ModelCard) -> str:
+        training = card.training
+        return (
             f"{int(training['scenes']):,} scenes x {training['epochs']} epochs "
             f"({training['of_these_with_plain_tasks']} of them plain tasks), "
             f"augmentation {training['augmentation']}, seed {training['seed']}"
         )
-        parts = f"{network['encoder']}, {network['reader']}"
-        size = f"{int(network['parameters']) / 1e6:.2f} M"
-        rows.append((f"`{card.name}`", ", ".join(card.views), parts, size, recipe, card.summary))
-    return _table(("member", "views", "network", "parameters", "trained on", "what it is"), rows)
+
+    return Table.of(
+        "Members",
+        cards,
+        {
+            Column("member"): lambda card: f"`{card.name}`",
+            Column("views"): lambda card: ", ".join(card.views),
+            Column("network"): lambda card: f"{card.network['encoder']}, {card.network['reader']}",
+            Column("parameters"): lambda card: f"{int(card.network['parameters']) / 1e6:.2f} M",
+            Column("trained on"): recipe,
+            Column("what it is"): lambda card: card.summary,
+        },
+    )
 
 
 def _actions(evaluation: PanelEvaluation) -> _Actions:
-    rows: list[Row] = [
-        (
-            f"`{row.member}`",
-            str(row.success),
-            f"{100 * row.verb_mean:.0f} %",
-            str(row.geometric),
-            f"{row.median_mm:.1f} / {row.p90_mm:.1f}",
-            f"{row.median_turn_deg:.1f}",
-            str(row.acted),
-        )
-        for row in vla_rows(evaluation.acted)
-    ]
-    titles = (
-        "member",
-        "success (physics)",
-        "mean over verbs",
-        "geometric criterion",
-        "position median / p90 [mm]",
-        "turn median [deg]",
-        "acted",
+    members = Table.of(
+        "Acting on clean pictures",
+        vla_rows(evaluation.acted),
+        {
+            Column("member"): lambda row: f"`{row.member}`",
+            Column("success (physics)"): lambda row: str(row.success),
+            Column("mean over verbs"): lambda row: f"{100 * row.verb_mean:.0f} %",
+            Column("geometric criterion"): lambda row: str(row.geometric),
+            Column("position median / p90 [mm]"): lambda row: f"{row.median_mm:.1f} / {row.p90_mm:.1f}",
+            Column("turn median [deg]", 1): lambda row: row.median_turn_deg,
+            Column("acted"): lambda row: str(row.acted),
+        },
     )
     agreed, compared = criterion_check(evaluation)
     weak = [
@@ -140,57 +128,63 @@ def _actions(evaluation: PanelEvaluation) -> _Actions:
         for name in dict.fromkeys(task.member for task in evaluation.acted)
         for verb, share in weak_verbs(evaluation.acted, name).items()
     ]
-    return _Actions(
-        members=_table(titles, rows),
-        agreed=agreed,
-        compared=compared,
-        by_verb=_by(evaluation, "verb", lambda task: str(task.verb)),
-        weak=f"Below 75 %: {', '.join(weak)}." if weak else "No member is below 75 % on any verb.",
-        by_view=_by_view(evaluation),
-        by_crowd=_by(evaluation, "crowd", lambda task: str(task.crowd)),
-        by_background=_by(evaluation, "background", lambda task: task.background),
+    by = (
+        _by(evaluation, "By verb", "verb", lambda task: str(task.verb)),
+        _by_view(evaluation),
+        _by(evaluation, "By number of objects on the table", "crowd", lambda task: str(task.crowd)),
+        _by(evaluation, "By background", "background", lambda task: task.background),
     )
+    below = f"Below 75 %: {', '.join(weak)}." if weak else "No member is below 75 % on any verb."
+    return _Actions(members, agreed, compared, below, by)
 
 
-def _by(evaluation: PanelEvaluation, title: str, key: Callable[[ActedTask], str]) -> Table:
-    names = evaluation.plan.vlas
-    shares = [success_by(evaluation.acted, key, member=name) for name in names]
+def _by(evaluation: PanelEvaluation, title: str, name: str, key: Callable[[ActedTask], str]) -> Table:
+    shares = [success_by(evaluation.acted, key, member=member) for member in evaluation.plan.vlas]
     values = sorted({value for share in shares for value in share})
     rows: list[Row] = [(value, *(str(share.get(value, "-")) for share in shares)) for value in values]
-    return _table((title, *(f"`{name}`" for name in names)), rows)
+    columns = [Column(name), *(Column(f"`{member}`") for member in evaluation.plan.vlas)]
+    return Table("", title, columns, rows)
 
 
 def _by_view(evaluation: PanelEvaluation) -> Table:
     """Pool the members with the same cameras."""
     views = {name: ", ".join(card_of(name, evaluation.plan.models).views) for name in evaluation.plan.vlas}
-    shares = success_by(evaluation.acted, lambda task: views[task.member])
-    rows: list[Row] = [(view, list(views.values()).count(view), str(share)) for view, share in shares.items()]
-    return _table(("cameras", "members", "success"), rows)
-
-
-def _answers(evaluation: PanelEvaluation) -> _Answers:
-    rows: list[Row] = [
-        (
-            f"`{row.member}`",
-            f"{row.bleu:.3f}",
-            str(row.exact),
-            f"{row.swapped_right:.3f}",
-            f"{row.swapped_bleu:.3f}",
-            str(row.changed),
-        )
-        for row in vlm_rows(evaluation.answered)
-    ]
-    titles = (
-        "member",
-        "BLEU",
-        "right to the word",
-        "BLEU on another scene's picture",
-        "the same against the first scene's truth",
-        "answer changes with the picture",
+    return Table.of(
+        "By view",
+        success_by(evaluation.acted, lambda task: views[task.member]).items(),
+        {
+            Column("cameras"): lambda item: item[0],
+            Column("members"): lambda item: list(views.values()).count(item[0]),
+            Column("success"): lambda item: str(item[1]),
+        },
     )
-    shown = evaluation.answered[: 2 * len(evaluation.plan.vlms)]
-    examples: list[Row] = [(f"`{task.member}`", task.answer, task.truth) for task in shown]
-    return _Answers(_table(titles, rows), _table(("member", "answer", "truth"), examples))
+
+
+def _answers(evaluation: PanelEvaluation) -> Table:
+    return Table.of(
+        "Answering on clean pictures",
+        vlm_rows(evaluation.answered),
+        {
+            Column("member"): lambda row: f"`{row.member}`",
+            Column("BLEU", 3): lambda row: row.bleu,
+            Column("right to the word"): lambda row: str(row.exact),
+            Column("BLEU on another scene's picture", 3): lambda row: row.swapped_right,
+            Column("the same against the first scene's truth", 3): lambda row: row.swapped_bleu,
+            Column("answer changes with the picture"): lambda row: str(row.changed),
+        },
+    )
+
+
+def _examples(evaluation: PanelEvaluation) -> Table:
+    return Table.of(
+        "Examples",
+        evaluation.answered[: 2 * len(evaluation.plan.vlms)],
+        {
+            Column("member"): lambda task: f"`{task.member}`",
+            Column("answer"): lambda task: task.answer,
+            Column("truth"): lambda task: task.truth,
+        },
+    )
 
 
 def _ranks(evaluation: PanelEvaluation) -> Table:
@@ -199,13 +193,14 @@ def _ranks(evaluation: PanelEvaluation) -> Table:
             f"`{row.member}`",
             "BLEU" if row.bleu else "success",
             row.scenes,
-            *(f"{value:.2f}" for value in row.bleu),
+            *row.bleu,
             *(f"{100 * share.value:.0f} %" for share in row.shares),
         )
         for row in rank_rows(evaluation.ranked)
     ]
     ranks = ("1 plain", "2 attribute", "3 relation", "4 exclusion", "5 two steps")
-    return _table(("member", "of", "scenes", *ranks), rows)
+    columns = [Column(title) for title in ("member", "of", "scenes", *ranks)]
+    return Table("", "Tasks of rising difficulty", columns, rows)
 
 
 def _distorted(evaluation: PanelEvaluation) -> _Distorted:
@@ -216,7 +211,7 @@ def _distorted(evaluation: PanelEvaluation) -> _Distorted:
         "cognition": (plan.vlms, np.stack([scene.cognition for scene in scenes]).mean(axis=(0, 2))),
     }
     rows: list[Row] = [
-        (f"`{name}` {what}", *(f"{value:.2f}" for value in levels))
+        (f"`{name}` {what}", *map(float, levels))
         for what, (members, by_member) in means.items()
         for name, levels in zip(members, by_member, strict=True)
     ]
@@ -226,7 +221,7 @@ def _distorted(evaluation: PanelEvaluation) -> _Distorted:
         responses=responses,
         graded=sum(response.graded for response in responses),
         not_graded=tuple(_label(response.distortion) for response in responses if not response.graded),
-        levels=_table(("member", *(f"level {level}" for level in range(1, 6))), rows),
+        levels=Table("", "Mean over all types", [Column("member"), *map(Column, _LEVELS)], rows),
         mean_over_all=f"{np.nanmean(found.over_all[upper]):.2f}",
         mean_within=f"{np.nanmean(found.within[upper]):.2f}",
     )
@@ -239,7 +234,7 @@ def _label(distortion_id: str) -> str:
 def _draw(evaluation: PanelEvaluation, pictures: Path) -> None:
     """Write the heat maps: success and cognition by distortion and level, agreement between members."""
     plan, found = evaluation.plan, agreement(evaluation)
-    names, levels = [_label(number) for number in plan.distortions], [str(level) for level in range(1, 6)]
+    names, levels = [_label(number) for number in plan.distortions], [str(level) for level in LEVELS]
     drawn = {}
     if responses := graded_responses(evaluation):
         success = np.array([[share.value for share in response.shares] for response in responses])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -18,7 +18,7 @@ from embodied_iqa.units import MILLISECOND_NS, SECOND_NS
 
 __all__ = ["RecordedFrame", "Window", "frames_at"]
 
-_ItemT = TypeVar("_ItemT")
+T = TypeVar("T")
 
 _NEAR_NS: Final = 100 * MILLISECOND_NS
 """Cameras without a common trigger differ by up to a period: the nearest frame within 0.1 s is shown."""
@@ -90,33 +90,41 @@ def frames_at(reader: TrialReader, window: Window) -> dict[View, RecordedFrame]:
 def _picture(reader: TrialReader, topic: str, window: Window) -> tuple[int, NDArray[np.uint8]] | None:
     if topic not in reader.topics or reader.topics[topic].type_name != IMAGE_TYPE:
         return None
-    for first_ns, last_ns in _log_times(reader, window):
-        found = reader.pictures([topic], first_ns, last_ns)
-        nearest = _nearest(((item.picture.stamp_ns, item.picture.rgb) for item in found), window)
-        if nearest is not None:
-            return nearest
-    return None
+
+    def stamped(first_ns: int, last_ns: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+        for item in reader.pictures([topic], first_ns, last_ns):
+            yield item.picture.stamp_ns, item.picture.rgb
+
+    return _search(reader, window, stamped)
 
 
 def _message(reader: TrialReader, topic: str, window: Window) -> Any | None:
     if topic not in reader.topics:
         return None
-    for first_ns, last_ns in _log_times(reader, window):
-        messages = (reader.decode(message) for message in reader.messages([topic], first_ns, last_ns))
-        nearest = _nearest(((stamp_of(message), message) for message in messages), window)
+
+    def stamped(first_ns: int, last_ns: int) -> Iterator[tuple[int, Any]]:
+        for message in reader.messages([topic], first_ns, last_ns):
+            decoded = reader.decode(message)
+            yield stamp_of(decoded), decoded
+
+    found = _search(reader, window, stamped)
+    return None if found is None else found[1]
+
+
+def _search(
+    reader: TrialReader, window: Window, stamped: Callable[[int, int], Iterator[tuple[int, T]]]
+) -> tuple[int, T] | None:
+    """Return the item nearest to the window's moment; search the likely log times first."""
+    near = (max(0, window.stamp_ns - _EARLY_NS), window.stamp_ns + _LATE_NS)
+    for first_ns, last_ns in (near, (reader.start_ns, reader.end_ns + 1)):
+        nearest = _nearest(stamped(first_ns, last_ns), window)
         if nearest is not None:
-            return nearest[1]
+            return nearest
     return None
 
 
-def _log_times(reader: TrialReader, window: Window) -> tuple[tuple[int, int], ...]:
-    """Return the ranges of log times to search, the likely one first."""
-    near = (max(0, window.stamp_ns - _EARLY_NS), window.stamp_ns + _LATE_NS)
-    return near, (reader.start_ns, reader.end_ns + 1)
-
-
-def _nearest(found: Iterator[tuple[int, _ItemT]], window: Window) -> tuple[int, _ItemT] | None:
-    best: tuple[int, _ItemT] | None = None
+def _nearest(found: Iterator[tuple[int, T]], window: Window) -> tuple[int, T] | None:
+    best: tuple[int, T] | None = None
     best_ns = _NEAR_NS + 1
     for stamp_ns, item in found:
         distance = window.distance_ns(stamp_ns)

@@ -21,48 +21,45 @@ from embodied_iqa.reports.trial.recorded_frames import RecordedFrame, Window, fr
 from embodied_iqa.reports.trial.run_page import RunPage, run_page
 from embodied_iqa.reports.trial.run_pictures import moment_of
 from embodied_iqa.reports.trial.stored_run import ReportedTask, RunContext, load_run
+from embodied_iqa.trial.record import TrialRecord
 
 __all__ = ["REPORT", "report_of_folder", "write_report"]
 
 REPORT: Final = "report.html"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class TaskPage:
     """One task.
 
     Attributes:
         anchor: For links.
-        title: The instruction.
-        detail: Seed and recording.
+        record: Of the trial.
+        recording: Path relative to the page.
         rescore_command: To run in the folder of the page.
         runs: The reference run first.
         remarks: What is missing in the recording.
     """
 
     anchor: str
-    title: str
-    detail: str
+    record: TrialRecord
+    recording: str
     rescore_command: str
     runs: tuple[RunPage, ...]
     remarks: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TrialPage(Page):
     """The page.
 
     Attributes:
         subtitle: What was run.
-        date: In words.
-        machine_date: ISO 8601, or empty.
         tasks: In order.
         context: Origin of the run.
     """
 
     subtitle: str
-    date: str
-    machine_date: str
     tasks: tuple[TaskPage, ...]
     context: RunContext
 
@@ -103,15 +100,12 @@ def write_report(tasks: Sequence[ReportedTask], out: Path, context: RunContext) 
         len(View) * (1 if run.distortion is None else 2) for task in tasks for run in task.record.runs
     )
     max_bytes = bytes_for_each(count)
-    date = context.date
     page = TrialPage(
         name=context.run_id,
         headline=header.headline(tasks),
         tiles=header.tiles(tasks),
         remarks=context.remarks,
         subtitle=header.subtitle(tasks),
-        date=date.strftime("%-d %B %Y, %H:%M %Z").strip() if date else "Date not recorded",
-        machine_date=date.isoformat() if date else "",
         tasks=tuple(_task_page(task, place, out.parent, max_bytes) for place, task in enumerate(tasks, 1)),
         context=context,
     )
@@ -126,8 +120,8 @@ def _task_page(task: ReportedTask, place: int, folder: Path, max_bytes: int) -> 
     anchor = f"task-{place}"
     return TaskPage(
         anchor=anchor,
-        title=task.record.task or "No instruction",
-        detail=f"Scene seed {task.record.scene_seed}, recorded in {recording}",
+        record=task.record,
+        recording=recording,
         rescore_command=f"embodied-iqa rescore {shlex.quote(recording)}",
         runs=tuple(
             run_page(run, scores, task.reference, seen, anchor=f"{anchor}-run-{index}", max_bytes=max_bytes)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.images.frame import View
-from embodied_iqa.reports.kit.formatting import distortion_name, seconds
 from embodied_iqa.reports.kit.line_plot import Axis, LinePlot, line_plot
 from embodied_iqa.reports.trial.gate_timeline import (
     BlockedPeriod,
@@ -20,15 +19,7 @@ from embodied_iqa.reports.trial.gate_timeline import (
 )
 from embodied_iqa.reports.trial.recorded_frames import RecordedFrame
 from embodied_iqa.reports.trial.run_pictures import Moment, ViewRow, moment_of, view_rows
-from embodied_iqa.reports.trial.run_scores import (
-    Badge,
-    GateCount,
-    ScoreText,
-    badge_of,
-    gate_count,
-    score_texts,
-)
-from embodied_iqa.reports.trial.run_subjects import Answer, Decisions, answers_of, decisions_of
+from embodied_iqa.reports.trial.run_subjects import Answer, Fact, answers_of, decision_facts
 from embodied_iqa.trial.record import RunRecord
 from embodied_iqa.trial.scores import RunScores
 
@@ -40,53 +31,39 @@ _TIME_S: Final = Axis("time [s]", 1.0)
 _HEIGHT_MM: Final = Axis("height [mm]", 50.0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RunPage:
-    """One run as text and drawings; the template computes nothing.
+    """One run.
 
     Attributes:
         anchor: For links.
-        title: Such as "Lens blur".
-        level: 1 to 5; 0 for the reference run.
-        detail: Distortion, level and seed.
-        badge: How it ended.
-        reason: Why it ended.
-        scores: Cognition, decision, execution.
-        gate: Frames by verdict.
+        record: What happened.
+        reference: The reference run; None without one.
+        scores: Of the run.
         timelines: Verdicts over time by camera.
         blocked: When and why frames were held or rejected.
-        duration: Of the run.
-        frames_lost: Such as "0 of 240".
         moment: The moment that the pictures show.
         views: A row for each camera.
-        answers: Reference, then distorted.
-        decisions: Of the VLA.
+        answers: Of the VLM: reference, then distorted.
+        facts: About the VLA's decisions at the moment shown.
         map_plot: Tool path from above, or None.
         height_plot: Tool height over time, or None.
         remarks: What is missing.
-        distorted: False for the reference run.
     """
 
     anchor: str
-    title: str
-    level: int
-    detail: str
-    badge: Badge
-    reason: str
-    scores: tuple[ScoreText, ...]
-    gate: GateCount
+    record: RunRecord
+    reference: RunRecord | None
+    scores: RunScores
     timelines: tuple[GateTimeline, ...]
     blocked: tuple[BlockedPeriod, ...]
-    duration: str
-    frames_lost: str
-    moment: str
+    moment: Moment
     views: tuple[ViewRow, ...]
     answers: tuple[Answer, ...]
-    decisions: Decisions
+    facts: tuple[Fact, ...]
     map_plot: LinePlot | None
     height_plot: LinePlot | None
     remarks: tuple[str, ...]
-    distorted: bool
 
 
 def run_page(
@@ -108,39 +85,23 @@ def run_page(
         anchor: For links.
         max_bytes: Of each picture.
     """
-    moment, lost = moment_of(run), scores.frames
+    moment, timelines = moment_of(run), gate_timelines(run)
     map_plot, height_plot = _tool_paths(run, reference)
-    timelines = gate_timelines(run)
     return RunPage(
         anchor=anchor,
-        title="Reference run" if run.distortion is None else distortion_name(run.distortion),
-        level=0 if run.distortion is None else run.distortion.level,
-        detail=_detail(run),
-        badge=badge_of(run),
-        reason=run.reason,
-        scores=score_texts(run, scores, reference),
-        gate=gate_count(scores),
+        record=run,
+        reference=reference,
+        scores=scores,
         timelines=timelines,
         blocked=blocked_periods(timelines),
-        duration=seconds(run.end_ns - run.start_ns, 1),
-        frames_lost="not counted" if run.outcome is None else f"{lost.lost} of {lost.published}",
-        moment=f"{moment.name}, {seconds(moment.stamp_ns - run.start_ns)} after the start",
+        moment=moment,
         views=view_rows(run, moment, frames, max_bytes),
         answers=answers_of(run),
-        decisions=decisions_of(run, scores, moment),
+        facts=decision_facts(moment),
         map_plot=map_plot,
         height_plot=height_plot,
         remarks=_remarks(run, moment, frames),
-        distorted=run.distortion is not None,
     )
-
-
-def _detail(run: RunRecord) -> str:
-    spec = run.distortion
-    if spec is None:
-        return "Undistorted pictures"
-    frozen = ", frozen: the same in every frame" if spec.frozen else ""
-    return f"Distortion {spec.id}, level {spec.level} of 5, seed {spec.seed}{frozen}"
 
 
 def _remarks(run: RunRecord, moment: Moment, frames: Mapping[View, RecordedFrame]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from embodied_iqa.distortions import FrameDistorter
 from embodied_iqa.errors import UserError
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import View
-from embodied_iqa.reports.kit.formatting import distortion_name, seconds
+from embodied_iqa.reports.kit.formatting import seconds
 from embodied_iqa.reports.kit.picture_encoding import data_uri
 from embodied_iqa.reports.trial.recorded_frames import RecordedFrame
 from embodied_iqa.reports.trial.tool_path_projection import chunk_points_m, project_path
@@ -45,6 +45,11 @@ class Moment:
     raw: ChunkRecord | None = None
     distorted: ChunkRecord | None = None
 
+    @property
+    def decision(self) -> ChunkRecord | None:
+        """The decision on the distorted pictures, else on the raw ones."""
+        return self.distorted or self.raw
+
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
@@ -65,30 +70,28 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture with overlays.
-
-    Attributes:
-        side: Reference or distorted.
-        uri: Data URI.
-        alt: Description.
-        width: Of the recorded picture, px; the overlay's viewBox.
-        height: Likewise.
-        overlays: In drawing order.
-    """
+    """A picture as data URI, with overlays in drawing order."""
 
     side: Side
     uri: str
-    alt: str
-    width: int
-    height: int
     overlays: tuple[Overlay, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ViewRow:
-    """The pictures of one camera, beside each other, and remarks about them."""
+    """The pictures of one camera.
 
-    view: str
+    Attributes:
+        view: The camera.
+        width_px: Of the recorded picture, the coordinates of overlays.
+        height_px: Likewise.
+        pictures: Beside each other.
+        remarks: About the pictures.
+    """
+
+    view: View
+    width_px: int
+    height_px: int
     pictures: tuple[Picture, ...]
     remarks: tuple[str, ...]
 
@@ -114,7 +117,7 @@ def view_rows(
     run: RunRecord, moment: Moment, frames: Mapping[View, RecordedFrame], max_bytes: int
 ) -> tuple[ViewRow, ...]:
     """Return a row for each camera, that of the decision first: one picture for a clean run, else two."""
-    chunk = moment.distorted or moment.raw
+    chunk = moment.decision
     views = sorted(frames, key=lambda view: (chunk is None or view is not chunk.view, list(View).index(view)))
     return tuple(_row(run, moment, frames[view], max_bytes) for view in views)
 
@@ -124,26 +127,20 @@ def _row(run: RunRecord, moment: Moment, frame: RecordedFrame, max_bytes: int) -
     if frame.stamp_ns != moment.stamp_ns:
         order = "after" if frame.stamp_ns > moment.stamp_ns else "before"
         remarks.append(f"Taken {seconds(abs(frame.stamp_ns - moment.stamp_ns), 3)} {order} the moment shown.")
-    if (moment.raw or moment.distorted) and (frame.intrinsics is None or frame.T_base_camera is None):
+    if moment.decision and (frame.intrinsics is None or frame.T_base_camera is None):
         remarks.append("No camera model or pose was recorded: the tool path cannot be drawn.")
     overlays = _overlays(moment.raw, frame, Side.REFERENCE)
-    pictures = [_picture(frame, Side.REFERENCE, data_uri(frame.rgb, max_bytes), overlays, "Undistorted")]
+    pictures = [Picture(Side.REFERENCE, data_uri(frame.rgb, max_bytes), overlays)]
     if run.distortion is not None:
-        name = f"{distortion_name(run.distortion)}, level {run.distortion.level}"
         overlays += _overlays(moment.distorted, frame, Side.DISTORTED)
         try:
             rgb = FrameDistorter(run.distortion).apply(frame.rgb, frame.view, frame.stamp_ns)
         except UserError as error:
             remarks.append(f"The distorted picture cannot be made again: {error}.")
         else:
-            pictures.append(_picture(frame, Side.DISTORTED, data_uri(rgb, max_bytes), overlays, name))
-    return ViewRow(str(frame.view), tuple(pictures), tuple(remarks))
-
-
-def _picture(frame: RecordedFrame, side: Side, uri: str, overlays: tuple[Overlay, ...], name: str) -> Picture:
-    height, width = frame.rgb.shape[:2]
-    drawn = " with the decision drawn on it" if overlays else ""
-    return Picture(side, uri, f"{name} picture of the {frame.view} camera{drawn}", width, height, overlays)
+            pictures.append(Picture(Side.DISTORTED, data_uri(rgb, max_bytes), overlays))
+    height_px, width_px = frame.rgb.shape[:2]
+    return ViewRow(frame.view, width_px, height_px, tuple(pictures), tuple(remarks))
 
 
 def _overlays(chunk: ChunkRecord | None, frame: RecordedFrame, side: Side) -> tuple[Overlay, ...]:

@@ -9,15 +9,14 @@ import numpy as np
 
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.kinematics import chain_increments, rotation_to_rotvec
-from embodied_iqa.reports.kit.formatting import ABSENT, number, seconds
+from embodied_iqa.reports.kit.formatting import ABSENT, number
 from embodied_iqa.reports.trial.run_pictures import Moment, Side
 from embodied_iqa.reports.trial.tool_path_projection import chunk_points_m
 from embodied_iqa.reports.trial.word_diff import MarkedWords, compare_words
 from embodied_iqa.subjects.protocols import ChunkStatus
 from embodied_iqa.trial.record import AnswerRecord, ChunkRecord, RunRecord
-from embodied_iqa.trial.scores import RunScores
 
-__all__ = ["Answer", "Decisions", "Fact", "answers_of", "decisions_of"]
+__all__ = ["Answer", "Fact", "answers_of", "decision_facts"]
 
 _STATUS: Final = {
     ChunkStatus.ACT: "acts",
@@ -29,19 +28,17 @@ _STATUS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The VLM's answer about one picture.
+    """The VLM's answer about the reference or the distorted picture.
 
     Attributes:
-        side: Of the reference or the distorted picture.
-        words: With differences marked; empty without an answer.
-        missing: Why there is no answer; empty if there is one.
-        origin: Subject, camera, time.
+        side: The picture.
+        record: None without an answer.
+        words: The answer, with differences marked; empty if it is blank.
     """
 
     side: Side
+    record: AnswerRecord | None
     words: tuple[MarkedWords, ...]
-    missing: str
-    origin: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +50,6 @@ class Fact:
     distorted: str
 
 
-@dataclass(frozen=True, slots=True)
-class Decisions:
-    """The VLA's decisions.
-
-    Attributes:
-        facts: Of the first decision.
-        later: A sentence for each later decision.
-        origin: Subject and frame, or that there was no decision.
-    """
-
-    facts: tuple[Fact, ...]
-    later: tuple[str, ...]
-    origin: str
-
-
 def answers_of(run: RunRecord) -> tuple[Answer, ...]:
     """Return the answer about the reference picture and, in a distorted run, about the distorted one."""
     raw, distorted = run.answer(Source.RAW), run.answer(Source.DISTORTED)
@@ -75,41 +57,14 @@ def answers_of(run: RunRecord) -> tuple[Answer, ...]:
         left, right = compare_words(raw.answer, distorted.answer)
     else:  # nothing to compare with, so nothing differs
         left, right = (compare_words(one.answer, one.answer)[0] if one else () for one in (raw, distorted))
-    answers = [Answer(Side.REFERENCE, left, _missing(raw), _origin(raw, run))]
-    if run.distortion is not None:
-        answers.append(Answer(Side.DISTORTED, right, _missing(distorted), _origin(distorted, run)))
-    return tuple(answers)
+    answers = (Answer(Side.REFERENCE, raw, left), Answer(Side.DISTORTED, distorted, right))
+    return answers if run.distortion is not None else answers[:1]
 
 
-def _missing(answer: AnswerRecord | None) -> str:
-    if answer is None:
-        return "No answer was recorded."
-    return "" if answer.answer.strip() else "The model had nothing to say."
-
-
-def _origin(answer: AnswerRecord | None, run: RunRecord) -> str:
-    if answer is None:
-        return ""
-    when = seconds(answer.stamp_ns - run.start_ns)
-    took = number(answer.latency_ms, 0, "ms")
-    return f"{answer.subject} {answer.subject_version}, {answer.view} camera at {when}, took {took}"
-
-
-def decisions_of(run: RunRecord, scores: RunScores, moment: Moment) -> Decisions:
-    """Return the first decision on both pictures of the moment shown, and the scores of later ones."""
-    chunk = moment.distorted or moment.raw
-    if chunk is None:
-        return Decisions((), (), "No decision was recorded.")
+def decision_facts(moment: Moment) -> tuple[Fact, ...]:
+    """Return the properties of the decisions at a moment, side by side."""
     left, right = _chunk_facts(moment.raw), _chunk_facts(moment.distorted)
-    facts = tuple(Fact(name, left.get(name, ABSENT), right.get(name, ABSENT)) for name in left | right)
-    later = () if scores.decision is None else scores.decision.later
-    sentences = tuple(
-        f"Decision {count} at {seconds(item.stamp_ns - run.start_ns)}: score {number(item.score)}, "
-        f"{number(item.position_error_mm, 0, 'mm')} apart."
-        for count, item in enumerate(later, start=2)
-    )
-    when = seconds(chunk.stamp_ns - run.start_ns)
-    return Decisions(facts, sentences, f"{chunk.subject} {chunk.subject_version}, on the frame at {when}")
+    return tuple(Fact(name, left.get(name, ABSENT), right.get(name, ABSENT)) for name in left | right)
 
 
 def _chunk_facts(chunk: ChunkRecord | None) -> dict[str, str]:
