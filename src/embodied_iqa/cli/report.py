@@ -1,4 +1,4 @@
-"""`embodied-iqa report`: write the page of a run or of a database, from its folder."""
+"""`embodied-iqa report`: the report of a run or of a database, from its folder."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from embodied_iqa.errors import UsageError
+from embodied_iqa.lazy import load
 
 __all__ = ["configure", "run"]
 
@@ -19,33 +20,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     database.add_argument(
         "--all-views",
         action="store_true",
-        help="also scores of pictures from a view that the subject is not made for",
+        help="also count scores for views that the subject is not made for",
     )
     database.add_argument("--seed", type=int, default=0, help="of the intervals (default 0)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the report; return the exit code."""
-    from embodied_iqa.database.store import is_database  # noqa: PLC0415 - start-up stays short
-
-    page = _of_database(arguments) if is_database(arguments.folder) else _of_run(arguments)
+    store = load("embodied_iqa.database.store")
+    page: Path
+    if store.is_database(arguments.folder):
+        if arguments.seed < 0:
+            raise UsageError("--seed is wrong", expected="0 or more", got=arguments.seed)
+        write = load("embodied_iqa.reports.database.report:write_database_report")
+        database = store.open_database(arguments.folder)
+        page = write(database, arguments.out, all_views=arguments.all_views, seed=arguments.seed)
+    elif arguments.all_views or arguments.seed:
+        raise UsageError(f"{arguments.folder} is not a database", expected="one, for --all-views and --seed")
+    else:
+        write = load("embodied_iqa.reports.trial.report:report_of_folder")
+        page = write(arguments.folder, arguments.out)
     print(f"report: {os.path.relpath(page)}")
     return 0
-
-
-def _of_database(arguments: argparse.Namespace) -> Path:
-    from embodied_iqa.database.store import open_database  # noqa: PLC0415
-    from embodied_iqa.reports.database.report import write_database_report  # noqa: PLC0415 - as above
-
-    if arguments.seed < 0:
-        raise UsageError("--seed is wrong", expected="0 or more", got=arguments.seed)
-    store = open_database(arguments.folder)
-    return write_database_report(store, arguments.out, all_views=arguments.all_views, seed=arguments.seed)
-
-
-def _of_run(arguments: argparse.Namespace) -> Path:
-    from embodied_iqa.reports.trial.report import report_of_folder  # noqa: PLC0415 - as above
-
-    if arguments.all_views or arguments.seed:
-        raise UsageError(f"{arguments.folder} is no database", expected="one, for --all-views and --seed")
-    return report_of_folder(arguments.folder, arguments.out)

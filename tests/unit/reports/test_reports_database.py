@@ -106,7 +106,7 @@ def test_other_files_are_not_replaced(
 def test_a_folder_that_is_neither_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(tmp_path)]) == 1
     assert main(["report", str(tmp_path), "--all-views"]) == 2
-    assert "is no database" in capsys.readouterr().err
+    assert "is not a database" in capsys.readouterr().err
 
 
 def test_constant_and_missing_scores_are_told(tmp_path: Path) -> None:
