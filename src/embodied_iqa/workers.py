@@ -1,4 +1,4 @@
-"""Worker processes: one processor each, and none outlives the process that began it."""
+"""Worker processes: single-threaded, and stopped with the process that started them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
-from types import TracebackType
 from typing import Any, Final, ParamSpec, Self, TypeVar
 
 from embodied_iqa.errors import InputError
@@ -25,9 +24,9 @@ _Result = TypeVar("_Result")
 
 
 def one_thread_each() -> None:
-    """Let processes that are begun from now on work with one thread; read by their libraries at the start.
+    """Limit processes that start from now on to one thread; their libraries read this when they load.
 
-    What the user has set stays, but for Mesa: `simulation` sets that for this process itself.
+    Values of the user are kept, except for Mesa's, which `simulation` sets for this process itself.
     """
     for variable in _ONE_THREAD:
         os.environ.setdefault(variable, "1")
@@ -35,21 +34,21 @@ def one_thread_each() -> None:
 
 
 class Workers:
-    """Processes that do jobs; new ones, since a graphics context does not survive a fork.
+    """Pool of spawned processes: a graphics context does not survive a fork.
 
-    They end with this process, however it ends, and leave Ctrl-C to it. Leaving the ``with`` block waits for
-    the jobs under way; leaving it by an error ends them.
+    They stop with this process, however it ends, and ignore Ctrl-C. Leaving the ``with`` block waits for
+    running jobs; leaving it with an exception kills them.
 
     Args:
-        count: How many.
+        count: Number of processes.
         begin: Called once in each, before its first job.
-        arguments: Its arguments.
+        arguments: Arguments of ``begin``.
     """
 
     def __init__(self, count: int, begin: Callable[..., object] | None = None, *arguments: Any) -> None:
         one_thread_each()
         context = multiprocessing.get_context("spawn")
-        # Nobody writes: the workers wait for its end, which comes when this process closes it or dies.
+        # Nothing is written: the workers wait for the end of file, when this process closes it or dies.
         watched, self._kept_open = context.Pipe(duplex=False)
         self._pool = ProcessPoolExecutor(count, context, _begin, (watched, begin, arguments))
 
@@ -59,25 +58,23 @@ class Workers:
         *arguments: _Arguments.args,
         **named: _Arguments.kwargs,
     ) -> Future[_Result]:
-        """Hand out a job."""
+        """Submit a job."""
         return self._pool.submit(job, *arguments, **named)
 
     def close(self) -> None:
-        """Wait for the jobs under way; those not begun are left undone."""
+        """Wait for running jobs; jobs that have not started do not run."""
         self._pool.shutdown(cancel_futures=True)
         self._kept_open.close()
 
     def end(self) -> None:
-        """End the workers at once, whatever they do."""
+        """Stop the workers at once."""
         self._kept_open.close()
         self._pool.shutdown(cancel_futures=True)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.close()
         else:
@@ -88,19 +85,19 @@ def result_of(job: Future[_Result]) -> _Result:
     """Wait for a job.
 
     Raises:
-        InputError: Its worker was ended from outside.
+        InputError: Its worker was killed.
     """
     try:
         return job.result()
     except BrokenProcessPool as error:
         raise InputError(
-            "a worker was ended from outside (out of memory?); what is done is kept",
+            "a worker was killed (out of memory?); finished work is kept",
             expected="the same command again, perhaps with fewer workers",
         ) from error
 
 
 def _begin(watched: Connection, begin: Callable[..., object] | None, arguments: tuple[Any, ...]) -> None:
-    import cv2  # noqa: PLC0415 - not before the number of threads is known
+    import cv2  # noqa: PLC0415 - only after the number of threads is set
 
     cv2.setNumThreads(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -70,7 +70,7 @@ def test_jobs_under_way_are_waited_for() -> None:
 
 
 def test_a_lost_worker_is_told_in_one_line() -> None:
-    with pytest.raises(InputError, match="a worker was ended from outside"), Workers(1) as pool:
+    with pytest.raises(InputError, match="a worker was killed"), Workers(1) as pool:
         result_of(pool.submit(os._exit, 3))
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
 
-__all__ = ["SPLIT_SEEDS", "TRAIN_SHARE", "training_references"]
+__all__ = ["SPLIT_SEEDS", "TRAIN_SHARE", "split_columns", "training_references"]
 
 TRAIN_SHARE: Final = 0.8
 SPLIT_SEEDS: Final = tuple(range(10))
@@ -22,3 +22,12 @@ def training_references(reference_ids: Iterable[str], seed: int) -> frozenset[st
     names = sorted(set(reference_ids))
     drawn = np.random.default_rng(seed).permutation(len(names))[: round(TRAIN_SHARE * len(names))]
     return frozenset(names[index] for index in drawn)
+
+
+def split_columns(reference_ids: Sequence[str]) -> dict[str, list[str]]:
+    """Return a column for each repetition, ``split_seed0`` to ``split_seed9``: train or val by reference."""
+    columns = {}
+    for seed in SPLIT_SEEDS:
+        training = training_references(reference_ids, seed)
+        columns[f"split_seed{seed}"] = ["train" if name in training else "val" for name in reference_ids]
+    return columns

@@ -1,4 +1,4 @@
-"""One database, three forms."""
+"""Export of a database in one of three formats."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from embodied_iqa.analysis.loading import load_grid
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.export.folder import Licence, write_export
 from embodied_iqa.export.hugging_face import card_head, fill_hugging_face
-from embodied_iqa.export.opinions import opinions_of, whose_view
+from embodied_iqa.export.opinions import opinions_of, views_text
 from embodied_iqa.export.plain import fill_csv
 from embodied_iqa.export.pyiqa import fill_pyiqa
 
@@ -18,7 +18,7 @@ __all__ = ["ExportFormat", "export_database"]
 
 
 class ExportFormat(StrEnum):
-    """Whom an export is for."""
+    """Format of an export."""
 
     PYIQA = "pyiqa"
     HUGGING_FACE = "hf"
@@ -33,17 +33,17 @@ def export_database(
     licence: str | None = None,
     all_views: bool = False,
 ) -> None:
-    """Write a database in another form, whole or not at all.
+    """Write a database in another format, whole or not at all.
 
     Args:
-        store: The database; its scores have to be there.
+        store: The database, with scores.
         out: New or empty folder.
-        form: The form.
-        licence: Name of the set's licence; None for `apache-2.0`, or `other` where photographs are in it.
-        all_views: Also count, in mean opinions, subjects that are not made for the picture's view.
+        form: The format.
+        licence: Name of the set's licence; None for `apache-2.0`, or `other` where it has photographs.
+        all_views: Include in mean opinions the subjects that are not made for the picture's view.
 
     Raises:
-        InputError: The database is not whole, or the folder cannot be written.
+        InputError: The database is incomplete, or the folder cannot be written.
     """
     terms = Licence.of(store, licence)
     grid = load_grid(store, all_views=all_views)
@@ -55,4 +55,4 @@ def export_database(
         fill = partial(fill_pyiqa, store, opinions)
     else:
         head, fill = card_head(terms.name), partial(fill_hugging_face, store, opinions)
-    write_export(store, out, lambda folder: f"{fill(folder)}\n\n{whose_view(grid)}", terms, head)
+    write_export(store, out, lambda folder: f"{fill(folder)}\n\n{views_text(grid)}", terms, head)

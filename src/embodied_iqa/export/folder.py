@@ -1,4 +1,4 @@
-"""The folder of an export: whole or not there at all, and told what is in it."""
+"""Folder of an export: written whole or not at all, with README, licence and record."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _PHOTOGRAPHS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Licence:
-    """Under what the exported set may be used.
+    """Licence of an exported set.
 
     Attributes:
-        name: In the words of the Hugging Face hub, such as `cc-by-4.0`, or `other`.
+        name: Identifier of the Hugging Face hub, such as `cc-by-4.0`, or `other`.
         text: For people.
     """
 
@@ -39,7 +39,7 @@ class Licence:
 
     @classmethod
     def of(cls, store: DatabaseStore, named: str | None) -> Licence:
-        """Return the named licence, or that of drawn pictures; `other` where there are photographs."""
+        """Return the named licence, by default that of simulated pictures; `other` for photographs."""
         photographs = bool(pc.any(store.references(["real"])["real"]).as_py())
         name = named or (_OTHER if photographs else _SIMULATED)
         text = f"Licence of this set: {name}."
@@ -53,17 +53,17 @@ class Licence:
 def write_export(
     store: DatabaseStore, out: Path, fill: Callable[[Path], str], licence: Licence, head: Sequence[str] = ()
 ) -> None:
-    """Make a folder, whole or not at all.
+    """Write a folder, whole or not at all.
 
     Args:
-        store: Where the set comes from.
+        store: The database.
         out: New or empty folder.
-        fill: Writes into the folder that it gets, and returns what the README says of it (Markdown).
+        fill: Writes the content into a folder, and returns the text of its README (Markdown).
         licence: Of the set.
         head: First lines of the README.
 
     Raises:
-        InputError: ``out`` holds something, or cannot be written.
+        InputError: ``out`` is not empty, or cannot be written.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out} is not empty", expected="a new or empty folder")
@@ -72,10 +72,10 @@ def write_export(
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as fresh:
             whole = Path(fresh) / out.name
             whole.mkdir()
-            told = fill(whole)
-            made = f"Made by embodied_iqa {__version__}; dataset.json tells how."
+            text = fill(whole)
+            made = f"Made by embodied_iqa {__version__}; dataset.json records how."
             name = store.path.resolve().name
-            lines = [*head, f"# {name}", "", told, "", "## Licence", "", licence.text, "", made, ""]
+            lines = [*head, f"# {name}", "", text, "", "## Licence", "", licence.text, "", made, ""]
             (whole / "README.md").write_text("\n".join(lines), encoding="utf-8")
             (whole / "LICENSE.txt").write_text(licence.text + "\n", encoding="utf-8")
             record = json.dumps(store.record().tree(), indent=1, sort_keys=True, ensure_ascii=False)

@@ -42,7 +42,7 @@ training = pairs.filter(lambda row: row["split_seed0"] == "train")
 ```
 
 `<target>_mean` is the mean opinion over five tasks, 0 to 5, higher is better; null where no subject scored.
-`train` is the name that the library gives the whole table; the splits for training metrics are the columns
+The library names the whole table `train`; the splits for training metrics are the columns
 `split_seed0` to `split_seed9`, 8:2 by reference."""
 
 
@@ -57,7 +57,7 @@ def card_head(licence: str) -> list[str]:
 
 
 def fill_hugging_face(store: DatabaseStore, opinions: PairOpinions, folder: Path) -> str:
-    """Write the export into an empty folder; return what its README says."""
+    """Write the export into an empty folder; return the text of its README."""
     pair_ids = opinions.pairs.pair_ids.tolist()
     pairs = pa.table(opinion_columns(opinions))
     files = track(distorted_pictures(store, pair_ids), "pairs", len(pair_ids))

@@ -1,4 +1,4 @@
-"""What every export says of a pair: mean opinions, their spread, and the third."""
+"""Opinions in every export: mean and spread for each pair, and its third."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from embodied_iqa.analysis.grid import Group, PairTable, ScoreGrid
 from embodied_iqa.analysis.jnd import thirds
 from embodied_iqa.analysis.opinion import mean_opinion
 
-__all__ = ["PairOpinions", "Target", "opinions_of", "whose_view"]
+__all__ = ["PairOpinions", "Target", "opinions_of", "views_text"]
 
 Array = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ class Target:
         mean: Mean opinion in [0, 5], higher is better; NaN where no subject scored.
         z_scored: Mean of the subjects' standardised scores.
         deviation: Standard deviation over the subjects; NaN where none scored.
-        subjects: How many scored.
+        subjects: Number of subjects with a score.
     """
 
     mean: Array
@@ -61,15 +61,15 @@ def opinions_of(grid: ScoreGrid) -> PairOpinions:
     return PairOpinions(grid.pairs, {name: _target(scores) for name, scores in columns.items()}, cuts)
 
 
-def whose_view(grid: ScoreGrid) -> str:
-    """Return the sentences that an export's README has about views (Markdown)."""
+def views_text(grid: ScoreGrid) -> str:
+    """Return the text of an export's README about views (Markdown)."""
     if grid.all_views:
-        return "Mean opinions are of all subjects, also of those that are made for another camera."
+        return "Mean opinions include all subjects, also those that are made for another camera."
     lines = [
-        "Mean opinions are of the subjects that are made for the picture's camera, or for any; in the table",
-        "of scores that is the column `own_view`.",
+        "Mean opinions include only subjects that are made for the picture's camera, or for any: see the",
+        "column `own_view` in the table of scores.",
         "",
-        "| view | references | VLMs that count | VLAs that count |",
+        "| view | references | VLMs counted | VLAs counted |",
         "|---|---|---|---|",
     ]
     for one in grid.views:

@@ -1,4 +1,4 @@
-"""Picture files of a database; distorted ones that were not stored are made again from their seeds."""
+"""Picture files of a database; distorted ones that are not stored are made again from their seeds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PictureFile:
 
     Attributes:
         id: Of the pair or reference.
-        name: A file name that no other one has.
+        name: A unique file name.
         data: The file's bytes.
     """
 
@@ -46,8 +46,8 @@ def distorted_pictures(store: DatabaseStore, pair_ids: Iterable[str]) -> Iterato
     """Yield the pictures of these pairs, in their order; consecutive ones of a reference read it once.
 
     Raises:
-        InputError: A file is missing or damaged, or a picture made from its seed is not the one that the
-            subjects saw.
+        InputError: A file is missing or damaged, or a picture made from its seed is not the one that was
+            scored.
     """
     pairs = {pair.pair_id: pair for pair in rows_of(Pair, store.pairs())}
     references = {row.reference_id: row for row in rows_of(Reference, store.references())}
@@ -81,5 +81,5 @@ def _distorted(rgb: NDArray[np.uint8], reference: Reference, pair: Pair) -> NDAr
 def _png(rgb: NDArray[np.uint8]) -> bytes:
     done, data = cv2.imencode(".png", cv2.cvtColor(rgb, cv2.COLOR_RGB2BGR))
     if not done:
-        raise InternalError("a picture could not be coded")
+        raise InternalError("a picture could not be encoded")
     return bytes(data)

@@ -11,11 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from embodied_iqa.database.execution import joined_execution
-from embodied_iqa.database.splits import SPLIT_SEEDS, training_references
+from embodied_iqa.database.splits import split_columns
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.export.opinions import PairOpinions
 
-__all__ = ["fill_csv", "opinion_columns"]
+__all__ = ["fill_csv", "opinion_columns", "write_csv"]
 
 _BATCH_ROWS: Final = 10_000
 _README: Final = """\
@@ -29,15 +29,15 @@ _README: Final = """\
 | `execution.csv` | a run of a joined experiment; only where one was joined |
 
 Opinions: `<target>_mean` (over five tasks, 0 to 5, higher is better), `_z_scored`, `_std` over the subjects
-and `_subjects`, how many scored.
+and `_subjects`, their number.
 
-UTF-8, commas, a heading; an empty cell where there is no value; lists and structures as JSON. Pictures are
-not in this export; the column `picture` names them in the database, and is empty where they are made from
-their seed."""
+UTF-8, commas, a header; an empty cell where there is no value; lists and structures as JSON. Pictures are
+not in this export; the column `picture` has their paths in the database, and is empty where they are made
+from their seed."""
 
 
 def fill_csv(store: DatabaseStore, opinions: PairOpinions, folder: Path) -> str:
-    """Write the export into an empty folder; return what its README says."""
+    """Write the export into an empty folder; return the text of its README."""
     tables = {
         "references": store.references().sort_by("reference_id"),
         "tasks": store.tasks().sort_by([("reference_id", "ascending"), ("rank", "ascending")]),
@@ -48,14 +48,14 @@ def fill_csv(store: DatabaseStore, opinions: PairOpinions, folder: Path) -> str:
     if execution is not None:
         tables["execution"] = execution
     for name, table in tables.items():
-        _write(folder / f"{name}.csv", table.schema.names, _rows(table))
+        write_csv(folder / f"{name}.csv", table.schema.names, _rows(table))
     columns = opinion_columns(opinions)
-    _write(folder / "opinions.csv", list(columns), zip(*columns.values(), strict=True))
+    write_csv(folder / "opinions.csv", list(columns), zip(*columns.values(), strict=True))
     return _README
 
 
 def opinion_columns(opinions: PairOpinions) -> dict[str, list[Any]]:
-    """Return what is told of every pair, by column; None where there is no score."""
+    """Return the columns that every export has of a pair; None where there is no score."""
     pairs = opinions.pairs
     columns: dict[str, list[Any]] = {
         "pair_id": pairs.pair_ids.tolist(),
@@ -70,25 +70,20 @@ def opinion_columns(opinions: PairOpinions) -> dict[str, list[Any]]:
         columns[f"{name}_std"] = _numbers(target.deviation)
         columns[f"{name}_subjects"] = target.subjects.tolist()
     columns |= {f"{group}_third": labels.tolist() for group, labels in opinions.thirds.items()}
-    for seed in SPLIT_SEEDS:
-        chosen = training_references(pairs.reference_ids.tolist(), seed)
-        columns[f"split_seed{seed}"] = [
-            "train" if r in chosen else "val" for r in pairs.reference_ids.tolist()
-        ]
-    return columns
+    return columns | split_columns(pairs.reference_ids.tolist())
 
 
 def _numbers(values: Any) -> list[float | None]:
     return [float(value) if np.isfinite(value) else None for value in values]
 
 
-def _rows(table: Any) -> Iterator[list[Any]]:
+def _rows(table: Any) -> Iterator[Iterable[Any]]:
     for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
-        for row in batch.to_pylist():
-            yield list(row.values())
+        yield from zip(*batch.to_pydict().values(), strict=True)
 
 
-def _write(path: Path, names: list[str], rows: Iterable[Iterable[Any]]) -> None:
+def write_csv(path: Path, names: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Write a table with a header; lists and structures as JSON, None as an empty cell."""
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(names)

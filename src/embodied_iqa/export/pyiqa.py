@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from embodied_iqa.database.splits import SPLIT_SEEDS, training_references
+from embodied_iqa.database.splits import split_columns
 from embodied_iqa.database.store import DatabaseStore
-from embodied_iqa.export.opinions import PairOpinions, Target
+from embodied_iqa.export.opinions import PairOpinions
 from embodied_iqa.export.pictures import PictureFile, distorted_pictures, reference_pictures
+from embodied_iqa.export.plain import write_csv
 from embodied_iqa.progress import track
 
 __all__ = ["fill_pyiqa"]
@@ -44,22 +44,29 @@ lower_better: false
 
 
 def fill_pyiqa(store: DatabaseStore, opinions: PairOpinions, folder: Path) -> str:
-    """Write the export into an empty folder; return what its README says."""
-    pair_ids = opinions.pairs.pair_ids.tolist()
-    references = list(store.references(["reference_id"])["reference_id"].to_pylist())
-    names_of_references = _write(
-        track(reference_pictures(store), "references", len(references)), folder / _REFERENCES
-    )
-    names_of_pairs = _write(
-        track(distorted_pictures(store, pair_ids), "pairs", len(pair_ids)), folder / _PAIRS
-    )
-    training = [training_references(references, seed) for seed in SPLIT_SEEDS]
+    """Write the export into an empty folder; return the text of its README."""
+    pairs, references = opinions.pairs.pair_ids.tolist(), opinions.pairs.reference_ids.tolist()
+    files = track(reference_pictures(store), "references", len(set(references)))
+    reference_names = _write(files, folder / _REFERENCES)
+    files = track(distorted_pictures(store, pairs), "pairs", len(pairs))
+    pair_names = _write(files, folder / _PAIRS)
+    splits = split_columns(references)
     left_out = []
     for name, target in opinions.targets.items():
-        rows = _rows(opinions, target, names_of_references, names_of_pairs, training)
-        left_out.append(f"{name} {len(pair_ids) - len(rows)}")
-        _write_meta(folder / f"meta_info_{name}_fr.csv", rows, full_reference=True)
-        _write_meta(folder / f"meta_info_{name}_nr.csv", rows, full_reference=False)
+        rows = [
+            [
+                reference_names[references[index]],
+                pair_names[pairs[index]],
+                repr(float(target.mean[index])),
+                repr(float(target.deviation[index])),
+                *(column[index] for column in splits.values()),
+            ]
+            for index in np.flatnonzero(np.isfinite(target.mean))
+        ]
+        left_out.append(f"{name} {len(pairs) - len(rows)}")
+        head = ["ref_name", "dist_name", "mos", "std", *splits]
+        write_csv(folder / f"meta_info_{name}_fr.csv", head, rows)
+        write_csv(folder / f"meta_info_{name}_nr.csv", head[1:], (row[1:] for row in rows))
     targets = ", ".join(f"`{name}`" for name in opinions.targets)
     return _README.format(targets=targets, left_out=", ".join(left_out))
 
@@ -72,28 +79,3 @@ def _write(files: Iterable[PictureFile], folder: Path) -> dict[str, str]:
         (folder / file.name).write_bytes(file.data)
         names[file.id] = file.name
     return names
-
-
-def _rows(
-    opinions: PairOpinions,
-    target: Target,
-    references: Mapping[str, str],
-    pairs: Mapping[str, str],
-    training: list[frozenset[str]],
-) -> list[list[str]]:
-    rows = []
-    for index in np.flatnonzero(np.isfinite(target.mean)):
-        pair, reference = str(opinions.pairs.pair_ids[index]), str(opinions.pairs.reference_ids[index])
-        splits = ["train" if reference in chosen else "val" for chosen in training]
-        numbers = [repr(float(target.mean[index])), repr(float(target.deviation[index]))]
-        rows.append([references[reference], pairs[pair], *numbers, *splits])
-    return rows
-
-
-def _write_meta(path: Path, rows: list[list[str]], *, full_reference: bool) -> None:
-    head = ["ref_name", "dist_name", "mos", "std", *(f"split_seed{seed}" for seed in SPLIT_SEEDS)]
-    start = 0 if full_reference else 1
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(head[start:])
-        writer.writerows(row[start:] for row in rows)

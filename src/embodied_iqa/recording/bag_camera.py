@@ -1,15 +1,15 @@
-"""A camera that shows the pictures of a recording again."""
+"""Camera that replays the pictures of a recording."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from embodied_iqa.images.file_camera import EndOfFramesError
 from embodied_iqa.images.frame import Frame, Intrinsics, View
@@ -19,27 +19,27 @@ from embodied_iqa.recording.errors import RecordingReadError
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.recording.recorded import RecordedPicture
 from embodied_iqa.recording.transforms import TransformTree
+from embodied_iqa.units import SECOND_NS
 
 __all__ = ["BagCamera", "BagCameraOptions"]
 
-BASE_FRAME = "base"
-_TRANSFORM_TOPICS = ("/tf_static", "/tf")
-_NS_PER_S = 1_000_000_000
-_DEFAULT_PERIOD_NS = 33_333_333
+_BASE_FRAME: Final = "base"
+_TRANSFORM_TOPICS: Final = ("/tf_static", "/tf")
+_DEFAULT_PERIOD_NS: Final = 33_333_333
 
 
 @dataclass(frozen=True, slots=True)
 class BagCameraOptions:
-    """What a recording need not say itself.
+    """Replay options, and defaults for what the recording lacks.
 
     Attributes:
-        topic: Picture topic; empty for ``/camera/<view>/image_raw``. Intrinsics come from ``camera_info`` and
-            the camera's pose from ``pose`` beside it.
+        topic: Picture topic; empty for ``/camera/<view>/image_raw``. Intrinsics are read from ``camera_info``
+            and the camera's pose from ``pose`` beside it.
         intrinsics: The pinhole model, where there is no ``camera_info``.
         T_base_camera: ``(4, 4)`` pose of the camera's optical frame in the base frame (m), where there is
             neither ``pose`` nor a chain of transforms on /tf and /tf_static.
-        loop: Start again at the end; stamps go on growing.
-        clock_ns: Where stamps come from instead of the recording: ROS time in ns, asked at each picture.
+        loop: Start again at the end; stamps keep increasing.
+        clock_ns: Clock of the frames' stamps (ns) instead of the recorded stamps.
     """
 
     topic: str = ""
@@ -55,7 +55,7 @@ class BagCamera:
     Args:
         path: The recording.
         view: The camera's view.
-        options: What the recording does not say.
+        options: See there.
 
     Raises:
         RecordingReadError: The recording cannot be used, has no such pictures, or lacks intrinsics or pose.
@@ -86,14 +86,14 @@ class BagCamera:
         """The camera's view."""
         return self._view
 
-    def read(self, deadline_s: float) -> Frame | None:  # noqa: ARG002 - a recording is always there
+    def read(self, deadline_s: float) -> Frame | None:  # noqa: ARG002 - the interface's argument; a recording never waits
         """Return the next picture as a frame.
 
         Args:
-            deadline_s: Not used: a recording never keeps anybody waiting.
+            deadline_s: Not used: a recording never waits.
 
         Raises:
-            EndOfFramesError: All were shown.
+            EndOfFramesError: All pictures were shown.
             RecordingReadError: The recording is damaged, or a picture has another size than its camera.
         """
         recorded = self._next
@@ -111,7 +111,7 @@ class BagCamera:
         return Frame(self._view, stamp_ns, picture.rgb, self._intrinsics, T_base_camera)
 
     def close(self) -> None:
-        """Close the recording; twice is fine."""
+        """Close the recording; may be called twice."""
         self._reader.close()
 
     def _first_picture(self) -> RecordedPicture:
@@ -151,7 +151,7 @@ class BagCamera:
         return intrinsics_from_info(info)
 
     def _recorded_poses(self) -> dict[int, NDArray[np.float64]]:
-        """Return the camera's poses by stamp: they are small beside the pictures."""
+        """Return the camera's poses by stamp; they are small compared to the pictures."""
         return {_stamp_ns(pose): matrix_from_pose(pose.pose) for pose in self._decoded(self._beside("pose"))}
 
     def _recorded_transforms(self) -> TransformTree:
@@ -161,17 +161,19 @@ class BagCamera:
         for message in self._decoded(*_TRANSFORM_TOPICS):
             for entry in message.transforms:
                 parent, child = entry.header.frame_id, entry.child_frame_id
-                tree.add(parent, child, _stamp_ns(entry), _matrix(entry.transform))
+                transform = entry.transform
+                pose = SimpleNamespace(position=transform.translation, orientation=transform.rotation)
+                tree.add(parent, child, _stamp_ns(entry), matrix_from_pose(pose))
         return tree
 
     def _pose_at(self, picture: ImagePicture) -> NDArray[np.float64]:
         T = self._poses.get(picture.stamp_ns)
         if T is None:
-            T = self._transforms.lookup(BASE_FRAME, picture.frame_id, picture.stamp_ns)
+            T = self._transforms.lookup(_BASE_FRAME, picture.frame_id, picture.stamp_ns)
         if T is None:
             T = self._options.T_base_camera
         if T is None:
-            chain = f"transforms from {BASE_FRAME} to {picture.frame_id!r} on /tf and /tf_static"
+            chain = f"transforms from {_BASE_FRAME} to {picture.frame_id!r} on /tf and /tf_static"
             raise RecordingReadError(
                 self._reader.path,
                 f"does not say where camera {self._view} was at {picture.stamp_ns} ns",
@@ -191,12 +193,4 @@ class BagCamera:
 
 
 def _stamp_ns(message: Any) -> int:
-    return int(message.header.stamp.sec) * _NS_PER_S + int(message.header.stamp.nanosec)
-
-
-def _matrix(transform: Any) -> NDArray[np.float64]:
-    t, q = transform.translation, transform.rotation
-    T = np.eye(4)
-    T[:3, :3] = Rotation.from_quat([q.x, q.y, q.z, q.w]).as_matrix()
-    T[:3, 3] = t.x, t.y, t.z
-    return T
+    return int(message.header.stamp.sec) * SECOND_NS + int(message.header.stamp.nanosec)

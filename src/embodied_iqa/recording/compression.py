@@ -1,4 +1,4 @@
-"""How chunks are compressed: zstd, lz4 or not at all."""
+"""Compression of chunks: zstd, lz4 or none."""
 
 from __future__ import annotations
 
@@ -10,20 +10,14 @@ import zstandard
 
 from embodied_iqa.files import Buffer
 
-__all__ = [
-    "DEFAULT_ZSTD_LEVEL",
-    "Compression",
-    "compress",
-    "decompress",
-    "decompress_start",
-]
+__all__ = ["DEFAULT_ZSTD_LEVEL", "Compression", "compress", "decompress", "decompress_start"]
 
 DEFAULT_ZSTD_LEVEL = 1
-"""Costs about a third of the library's default (3) on camera pictures and gives files 1-2 % larger."""
+"""A third of the time of the library's default (3) on camera pictures, for files 1-2 % larger."""
 
 
 class Compression(StrEnum):
-    """A chunk's compression; the value is what the MCAP format writes, in words that people use."""
+    """Compression of a chunk."""
 
     ZSTD = "zstd"
     LZ4 = "lz4"
@@ -31,7 +25,7 @@ class Compression(StrEnum):
 
     @property
     def mcap_name(self) -> str:
-        """The name in a chunk record: empty for none."""
+        """Name in a chunk record: empty for none."""
         return "" if self is Compression.NONE else self.value
 
 
@@ -40,21 +34,20 @@ def compress(parts: Sequence[Buffer], compression: Compression, zstd_level: int)
 
     Args:
         parts: The plain bytes.
-        compression: How.
+        compression: The format.
         zstd_level: Level of zstd, -50 (fast) to 22 (small).
 
     Returns:
         Parts whose concatenation is the compressed data.
     """
+    size = sum(len(part) for part in parts)
     match compression:
         case Compression.NONE:
             return list(parts)
         case Compression.LZ4:
             frame = lz4.frame.LZ4FrameCompressor()
-            size = sum(len(part) for part in parts)
             return [frame.begin(size), *(frame.compress(part) for part in parts), frame.flush()]
         case Compression.ZSTD:
-            size = sum(len(part) for part in parts)
             stream = zstandard.ZstdCompressor(level=zstd_level).compressobj(size=size)
             return [*(stream.compress(part) for part in parts), stream.flush()]
 
@@ -78,9 +71,9 @@ def decompress(data: Buffer, mcap_name: str, size: int) -> Buffer:
             case "lz4":
                 plain = lz4.frame.decompress(data)
             case "zstd":
-                promised = zstandard.frame_content_size(data)
-                if promised not in {-1, size}:
-                    raise ValueError(f"plain data has {promised} bytes instead of {size}")
+                declared = zstandard.frame_content_size(data)
+                if declared not in {-1, size}:
+                    raise ValueError(f"plain data has {declared} bytes instead of {size}")
                 plain = zstandard.ZstdDecompressor().decompress(data, max_output_size=size)
             case _:
                 raise ValueError(f"unknown compression {mcap_name!r}")

@@ -1,4 +1,4 @@
-"""Message definitions: the text that a recording needs to explain its own messages."""
+"""Message definitions: the text in a recording that describes its message types."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PRIMITIVES = frozenset(
 
 
 def default_prefixes() -> tuple[Path, ...]:
-    """Return where packages are installed: AMENT_PREFIX_PATH (a sourced ROS), then this Python's prefix."""
+    """Return install prefixes: AMENT_PREFIX_PATH (a sourced ROS), then this Python's prefix."""
     listed = [Path(word) for word in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if word]
     return (*listed, Path(sys.prefix))
 
@@ -56,7 +56,7 @@ def _split(type_name: str) -> tuple[str, str]:
 
 
 def _dependencies(package: str, text: str) -> list[str]:
-    """Return the ``pkg/Name`` that the fields of a definition refer to, in order of appearance."""
+    """Return the types (``pkg/Name``) of a definition's fields, in order of appearance."""
     found: dict[str, None] = {}
     for line in text.splitlines():
         match = _FIELD.match(line)
@@ -69,11 +69,11 @@ def _dependencies(package: str, text: str) -> list[str]:
 
 
 class MessageDefinitions:
-    """Finds the definitions of message types.
+    """Definitions of message types.
 
-    Looked at, in this order: the installed packages below each prefix (``share/<package>/msg``), source
-    folders of interface packages (``<folder>/package.xml`` beside ``<folder>/msg``), and, for standard types
-    on a machine without ROS, the Jazzy definitions that the rosbags library carries.
+    Searched in this order: the installed packages below each prefix (``share/<package>/msg``), source folders
+    of interface packages (``<folder>/package.xml`` beside ``<folder>/msg``), and the Jazzy definitions of the
+    rosbags library, for standard types on a machine without ROS.
 
     Args:
         prefixes: Install prefixes; None for `default_prefixes`.
@@ -89,14 +89,14 @@ class MessageDefinitions:
     def full_text(self, type_name: str) -> str:
         """Return the definition of a type followed by those of every type it contains.
 
-        The form is that of the ``ros2msg`` schema encoding: definitions separated by a line of 80 ``=`` and a
-        line ``MSG: package/Name``.
+        The format is the ``ros2msg`` schema encoding: definitions separated by a line of 80 ``=`` and a line
+        ``MSG: package/Name``.
 
         Args:
             type_name: ``package/msg/Name``.
 
         Raises:
-            InputError: The type, or one that it contains, has no definition here.
+            InputError: The type, or one that it contains, has no definition.
         """
         package, name = _split(type_name)
         key = f"{package}/{name}"

@@ -1,4 +1,4 @@
-"""An MCAP file under construction: every call appends whole records, or nothing."""
+"""MCAP file under construction: every call appends whole records, or nothing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from mcap.records import (
     Attachment,
@@ -27,19 +28,19 @@ from embodied_iqa.recording.mcap_summary import ChunkContent, Summary
 
 __all__ = ["McapOutput"]
 
-_MOST_PARTS_A_WRITE = 512  # below every system's IOV_MAX
+_MOST_PARTS: Final = 512  # of one write; below every system's IOV_MAX
 
 
 class McapOutput:
     """A new MCAP file with profile ``ros2``. Not thread-safe.
 
-    Schemas and channels are written outside chunks: they are in the file before the first message and do not
-    perish with a damaged chunk. When a write fails (disk full), the file is cut back to the last whole
-    record, so that later records, should there be space again, are readable.
+    Schemas and channels are written outside chunks: they precede the first message and survive a damaged
+    chunk. When a write fails (disk full), the file is truncated to the last whole record, so that records
+    written later are readable.
 
     Args:
         path: The file; it must not exist.
-        library: Who writes.
+        library: Name of the writing program.
 
     Raises:
         RecordingWriteError: The file exists or cannot be created.
@@ -59,18 +60,13 @@ class McapOutput:
             raise
 
     @property
-    def size_bytes(self) -> int:
-        """Bytes written."""
-        return self._offset
-
-    @property
     def messages(self) -> int:
         """Messages written."""
         return sum(self._summary.counts.values())
 
     @property
     def is_open(self) -> bool:
-        """Whether more can be written."""
+        """Whether more records can be written."""
         return self._descriptor is not None
 
     def add_schema(self, schema: Schema) -> None:
@@ -117,20 +113,20 @@ class McapOutput:
         self._summary.add_chunk(content, offset, len(prefix) + content.data_size, index_sizes)
 
     def sync(self) -> None:
-        """Wait until the disk has everything written so far: survives a loss of power."""
+        """Wait until the disk has everything written so far, to survive a loss of power."""
         try:
             os.fsync(self._open_descriptor())
         except OSError as error:
             raise _write_failed(self.path, error) from error
 
     def finish(self, *, sync: bool = False) -> None:
-        """Append the index and close the file; twice is fine.
+        """Append the index and close the file; may be called twice.
 
         Args:
-            sync: Also wait until the disk has it.
+            sync: Also wait for the disk.
 
         Raises:
-            RecordingWriteError: There is no space for the index: the file is closed and can be recovered.
+            RecordingWriteError: The disk is full: the file is closed without an index and can be recovered.
         """
         if self._descriptor is None:
             return
@@ -143,7 +139,7 @@ class McapOutput:
             self.abandon()
 
     def abandon(self) -> None:
-        """Close the file as it is, without an index; twice is fine."""
+        """Close the file as it is, without an index; may be called twice."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
@@ -180,11 +176,11 @@ def _write_failed(path: Path, error: OSError) -> RecordingWriteError:
 
 
 def _write_all(descriptor: int, parts: Sequence[Buffer]) -> int:
-    """Write all parts, however many calls it takes; return the number of bytes."""
+    """Write all parts in as many calls as needed; return the number of bytes."""
     pending = [memoryview(part) for part in parts if len(part)]
     total = sum(len(part) for part in pending)
     while pending:
-        written = os.writev(descriptor, pending[:_MOST_PARTS_A_WRITE])
+        written = os.writev(descriptor, pending[:_MOST_PARTS])
         while pending and written >= len(pending[0]):
             written -= len(pending.pop(0))
         if written:

@@ -152,10 +152,8 @@ class Summary:
                 offsets += encode(SummaryOffset(opcode, offset + start, len(section) - start))
         offsets_start = offset + len(section)
         section += offsets
-        promise = struct.pack("<BQQQ", Opcode.FOOTER, 20, offset, offsets_start)
-        return bytes(section) + encode(
-            Footer(offset, offsets_start, zlib.crc32(promise, zlib.crc32(section)))
-        )
+        head = struct.pack("<BQQQ", Opcode.FOOTER, 20, offset, offsets_start)
+        return bytes(section) + encode(Footer(offset, offsets_start, zlib.crc32(head, zlib.crc32(section))))
 
 
 def statistics_counts(body: bytes) -> dict[int, int]:

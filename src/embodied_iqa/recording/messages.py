@@ -1,4 +1,4 @@
-"""Messages without ROS: from fields to serialised bytes (CDR) and back, for any type with a definition."""
+"""Messages without ROS: fields to serialised bytes (CDR) and back, for any type with a definition."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from rosbags.typesys.base import normalize_fieldname
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.recording.definitions import MessageDefinitions
+from embodied_iqa.units import SECOND_NS
 
 __all__ = ["TypeStore"]
 
-_NS_PER_S = 1_000_000_000
 _ENCAPSULATION_BYTES = 4
 _DTYPES = {"bool": "bool", "byte": "uint8", "char": "uint8", "octet": "uint8"}
 
 
 class TypeStore:
-    """Message classes by type name, learned from definitions when first asked for.
+    """Message classes by type name, made from definitions on first use.
 
     Fields are attributes; arrays of numbers are numpy arrays, other sequences are lists. Constants of the
     definition are attributes of the class.
 
     Args:
-        definitions: Where definitions come from; None for `MessageDefinitions` with its defaults.
+        definitions: Source of the definitions; None for `MessageDefinitions` with its defaults.
     """
 
     def __init__(self, definitions: MessageDefinitions | None = None) -> None:
@@ -46,10 +46,10 @@ class TypeStore:
         return self._store.types[type_name]
 
     def learn(self, type_name: str, full_text: str) -> None:
-        """Take a type, and the types that it contains, from a concatenated definition.
+        """Register a type, and the types that it contains, from a concatenated definition.
 
         Raises:
-            InputError: The text cannot be understood, or says something else than what is known already.
+            InputError: The text cannot be parsed, or contradicts a registered type.
         """
         try:
             self._store.register(get_types_from_msg(full_text, type_name))
@@ -57,9 +57,7 @@ class TypeStore:
             raise InputError(f"bad definition of message type {type_name}: {error}") from error
 
     def new(self, type_name: str, **values: Any) -> Any:
-        """Return a message; fields that are not given are zero, empty or false.
-
-        A definition's own default values (such as a quaternion's ``w 1``) are not applied.
+        """Return a message; other fields are zero, empty or false, regardless of the definition's defaults.
 
         Args:
             type_name: Such as ``sensor_msgs/msg/Image``.
@@ -85,7 +83,7 @@ class TypeStore:
 
     def time(self, stamp_ns: int) -> Any:
         """Return a ``builtin_interfaces/msg/Time``."""
-        sec, nanosec = divmod(stamp_ns, _NS_PER_S)
+        sec, nanosec = divmod(stamp_ns, SECOND_NS)
         return self.new("builtin_interfaces/msg/Time", sec=sec, nanosec=nanosec)
 
     def serialise(self, message: Any) -> bytes:
@@ -102,8 +100,8 @@ class TypeStore:
     def deserialise(self, cdr: bytes | memoryview, type_name: str) -> Any:
         """Return the message in CDR bytes; arrays are views of them.
 
-        Bytes after the message are ignored: Fast CDR leaves some (of no meaning) where sequences are empty,
-        which rosbags' own entry point refuses.
+        Bytes after the message are ignored: Fast CDR appends some after empty sequences, which rosbags' own
+        entry point refuses.
 
         Raises:
             InputError: The type is unknown or the bytes are not of that type.
@@ -111,26 +109,26 @@ class TypeStore:
         self.message_class(type_name)
         view = memoryview(cdr)
         if len(view) < _ENCAPSULATION_BYTES or view[0] != 0 or view[1] > 1:
-            raise InputError(f"the bytes are no {type_name}: not plain CDR")
+            raise InputError(f"the bytes are not a {type_name}: not plain CDR")
         definition = self._store.get_msgdef(type_name)
         read = definition.deserialize_cdr_le if view[1] == 1 else definition.deserialize_cdr_be
         try:
             message, _ = read(view[_ENCAPSULATION_BYTES:], 0, definition.cls, self._store)
         except (SerdeError, struct.error, ValueError, IndexError) as error:
-            raise InputError(f"the bytes are no {type_name}: {error}") from error
+            raise InputError(f"the bytes are not a {type_name}: {error}") from error
         return message
 
     def type_hash(self, type_name: str) -> str:
         """Return the type's hash (REP 2016), such as ``RIHS01_...``.
 
         Raises:
-            InputError: The type has no definition, or holds wide strings, which rosbags cannot hash.
+            InputError: The type has no definition, or has wide strings, which rosbags cannot hash.
         """
         self.message_class(type_name)
         try:
             return str(self._store.hash_rihs01(type_name))
         except KeyError as error:
-            raise InputError(f"cannot hash message type {type_name}: it holds a {error}") from error
+            raise InputError(f"cannot hash message type {type_name}: it has a {error}") from error
 
     def _kinds(self, type_name: str) -> list[tuple[str, Any]]:
         """Return name and rosbags' description of each field."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 import zstandard
 from mcap.exceptions import McapError
@@ -17,9 +19,9 @@ from embodied_iqa.recording.errors import RecordingReadError
 from embodied_iqa.recording.framing import FOOTER_BYTES, MAGIC
 from embodied_iqa.recording.scanned_record import summary_section
 
-__all__ = ["DAMAGE", "checked_summary", "damaged", "open_recording", "recording_file"]
+__all__ = ["checked_summary", "open_recording", "recording_file", "reporting_damage"]
 
-DAMAGE = (
+_DAMAGE: Final = (
     McapError,
     CRCValidationError,
     struct.error,
@@ -31,7 +33,7 @@ DAMAGE = (
     OverflowError,
     zstandard.ZstdError,
 )
-"""What the mcap library raises on damaged bytes."""
+"""Errors of the mcap library on damaged bytes."""
 
 
 def recording_file(path: Path) -> Path:
@@ -44,13 +46,9 @@ def recording_file(path: Path) -> Path:
         return path
     files = sorted(path.glob("*.mcap"))
     if len(files) != 1:
-        names = [file.name for file in files]
-        raise RecordingReadError(
-            path,
-            "is a folder",
-            expected="a recording (.mcap), or a folder with one",
-            available=names or ["none"],
-        )
+        available = [file.name for file in files] or ["none"]
+        expected = "a recording (.mcap), or a folder with one"
+        raise RecordingReadError(path, "is a folder", expected=expected, available=available)
     return files[0]
 
 
@@ -58,7 +56,7 @@ def open_recording(path: Path) -> BinaryIO:
     """Open a file that begins as an MCAP file does.
 
     Raises:
-        RecordingReadError: It cannot be opened, is empty, or is something else.
+        RecordingReadError: It cannot be opened, is empty, or has another format.
     """
     try:
         file = path.open("rb")
@@ -67,9 +65,8 @@ def open_recording(path: Path) -> BinaryIO:
     start = file.read(len(MAGIC))
     if start != MAGIC:
         file.close()
-        raise RecordingReadError(
-            path, "is empty" if not start else "is not an MCAP file", expected="a recording (.mcap)"
-        )
+        message = "is not an MCAP file" if start else "is empty"
+        raise RecordingReadError(path, message, expected="a recording (.mcap)")
     file.seek(0)
     return file
 
@@ -83,29 +80,35 @@ def checked_summary(path: Path, file: BinaryIO, reader: SeekingReader) -> Summar
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - len(MAGIC)))
     if size < 2 * len(MAGIC) + FOOTER_BYTES or file.read() != MAGIC:
-        raise RecordingReadError(path, f"is cut short; {_advice(path)}")
-    try:
+        raise _repairable(path, "is cut short")
+    with reporting_damage(path):
         profile = reader.get_header().profile
         summary = reader.get_summary()
         section = summary_section(file, size)
-    except DAMAGE as error:
-        raise damaged(path, error) from error
     if profile != "ros2":
         raise RecordingReadError(path, "is another kind of MCAP", expected="profile 'ros2'", got=profile)
     if summary is not None and not section:
-        raise damaged(path, "the index has a wrong checksum")
+        raise _repairable(path, "is damaged (the index has a wrong checksum)")
     if summary is None or not _is_index(summary):
-        raise RecordingReadError(path, f"has no index; {_advice(path)}")
+        raise _repairable(path, "has no index")
     return summary
 
 
-def damaged(path: Path, why: object) -> RecordingReadError:
-    """Return the error for damage that `recover` can repair."""
-    return RecordingReadError(path, f"is damaged ({why}); {_advice(path)}")
+@contextmanager
+def reporting_damage(path: Path) -> Iterator[None]:
+    """Turn the mcap library's errors on damaged bytes into ours.
+
+    Raises:
+        RecordingReadError: The file is damaged.
+    """
+    try:
+        yield
+    except _DAMAGE as error:
+        raise _repairable(path, f"is damaged ({error})") from error
 
 
-def _advice(path: Path) -> str:
-    return f"repair it with: embodied-iqa recover {path}"
+def _repairable(path: Path, fault: str) -> RecordingReadError:
+    return RecordingReadError(path, f"{fault}; repair it with: embodied-iqa recover {path}")
 
 
 def _is_index(summary: Summary) -> bool:

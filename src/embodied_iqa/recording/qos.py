@@ -1,4 +1,4 @@
-"""The quality-of-service text that ``ros2 bag play`` reads to publish a topic the way it was published."""
+"""Quality-of-service text by which ``ros2 bag play`` publishes a topic with its recorded profile."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def qos_text(*, reliable: bool = True, transient_local: bool = False, depth: int
 
 
 class _NoAliases(yaml.SafeDumper):
-    """rosbag2's parser gets plain YAML, without anchors for the equal durations."""
+    """Plain YAML for the parser of rosbag2: without anchors for equal values."""
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - the base class fixes the signature
         return True

@@ -1,40 +1,34 @@
-"""Reads recordings: MCAP files with profile ``ros2``, ours or those of ``ros2 bag``, a chunk at a time."""
+"""Reader of recordings: MCAP files with profile ``ros2``, of this package or of ``ros2 bag``."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from mcap.reader import SeekingReader
-from mcap.records import Attachment, Channel, Metadata, Schema
+from mcap.records import Attachment, Channel, Schema
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.image_cdr import IMAGE_TYPE, image_from_cdr
 from embodied_iqa.recording.definitions import MessageDefinitions
 from embodied_iqa.recording.errors import RecordingReadError
 from embodied_iqa.recording.messages import TypeStore
-from embodied_iqa.recording.opening import (
-    DAMAGE,
-    checked_summary,
-    damaged,
-    open_recording,
-    recording_file,
-)
+from embodied_iqa.recording.opening import checked_summary, open_recording, recording_file, reporting_damage
 from embodied_iqa.recording.recorded import RecordedMessage, RecordedPicture, TopicInfo
 
 __all__ = ["TrialReader"]
 
 
 class TrialReader:
-    """An indexed MCAP file, read from the disk as it is iterated.
+    """An indexed MCAP file, read chunk by chunk while it is iterated.
 
     Args:
         path: The file, or a folder of ``ros2 bag`` with one.
 
     Raises:
-        RecordingReadError: The file is missing, empty, cut short, no MCAP, of another profile, or damaged.
+        RecordingReadError: The file is missing, empty, cut short, not MCAP, of another profile, or damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -59,11 +53,6 @@ class TrialReader:
     def end_ns(self) -> int:
         """Log time of the last message; 0 without messages."""
         return max((index.message_end_time for index in self._summary.chunk_indexes), default=0)
-
-    @property
-    def message_count(self) -> int:
-        """Messages of all topics."""
-        return sum(info.messages for info in self.topics.values())
 
     def picture_topics(self) -> list[str]:
         """Return the topics with raw pictures, sorted.
@@ -92,11 +81,14 @@ class TrialReader:
         Raises:
             RecordingReadError: A topic is not in the recording, or the file is damaged.
         """
-        self._check_topics(topics)
+        unknown = [topic for topic in topics or () if topic not in self.topics]
+        if unknown:
+            available = sorted(self.topics)
+            raise RecordingReadError(self.path, "no such topic", got=unknown[0], available=available)
         if start_ns is not None and end_ns is not None and start_ns >= end_ns:
             return
         found = self._reader.iter_messages(topics, starting_at=start_ns, ending_before=end_ns)
-        try:
+        with reporting_damage(self.path):
             for schema, channel, message in found:
                 yield RecordedMessage(
                     topic=channel.topic,
@@ -106,8 +98,6 @@ class TrialReader:
                     sequence=message.sequence,
                     cdr=message.data,
                 )
-        except DAMAGE as error:
-            raise damaged(self.path, error) from error
 
     def decode(self, message: RecordedMessage) -> Any:
         """Return a message's fields as attributes, by the definition in the file (see `TypeStore`).
@@ -139,12 +129,11 @@ class TrialReader:
         Raises:
             RecordingReadError: A topic holds no pictures, or a picture is damaged.
         """
-        wanted = self.picture_topics() if topics is None else topics
-        wrong = [topic for topic in wanted if topic not in self.picture_topics()]
-        if wrong:
-            raise RecordingReadError(
-                self.path, "no such picture topic", got=wrong[0], available=self.picture_topics()
-            )
+        available = self.picture_topics()
+        wanted = available if topics is None else topics
+        unknown = [topic for topic in wanted if topic not in available]
+        if unknown:
+            raise RecordingReadError(self.path, "no such picture topic", got=unknown[0], available=available)
         for message in self.messages(wanted, start_ns, end_ns):
             try:
                 picture = image_from_cdr(message.cdr)
@@ -153,18 +142,15 @@ class TrialReader:
             yield RecordedPicture(message.topic, message.log_time_ns, picture)
 
     def metadata(self) -> dict[str, dict[str, str]]:
-        """Return the metadata records by name; of several with one name, the values of the last win.
+        """Return the metadata records by name; of several with one name, the last values apply.
 
         Raises:
             RecordingReadError: The file is damaged.
         """
         merged: dict[str, dict[str, str]] = {}
-        try:
-            records: list[Metadata] = list(self._reader.iter_metadata())
-        except DAMAGE as error:
-            raise damaged(self.path, error) from error
-        for record in records:
-            merged.setdefault(record.name, {}).update(record.metadata)
+        with reporting_damage(self.path):
+            for record in self._reader.iter_metadata():
+                merged.setdefault(record.name, {}).update(record.metadata)
         return merged
 
     def attachments(self) -> Iterator[Attachment]:
@@ -173,24 +159,17 @@ class TrialReader:
         Raises:
             RecordingReadError: The file is damaged.
         """
-        try:
+        with reporting_damage(self.path):
             yield from self._reader.iter_attachments()
-        except DAMAGE as error:
-            raise damaged(self.path, error) from error
 
     def close(self) -> None:
-        """Close the file; twice is fine."""
+        """Close the file; may be called twice."""
         self._file.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _topics(self) -> dict[str, TopicInfo]:
@@ -200,28 +179,14 @@ class TrialReader:
         for channel in self._summary.channels.values():
             info = self._topic_info(channel, counts.get(channel.id, 0))
             known = found.get(channel.topic)
-            if known is not None:
-                info = TopicInfo(
-                    info.topic, info.type_name, info.messages + known.messages, info.qos_text, info.definition
-                )
-            found[channel.topic] = info
+            found[channel.topic] = replace(info, messages=info.messages + (known.messages if known else 0))
         return found
 
     def _topic_info(self, channel: Channel, messages: int) -> TopicInfo:
         schema = self._summary.schemas.get(channel.schema_id) or Schema(0, b"", "", "")
-        if channel.message_encoding != "cdr":
-            raise RecordingReadError(
-                self.path,
-                f"topic {channel.topic} has another encoding",
-                expected="cdr",
-                got=channel.message_encoding,
-            )
+        encoding = channel.message_encoding
+        if encoding != "cdr":
+            message = f"topic {channel.topic} has another encoding"
+            raise RecordingReadError(self.path, message, expected="cdr", got=encoding)
         qos = channel.metadata.get("offered_qos_profiles", "")
         return TopicInfo(channel.topic, schema.name, messages, qos, schema.data.decode("utf-8", "replace"))
-
-    def _check_topics(self, topics: Collection[str] | None) -> None:
-        unknown = [topic for topic in topics or () if topic not in self.topics]
-        if unknown:
-            raise RecordingReadError(
-                self.path, "no such topic", got=unknown[0], available=sorted(self.topics)
-            )

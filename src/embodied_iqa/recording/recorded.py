@@ -1,4 +1,4 @@
-"""What a recording holds: topics, messages, pictures."""
+"""Content of a recording: topics, messages, pictures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class TopicInfo:
     Attributes:
         topic: Its name.
         type_name: Such as ``sensor_msgs/msg/Image``.
-        messages: How many there are.
+        messages: Their number.
         qos_text: YAML of the publishers' QoS profiles; may be empty.
         definition: The type's concatenated definition.
     """
@@ -30,7 +30,7 @@ class TopicInfo:
 
 @dataclass(frozen=True, slots=True)
 class RecordedMessage:
-    """A message as it was recorded.
+    """A serialised message.
 
     Attributes:
         topic: Its topic.
@@ -51,7 +51,7 @@ class RecordedMessage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedPicture:
-    """A picture and where it comes from.
+    """A picture of a topic.
 
     Attributes:
         topic: Its topic.

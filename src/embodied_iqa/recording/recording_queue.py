@@ -1,4 +1,4 @@
-"""Between the ROS callbacks and the disk: a bounded queue and the thread that empties it."""
+"""Bounded queue between ROS callbacks and the disk, and the thread that empties it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from embodied_iqa.errors import InternalError, UsageError
 from embodied_iqa.files import Buffer
@@ -15,23 +16,23 @@ from embodied_iqa.recording.writer import TrialWriter
 
 __all__ = ["QueueStatus", "RecordingQueue"]
 
-_POLL_S = 0.25  # how long the thread sleeps at most before it looks whether a flush is due
+_POLL_S: Final = 0.25  # the thread checks at least this often whether a flush is due
 
 
 @dataclass(frozen=True, slots=True)
 class QueueStatus:
-    """How the recording fares.
+    """State of a recording.
 
     Attributes:
-        accepted: Messages taken into the queue.
+        accepted: Messages accepted by the queue.
         written: Messages in the file.
-        queued: Messages that wait in the queue.
+        queued: Messages in the queue.
         queued_bytes: Their size.
         pending: Messages that the writer gathers for its next chunk.
         dropped: Messages refused because the queue was full or closed, by topic.
         lost: Messages that were accepted and could not be written.
-        error: The last write error in words; empty for none.
-        alive: Whether the thread works.
+        error: The last write error; empty for none.
+        alive: Whether the thread is running.
     """
 
     accepted: int
@@ -60,15 +61,15 @@ class _Entry:
 
 
 class RecordingQueue:
-    """Takes messages without blocking their callers and writes them in a thread of its own.
+    """Queue that accepts messages without blocking and writes them in a thread of its own.
 
-    Bounded by bytes. When the disk is too slow, messages are refused and counted. A failing disk does not end
-    the thread: it goes on trying, and `status` says what was lost and why.
+    It is bounded by bytes: when the disk is too slow, messages are refused and counted. A write error does
+    not stop the thread; `status` reports what was lost and why.
 
     Args:
-        writer: Where messages go; from now on only this queue may touch it.
-        capacity_bytes: Messages that may wait, in bytes.
-        clock_ns: Time for the writer's flush period, in ns; never goes back.
+        writer: Writer of the messages; afterwards only this queue may use it.
+        capacity_bytes: Size of the queue.
+        clock_ns: Monotonic clock for the writer's flush period (ns).
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class RecordingQueue:
         self._thread.start()
 
     def add_channel(self, topic: str, type_name: str, qos_text: str = "") -> None:
-        """Make a topic known (see `TrialWriter.add_channel`).
+        """Add a topic (see `TrialWriter.add_channel`).
 
         Raises:
             InputError: The type has no definition.
@@ -108,22 +109,13 @@ class RecordingQueue:
             self._topics.add(topic)
 
     def add_metadata(self, name: str, values: Mapping[str, str]) -> None:
-        """Add a named set of words.
+        """Add named key-value pairs.
 
         Raises:
             RecordingWriteError: The file cannot be written.
         """
         with self._writer_lock:
             self._writer.add_metadata(name, values)
-
-    def add_attachment(self, name: str, media_type: str, data: bytes, time_ns: int) -> None:
-        """Add a file.
-
-        Raises:
-            RecordingWriteError: The file cannot be written.
-        """
-        with self._writer_lock:
-            self._writer.add_attachment(name, media_type, data, time_ns)
 
     def put(
         self,
@@ -139,14 +131,14 @@ class RecordingQueue:
 
         Args:
             topic: The topic.
-            cdr: The serialised message; must not change afterwards.
+            cdr: The serialised message; not to be changed afterwards.
             log_time_ns: When it was received.
             publish_time_ns: When it was published; None for the log time.
             sequence: The publisher's counter; 0 for none.
-            deadline_s: How long to wait for space at most.
+            deadline_s: Longest wait for space.
 
         Returns:
-            Whether it was taken; where not, it is counted as dropped.
+            Whether it was accepted; otherwise it counts as dropped.
         """
         if topic not in self._topics:
             raise InternalError(f"no channel for topic {topic!r}")
@@ -166,7 +158,7 @@ class RecordingQueue:
 
     @property
     def status(self) -> QueueStatus:
-        """How the recording fares."""
+        """State of the recording."""
         with self._changed:
             return QueueStatus(
                 accepted=self._accepted,
@@ -181,16 +173,16 @@ class RecordingQueue:
             )
 
     def close(self, deadline_s: float = 10.0) -> QueueStatus:
-        """Refuse further messages, write what waits, finish the file; twice is fine.
+        """Refuse further messages, write the queued ones, finish the file; may be called twice.
 
         Args:
-            deadline_s: How long to wait for the disk at most.
+            deadline_s: Longest wait for the disk.
 
         Returns:
-            The last status; messages that were still queued at the deadline are in ``queued``.
+            The last status.
 
         Raises:
-            RecordingWriteError: The file could not be finished, or the disk is too slow; it can be recovered.
+            RecordingWriteError: The file could not be finished in time; it can be recovered.
         """
         with self._changed:
             self._closing = True
@@ -225,7 +217,7 @@ class RecordingQueue:
                 self._remove(entry)
 
     def _write(self, entry: _Entry | None) -> None:
-        """Write one message, if there is one, and flush if it is time."""
+        """Write a message, if any, and flush if due."""
         try:
             with self._writer_lock:
                 if entry is not None:

@@ -1,4 +1,4 @@
-"""A record read from an MCAP file that may be cut short or damaged."""
+"""Reading of single records from an MCAP file that may be cut short or damaged."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class ScannedRecord:
         end: First byte after it.
         opcode: Its kind.
         body: Its bytes without framing.
-        value: What it says, for kinds that matter; None for others and where it is damaged.
-        damaged: Its bytes make no sense.
-        whole: False for a chunk whose end is missing.
+        value: Its content; None for kinds that are not needed and where it is damaged.
+        damaged: Its bytes are not a valid record.
+        whole: False for a chunk that is cut short.
     """
 
     offset: int
@@ -55,7 +55,7 @@ class ScannedRecord:
 
     @property
     def index_entries(self) -> int:
-        """Messages that a message index lists; 0 for other kinds."""
+        """Number of messages in a message index; 0 for other kinds."""
         is_index = self.opcode == Opcode.MESSAGE_INDEX and not self.damaged
         return (len(self.body) - _INDEX_HEAD.size) // _INDEX_ENTRY_BYTES if is_index else 0
 
@@ -72,8 +72,8 @@ def summary_section(file: BinaryIO, size: int) -> list[ScannedRecord]:
         return []
     file.seek(footer.summary_start)
     section = file.read(end - footer.summary_start)
-    promise = tail[: FOOTER_BYTES - 4]
-    if footer.summary_crc and zlib.crc32(promise, zlib.crc32(section)) != footer.summary_crc:
+    head = tail[: FOOTER_BYTES - 4]
+    if footer.summary_crc and zlib.crc32(head, zlib.crc32(section)) != footer.summary_crc:
         return []
     found: list[ScannedRecord] = []
     offset = footer.summary_start
@@ -135,7 +135,7 @@ def _check_message_index(body: bytes) -> None:
 
 
 def _check_message(body: bytes) -> None:
-    """A message outside a chunk has no checksum: at least it must begin like serialised data."""
+    """Check the beginning of the serialised data: a message outside a chunk has no checksum."""
     start = body[MESSAGE_PREFIX.size : MESSAGE_PREFIX.size + 2]
     if len(start) < 2 or start[0] != 0 or start[1] > _LAST_CDR_KIND:
         raise DamagedRecordError("message without serialised data")

@@ -1,4 +1,4 @@
-"""Where frames were: a tree of transforms over time, as /tf and /tf_static tell it (REP 105)."""
+"""Poses of frames over time: the transform tree of /tf and /tf_static (REP 105)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class _Edge:
 
 
 class TransformTree:
-    """Frames with one parent each; no interpolation: the newest transform that is not in the future."""
+    """Frames with one parent each; a lookup takes the newest past transform, without interpolation."""
 
     def __init__(self) -> None:
         self._edges: dict[str, _Edge] = {}
 
     def add(self, parent: str, child: str, stamp_ns: int, T_parent_child: NDArray[np.float64]) -> None:
-        """Add where ``child`` was in ``parent``; a static transform is one with a single stamp.
+        """Add the pose of ``child`` in ``parent``; a static transform has a single stamp.
 
         Args:
             parent: Name of the parent frame.
@@ -46,7 +46,7 @@ class TransformTree:
         edge.by_stamp[stamp_ns] = T_parent_child
 
     def lookup(self, root: str, frame: str, stamp_ns: int) -> NDArray[np.float64] | None:
-        """Return ``T_root_frame`` at a time, ``(4, 4)`` float64; None where no chain joins the two."""
+        """Return ``T_root_frame`` at a time, ``(4, 4)`` float64; None where the frames are not connected."""
         T = np.eye(4)
         seen = set[str]()
         while frame != root:

@@ -1,4 +1,4 @@
-"""Writes the recording of a trial: serialised messages in, an MCAP file with profile ``ros2`` out."""
+"""Writer of recordings: serialised messages to an MCAP file with profile ``ros2``."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from mcap.records import Attachment, Channel, Schema
 
@@ -20,29 +19,28 @@ from embodied_iqa.recording.framing import message_prefix
 from embodied_iqa.recording.mcap_output import McapOutput
 from embodied_iqa.recording.mcap_summary import ChunkContent
 from embodied_iqa.recording.messages import TypeStore
+from embodied_iqa.units import SECOND_NS
 
 __all__ = ["LIBRARY", "TrialWriter", "WriterOptions", "WriterStatus"]
 
-LIBRARY = f"embodied-iqa {__version__}"
+LIBRARY: Final = f"embodied-iqa {__version__}"
 
 
 @dataclass(frozen=True, slots=True)
 class WriterOptions:
-    """How a recording is written.
+    """Options of a writer.
 
     Attributes:
         compression: Of chunks.
         zstd_level: Level of zstd, -50 (fast) to 22 (small).
-        chunk_bytes: Messages are gathered until they have this size; a larger message is a chunk of its own.
-        flush_period_ns: Gathered messages go to the file at least this often: what a kill can cost.
-        sync_to_disk: Also wait for the disk at each flush: what a loss of power can cost.
+        chunk_bytes: Messages are gathered up to this size; a larger message is a chunk of its own.
+        flush_period_ns: Gathered messages are written at least this often: the most that a kill loses.
     """
 
     compression: Compression = Compression.ZSTD
     zstd_level: int = DEFAULT_ZSTD_LEVEL
     chunk_bytes: int = 64 * 1024
-    flush_period_ns: int = 1_000_000_000
-    sync_to_disk: bool = False
+    flush_period_ns: int = SECOND_NS
 
     def __post_init__(self) -> None:
         if self.chunk_bytes < 1:
@@ -53,30 +51,28 @@ class WriterOptions:
 
 @dataclass(frozen=True, slots=True)
 class WriterStatus:
-    """What a writer has done.
+    """Messages of a writer.
 
     Attributes:
         messages: Messages in the file.
         pending: Messages gathered for the next chunk.
         lost: Messages that could not be written (disk full).
-        size_bytes: Size of the file.
     """
 
     messages: int
     pending: int
     lost: int
-    size_bytes: int
 
 
 class TrialWriter:
     """An MCAP file with profile ``ros2`` that survives a kill. Not thread-safe (see `RecordingQueue`).
 
-    The file opens in Foxglove and with ``ros2 bag``. Until `close` it has no index; `recover` gives it one.
+    Foxglove and ``ros2 bag`` open the file. It has no index until `close`; `recover` adds a missing one.
 
     Args:
         path: The file; it must not exist.
         types: Where message definitions come from; None for the installed ones.
-        options: How to write.
+        options: Compression, chunks, flushes.
 
     Raises:
         RecordingWriteError: The file exists or cannot be created.
@@ -98,9 +94,9 @@ class TrialWriter:
 
     @property
     def status(self) -> WriterStatus:
-        """What was written so far."""
+        """Messages so far."""
         pending = sum(len(entries) for entries in self._index.values())
-        return WriterStatus(self._output.messages, pending, self._lost, self._output.size_bytes)
+        return WriterStatus(self._output.messages, pending, self._lost)
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -108,7 +104,7 @@ class TrialWriter:
         return tuple(self._channels)
 
     def add_channel(self, topic: str, type_name: str, qos_text: str = "") -> None:
-        """Make a topic known; a second time with the same type changes nothing.
+        """Add a topic; adding it again with the same type has no effect.
 
         Args:
             topic: Such as ``/camera/wrist/image_raw``.
@@ -126,7 +122,7 @@ class TrialWriter:
         if type_name not in self._schema_ids:
             self._add_schema(type_name)
         metadata = {"offered_qos_profiles": qos_text}
-        with suppress(InputError):  # a recording is as good without the hash
+        with suppress(InputError):  # the hash is optional
             metadata["topic_type_hash"] = self._types.type_hash(type_name)
         channel = Channel(
             id=len(self._channels) + 1,
@@ -156,7 +152,7 @@ class TrialWriter:
             sequence: The publisher's counter; 0 for none.
 
         Raises:
-            RecordingWriteError: Messages could not be written; they count as lost, the file stays whole.
+            RecordingWriteError: Messages could not be written: they count as lost, the file stays whole.
         """
         channel = self._channels.get(topic)
         if channel is None:
@@ -173,10 +169,10 @@ class TrialWriter:
             self._write_pending()
 
     def step(self, now_ns: int) -> bool:
-        """Flush if the flush period is over.
+        """Flush if the flush period has passed.
 
         Args:
-            now_ns: Time now, of any clock that does not go back.
+            now_ns: Current time of a monotonic clock.
 
         Returns:
             Whether it was flushed.
@@ -199,11 +195,9 @@ class TrialWriter:
             RecordingWriteError: As for `write`.
         """
         self._write_pending()
-        if self._options.sync_to_disk:
-            self._output.sync()
 
     def add_metadata(self, name: str, values: Mapping[str, str]) -> None:
-        """Add a named set of words, such as configuration or versions.
+        """Add named key-value pairs, such as configuration or versions.
 
         Raises:
             RecordingWriteError: The file cannot be written.
@@ -221,27 +215,22 @@ class TrialWriter:
         )
 
     def close(self) -> None:
-        """Write what is left and the index; twice is fine.
+        """Write pending messages and the index; may be called twice.
 
         Raises:
-            RecordingWriteError: There is no space for it: the file is closed, and `recover` can mend it.
+            RecordingWriteError: The disk is full: the file is closed, and `recover` can repair it.
         """
         if not self._output.is_open:
             return
         try:
             self._write_pending()
         finally:
-            self._output.finish(sync=self._options.sync_to_disk)
+            self._output.finish()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _check_type(self, channel: Channel, type_name: str) -> None:
@@ -258,7 +247,7 @@ class TrialWriter:
         self._schema_ids[type_name] = schema.id
 
     def _write_large(self, channel_id: int, log_time_ns: int, prefix: bytes, cdr: Buffer) -> None:
-        """A chunk of its own: readers of small messages never decompress it, and nothing is copied."""
+        """Write a chunk with one message: it is not copied, and readers of small messages skip it."""
         try:
             self._write_pending()
         finally:

@@ -144,7 +144,7 @@ def test_mean_opinions_are_of_subjects_that_are_at_home(tmp_path: Path) -> None:
     pd.testing.assert_series_equal(own["decision_mean"], every["decision_mean"])
     readme = (tmp_path / "own" / "README.md").read_text(encoding="utf-8")
     assert "| side | 2 | 0 of 3 | 3 of 3 |" in readme
-    assert "also of those that are made for another" in (tmp_path / "every" / "README.md").read_text()
+    assert "also those that are made for another" in (tmp_path / "every" / "README.md").read_text()
 
 
 def seeded(path: Path) -> DatabaseStore:

@@ -52,7 +52,6 @@ def test_writes_everything_in_order(tmp_path: Path) -> None:
     queue = RecordingQueue(writer)
     queue.add_channel(EVENT_TOPIC, EVENT_TYPE)
     queue.add_metadata("config", {"a": "b"})
-    queue.add_attachment("x.yaml", "application/yaml", b"x", 1)
     assert all(queue.put(EVENT_TOPIC, EVENT, index, sequence=index) for index in range(500))
     status = queue.close()
     assert (status.accepted, status.written, status.queued, status.total_lost) == (500, 500, 0, 0)

@@ -24,11 +24,11 @@ _LOOSE_BYTES = 64 * 1024
 
 
 class Salvage:
-    """The state of one recovery.
+    """Copy of a recording's whole records, with counts of what is lost.
 
     Args:
         output: The new file.
-        summary: The old file's summary section, if it is whole: its schemas and channels win over others.
+        summary: The old file's summary section, if it is whole: its schemas and channels take precedence.
 
     Attributes:
         cut_short: Whether no footer was seen.
@@ -66,7 +66,7 @@ class Salvage:
         return [self._channels[key] for key in sorted(self._written_channels)]
 
     def add(self, item: ScannedRecord | Gap) -> None:
-        """Take the next part of the old file.
+        """Copy the next part of the old file.
 
         Raises:
             RecordingWriteError: The new file cannot be written.
@@ -83,7 +83,7 @@ class Salvage:
             self._add_data(item)
 
     def finish(self) -> None:
-        """Write what is left: loose messages, and channels without messages.
+        """Write the rest: loose messages, and channels without messages.
 
         Raises:
             RecordingWriteError: The new file cannot be written.
@@ -162,7 +162,7 @@ class Salvage:
             self.counts[channel_id] += len(entries)
 
     def _add_loose(self, record: ScannedRecord) -> None:
-        """A message outside chunks: gathered into one, as an index needs."""
+        """Gather messages outside chunks into a chunk: an index needs that."""
         self._loose.append(RECORD_PREFIX.pack(record.opcode, len(record.body)) + record.body)
         self._loose_bytes += len(record.body)
         if self._loose_bytes >= _LOOSE_BYTES:

@@ -23,11 +23,11 @@ _CHUNK_START_BYTES: Final = RECORD_PREFIX.size + CHUNK_PREFIX.size + 4
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Bytes that are no records.
+    """Bytes that do not form a record.
 
     Attributes:
         offset: The first of them.
-        size: How many.
+        size: Their number.
     """
 
     offset: int
@@ -35,14 +35,14 @@ class Gap:
 
 
 def scan(file: BinaryIO, size: int) -> Iterator[ScannedRecord | Gap]:
-    """Walk through a file from after its magic bytes to its footer, or as far as it goes.
+    """Read a file from its first record to its footer, or to its end.
 
     Args:
         file: An MCAP file.
         size: Its size in bytes.
 
     Yields:
-        Whole records, gaps of damage, and at the end a chunk that is not whole, if there is one.
+        Whole records, gaps where the file is damaged, and a chunk that is cut short at the end.
     """
     offset = len(MAGIC)
     while offset < size:
