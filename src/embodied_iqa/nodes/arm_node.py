@@ -17,8 +17,7 @@ from embodied_iqa.images.frame import parse_view
 from embodied_iqa.kinematics import tool_along_z
 from embodied_iqa.robot.arm_runner import ArmReport, ArmRunner, ArmTick
 from embodied_iqa.robot.controller import make_controller
-from embodied_iqa.robot.messages import ArmGoal, ArmMode
-from embodied_iqa.robot.protocols import ArmState
+from embodied_iqa.robot.messages import ArmGoal, ArmMode, ArmState
 from embodied_iqa.robot.robotiq_gripper import RobotiqGripper
 from embodied_iqa.robot.ur_arm import UrArm
 from embodied_iqa.ros.conversion import header_of, increments_of, joints_to_msg, lease_of, ns_of, pose_of

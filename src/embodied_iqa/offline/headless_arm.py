@@ -6,8 +6,7 @@ from embodied_iqa.gate.verdict import GateLease
 from embodied_iqa.graph.parameters import ArmParameters
 from embodied_iqa.robot.arm_runner import ArmReport, ArmRunner, ArmTick
 from embodied_iqa.robot.controller import ArmController
-from embodied_iqa.robot.messages import ArmGoal
-from embodied_iqa.robot.protocols import ArmState, GripperState
+from embodied_iqa.robot.messages import ArmGoal, ArmState, GripperState
 from embodied_iqa.simulation.world import World
 
 __all__ = ["HeadlessArm"]

@@ -17,13 +17,13 @@ from embodied_iqa.robot.messages import (
     ArmInputs,
     ArmMode,
     ArmOutput,
+    ArmState,
     ArmStatus,
     GoalOutcome,
     GoalReport,
     StopCause,
     StopEvent,
 )
-from embodied_iqa.robot.protocols import ArmState
 from embodied_iqa.robot.state import ControllerState
 from embodied_iqa.units import SECOND_NS
 

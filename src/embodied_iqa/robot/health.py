@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from embodied_iqa.robot.limits import ArmLimits, check_configurations
-from embodied_iqa.robot.messages import StopCause
-from embodied_iqa.robot.protocols import ArmState
+from embodied_iqa.robot.messages import ArmState, StopCause
 from embodied_iqa.robot.state import ControllerOptions, ControllerState
 
 __all__ = ["fault_of", "why_not_armed"]

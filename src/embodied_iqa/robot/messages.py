@@ -1,4 +1,4 @@
-"""Inputs and outputs of the arm's controller."""
+"""Measured states, inputs and outputs of the arm's controller."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from numpy.typing import NDArray
 
 from embodied_iqa.gate.verdict import GateLease
 from embodied_iqa.images.frame import View
-from embodied_iqa.robot.protocols import ArmState
 
 __all__ = [
     "ArmGoal",
     "ArmInputs",
     "ArmMode",
     "ArmOutput",
+    "ArmState",
     "ArmStatus",
     "GoalOutcome",
     "GoalReport",
+    "GripperState",
     "StopCause",
     "StopEvent",
 ]
@@ -59,6 +60,44 @@ class StopCause(StrEnum):
     CONTACT = "contact"
     STATE_LOST = "state lost"
     FOLLOWING = "following error"
+
+
+@dataclass(frozen=True, slots=True)
+class GripperState:
+    """A measured gripper.
+
+    Attributes:
+        position: Opening in [0, 1]: 0 open, 1 closed.
+        moving: Whether the fingers are moving.
+        object_held: Whether an object stopped the fingers before their target.
+    """
+
+    position: float
+    moving: bool = False
+    object_held: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArmState:
+    """A measured arm.
+
+    Attributes:
+        stamp_ns: Time of measurement, ROS time; a state with an old stamp is ignored.
+        q_rad: ``(6,)`` float64, joint angles.
+        qd_radps: ``(6,)`` float64, joint velocities.
+        gripper: State of the gripper.
+        protective_stop: Whether the robot's controller made a protective stop.
+        emergency_stop: Whether the emergency stop is pressed.
+        contact: Why the arm assumes contact; empty if it does not.
+    """
+
+    stamp_ns: int
+    q_rad: NDArray[np.float64]
+    qd_radps: NDArray[np.float64]
+    gripper: GripperState
+    protective_stop: bool = False
+    emergency_stop: bool = False
+    contact: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.robot.protocols import GripperState
+from embodied_iqa.robot.messages import GripperState
 from embodied_iqa.robot.robotiq_connection import RobotiqConnection
 from embodied_iqa.robot.ur_options import GripperOptions
 

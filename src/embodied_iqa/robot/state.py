@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.robot.leases import LeaseBook
-from embodied_iqa.robot.messages import ArmGoal, ArmMode
+from embodied_iqa.robot.messages import ArmGoal, ArmMode, ArmState
 from embodied_iqa.robot.planning import Segment
-from embodied_iqa.robot.protocols import ArmState
 from embodied_iqa.robot.speed_scaling import Progress
 from embodied_iqa.units import MILLISECOND_NS, SECOND_NS
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.kinematics import pose_to_transform, transform_to_pose
-from embodied_iqa.robot.protocols import ArmState, GripperState
+from embodied_iqa.robot.messages import ArmState, GripperState
 from embodied_iqa.robot.robotiq_gripper import RobotiqGripper
 from embodied_iqa.robot.ur_link import UrLink
 from embodied_iqa.robot.ur_messages import Command, UrFlags, UrState

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rclpy.node import Node
 
 from embodied_iqa.errors import InputError
-from embodied_iqa.robot.protocols import ArmState
+from embodied_iqa.robot.messages import ArmState
 from embodied_iqa.robot.ur_arm import UrArm
 
 __all__ = ["UrRobot"]

@@ -9,8 +9,7 @@ import numpy as np
 from embodied_iqa.gate.verdict import GateLease, Verdict
 from embodied_iqa.images.frame import View
 from embodied_iqa.robot.controller import ArmController, make_controller
-from embodied_iqa.robot.messages import ArmGoal, ArmInputs, ArmMode, ArmOutput
-from embodied_iqa.robot.protocols import ArmState, GripperState
+from embodied_iqa.robot.messages import ArmGoal, ArmInputs, ArmMode, ArmOutput, ArmState, GripperState
 from embodied_iqa.robot.state import ControllerState
 
 HOME = np.array([0.0, -1.57, 1.57, -1.57, -1.57, 0.0])

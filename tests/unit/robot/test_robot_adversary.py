@@ -12,8 +12,7 @@ from embodied_iqa.gate.verdict import GateLease, Verdict
 from embodied_iqa.images.frame import View
 from embodied_iqa.kinematics import choose, pose_to_transform
 from embodied_iqa.robot.controller import make_controller
-from embodied_iqa.robot.messages import ArmGoal, ArmInputs, ArmMode, ArmOutput
-from embodied_iqa.robot.protocols import ArmState, GripperState
+from embodied_iqa.robot.messages import ArmGoal, ArmInputs, ArmMode, ArmOutput, ArmState, GripperState
 from embodied_iqa.robot.state import ControllerState
 
 CHUNKS = int(os.environ.get("EMBODIED_IQA_FUZZ_CHUNKS", "100000"))

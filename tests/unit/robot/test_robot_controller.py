@@ -8,8 +8,7 @@ from arm_bench import HOME, TICK_NS, Bench, straight
 
 from embodied_iqa.kinematics import chain_increments, increments_between
 from embodied_iqa.robot.controller import make_controller
-from embodied_iqa.robot.messages import ArmMode, GoalOutcome
-from embodied_iqa.robot.protocols import GripperState
+from embodied_iqa.robot.messages import ArmMode, GoalOutcome, GripperState
 from embodied_iqa.robot.state import ControllerOptions
 
 
