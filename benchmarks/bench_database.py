@@ -40,16 +40,17 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.options import VlaOptions, VlmOptions
 from embodied_iqa.subjects.protocols import VlaObservation
+from embodied_iqa.subjects.reference import SubjectReference
 
 TOLD_EVERY = 5
 STAGES = ("scores.parquet", "annotations", "pairs.parquet", "tasks.parquet", "references.parquet", "work")
 
 
-def bare_loop(store: DatabaseStore, subjects: tuple[str, ...], seconds: float) -> float:
+def bare_loop(store: DatabaseStore, subjects: tuple[SubjectReference, ...], seconds: float) -> float:
     """Answers a second of the models alone, on the references, one question at a time."""
     tasks = store.tasks().to_pylist()
     references = store.references().to_pylist()
-    members = [load_member(name, VlmOptions(), VlaOptions()) for name in subjects]
+    members = [load_member(subject, VlmOptions(), VlaOptions()) for subject in subjects]
     frames = {row["reference_id"]: read_frames(store.path, row, View) for row in references}
     answers, spent, rounds = 0, 0.0, 0
     while spent < seconds:
@@ -78,7 +79,7 @@ def speed(folder: Path, wanted: Wanted, arguments: argparse.Namespace) -> dict[s
     sizes = sizes_of(folder / "db")
     return {
         **vars(wanted),
-        "subjects": list(subjects),
+        "subjects": [subject.text for subject in subjects],
         **told,
         "bare_per_s": bare,
         "ratio_to_bare": told["annotations_per_s"] / bare,

@@ -28,6 +28,7 @@ from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.world import World
+from embodied_iqa.subjects.reference import parse_vla
 
 SIZE = {"camera_node.width_px": 320, "camera_node.height_px": 240}
 SPECS = (None, DistortionSpec("02", 5), DistortionSpec("19", 5))
@@ -60,7 +61,8 @@ def watch_renderer(clock: Clock) -> None:
 def speed(gate: str, runs: int, clock: Clock) -> dict[str, float]:
     """Carry out runs; return how many times real time they went, with and without drawing."""
     runner = HeadlessRunner(HeadlessOptions(resolve((), {"gate_node.judge.mode": gate, **SIZE})))
-    keys = [RunKey("classical-vla", task, spec) for task in parse_tasks(runs, (), 7) for spec in SPECS]
+    vla = parse_vla("classical-vla")
+    keys = [RunKey(vla, task, spec) for task in parse_tasks(runs, (), 7) for spec in SPECS]
     runner.run(keys[0])  # loads and compiles
     clock.wall_s = clock.cpu_s = clock.pictures = 0
     simulated_s = 0.0

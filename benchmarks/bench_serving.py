@@ -22,6 +22,7 @@ from embodied_iqa.subjects.actions.observation import observation_for
 from embodied_iqa.subjects.actions.table import convention_of
 from embodied_iqa.subjects.options import PolicyOptions, VlaOptions
 from embodied_iqa.subjects.protocols import VlaObservation
+from embodied_iqa.subjects.reference import parse_vla
 from embodied_iqa.subjects.registry import make_vla
 from embodied_iqa.subjects.wire.policy_client import PolicyClient, WireLimits
 from embodied_iqa.subjects.wire.sockets import Address
@@ -91,7 +92,7 @@ def measure(convention: str, rounds: int) -> list[dict[str, object]]:
             ours = PolicyClient(Address("127.0.0.1", port), WireLimits())
             ours.connect()
             policy = PolicyOptions(convention=convention, views="top,wrist")
-            vla = make_vla(f"openpi://127.0.0.1:{port}", VlaOptions(policy=policy))
+            vla = make_vla(parse_vla(f"openpi://127.0.0.1:{port}"), VlaOptions(policy=policy))
             joints = np.zeros(convention_of(convention).joints) if convention_of(convention).joints else None
             message = observation_for(convention_of(convention), seen, VIEWS, joints)
             calls: dict[str, Callable[[], object]] = {

@@ -29,6 +29,7 @@ from embodied_iqa.subjects.answer_cache import AnswerCache, CachedVlm
 from embodied_iqa.subjects.inference import InferenceQueue
 from embodied_iqa.subjects.options import CacheOptions, DecodingOptions, VlmOptions
 from embodied_iqa.subjects.prompt import DEFAULT_PROMPT, prompt_of
+from embodied_iqa.subjects.reference import parse_vlm
 from embodied_iqa.subjects.registry import make_vlm
 from tiny_vlms import save_tiny
 
@@ -58,7 +59,7 @@ def measure(folder: Path, kind: str, rounds: int) -> dict[str, float]:
         cache=CacheOptions(enabled=False), decoding=DecodingOptions(max_new_tokens=TOKENS, batch=8)
     )
     began = time.perf_counter()
-    vlm: Any = make_vlm(f"transformers:{checkpoint}", options)
+    vlm: Any = make_vlm(parse_vlm(f"transformers:{checkpoint}"), options)
     load_ms = 1e3 * (time.perf_counter() - began)
     frames = [frame_of(seed) for seed in range(8)]
     bare = bare_loop(checkpoint)

@@ -21,6 +21,7 @@ from launch_ros.actions import Node
 
 from embodied_iqa.graph.launching import LaunchArgument, files_of, overrides_of, recorded_overrides
 from embodied_iqa.graph.node_table import Purpose, nodes_of, resolve, write_parameters
+from embodied_iqa.graph.session_plan import check_subjects
 from embodied_iqa.ros.environment import process_environment
 from embodied_iqa.trial.run_folder import new_run_id
 
@@ -53,7 +54,7 @@ def _actions(
     values: Mapping[str, str], overrides: Mapping[str, object], purpose: Purpose, session: tuple[str, Words]
 ) -> list[LaunchDescriptionEntity]:
     recorded = recorded_overrides(Path(values["recording"])) if values.get("recording") else {}
-    graph = resolve(files_of(values), {**recorded, **overrides})
+    graph = check_subjects(resolve(files_of(values), {**recorded, **overrides}))
     folder = Path(values["run_dir"] or Path("runs") / new_run_id(datetime.now().astimezone())).resolve()
     command, words = session
     arguments = words(values, folder)

@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from embodied_iqa.subjects.backends.panel.members import MODELS, card_of, names_in
+from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.model_card import ModelCard
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "embodied_iqa" / "subjects"
@@ -25,6 +26,7 @@ HEAD = """\
 # The embedded panel, written by scripts/ship_panel.py from the members' cards.
 backend: embedded
 licence: Apache-2.0
+simulation_only: true
 ---
 """
 
@@ -61,7 +63,7 @@ def calibrate(scenes: int, name: str) -> None:
 def entry(card: ModelCard) -> str:
     """One subject of the catalogue."""
     short = card.name.removeprefix("panel-")
-    kind = "convention: increments" if card.role == "vla" else "prompt: plain"
+    kind = "convention: increments" if card.role is Role.VLA else "prompt: plain"
     return (
         f"- name: {card.name}\n"
         f"  label: Panel {short[:3].upper()} {short[4:]}\n"
@@ -69,7 +71,7 @@ def entry(card: ModelCard) -> str:
         f"  views: [{', '.join(card.views)}]\n"
         f"  {kind}\n"
         f"  parameters_m: {int(card.network['parameters']) / 1e6:.2f}\n"
-        f"  factory: embodied_iqa.subjects.backends.panel.members:{short.replace('-', '_')}\n"
+        f"  factory: embodied_iqa.subjects.backends.panel.members:make_{card.role}\n"
         f'  note: "Learned. {card.summary}"\n'
     )
 

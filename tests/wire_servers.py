@@ -15,8 +15,12 @@ from typing import Any
 import websockets.asyncio.server
 from openpi_client import msgpack_numpy
 
+from embodied_iqa.subjects.serving.served import ServedSubject
+from embodied_iqa.subjects.serving.server import PolicyServer, ServerSettings
+
 Script = Callable[[socket.socket, threading.Event], None]
 
+_WAIT_S = 20.0
 HANDSHAKE = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
@@ -157,3 +161,27 @@ def read_message(connection: socket.socket) -> bytes:
 def greet(connection: socket.socket, metadata: dict[str, Any] | None = None) -> None:
     shake_hands(connection)
     connection.sendall(frame(msgpack_numpy.packb(metadata or {})))
+
+
+@contextmanager
+def serving(subject: ServedSubject, **settings: object) -> Iterator[int]:
+    """Serve in a thread while the block runs."""
+    loop, ready, ports = asyncio.new_event_loop(), threading.Event(), []
+    stop = asyncio.Event()
+
+    async def run():
+        async with PolicyServer(subject, ServerSettings(port=0, **settings)).listening() as port:
+            ports.append(port)
+            ready.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(run(),), daemon=True)
+    thread.start()
+    assert ready.wait(_WAIT_S)
+    try:
+        yield ports[0]
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(_WAIT_S)
+        assert not thread.is_alive()
+        loop.close()

@@ -13,7 +13,7 @@ import enum
 import inspect
 import re
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -22,12 +22,23 @@ import yaml
 
 from embodied_iqa.errors import InputError, InternalError, UsageError
 
-__all__ = ["Parameter", "Scalar", "build", "flatten", "load_yaml", "parameters_of", "ranged", "values_of"]
+__all__ = [
+    "Parameter",
+    "Scalar",
+    "build",
+    "flatten",
+    "load_yaml",
+    "parameters_of",
+    "parsed",
+    "ranged",
+    "values_of",
+]
 
 Scalar = bool | int | float | str | list[bool] | list[int] | list[float] | list[str]
 ConfigT = TypeVar("ConfigT")
 
 _RANGE = "embodied_iqa.range"
+_PARSE = "embodied_iqa.parse"
 _YAML_WORDS = {True: "on", False: "off"}
 """YAML reads these words without quotes as booleans."""
 _ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
@@ -39,12 +50,13 @@ class Parameter:
 
     Attributes:
         name: Flat name, with dots between nested parts.
-        kind: bool, int, float or str, or the enum whose values are allowed.
+        kind: bool, int, float or str, the enum whose values are allowed, or the class of a parsed text.
         is_list: Whether it holds several of ``kind``.
         default: As plain data.
         description: One sentence with the unit.
         minimum: Smallest allowed number, or None.
         maximum: Largest allowed number, or None.
+        parse: Makes the value of a text, see `parsed`; None for plain data.
     """
 
     name: str
@@ -54,6 +66,17 @@ class Parameter:
     description: str
     minimum: float | None
     maximum: float | None
+    parse: Callable[[str], object] | None = None
+
+
+def parsed(default: str, parse: Callable[[str], object]) -> typing.Any:
+    """Return a dataclass field that YAML and ROS hold as text and Python as ``parse(text)``.
+
+    Args:
+        default: The default as text.
+        parse: Raises `UserError` for a wrong text; ``str`` of its result gives the text back.
+    """
+    return dataclasses.field(default_factory=lambda: parse(default), metadata={_PARSE: parse})
 
 
 def ranged(default: float, minimum: float, maximum: float) -> typing.Any:
@@ -70,16 +93,18 @@ def parameters_of(config_class: typing.Any) -> tuple[Parameter, ...]:
     found: list[Parameter] = []
     for field in dataclasses.fields(config_class):
         hint, default = hints[field.name], _default_of(config_class, field)
-        if dataclasses.is_dataclass(hint):
+        parse = field.metadata.get(_PARSE)
+        if dataclasses.is_dataclass(hint) and parse is None:
             found += [
                 dataclasses.replace(leaf, name=f"{field.name}.{leaf.name}")
                 for leaf in parameters_of(typing.cast("type", hint))
             ]
             continue
-        kind, is_list = _kind_of(hint, f"{config_class.__name__}.{field.name}")
+        where = f"{config_class.__name__}.{field.name}"
+        kind, is_list = _kind_of(hint, where) if parse is None else (hint, False)
         low, high = field.metadata.get(_RANGE, (None, None))
         description = descriptions.get(field.name, "")
-        found.append(Parameter(field.name, kind, is_list, _plain(default), description, low, high))
+        found.append(Parameter(field.name, kind, is_list, _plain(default), description, low, high, parse))
     return tuple(found)
 
 
@@ -170,7 +195,7 @@ def _plain(value: object) -> Scalar:
         return typing.cast("Scalar", [_plain(item) for item in value])
     if isinstance(value, enum.StrEnum):
         return value.value
-    return typing.cast("Scalar", value)
+    return value if isinstance(value, bool | int | float) else str(value)
 
 
 def _checked(parameter: Parameter, value: object, where: str) -> object:
@@ -191,8 +216,11 @@ def _checked_item(parameter: Parameter, value: object, where: str) -> object:
         return words[word]
     if parameter.kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
+    if parameter.parse is not None and isinstance(value, str):
+        return parameter.parse(value)
     if type(value) is not parameter.kind:
-        raise UsageError(name, expected=f"a value of type {parameter.kind.__name__}", got=value)
+        kind = parameter.kind if parameter.parse is None else str
+        raise UsageError(name, expected=f"a value of type {kind.__name__}", got=value)
     low, high = parameter.minimum, parameter.maximum
     if isinstance(value, int | float) and low is not None and high is not None and not low <= value <= high:
         raise UsageError(name, expected=f"{low} to {high}", got=value)
@@ -204,7 +232,7 @@ def _assemble(config_class: type[ConfigT], values: Mapping[str, object], prefix:
     arguments: dict[str, object] = {}
     for field in dataclasses.fields(typing.cast("typing.Any", config_class)):
         name = prefix + field.name
-        if dataclasses.is_dataclass(hints[field.name]):
+        if dataclasses.is_dataclass(hints[field.name]) and _PARSE not in field.metadata:
             arguments[field.name] = _assemble(hints[field.name], values, f"{name}.")
         elif name in values:
             arguments[field.name] = values[name]

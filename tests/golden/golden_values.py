@@ -45,9 +45,12 @@ from embodied_iqa.scoring.execution import Outcome, score_execution
 from embodied_iqa.scoring.frequencies import document_frequencies
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.backends.panel.members import VLA_NAMES, VLM_NAMES, make_panel_vla
+from embodied_iqa.subjects.backends.panel.members import MODELS, VLA_NAMES, VLM_NAMES
+from embodied_iqa.subjects.backends.panel.vla import LearnedVla
+from embodied_iqa.subjects.constants_files import constants_of
 from embodied_iqa.subjects.protocols import VlaObservation
-from embodied_iqa.subjects.registry import VLAS, constants_of, make_vla, make_vlm
+from embodied_iqa.subjects.reference import parse_vla, parse_vlm
+from embodied_iqa.subjects.registry import VLAS, make_vla, make_vlm
 from embodied_iqa.trial.record import RunRecord, TrialRecord
 from embodied_iqa.trial.scores import as_json, score_trial
 
@@ -105,8 +108,11 @@ def database() -> Values:
 def panel() -> Values:
     """Return plans and answers of the ten members on three seeded scenes, and actions of all VLAs."""
     found: Values = {}
-    members = {name: make_panel_vla(name) for name in VLA_NAMES}
-    vlas, vlms = {name: make_vla(name) for name in VLAS}, {name: make_vlm(name) for name in VLM_NAMES}
+    members = {name: LearnedVla(MODELS, name) for name in VLA_NAMES}
+    vlas, vlms = (
+        {name: make_vla(parse_vla(name)) for name in VLAS},
+        {name: make_vlm(parse_vlm(name)) for name in VLM_NAMES},
+    )
     for index in range(3):
         scene, task = sample_scene(77_003, index)
         with SceneRenderer(scene, 640, 480) as renderer:
@@ -247,9 +253,9 @@ def _trial_scores() -> Values:
     task = ExperimentTask(TASK, SCENE_SEED)
     found: Values = {}
     for vlm, vla in (("classical-vlm", "classical-vla"), ("panel-vlm-fine", "panel-vla-query")):
-        runner = HeadlessRunner(settings, vlm)
+        runner = HeadlessRunner(settings, parse_vlm(vlm))
         specs = (None, DistortionSpec("12", 3), DistortionSpec("19", 5))
-        runs = tuple(runner.record(RunKey(vla, task, spec)) for spec in specs)
+        runs = tuple(runner.record(RunKey(parse_vla(vla), task, spec)) for spec in specs)
         for spec, run, scores in zip(
             specs, runs, score_trial(TrialRecord(TASK, SCENE_SEED, runs, {}), constants_of), strict=True
         ):

@@ -18,6 +18,7 @@ from embodied_iqa.experiment.plan import ExperimentPlan, ExperimentTask, RunKey
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.offline.headless_options import HeadlessOptions
+from embodied_iqa.subjects.reference import parse_vla
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import RunRecord
 
@@ -58,7 +59,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, object], t
 def headless() -> tuple[RunRecord, ...]:
     runner = HeadlessRunner(HeadlessOptions(resolve((), {"gate_node.judge.mode": "off"})))
     specs = (None, DistortionSpec("19", 5))
-    return tuple(runner.record(RunKey("classical-vla", TASK, spec)) for spec in specs)
+    return tuple(runner.record(RunKey(parse_vla("classical-vla"), TASK, spec)) for spec in specs)
 
 
 def test_the_first_decision_is_the_same_bit_for_bit(
@@ -89,7 +90,7 @@ def test_outcomes_places_and_scores_are_the_same(
 def test_an_experiment_without_an_arm_is_an_error(tmp_path: Path) -> None:
     from embodied_iqa.ros.experiment_session import run_on_graph
 
-    plan = ExperimentPlan(("classical-vla",), (TASK,), ())
+    plan = ExperimentPlan((parse_vla("classical-vla"),), (TASK,), ())
     graph = resolve((), {"arm_node.robot": "none", "camera_node.source": "files"})
     with pytest.raises(UsageError, match="needs an arm"):
         next(run_on_graph(plan, plan.runs(), graph, tmp_path, attach=False))

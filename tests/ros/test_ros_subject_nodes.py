@@ -22,6 +22,7 @@ from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.protocols import VlaObservation
+from embodied_iqa.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.subjects.registry import make_vla, make_vlm
 from embodied_iqa.tasks.instruction import parse_instruction
 from ros_graph import RosGraph
@@ -41,7 +42,7 @@ class Feed:
         scene = make_scene(7, parse_instruction(TASK))
         world = World(scene)
         renderer = SceneRenderer(scene, 640, 480)
-        self.views = make_vla("classical-vla").info.views
+        self.views = make_vla(parse_vla("classical-vla")).info.views
         self.scene = {view: renderer.frame(view, world.snapshot()) for view in self.views}
         heard = {"listeners": 2}
         self.pictures = {
@@ -123,7 +124,7 @@ def test_the_vlm_answers_about_the_frame_of_the_stamp(shown: Feed, source: Sourc
     stamp_ns = FIRST_NS + index * PERIOD_NS
     response = shown.ask(source, stamp_ns)
     assert response.success, response.message
-    vlm = make_vlm("classical-vlm")
+    vlm = make_vlm(parse_vlm("classical-vlm"))
     view = vlm.info.views[0]
     answer = response.answer
     assert answer.answer == vlm.answer(shown.frame(view, source, stamp_ns), TASK)
@@ -188,6 +189,6 @@ def test_the_vla_decides_on_the_first_complete_frame_of_the_run(shown: Feed) -> 
 
 
 def _expected(feed: Feed, source: Source, chunk: ActionChunk):
-    vla, stamp_ns = make_vla("classical-vla"), ns_of(chunk.header.stamp)
+    vla, stamp_ns = make_vla(parse_vla("classical-vla")), ns_of(chunk.header.stamp)
     frames = {view: feed.frame(view, source, stamp_ns) for view in vla.info.views}
     return vla.act(VlaObservation(frames, TASK, matrix_from_pose(chunk.tool_pose), chunk.gripper, 0))

@@ -15,6 +15,7 @@ from embodied_iqa.ros.conversion import increments_of, ns_of
 from embodied_iqa.ros.domain import own_domain
 from embodied_iqa.subjects.options import PolicyOptions, VlaOptions
 from embodied_iqa.subjects.protocols import VlaObservation
+from embodied_iqa.subjects.reference import parse_vla
 from embodied_iqa.subjects.registry import make_vla
 from policy_bench import T_TOOL, TASK, Bench
 from ros_graph import RosGraph
@@ -51,7 +52,7 @@ def expected(folder: Path, chunk: ActionChunk, brightness: int) -> np.ndarray:
     rgb = np.full((48, 64, 3), brightness, dtype=np.uint8)
     camera = Intrinsics(64, 48, 50.0, 50.0, 31.5, 23.5)
     frames = {view: Frame(view, ns_of(chunk.header.stamp), rgb, camera, np.eye(4)) for view in VIEWS}
-    vla = make_vla(f"transformers:{folder}", options)
+    vla = make_vla(parse_vla(f"transformers:{folder}"), options)
     return vla.act(VlaObservation(frames, TASK, T_TOOL, chunk.gripper, 0)).increments
 
 

@@ -24,6 +24,7 @@ from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.options import CacheOptions, DecodingOptions, VlmOptions
+from embodied_iqa.subjects.reference import parse_vlm
 from embodied_iqa.subjects.registry import make_vlm
 from embodied_iqa.tasks.instruction import parse_instruction
 from ros_graph import RosGraph
@@ -95,7 +96,7 @@ def test_a_checkpoint_answers_through_the_node_as_it_does_alone(
         options = VlmOptions(
             cache=CacheOptions(enabled=False), decoding=DecodingOptions(max_new_tokens=TOKENS)
         )
-        alone = make_vlm(subject, options)
+        alone = make_vlm(parse_vlm(subject), options)
         answer = response.answer
         assert answer.answer == alone.answer(camera.clean, TASK)
         assert (answer.subject, answer.subject_version) == (subject, alone.info.version)

@@ -11,7 +11,7 @@ import pytest
 from embodied_iqa.cli.main import COMMANDS
 from embodied_iqa.errors import MissingDependencyError, UsageError
 from embodied_iqa.lazy import load
-from embodied_iqa.subjects.registry import VLA_BACKENDS, VLM_BACKENDS
+from embodied_iqa.subjects.registry import BACKENDS
 
 
 def test_it_loads_a_module_and_an_attribute() -> None:
@@ -53,7 +53,7 @@ def test_a_module_of_this_package_that_is_missing_is_a_bug() -> None:
 
 
 def test_every_back_end_and_command_exists() -> None:
-    for target in (*VLM_BACKENDS.values(), *VLA_BACKENDS.values()):
+    for target in (target for targets in BACKENDS.values() for target in targets.values()):
         assert callable(load(target))
     for module, _ in COMMANDS.values():
         assert callable(load(module).configure)

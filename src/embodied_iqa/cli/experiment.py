@@ -26,7 +26,9 @@ from embodied_iqa.experiment.plan import (
 from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.graph.parameters import GraphParameters, RobotKind
+from embodied_iqa.graph.session_plan import check_subjects
 from embodied_iqa.progress import ProgressBars
+from embodied_iqa.subjects.reference import SubjectReference
 
 if TYPE_CHECKING:
     from embodied_iqa.experiment.folder import ExperimentFolder
@@ -37,7 +39,12 @@ __all__ = ["configure", "run"]
 _GATE = "gate_node.judge.mode"
 _RESULT_FREE = ("recorder_node", "playback_node")
 """Nodes whose parameters change no result."""
-_NO_RESULT = {("vla_node", "subject"), ("sim_node", "emulator_ip"), ("arm_node", "ur.ip")}
+_NO_RESULT = {
+    ("vla_node", "subject"),
+    ("vla_node", "simulated"),
+    ("sim_node", "emulator_ip"),
+    ("arm_node", "ur.ip"),
+}
 """Parameters that change no result, or, as the subject, are part of each run's key."""
 
 
@@ -102,13 +109,13 @@ def _plan(arguments: argparse.Namespace) -> ExperimentPlan:
     )
 
 
-def _graph(arguments: argparse.Namespace, subjects: Sequence[str]) -> GraphParameters:
+def _graph(arguments: argparse.Namespace, subjects: Sequence[SubjectReference]) -> GraphParameters:
     """Resolve the configuration with every subject, since the robot may refuse one; return the first's."""
     first, *_ = [_resolved(arguments, subject) for subject in subjects]
     return first
 
 
-def _resolved(arguments: argparse.Namespace, subject: str) -> GraphParameters:
+def _resolved(arguments: argparse.Namespace, subject: SubjectReference) -> GraphParameters:
     """Resolve for one subject; the gate is off where neither the command line nor ``--set`` names it."""
     overrides = {_GATE: str(GateMode.OFF)} | _overrides(arguments) | {"vla_node.subject": subject}
     graph = resolve(tuple(arguments.config), overrides)
@@ -116,7 +123,7 @@ def _resolved(arguments: argparse.Namespace, subject: str) -> GraphParameters:
         raise UsageError(
             "an experiment on a real arm", expected="--ros and --gate, named", got="one of them is missing"
         )
-    return graph
+    return check_subjects(graph)
 
 
 def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
@@ -165,7 +172,8 @@ def _runs(
     from embodied_iqa.experiment.headless_runs import run_all  # noqa: PLC0415 - start-up stays short
     from embodied_iqa.offline.headless_options import HeadlessOptions  # noqa: PLC0415
 
-    return run_all(missing, HeadlessOptions(graph), vlm=arguments.vlm, workers=arguments.workers)
+    vlm = graph.vlm_node.subject if arguments.vlm else None
+    return run_all(missing, HeadlessOptions(graph), vlm=vlm, workers=arguments.workers)
 
 
 def _run_missing(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 from embodied_iqa.cli.output import results_table
@@ -18,7 +18,9 @@ from embodied_iqa.graph.session_results import scores_tree
 from embodied_iqa.lazy import load
 from embodied_iqa.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.progress import ProgressBars
-from embodied_iqa.subjects.registry import constants_of, make_vla, make_vlm
+from embodied_iqa.subjects.constants_files import constants_of
+from embodied_iqa.subjects.reference import parse_vla, parse_vlm
+from embodied_iqa.subjects.registry import make_vla, make_vlm
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import TrialRecord
 from embodied_iqa.trial.run_folder import make_run_folder, write_json
@@ -47,8 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
         return _play_back(arguments, graph)
     path = arguments.calibration
     subjects = Subjects(
-        vlm=cache(partial(make_vlm, options=graph.vlm_node.options)),
-        vla=cache(partial(make_vla, options=graph.vla_node.options)),
+        vlm=cache(lambda name: make_vlm(parse_vlm(name), graph.vlm_node.options)),
+        vla=cache(lambda name: make_vla(parse_vla(name), graph.vla_node.options)),
         calibrations=load_calibrations(path) if path else shared_calibrations(graph.gate_node.calibration),
         gate=graph.gate_node.judge,
     )

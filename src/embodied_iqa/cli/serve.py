@@ -1,19 +1,21 @@
-"""`embodied-iqa serve`: offers a subject to other machines by openpi's protocol."""
+"""`embodied-iqa serve`: a policy server with openpi's protocol."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-from typing import TYPE_CHECKING
 
 from embodied_iqa.cli.consent import add_consent, with_consent
 from embodied_iqa.cli.node_options import overrides_of
+from embodied_iqa.config import build
 from embodied_iqa.errors import UsageError
-
-if TYPE_CHECKING:
-    from embodied_iqa.subjects.serving.served import ServedSubject
-    from embodied_iqa.subjects.serving.server import ServerSettings
+from embodied_iqa.subjects.catalogue import Role
+from embodied_iqa.subjects.options import VlaOptions, VlmOptions
+from embodied_iqa.subjects.reference import parse_reference
+from embodied_iqa.subjects.serving.served import ServedSubject, serve_vla, serve_vlm
+from embodied_iqa.subjects.serving.server import PolicyServer, ServerSettings
+from embodied_iqa.subjects.wire.tokens import token_from
 
 __all__ = ["configure", "run"]
 
@@ -21,15 +23,17 @@ __all__ = ["configure", "run"]
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
-    add("subject", metavar="SUBJECT", help="name of the catalogue, or where it is: see `subjects list`")
+    add("subject", metavar="SUBJECT", help="name of the catalogue or reference, see docs/subjects.md")
     add(
-        "--vla", action="store_true", help="SUBJECT is a VLA where the name does not tell (transformers:PATH)"
+        "--vla",
+        action="store_true",
+        help="SUBJECT is a VLA, if its form leaves that open (transformers:PATH)",
     )
     add("--host", default="127.0.0.1", metavar="HOST", help="interface; others than loopback need a token")
     add("--port", type=int, default=8000, metavar="N", help="TCP port, 0 for any free one (default 8000)")
     add("--token-env", default="", metavar="NAME", help="environment variable with the token of the clients")
-    add("--most-waiting", type=int, default=16, metavar="N", help="questions that wait at most (default 16)")
-    add("--batch", type=int, default=8, metavar="N", help="questions answered at once at most (default 8)")
+    add("--most-waiting", type=int, default=16, metavar="N", help="most questions in the queue (default 16)")
+    add("--batch", type=int, default=8, metavar="N", help="most questions answered at once (default 8)")
     add(
         "--set",
         action="append",
@@ -38,18 +42,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="option of the subject, such as loading.device=cuda or policy.convention=pi0-libero",
     )
     add_consent(parser)
-    add("--json", action="store_true", help="say where it listens as JSON")
+    add("--json", action="store_true", help="print the address and the subject's metadata as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM."""
-    from embodied_iqa.subjects.serving.server import PolicyServer  # noqa: PLC0415 - start-up stays short
-
-    settings = _settings(arguments)
+    for name in ("most_waiting", "batch"):
+        if getattr(arguments, name) < 1:
+            raise UsageError(
+                f"wrong --{name.replace('_', '-')}", expected="1 or more", got=getattr(arguments, name)
+            )
+    settings = ServerSettings(
+        host=arguments.host,
+        port=arguments.port,
+        token=token_from(arguments.token_env),
+        most_waiting=arguments.most_waiting,
+        most_at_once=arguments.batch,
+    )
     subject = _subject(arguments)
 
     def ready(port: int) -> None:
-        address = f"openpi://{_bracketed(settings.host)}:{port}"
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        address = f"openpi://{host}:{port}"
         if arguments.json:
             print(json.dumps({**subject.metadata, "address": address, "port": port}), flush=True)
         else:
@@ -59,41 +73,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _settings(arguments: argparse.Namespace) -> ServerSettings:
-    from embodied_iqa.subjects.serving.server import ServerSettings  # noqa: PLC0415 - as above
-    from embodied_iqa.subjects.wire.policy_client import token_from  # noqa: PLC0415 - as above
-
-    for name in ("most_waiting", "batch"):
-        if getattr(arguments, name) < 1:
-            raise UsageError(
-                f"wrong --{name.replace('_', '-')}", expected="1 or more", got=getattr(arguments, name)
-            )
-    return ServerSettings(
-        host=arguments.host,
-        port=arguments.port,
-        token=token_from(arguments.token_env),
-        most_waiting=arguments.most_waiting,
-        most_at_once=arguments.batch,
-    )
-
-
 def _subject(arguments: argparse.Namespace) -> ServedSubject:
-    from embodied_iqa.config import build  # noqa: PLC0415 - as above
-    from embodied_iqa.subjects.options import VlaOptions, VlmOptions  # noqa: PLC0415 - as above
-    from embodied_iqa.subjects.registry import Role, role_of  # noqa: PLC0415 - as above
-    from embodied_iqa.subjects.serving.served import serve_vla, serve_vlm  # noqa: PLC0415 - as above
-
-    name, what = arguments.subject, f"the options of {arguments.subject}"
-    role = Role.VLA if arguments.vla else role_of(name)
+    reference = parse_reference(arguments.subject, Role.VLA if arguments.vla else None)
+    what = f"the options of {reference}"
     values = overrides_of(with_consent(arguments), "an option", "option=value")
-    if role is Role.VLA:
-        return serve_vla(name, build(VlaOptions, values, what), _progress)
-    return serve_vlm(name, build(VlmOptions, values, what), _progress)
+    if reference.role is Role.VLA:
+        return serve_vla(reference, build(VlaOptions, values, what), _progress)
+    return serve_vlm(reference, build(VlmOptions, values, what), _progress)
 
 
 def _progress(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

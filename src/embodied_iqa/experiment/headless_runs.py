@@ -18,6 +18,7 @@ from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.protocols import Vla
+from embodied_iqa.subjects.reference import SubjectReference
 from embodied_iqa.subjects.registry import make_vla, make_vlm
 from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.trial.record import RunRecord
@@ -29,10 +30,10 @@ class HeadlessRunner:
 
     Args:
         options: Parameters of every run.
-        vlm: Name of a VLM that describes the first frame of each run; empty for none.
+        vlm: VLM that describes the first frame of each run; None for none.
     """
 
-    def __init__(self, options: HeadlessOptions, vlm: str = "") -> None:
+    def __init__(self, options: HeadlessOptions, vlm: SubjectReference | None = None) -> None:
         self._options = options
         nodes = options.nodes
         arm, gate = nodes.arm_node, nodes.gate_node
@@ -40,7 +41,7 @@ class HeadlessRunner:
         off = gate.judge.mode is GateMode.OFF
         self._calibrations = () if off else shared_calibrations(gate.calibration)
         self._vla = cache(partial(make_vla, options=nodes.vla_node.options))
-        self._vlm = make_vlm(vlm, nodes.vlm_node.options) if vlm else None
+        self._vlm = make_vlm(vlm, nodes.vlm_node.options) if vlm is not None else None
         self._task: ExperimentTask | None = None
         self._scene: tuple[World, SceneRenderer] | None = None
 
@@ -70,7 +71,11 @@ class HeadlessRunner:
 
 
 def run_all(
-    keys: Sequence[RunKey], options: HeadlessOptions, *, vlm: str = "", workers: int = 1
+    keys: Sequence[RunKey],
+    options: HeadlessOptions,
+    *,
+    vlm: SubjectReference | None = None,
+    workers: int = 1,
 ) -> Iterator[tuple[RunKey, RunRow]]:
     """Execute runs and yield each one when it is done, in any order.
 
@@ -94,7 +99,7 @@ def run_all(
 _runner: HeadlessRunner | None = None
 
 
-def _begin(options: HeadlessOptions, vlm: str) -> None:
+def _begin(options: HeadlessOptions, vlm: SubjectReference | None) -> None:
     global _runner  # noqa: PLW0603 - one per worker process, made once
     _runner = HeadlessRunner(options, vlm)
 

@@ -9,7 +9,8 @@ from typing import Final, TypeVar
 from embodied_iqa.distortions import DistortionSpec, catalogue, entry
 from embodied_iqa.distortions.spec import LEVELS
 from embodied_iqa.errors import UsageError
-from embodied_iqa.subjects.registry import VLAS, Role, check_subject
+from embodied_iqa.subjects.reference import SubjectReference, parse_vla
+from embodied_iqa.subjects.registry import VLAS, check_backend
 from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.trial.run_folder import slug
 
@@ -51,12 +52,12 @@ class RunKey:
     """One run.
 
     Attributes:
-        subject: Name of the VLA.
+        subject: The VLA.
         task: The task.
         distortion: None for the reference run.
     """
 
-    subject: str
+    subject: SubjectReference
     task: ExperimentTask
     distortion: DistortionSpec | None
 
@@ -68,7 +69,7 @@ class RunKey:
     @property
     def name(self) -> str:
         """Unique name of the run, valid as a file name."""
-        where = f"{slug(self.subject)}.{slug(self.task.task)}.{self.task.scene_seed}"
+        where = f"{slug(self.subject.text)}.{slug(self.task.task)}.{self.task.scene_seed}"
         spec = self.distortion
         if spec is None:
             return f"{where}.reference"
@@ -80,12 +81,12 @@ class ExperimentPlan:
     """The runs of an experiment.
 
     Attributes:
-        subjects: Names of the VLAs.
+        subjects: The VLAs.
         tasks: The tasks.
         distortions: Each distortion at each level.
     """
 
-    subjects: tuple[str, ...]
+    subjects: tuple[SubjectReference, ...]
     tasks: tuple[ExperimentTask, ...]
     distortions: tuple[DistortionSpec, ...]
 
@@ -102,16 +103,17 @@ class ExperimentPlan:
         return tuple(key for group in self.groups() for key in group)
 
 
-def parse_subjects(text: str) -> tuple[str, ...]:
+def parse_subjects(text: str) -> tuple[SubjectReference, ...]:
     """Parse `embedded` or references of VLAs, separated by commas.
 
     Raises:
         UsageError: A name is unknown.
     """
-    names: list[str] = []
-    for word in _words(text):
-        names += VLAS if word == EMBEDDED else [check_subject(word, Role.VLA)]
-    return _once(names, "subject")
+    names = [name for word in _words(text) for name in (VLAS if word == EMBEDDED else (word,))]
+    subjects = [parse_vla(name) for name in names]
+    for subject in subjects:
+        check_backend(subject)
+    return _once(subjects, "subject")
 
 
 def parse_tasks(count: int | None, texts: Sequence[str], scene_seed: int) -> tuple[ExperimentTask, ...]:

@@ -18,7 +18,7 @@ from embodied_iqa.files import write_whole
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.scoring.execution import Outcome
-from embodied_iqa.subjects.registry import constants_of
+from embodied_iqa.subjects.constants_files import constants_of
 from embodied_iqa.trial.record import RunRecord, TrialRecord
 from embodied_iqa.trial.scores import score_trial
 
@@ -137,7 +137,7 @@ def row_of(key: RunKey, record: RunRecord) -> RunRow:
     x, y, z = (float(value) for value in record.T_base_tool[:3, 3])
     verdicts = [verdict.verdict for verdict in record.verdicts]
     return RunRow(
-        subject=key.subject,
+        subject=key.subject.text,
         subject_version=record.chunks[0].subject_version,
         task=key.task.task,
         scene_seed=key.task.scene_seed,

@@ -16,14 +16,13 @@ from typing import Final
 
 import yaml
 
-from embodied_iqa.config import Scalar, build, flatten, load_yaml, parameters_of
+from embodied_iqa.config import build, flatten, load_yaml, parameters_of
 from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.graph.camera_parameters import CameraSource
 from embodied_iqa.graph.parameters import GraphParameters, RobotKind
 from embodied_iqa.resources import shared_file
-from embodied_iqa.subjects.backends.panel.members import VLA_NAMES
-from embodied_iqa.subjects.catalogue import Backend
+from embodied_iqa.subjects.registry import refuse_real_arm
 
 _DEFAULT_FILE: Final = "config/trial.yaml"
 _WORLD_PAUSE_S: Final = 30.0
@@ -77,7 +76,7 @@ _CLASSES: Final[dict[str, type]] = typing.get_type_hints(GraphParameters)
 """Parameter class of each node."""
 
 
-def resolve(files: tuple[Path, ...] = (), overrides: Mapping[str, Scalar] | None = None) -> GraphParameters:
+def resolve(files: tuple[Path, ...] = (), overrides: Mapping[str, object] | None = None) -> GraphParameters:
     """Resolve the parameters: class defaults, the installed file, the user's files, then overrides.
 
     If no source sets the gate's mode, it is ``on`` for a real arm, which must not move on bad pictures, and
@@ -150,6 +149,8 @@ def _completed(graph: GraphParameters) -> GraphParameters:
     """
     _check_views(graph)
     robot, source, vla = graph.arm_node.robot, graph.camera_node.source, graph.vla_node
+    if robot is RobotKind.UR5 and vla.subject.simulation_only:
+        refuse_real_arm(vla.subject)
     if (source is CameraSource.SIMULATED) != robot.is_simulated:
         raise UsageError(
             f"camera {source} does not go with robot {robot}",
@@ -159,11 +160,6 @@ def _completed(graph: GraphParameters) -> GraphParameters:
                 "camera files or bag with robot none",
             ],
         )
-    if robot is RobotKind.UR5 and (vla.subject in VLA_NAMES or vla.subject.startswith(f"{Backend.PANEL}:")):
-        raise UsageError(
-            f"{vla.subject} was trained in the simulator and must not move a real arm",
-            expected="vla_node.subject: a policy for this arm (docs/policies.md)",
-        )
     has_arm = robot is not RobotKind.NONE
     trial = replace(
         graph.trial_node,
@@ -172,7 +168,9 @@ def _completed(graph: GraphParameters) -> GraphParameters:
         managed_nodes=tuple(n for n in graph.trial_node.managed_nodes if has_arm or n != "arm_node"),
         limits=graph.arm_node.limits,
     )
-    return replace(graph, trial_node=trial, vla_node=replace(vla, has_arm=has_arm))
+    return replace(
+        graph, trial_node=trial, vla_node=replace(vla, has_arm=has_arm, simulated=robot.is_simulated)
+    )
 
 
 def _check_views(graph: GraphParameters) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
-from embodied_iqa.config import Scalar, ranged, values_of
+from embodied_iqa.config import Scalar, parsed, ranged, values_of
 from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.graph.camera_parameters import DEFAULT_VIEWS, CameraParameters
 from embodied_iqa.images.frame import View
@@ -24,6 +24,7 @@ from embodied_iqa.subjects.options import (
     VlaOptions,
     VlmOptions,
 )
+from embodied_iqa.subjects.reference import SubjectReference, parse_vla, parse_vlm
 
 
 class RobotKind(StrEnum):
@@ -129,7 +130,7 @@ class VlmParameters:
         cache: Answers that are kept.
     """
 
-    subject: str = "panel-vlm-fine"
+    subject: SubjectReference = parsed("panel-vlm-fine", parse_vlm)
     keep_frames: int = ranged(16, 2, 256)
     frame_deadline_s: float = ranged(5.0, 0.1, 60.0)
     answer_deadline_s: float = ranged(60.0, 0.1, 3600.0)
@@ -155,18 +156,21 @@ class VlaParameters:
         max_chunks: Decisions of one run at most.
         answer_deadline_s: How long the subject may think about a picture [s]; what it says later is dropped.
         has_arm: The arm tells where the tool is. Follows from the robot.
+        simulated: The arm is simulated; a real one is not moved by a policy for simulation only. Follows from
+            the robot.
         assumed_q_rad: Joint angles that the subject is told where there is no arm [rad].
         loading: How a checkpoint is loaded.
         server: How a server is reached.
         policy: What a foreign policy's numbers mean.
     """
 
-    subject: str = "panel-vla-query"
+    subject: SubjectReference = parsed("panel-vla-query", parse_vla)
     keep_frames: int = ranged(8, 2, 256)
     decide_again_s: float = ranged(0.5, 0.05, 60.0)
     max_chunks: int = ranged(12, 1, 1000)
     answer_deadline_s: float = ranged(60.0, 0.05, 3600.0)
     has_arm: bool = True
+    simulated: bool = False
     assumed_q_rad: tuple[float, ...] = HOME_Q_RAD
     loading: LoadingOptions = field(default_factory=LoadingOptions)
     server: ServerOptions = field(default_factory=ServerOptions)

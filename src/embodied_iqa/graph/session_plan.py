@@ -8,8 +8,8 @@ from typing import Final
 
 from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import UsageError
-from embodied_iqa.graph.parameters import GraphParameters
-from embodied_iqa.subjects.registry import Role, check_subject
+from embodied_iqa.graph.parameters import GraphParameters, RobotKind
+from embodied_iqa.subjects.registry import check_backend, check_real_arm
 from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.trial.run_folder import slug
 
@@ -84,11 +84,14 @@ def check_tasks(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def check_subjects(graph: GraphParameters) -> GraphParameters:
-    """Return the parameters if their subjects exist.
+    """Return the parameters if a back end runs their subjects and the VLA may move the arm.
 
     Raises:
-        UsageError: An unknown VLM or VLA.
+        UserError: Otherwise, or if the policy server of a real arm cannot be reached.
     """
-    check_subject(graph.vlm_node.subject, Role.VLM)
-    check_subject(graph.vla_node.subject, Role.VLA)
+    vlm, vla = graph.vlm_node, graph.vla_node
+    check_backend(vlm.subject)
+    check_backend(vla.subject)
+    if graph.arm_node.robot is RobotKind.UR5:
+        check_real_arm(vla.subject, vla.options)
     return graph

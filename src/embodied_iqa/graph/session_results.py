@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from embodied_iqa.graph.session_plan import SessionPlan, TaskFolder
-from embodied_iqa.subjects.registry import constants_of
+from embodied_iqa.subjects.constants_files import constants_of
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.run_folder import git_hash, versions, write_json, write_yaml
 from embodied_iqa.trial.scores import RECIPES, as_json, score_trial, unscored_subjects

@@ -24,7 +24,7 @@ from embodied_iqa.ros.qos import EVENT, STATE
 from embodied_iqa.subjects.inference import Outcome
 from embodied_iqa.subjects.protocols import ActionChunk as Chunk
 from embodied_iqa.subjects.protocols import Closable, SubjectInfo, Vla
-from embodied_iqa.subjects.registry import make_vla
+from embodied_iqa.subjects.registry import make_vla, refuse_real_arm
 from embodied_iqa.trial.decider import Decider, DeciderState
 from embodied_iqa.trial.deciding import DecisionRequest, act, chunk_record
 from embodied_iqa.trial.record import ChunkRecord
@@ -79,7 +79,10 @@ class VlaNode(ManagedNode[VlaParameters]):
 
     def load(self) -> None:
         """Load the subject and start to keep frames of its views."""
-        self._subject = make_vla(self.config.subject, self.config.options, self.progress)
+        subject = make_vla(self.config.subject, self.config.options, self.progress)
+        if subject.info.simulation_only and self.config.has_arm and not self.config.simulated:
+            refuse_real_arm(self.config.subject)
+        self._subject = subject
         self._input = FrameInput(
             self, self._subject.info.views, self.config.keep_frames, lambda _view: self._consider()
         )
@@ -98,7 +101,9 @@ class VlaNode(ManagedNode[VlaParameters]):
 
     def health(self) -> Health:
         """Return the number of decisions, their latencies, and how many were dropped."""
-        health = self._inference.health(self.config.subject if self._subject is not None else "not loaded")
+        health = self._inference.health(
+            str(self.config.subject) if self._subject is not None else "not loaded"
+        )
         health.values |= {"decisions": self._state.sequence, "dropped": self._dropped}
         return health
 

@@ -58,7 +58,7 @@ class VlmNode(ManagedNode[VlmParameters]):
 
     def health(self) -> Health:
         """Return the number of answers and their latencies."""
-        return self._inference.health(self.config.subject if self._subject is not None else "not loaded")
+        return self._inference.health(str(self.config.subject) if self._subject is not None else "not loaded")
 
     def _frame_arrived(self, _view: View) -> None:
         with self._arrived:

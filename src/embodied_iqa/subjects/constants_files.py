@@ -7,11 +7,10 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
-from embodied_iqa.errors import InputError
-from embodied_iqa.lazy import load
 from embodied_iqa.scoring.constants import SubjectConstants, UncalibratedError, load_constants
 from embodied_iqa.subjects.catalogue import find_entry
-from embodied_iqa.subjects.reference import role_of
+from embodied_iqa.subjects.reference import parse_reference, role_of
+from embodied_iqa.subjects.registry import info_of
 from embodied_iqa.subjects.user_folders import data_folder
 
 __all__ = ["constants_of", "file_stem", "own_constants_file", "shipped_constants_file"]
@@ -72,7 +71,4 @@ def _version_now(name: str) -> str | None:
     entry = find_entry(name)
     if entry is None or not entry.factory:
         return None
-    version = load(entry.factory)().info.version
-    if not isinstance(version, str):
-        raise InputError(f"{name} states no version")
-    return version
+    return info_of(parse_reference(name)).version

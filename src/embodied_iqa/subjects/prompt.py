@@ -1,13 +1,17 @@
-"""What a VLM is asked: the task in the words of a template."""
+"""Questions to VLMs and their answers as text, and the version that both give a model."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+from dataclasses import asdict
 from types import MappingProxyType
 from typing import Final
 
 from embodied_iqa.errors import UsageError
+from embodied_iqa.subjects.options import DecodingOptions
 
-__all__ = ["DEFAULT_PROMPT", "PROMPTS", "prompt_of"]
+__all__ = ["DEFAULT_PROMPT", "PROMPTS", "decoding_version", "prompt_of", "tidy"]
 
 DEFAULT_PROMPT: Final = "ten-words"
 
@@ -21,6 +25,7 @@ PROMPTS: Final = MappingProxyType(
     }
 )
 """Name of a template to its text. The papers ask for about 10 words and do not print their prompt."""
+_HASH_DIGITS: Final = 8
 
 
 def prompt_of(template: str, task: str, words: int) -> str:
@@ -32,3 +37,19 @@ def prompt_of(template: str, task: str, words: int) -> str:
     if template not in PROMPTS:
         raise UsageError("unknown prompt", got=template, available=PROMPTS)
     return PROMPTS[template].format(task=task.strip().rstrip("."), words=words)
+
+
+def tidy(text: str) -> str:
+    """Return an answer as one line, without control characters and lone surrogates."""
+    whole = text.encode("utf-8", "replace").decode("utf-8")
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in whole).split())
+
+
+def decoding_version(revision: str, prompt: str, decoding: DecodingOptions) -> str:
+    """Return revision and a hash of everything that chooses the words: prompt, length, temperature, seed."""
+    choices = asdict(decoding)
+    del choices["batch"]
+    if not decoding.temperature:
+        del choices["seed"]
+    text = json.dumps({"prompt": PROMPTS[prompt], **choices}, sort_keys=True)
+    return f"{revision}-{hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]}"

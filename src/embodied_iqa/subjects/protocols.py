@@ -25,6 +25,7 @@ class SubjectInfo:
         description: One honest sentence about what this subject is.
         views: The views that it looks at; a VLA's first view is the one that its actions name.
         any_view: It is made for pictures of any camera; ``views`` then only says which one it sees live.
+        simulation_only: A VLA that must not move a real arm: it was trained on simulated images only.
     """
 
     name: str
@@ -32,6 +33,7 @@ class SubjectInfo:
     description: str
     views: tuple[View, ...]
     any_view: bool = False
+    simulation_only: bool = False
 
     def is_made_for(self, view: View) -> bool:
         """Whether pictures of this camera are what the subject is meant to look at."""

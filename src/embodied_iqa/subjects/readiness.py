@@ -10,14 +10,15 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from embodied_iqa.errors import EmbodiedIqaError, UserError
-from embodied_iqa.subjects.catalogue import Backend, Role, find_entry
+from embodied_iqa.subjects.catalogue import Backend, find_entry
 from embodied_iqa.subjects.checkpoints import open_checkpoint
 from embodied_iqa.subjects.memory import FreeMemory, free_on_machine, needed_bytes
 from embodied_iqa.subjects.options import Device, LoadingOptions, silent
 from embodied_iqa.subjects.reference import LOCATIONS, SubjectReference, parse_reference, role_of
-from embodied_iqa.subjects.registry import VLA_BACKENDS, VLM_BACKENDS
+from embodied_iqa.subjects.registry import BACKENDS
 from embodied_iqa.subjects.repositories import NotFetchedError
 from embodied_iqa.subjects.torch_device import choose_device, free_on, load_library
+from embodied_iqa.subjects.user_code import load_factory
 
 __all__ = ["Readiness", "check_readiness"]
 
@@ -58,6 +59,7 @@ def check_readiness(text: str) -> Readiness:
     Raises:
         UsageError: The catalogue has no subject of this name.
     """
+    text = text.strip()
     role = role_of(text)
     name, _, place = text.partition("=")
     entry = find_entry(name)
@@ -67,14 +69,23 @@ def check_readiness(text: str) -> Readiness:
         reference = parse_reference(text, role)
     except UserError as error:
         return Readiness(text, role, (str(error),))
-    backends = VLM_BACKENDS if role is Role.VLM else VLA_BACKENDS
     if reference.backend in {Backend.EMBEDDED, Backend.PANEL}:
         return Readiness(text, role, ())
-    if reference.backend not in backends:
+    if reference.backend is Backend.PYTHON:
+        return Readiness(text, role, tuple(_factory_lacks(reference.target)))
+    if reference.backend not in BACKENDS[role]:
         return Readiness(text, role, (f"no {role.upper()} runs on {reference.backend} in this version",))
     if reference.backend is Backend.TRANSFORMERS:
         return _checkpoint(reference)
     return Readiness(text, role, tuple(_server_lacks(reference)))
+
+
+def _factory_lacks(target: str) -> list[str]:
+    try:
+        load_factory(target)
+    except UserError as error:
+        return [str(error)]
+    return []
 
 
 def _checkpoint(reference: SubjectReference) -> Readiness:

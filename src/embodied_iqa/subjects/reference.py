@@ -1,19 +1,23 @@
-"""How a subject is named in a configuration: by the catalogue's name, by where it is, or by both.
+"""References: how command lines, parameters, plans and recordings name a subject.
 
-qwen2.5-vl-7b                              of the catalogue
+qwen2.5-vl-7b                              a name of the catalogue
 qwen2.5-vl-7b@9f1c...                      the same at a revision
 transformers:/models/mine                  a folder with a checkpoint, or a repository[@revision]
 openai:http://gpu:8000/v1#model            a model of an OpenAI-compatible server
-openpi://gpu:8000                          a policy server that speaks openpi's protocol
-openvla+http://gpu:8000/act                a policy server that answers as OpenVLA's does
-pi0-droid=openpi://gpu:8000                what the catalogue knows of pi0-droid, served there
+openpi://gpu:8000                          a policy server with openpi's protocol
+openvla+http://gpu:8000/act                a policy server with OpenVLA's protocol
+pi0-droid=openpi://gpu:8000                pi0-droid of the catalogue, served there
 panel:/out/models/panel-vla-query          a member of a panel that `embodied-iqa train panel` made
+python:my_models.vla:make                  a factory in the user's own code
+
+A text is parsed once, by `parse_reference`; everything behind it takes the `SubjectReference`.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -21,21 +25,28 @@ from urllib.parse import urlsplit
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.subjects.catalogue import Backend, Role, SubjectEntry, find_entry, names_of
 from embodied_iqa.subjects.model_card import ModelCard, load_card
+from embodied_iqa.subjects.user_code import check_factory, role_of_factory
 
-__all__ = ["FORMS", "LOCATIONS", "SubjectReference", "parse_reference", "role_of"]
+__all__ = ["FORMS", "LOCATIONS", "SubjectReference", "parse_reference", "parse_vla", "parse_vlm", "role_of"]
 
+LOCATIONS: Final = {
+    Backend.TRANSFORMERS: "transformers:PATH",
+    Backend.OPENAI: "openai:http://HOST:PORT/v1",
+    Backend.OPENPI: "openpi://HOST:PORT",
+    Backend.OPENVLA_HTTP: "openvla+http://HOST:PORT/act",
+}
+"""The form of a location, by back end."""
 FORMS: Final = (
     "NAME[@REVISION] of the catalogue",
     "transformers:PATH or transformers:REPOSITORY[@REVISION]",
     "openai:http://HOST:PORT/v1#MODEL",
-    "openpi://HOST:PORT",
-    "openvla+http://HOST:PORT/act",
+    LOCATIONS[Backend.OPENPI],
+    LOCATIONS[Backend.OPENVLA_HTTP],
     "NAME=any of these",
     "panel:FOLDER/MEMBER of `embodied-iqa train panel`",
+    "python:MODULE:FACTORY",
 )
 """For error messages and help."""
-
-_TRAINED: Final = "panel:"
 _SCHEMES: Final = {
     "transformers:": Backend.TRANSFORMERS,
     "openai:": Backend.OPENAI,
@@ -43,37 +54,33 @@ _SCHEMES: Final = {
     "openpi+wss://": Backend.OPENPI,
     "openvla+http://": Backend.OPENVLA_HTTP,
     "openvla+https://": Backend.OPENVLA_HTTP,
-    _TRAINED: Backend.PANEL,
+    "panel:": Backend.PANEL,
+    "python:": Backend.PYTHON,
 }
-_ROLES: Final = {
-    Backend.OPENAI: (Role.VLM,),
-    Backend.OPENPI: (Role.VLA,),
-    Backend.OPENVLA_HTTP: (Role.VLA,),
+_ONLY_ROLE: Final = {
+    Backend.OPENAI: Role.VLM,
+    Backend.OPENPI: Role.VLA,
+    Backend.OPENVLA_HTTP: Role.VLA,
 }
 _REVISION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
-LOCATIONS: Final = {
-    Backend.TRANSFORMERS: "transformers:PATH",
-    Backend.OPENAI: "openai:http://HOST:PORT/v1",
-    Backend.OPENPI: "openpi://HOST:PORT",
-    Backend.OPENVLA_HTTP: "openvla+http://HOST:PORT/act",
-}
-"""How each back end is told where a subject is."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubjectReference:
-    """A subject as a configuration names it.
+    """A parsed reference.
 
     Attributes:
-        text: As given; it is what answers, scores and recordings call the subject.
-        role: What it is wanted for.
-        backend: What runs it.
-        target: Folder or repository (transformers), address without model (openai), address (openpi,
-            openvla+http with its scheme reduced to http or https), or the file of a network and its card
-            without ending (panel); empty for an embedded subject.
-        model: What an OpenAI-compatible server calls the model; else empty.
-        revision: Commit, branch or tag of a repository; empty where none is given.
-        entry: What the catalogue says of it, or None.
+        text: As given, without blanks around it; answers, scores and recordings call the subject by it.
+        role: VLM or VLA.
+        backend: What runs the subject.
+        target: Folder or repository (transformers), address without model (openai), address (openpi;
+            openvla+http with its scheme reduced to http or https), path of a network and its card without
+            suffix (panel), ``module:factory`` (python); empty for an embedded subject.
+        model: Name of the model on an OpenAI-compatible server; else empty.
+        revision: Commit, branch or tag of a repository; may be empty.
+        entry: The entry of the catalogue, or None.
+        simulation_only: Known before loading that it must not move a real arm. Policy servers and the user's
+            own code declare this when they are loaded, see `SubjectInfo`.
     """
 
     text: str
@@ -83,6 +90,10 @@ class SubjectReference:
     model: str = ""
     revision: str = ""
     entry: SubjectEntry | None = None
+    simulation_only: bool = False
+
+    def __str__(self) -> str:
+        return self.text
 
     @property
     def is_local_folder(self) -> bool:
@@ -90,146 +101,177 @@ class SubjectReference:
         return self.backend is Backend.TRANSFORMERS and Path(self.target).expanduser().is_dir()
 
 
-def parse_reference(text: str, role: Role) -> SubjectReference:
-    """Understand a reference.
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The words of a reference: ``name@revision=scheme rest``; name or scheme may be empty, not both."""
+
+    text: str
+    name: str
+    revision: str
+    scheme: str
+    rest: str
+
+    @property
+    def backend(self) -> Backend:
+        return _SCHEMES[self.scheme]
+
+
+def parse_reference(text: str, role: Role | None = None) -> SubjectReference:
+    """Parse a reference.
+
+    Args:
+        text: The reference; blanks around it are ignored.
+        role: Expected role; None for the reference's own, see `role_of`.
 
     Raises:
-        UsageError: It has none of the forms, names nothing that the catalogue knows, or is of another role.
+        UsageError: The text has none of the forms, the name is unknown, or the role is another.
     """
-    name, location = _split_name(text.strip())
-    entry = None
-    if name:
-        name, _, revision = name.partition("@")
-        entry = _entry(name, role)
-        if not location:
-            return _of_entry(text, entry, revision)
-        if revision:
-            raise UsageError("a revision belongs behind the repository", got=text, available=FORMS)
-    scheme = next((word for word in _SCHEMES if location.startswith(word)), "")
-    if not scheme:
-        raise UsageError("not a subject", got=text, available=FORMS)
-    backend = _SCHEMES[scheme]
-    if role not in _ROLES.get(backend, tuple(Role)):
-        raise UsageError(f"{scheme} reaches no {role.upper()}", got=text)
-    rest = location.removeprefix(scheme)
-    if backend is Backend.TRANSFORMERS:
-        return _checkpoint(text, role, rest, entry)
-    if backend is Backend.PANEL:
-        return _trained(text, role, rest, entry)
-    if backend is Backend.OPENAI:
-        return _api(text, rest, entry)
-    address = location.removeprefix("openvla+") if backend is Backend.OPENVLA_HTTP else location
-    _check_address(address, text)
-    return SubjectReference(text, role, backend, target=address, entry=entry)
+    parts = _split(text)
+    role = _role_of(parts) if role is None else role
+    entry = _entry(parts.name, role) if parts.name else None
+    if entry is not None and not parts.scheme:
+        return _of_entry(parts, entry)
+    if parts.revision:
+        raise UsageError("a revision belongs behind the repository", got=parts.text, available=FORMS)
+    if _ONLY_ROLE.get(parts.backend, role) is not role:
+        raise UsageError(f"{parts.scheme} reaches no {role.upper()}", got=parts.text)
+    match parts.backend:
+        case Backend.TRANSFORMERS:
+            return _checkpoint(parts, role, parts.rest, entry)
+        case Backend.OPENAI:
+            return _api(parts, parts.rest, entry)
+        case Backend.PANEL | Backend.PYTHON if entry is not None:
+            raise UsageError(f"a {parts.scheme} subject describes itself", expected=parts.scheme, got=text)
+        case Backend.PANEL:
+            return _panel_member(parts, role)
+        case Backend.PYTHON:
+            check_factory(parts.rest)
+            return SubjectReference(parts.text, role, Backend.PYTHON, parts.rest)
+    address = parts.scheme.removeprefix("openvla+") + parts.rest
+    _check_address(address, parts.text)
+    return _reference(parts, role, parts.backend, entry, target=address)
+
+
+parse_vlm: Final = partial(parse_reference, role=Role.VLM)
+parse_vla: Final = partial(parse_reference, role=Role.VLA)
 
 
 def role_of(text: str) -> Role:
-    """Say what a subject is wanted for; a checkpoint without a catalogue name counts as a VLM.
+    """Return the role of a subject; a checkpoint without a catalogue name counts as a VLM.
 
     Raises:
-        UsageError: It is no subject.
+        UsageError: Unknown name, or not a reference.
     """
-    name, _ = _split_name(text)
-    entry = find_entry(name.partition("@")[0])
-    if entry is not None:
-        return entry.role
-    if name:
-        raise UsageError("unknown subject", got=name, available=(*names_of(Role.VLM), *names_of(Role.VLA)))
-    if text.startswith(_TRAINED):
-        return Role(_card_of(text.removeprefix(_TRAINED), text).role)
-    vla_schemes = tuple(word for word, backend in _SCHEMES.items() if _ROLES.get(backend) == (Role.VLA,))
-    role = Role.VLA if text.startswith(vla_schemes) else Role.VLM
-    return parse_reference(text, role).role
+    return _role_of(_split(text))
 
 
-def _split_name(text: str) -> tuple[str, str]:
-    """Return the catalogue's name and the location; either may be empty."""
+def _role_of(parts: _Parts) -> Role:
+    if parts.name:
+        return _entry(parts.name).role
+    if parts.backend is Backend.PANEL:
+        return _card(parts).role
+    if parts.backend is Backend.PYTHON:
+        return role_of_factory(parts.rest)
+    return _ONLY_ROLE.get(parts.backend, Role.VLM)
+
+
+def _split(text: str) -> _Parts:
+    text = text.strip()
     name, equals, location = text.partition("=")
-    if equals and ":" not in name and "/" not in name:
-        return name, location
-    if ":" in text or "/" in text:
-        return "", text
-    return text, ""
+    if not equals or ":" in name or "/" in name:
+        name, location = ("", text) if ":" in text or "/" in text else (text, "")
+    scheme = next((word for word in _SCHEMES if location.startswith(word)), "")
+    name, _, revision = name.partition("@")
+    if not scheme and (location or not name):
+        raise UsageError("not a subject", got=text, available=FORMS)
+    return _Parts(text, name, revision, scheme, location.removeprefix(scheme))
 
 
-def _entry(name: str, role: Role) -> SubjectEntry:
+def _entry(name: str, role: Role | None = None) -> SubjectEntry:
     entry = find_entry(name)
-    known = names_of(role)
     if entry is None:
-        raise UsageError(f"unknown {role.upper()}", got=name, available=(*known, *FORMS[1:]))
-    if entry.role is not role:
-        raise UsageError(f"{name} is no {role.upper()}", available=known)
+        known = [word for kind in Role if role in {None, kind} for word in names_of(kind)]
+        kind = "subject" if role is None else role.upper()
+        raise UsageError(f"unknown {kind}", got=name, available=(*known, *FORMS[1:]))
+    if role not in {None, entry.role}:
+        raise UsageError(f"{name} is a {entry.role.upper()}, not a {role.upper()}", available=names_of(role))
     return entry
 
 
-def _of_entry(text: str, entry: SubjectEntry, revision: str) -> SubjectReference:
-    """Return where the catalogue itself says that a subject is.
+def _reference(
+    parts: _Parts, role: Role, backend: Backend, entry: SubjectEntry | None, **more: str
+) -> SubjectReference:
+    limited = entry is not None and entry.simulation_only
+    return SubjectReference(parts.text, role, backend, entry=entry, simulation_only=limited, **more)
+
+
+def _of_entry(parts: _Parts, entry: SubjectEntry) -> SubjectReference:
+    """Return the reference to where the catalogue itself locates a subject.
 
     Raises:
-        UsageError: It runs behind a server, and the user has not said which.
+        UsageError: The subject runs behind a server, and the user has not named one.
     """
-    if entry.backend is Backend.EMBEDDED:
-        if revision:
-            raise UsageError(f"{entry.name} is part of this package and has no revisions", got=text)
-        return SubjectReference(text, entry.role, entry.backend, entry=entry)
     if entry.backend is Backend.TRANSFORMERS:
-        return _checkpoint(text, entry.role, entry.model_id, entry, revision)
-    if revision:
-        raise UsageError(f"{entry.name} runs on a server, which decides about the revision", got=text)
+        return _checkpoint(parts, entry.role, entry.model_id, entry)
+    if parts.revision:
+        reason = "is part of this package and has no revisions"
+        if entry.backend is not Backend.EMBEDDED:
+            reason = "runs on a server, which decides about the revision"
+        raise UsageError(f"{entry.name} {reason}", got=parts.text)
+    if entry.backend is Backend.EMBEDDED:
+        return _reference(parts, entry.role, entry.backend, entry)
     if entry.is_api:
-        return _api(text, entry.url, entry)
+        return _api(parts, entry.url, entry)
     raise UsageError(
         f"{entry.name} runs behind a server ({entry.server})",
         expected=f"where: {entry.name}={LOCATIONS[entry.backend]}",
-        got=text,
+        got=parts.text,
     )
 
 
-def _checkpoint(
-    text: str, role: Role, target: str, entry: SubjectEntry | None, revision: str = ""
-) -> SubjectReference:
+def _checkpoint(parts: _Parts, role: Role, target: str, entry: SubjectEntry | None) -> SubjectReference:
+    revision = parts.revision
     if not Path(target).expanduser().exists():
         head, at, tail = target.rpartition("@")
         if at and _REVISION.match(tail):
             target, revision = head, tail
     if not target or (revision and not _REVISION.match(revision)):
-        raise UsageError("not a checkpoint", expected="a folder, or a repository[@revision]", got=text)
+        raise UsageError("not a checkpoint", expected="a folder, or a repository[@revision]", got=parts.text)
     pinned = entry.revision if entry is not None and target == entry.model_id else None
-    return SubjectReference(
-        text, role, Backend.TRANSFORMERS, target=target, revision=revision or pinned or "", entry=entry
-    )
+    revision = revision or pinned or ""
+    return _reference(parts, role, Backend.TRANSFORMERS, entry, target=target, revision=revision)
 
 
-def _api(text: str, address: str, entry: SubjectEntry | None) -> SubjectReference:
+def _api(parts: _Parts, address: str, entry: SubjectEntry | None) -> SubjectReference:
     base, _, model = address.partition("#")
     model = model or (entry.model_id if entry is not None else "")
     if not model:
-        raise UsageError("an OpenAI-compatible server needs the model's name", expected=FORMS[2], got=text)
-    _check_address(base, text)
-    return SubjectReference(text, Role.VLM, Backend.OPENAI, target=base.rstrip("/"), model=model, entry=entry)
+        raise UsageError(
+            "an OpenAI-compatible server needs the model's name", expected=FORMS[2], got=parts.text
+        )
+    _check_address(base, parts.text)
+    return _reference(parts, Role.VLM, Backend.OPENAI, entry, target=base.rstrip("/"), model=model)
 
 
-def _trained(text: str, role: Role, target: str, entry: SubjectEntry | None) -> SubjectReference:
-    if entry is not None:
-        raise UsageError("a member of a panel says itself who it is", expected=FORMS[-1], got=text)
-    card = _card_of(target, text)
-    if card.role != role:
-        raise UsageError(f"{card.name} is no {role.upper()}", got=text)
-    return SubjectReference(text, role, Backend.PANEL, target=target)
+def _panel_member(parts: _Parts, role: Role) -> SubjectReference:
+    card = _card(parts)
+    if card.role is not role:
+        raise UsageError(f"{card.name} is a {card.role.upper()}, not a {role.upper()}", got=parts.text)
+    return SubjectReference(parts.text, role, Backend.PANEL, parts.rest, simulation_only=card.simulation_only)
 
 
-def _card_of(target: str, text: str) -> ModelCard:
-    path = Path(f"{target}.json").expanduser()
+def _card(parts: _Parts) -> ModelCard:
+    path = Path(f"{parts.rest}.json").expanduser()
     if not path.is_file():
-        raise UsageError("no member of a panel there", expected=FORMS[-1], got=text)
+        raise UsageError("no panel member at this path", expected=FORMS[-2], got=parts.text)
     try:
         return load_card(path)
     except InputError as error:
-        raise UsageError(str(error), got=text) from error
+        raise UsageError(str(error), got=parts.text) from error
 
 
 def _check_address(address: str, text: str) -> None:
-    """Refuse addresses that name no host, or that carry a secret: references are recorded."""
+    """Refuse addresses without a host, and those that carry a secret: references are recorded."""
     parts = urlsplit(address)
     try:
         port = parts.port

@@ -1,15 +1,14 @@
-"""From a reference to a subject. A back end is imported only when it is asked for."""
+"""From a reference to a subject. A back end is imported only when one of its subjects is made."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, NoReturn, cast
 
 from embodied_iqa.errors import EmbodiedIqaError, InputError, UsageError, first_line
 from embodied_iqa.lazy import load
 from embodied_iqa.subjects.answer_cache import AnswerCache, CachedVlm
-from embodied_iqa.subjects.catalogue import Backend, Role, entries, names_of
-from embodied_iqa.subjects.constants_files import constants_of
+from embodied_iqa.subjects.catalogue import Backend, Role, names_of
 from embodied_iqa.subjects.options import (
     Progress,
     VlaOptions,
@@ -18,39 +17,40 @@ from embodied_iqa.subjects.options import (
     VlmRequest,
     silent,
 )
-from embodied_iqa.subjects.protocols import SubjectInfo, Vla, Vlm
-from embodied_iqa.subjects.reference import SubjectReference, parse_reference, role_of
+from embodied_iqa.subjects.protocols import Closable, SubjectInfo, Vla, Vlm
+from embodied_iqa.subjects.reference import SubjectReference
 from embodied_iqa.subjects.user_folders import cache_folder
 
 __all__ = [
+    "BACKENDS",
     "VLAS",
-    "VLA_BACKENDS",
     "VLMS",
-    "VLM_BACKENDS",
-    "Role",
-    "check_subject",
-    "constants_of",
+    "check_backend",
+    "check_real_arm",
     "info_of",
     "make_vla",
     "make_vlm",
-    "role_of",
-    "subject_names",
+    "refuse_real_arm",
 ]
 
-VLM_BACKENDS: Final[dict[Backend, str]] = {
-    Backend.TRANSFORMERS: "embodied_iqa.subjects.backends.transformers.vlm:make",
-    Backend.OPENAI: "embodied_iqa.subjects.backends.openai:make",
-    Backend.PANEL: "embodied_iqa.subjects.backends.panel.members:make_trained_vlm",
+_BACKENDS: Final = "embodied_iqa.subjects.backends"
+BACKENDS: Final[dict[Role, dict[Backend, str]]] = {
+    Role.VLM: {
+        Backend.TRANSFORMERS: f"{_BACKENDS}.transformers.vlm:make",
+        Backend.OPENAI: f"{_BACKENDS}.openai:make",
+        Backend.PANEL: f"{_BACKENDS}.panel.members:make_vlm",
+        Backend.PYTHON: f"{_BACKENDS}.python:make",
+    },
+    Role.VLA: {
+        Backend.TRANSFORMERS: f"{_BACKENDS}.transformers.vla:make",
+        Backend.OPENPI: f"{_BACKENDS}.openpi:OpenPiVla",
+        Backend.OPENVLA_HTTP: f"{_BACKENDS}.openvla:OpenVlaHttp",
+        Backend.PANEL: f"{_BACKENDS}.panel.members:make_vla",
+        Backend.PYTHON: f"{_BACKENDS}.python:make",
+    },
 }
-"""Back end to ``module:factory``; the factory makes a `Vlm` of a `VlmRequest`, loaded and ready."""
-
-VLA_BACKENDS: Final[dict[Backend, str]] = {
-    Backend.TRANSFORMERS: "embodied_iqa.subjects.backends.transformers.vla:make",
-    Backend.OPENPI: "embodied_iqa.subjects.backends.remote_vla:OpenPiVla",
-    Backend.OPENVLA_HTTP: "embodied_iqa.subjects.backends.remote_vla:OpenVlaHttp",
-    Backend.PANEL: "embodied_iqa.subjects.backends.panel.members:make_trained_vla",
-}
-"""Back end to ``module:factory``; the factory makes a `Vla` of a `VlaRequest`, loaded and ready."""
+"""``module:factory`` of each back end; the factory makes a `Vlm` of a `VlmRequest` or a `Vla` of a
+`VlaRequest`, loaded and ready. Embedded subjects have theirs in the catalogue."""
 
 VLMS: Final = names_of(Role.VLM, Backend.EMBEDDED)
 """Vision-language models that are part of this package."""
@@ -58,90 +58,114 @@ VLMS: Final = names_of(Role.VLM, Backend.EMBEDDED)
 VLAS: Final = names_of(Role.VLA, Backend.EMBEDDED)
 """Vision-language-action models that are part of this package."""
 
-
-def subject_names() -> tuple[str, ...]:
-    """List the names of the catalogue."""
-    return tuple(item.name for item in entries())
+_UNCACHED: Final = frozenset({Backend.EMBEDDED, Backend.PANEL, Backend.PYTHON})
+"""Fast, or without a version that is known to change with the answers."""
 
 
-def make_vlm(text: str, options: VlmOptions | None = None, progress: Progress = silent) -> Vlm:
+def make_vlm(
+    reference: SubjectReference, options: VlmOptions | None = None, progress: Progress = silent
+) -> Vlm:
     """Make a vision-language model, loaded and ready.
 
     Args:
-        text: A reference, see `subjects.reference`.
-        options: How it is loaded, reached and asked.
-        progress: Takes lines that say how far loading is.
+        reference: Of a VLM.
+        options: How it is loaded, reached and queried.
+        progress: Takes lines that report how far loading is.
 
     Raises:
-        UsageError: The reference is wrong.
         UserError: It cannot be loaded or reached.
     """
-    reference = parse_reference(text, Role.VLM)
     request = VlmRequest(reference, options or VlmOptions(), progress)
-    vlm = cast("Vlm", _make(reference, VLM_BACKENDS, request))
+    vlm = cast("Vlm", _make(reference, Role.VLM, request))
     cache = request.options.cache
-    if reference.backend in {Backend.EMBEDDED, Backend.PANEL} or not cache.enabled:
+    if reference.backend in _UNCACHED or not cache.enabled:
         return vlm
     folder = Path(cache.folder) if cache.folder else cache_folder() / "answers"
     return CachedVlm(vlm, AnswerCache(folder, round(1e6 * cache.max_mb)))
 
 
-def make_vla(text: str, options: VlaOptions | None = None, progress: Progress = silent) -> Vla:
+def make_vla(
+    reference: SubjectReference, options: VlaOptions | None = None, progress: Progress = silent
+) -> Vla:
     """Make a vision-language-action model, loaded and ready.
 
     Args:
-        text: A reference, see `subjects.reference`.
+        reference: Of a VLA.
         options: How it is loaded and reached.
-        progress: Takes lines that say how far loading is.
+        progress: Takes lines that report how far loading is.
 
     Raises:
-        UsageError: The reference is wrong.
         UserError: It cannot be loaded or reached.
     """
-    reference = parse_reference(text, Role.VLA)
-    request = VlaRequest(reference, options or VlaOptions(), progress)
-    return cast("Vla", _make(reference, VLA_BACKENDS, request))
+    return cast("Vla", _make(reference, Role.VLA, VlaRequest(reference, options or VlaOptions(), progress)))
 
 
-def check_subject(text: str, role: Role) -> str:
-    """Return a reference that can be resolved; nothing is loaded.
+def info_of(reference: SubjectReference) -> SubjectInfo:
+    """Load a subject and return its description.
 
     Raises:
-        UsageError: It cannot.
+        UserError: It cannot be loaded or reached.
     """
-    reference = parse_reference(text, role)
-    if reference.backend is not Backend.EMBEDDED:
-        _factory(reference, VLM_BACKENDS if role is Role.VLM else VLA_BACKENDS)
-    return text
+    return make_vlm(reference).info if reference.role is Role.VLM else make_vla(reference).info
 
 
-def info_of(text: str) -> SubjectInfo:
-    """Say who a subject is; it is loaded for that.
+def check_backend(reference: SubjectReference) -> None:
+    """Check that a back end runs the subject; nothing is loaded.
 
     Raises:
-        UsageError: It is none.
+        UsageError: None does.
     """
-    return make_vlm(text).info if role_of(text) is Role.VLM else make_vla(text).info
+    _factory(reference)
 
 
-def _make(reference: SubjectReference, backends: dict[Backend, str], request: object) -> Any:
-    if reference.entry is not None and reference.backend is Backend.EMBEDDED:
-        return load(reference.entry.factory)()
-    make = load(_factory(reference, backends))
+def check_real_arm(reference: SubjectReference, options: VlaOptions) -> None:
+    """Refuse a VLA that must not move a real arm, before any node starts; a policy server is asked.
+
+    vla_node checks again what it has loaded: only then is known what the user's own code declares.
+
+    Raises:
+        UsageError: The subject is for simulation only.
+        UserError: The policy server cannot be reached.
+    """
+    limited = reference.simulation_only
+    if reference.backend is Backend.OPENPI and not limited:
+        vla = make_vla(reference, options)
+        limited = vla.info.simulation_only
+        if isinstance(vla, Closable):
+            vla.close()
+    if limited:
+        refuse_real_arm(reference)
+
+
+def refuse_real_arm(reference: SubjectReference) -> NoReturn:
+    """Raise the error of a simulation-only subject with a real arm."""
+    raise UsageError(
+        f"{reference} is for simulation only and must not move a real arm",
+        expected="vla_node.subject: a policy for this arm (docs/policies.md)",
+    )
+
+
+def _make(reference: SubjectReference, role: Role, request: object) -> Any:
+    if reference.role is not role:
+        raise UsageError(f"{reference} is a {reference.role.upper()}, not a {role.upper()}")
+    make = load(_factory(reference))
     try:
         return make(request)
     except EmbodiedIqaError:
         raise
     except Exception as error:  # a checkpoint may bring anybody's code and any library's errors
-        message = f"{reference.text} cannot be loaded: {type(error).__name__}: {first_line(error)}"
+        message = f"{reference} cannot be loaded: {type(error).__name__}: {first_line(error)}"
         raise InputError(message) from error
 
 
-def _factory(reference: SubjectReference, backends: dict[Backend, str]) -> str:
-    if reference.backend not in backends:
+def _factory(reference: SubjectReference) -> str:
+    if reference.entry is not None and reference.backend is Backend.EMBEDDED:
+        return reference.entry.factory
+    factories = BACKENDS[reference.role]
+    if reference.backend not in factories:
         raise UsageError(
             f"no {reference.role.upper()} runs on {reference.backend}",
             got=reference.text,
-            available=(Backend.EMBEDDED, *backends),
+            available=(Backend.EMBEDDED, *factories),
         )
-    return backends[reference.backend]
+    return factories[reference.backend]

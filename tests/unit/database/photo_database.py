@@ -13,6 +13,7 @@ import numpy as np
 from embodied_iqa.database.building.builder import BuildSummary, build
 from embodied_iqa.database.building.options import BuildOptions, BuildPlan, EngineOptions, PictureStorage
 from embodied_iqa.database.sources.photographs import FolderSource
+from embodied_iqa.subjects.reference import parse_reference
 
 COLOURS = {"red": (30, 30, 200), "green": (40, 150, 30), "blue": (190, 60, 20), "yellow": (20, 200, 230)}
 VLM, VLA = "classical-vlm", "classical-vla"
@@ -49,7 +50,8 @@ def build_photos(
 ) -> BuildSummary:
     """Build a database of a folder that `make_photos` drew."""
     plan = BuildPlan(references, FolderSource(tasks_file.parent, tasks_file), seed=5, store=store)
-    options = BuildOptions(subjects, engine=more.pop("engine", EngineOptions(workers=workers)), **more)
+    panel = tuple(parse_reference(name) for name in subjects)
+    options = BuildOptions(panel, engine=more.pop("engine", EngineOptions(workers=workers)), **more)
     return build(out, plan, options)
 
 

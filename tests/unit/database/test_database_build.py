@@ -36,6 +36,7 @@ from embodied_iqa.scoring.constants import load_constants
 from embodied_iqa.subjects.backends.classical.vlm import ClassicalVlm
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.protocols import SubjectInfo
+from embodied_iqa.subjects.reference import parse_reference
 
 
 @pytest.fixture(scope="module")
@@ -250,7 +251,6 @@ class _Moody(ClassicalVlm):
 def _with_subject(monkeypatch: pytest.MonkeyPatch, subject: object) -> None:
     members.load_member.cache_clear()
     monkeypatch.setattr(members, "make_vlm", lambda *_: subject)
-    monkeypatch.setattr(members, "role_of", lambda _name: members.Role.VLM)
 
 
 @pytest.fixture
@@ -305,7 +305,7 @@ def test_one_bad_question_of_a_batch_spoils_only_itself(monkeypatch: pytest.Monk
             return [task.upper() for _, task in questions]
 
     _with_subject(monkeypatch, Batched())
-    member = members.load_member("any", None, None)  # type: ignore[arg-type]
+    member = members.load_member(parse_reference(VLM), None, None)  # type: ignore[arg-type]
     frame = None
     answers = member.answers([(frame, "a"), (frame, "bad"), (frame, "b")])  # type: ignore[list-item]
     assert answers == ["A", members.Failure("ValueError: bad task"), "B"]

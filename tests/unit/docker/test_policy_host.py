@@ -22,6 +22,7 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import Frame, Intrinsics, View
 from embodied_iqa.subjects.options import PolicyOptions, ServerOptions, VlaOptions
 from embodied_iqa.subjects.protocols import ChunkStatus, VlaObservation
+from embodied_iqa.subjects.reference import parse_vla
 from embodied_iqa.subjects.registry import make_vla
 from embodied_iqa.subjects.wire.errors import WireError
 
@@ -161,7 +162,7 @@ def test_reference_client_gets_rows_and_identity(server: dict[str, Any]) -> None
 
 
 def test_our_client_moves_by_the_convention_that_the_server_tells(server: dict[str, Any]) -> None:
-    vla = make_vla(server["address"])
+    vla = make_vla(parse_vla(server["address"]))
     try:
         chunk = vla.act(seen_by_us(51))
     finally:
@@ -174,13 +175,13 @@ def test_our_client_moves_by_the_convention_that_the_server_tells(server: dict[s
 def test_another_convention_in_the_configuration_is_refused(server: dict[str, Any]) -> None:
     options = VlaOptions(policy=PolicyOptions(convention="pi0-libero"), server=ServerOptions(connect_s=5.0))
     with pytest.raises(InputError, match="another convention"):
-        make_vla(server["address"], options)
+        make_vla(parse_vla(server["address"]), options)
 
 
 def test_catalogue_name_in_front_is_held_against_the_server(server: dict[str, Any]) -> None:
-    make_vla(f"octo-base={server['address']}").close()
+    make_vla(parse_vla(f"octo-base={server['address']}")).close()
     with pytest.raises(InputError, match="another convention"):
-        make_vla(f"rt-1-x={server['address']}")
+        make_vla(parse_vla(f"rt-1-x={server['address']}"))
 
 
 @pytest.mark.parametrize(
@@ -230,7 +231,7 @@ def test_token_is_asked_for(image: Path, checkpoint: Path) -> None:
     with served(image, *words, POLICY_TOKEN="right") as told:
         assert health(told["port"]) == 0, "health is nobody's secret"
         with pytest.raises(WireError):
-            make_vla(told["address"], VlaOptions(server=ServerOptions(connect_s=2.0)))
+            make_vla(parse_vla(told["address"]), VlaOptions(server=ServerOptions(connect_s=2.0)))
         assert WebsocketClientPolicy("127.0.0.1", told["port"], api_key="right").infer(asked())
 
 

@@ -15,12 +15,18 @@ from embodied_iqa.experiment.plan import (
     parse_subjects,
     parse_tasks,
 )
+from embodied_iqa.subjects.catalogue import Backend, Role
+from embodied_iqa.subjects.reference import SubjectReference, parse_vla
 from embodied_iqa.subjects.registry import VLAS
+
+
+def vlas(names: str) -> tuple[SubjectReference, ...]:
+    return tuple(SubjectReference(name, Role.VLA, Backend.EMBEDDED) for name in names)
 
 
 def test_every_subject_task_distortion_and_level_once_behind_its_reference() -> None:
     specs = parse_distortions("02,12,19", (1, 5), seed=4)
-    plan = ExperimentPlan(("a", "b"), parse_tasks(3, (), 7), specs)
+    plan = ExperimentPlan(vlas("ab"), parse_tasks(3, (), 7), specs)
     runs = plan.runs()
     assert len(runs) == len(set(runs)) == 2 * 3 * (1 + 3 * 2)
     assert len({key.name for key in runs}) == len(runs)
@@ -32,16 +38,15 @@ def test_every_subject_task_distortion_and_level_once_behind_its_reference() -> 
 
 
 def test_the_shape_of_the_paper() -> None:
-    plan = ExperimentPlan(
-        ("a", "b", "c", "d", "e"), parse_tasks(None, (), 7), parse_distortions("all", (5,), 0)
-    )
+    plan = ExperimentPlan(vlas("abcde"), parse_tasks(None, (), 7), parse_distortions("all", (5,), 0))
     distorted = [key for key in plan.runs() if key.distortion is not None]
     assert len(distorted) == 1500
     assert len(plan.runs()) == 1550
 
 
 def test_words() -> None:
-    assert parse_subjects("embedded") == tuple(VLAS)
+    assert [subject.text for subject in parse_subjects("embedded")] == list(VLAS)
+    assert parse_subjects(" classical-vla ,") == (parse_vla("classical-vla"),)
     assert parse_levels("1-3,5") == (1, 2, 3, 5)
     assert parse_distortions("max-darken", (2,), 9) == (DistortionSpec("19", 2, 9),)
     assert parse_tasks(2, (), 30) == (ExperimentTask(TASKS[0], 30), ExperimentTask(TASKS[1], 31))

@@ -16,15 +16,18 @@ from embodied_iqa.experiment.folder import ExperimentFolder
 from embodied_iqa.experiment.plan import ExperimentPlan, RunKey, parse_distortions, parse_tasks
 from embodied_iqa.experiment.rows import COLUMNS, RunRow, read_rows, write_rows
 from embodied_iqa.experiment.scores import mean_rows, score_rows
+from embodied_iqa.subjects.reference import SubjectReference, parse_vla
 
-PLAN = ExperimentPlan(("classical-vla",), parse_tasks(2, (), 7), parse_distortions("02,19", (1, 5), 0))
+PLAN = ExperimentPlan(
+    (parse_vla("classical-vla"),), parse_tasks(2, (), 7), parse_distortions("02,19", (1, 5), 0)
+)
 
 
 def row(key: RunKey, outcome: str = "success", x_m: float = 0.0, **more: object) -> RunRow:
     spec = key.distortion
     values: dict[str, object] = {field.name: None for field in dataclasses.fields(RunRow)}
     values |= {
-        "subject": key.subject,
+        "subject": key.subject.text,
         "subject_version": "1",
         "task": key.task.task,
         "scene_seed": key.task.scene_seed,
@@ -109,8 +112,8 @@ def versions(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     known = {"classical-vla": "1"}
 
     class Info:
-        def __init__(self, name: str) -> None:
-            self.version = known[name]
+        def __init__(self, subject: SubjectReference) -> None:
+            self.version = known[subject.text]
 
     monkeypatch.setattr(experiment_folder, "info_of", Info)
     return known

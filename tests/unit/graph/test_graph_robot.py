@@ -37,13 +37,12 @@ def test_a_real_arm_does_not_look_at_simulated_pictures() -> None:
         resolve(overrides={"arm_node.robot": "ur5", "arm_node.ur.ip": "192.168.1.10"})
 
 
-def test_what_knows_the_simulator_only_moves_no_real_arm() -> None:
+def test_the_default_policy_does_not_move_a_real_arm() -> None:
     real = {"arm_node.robot": "ur5", "arm_node.ur.ip": "192.168.1.10", "camera_node.source": "realsense"}
-    with pytest.raises(UsageError, match=r"panel-vla-query was trained in the simulator .* vla_node.subject"):
+    with pytest.raises(UsageError, match=r"panel-vla-query is for simulation only .* vla_node.subject"):
         resolve(overrides=real)
-    with pytest.raises(UsageError, match="mine was trained in the simulator"):
-        resolve(overrides=real | {"vla_node.subject": "panel:/out/models/mine"})
-    resolve(overrides=real | {"arm_node.robot": "none"})
+    assert not resolve(overrides=real | {"arm_node.robot": "none"}).vla_node.simulated
+    assert resolve().vla_node.simulated
 
 
 def test_emulator_and_arm_agree_on_an_address_of_the_session(monkeypatch: pytest.MonkeyPatch) -> None:

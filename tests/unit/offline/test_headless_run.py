@@ -21,8 +21,10 @@ from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.rollout import run_episode
 from embodied_iqa.simulation.world import World
+from embodied_iqa.subjects.constants_files import constants_of
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
-from embodied_iqa.subjects.registry import constants_of, make_vla, make_vlm
+from embodied_iqa.subjects.reference import parse_vla, parse_vlm
+from embodied_iqa.subjects.registry import make_vla, make_vlm
 from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.trial.record import RunRecord, TrialRecord
 from embodied_iqa.trial.scores import score_trial
@@ -48,7 +50,7 @@ def cell() -> Cell:
         renderer=SceneRenderer(scene, plain.nodes.camera_node.width_px, plain.nodes.camera_node.height_px),
         controller=make_controller(arm.limits, arm.controller, arm.tool_length_m),
         calibrations=shared_calibrations(plain.nodes.gate_node.calibration),
-        vla=make_vla("classical-vla"),
+        vla=make_vla(parse_vla("classical-vla")),
     )
 
 
@@ -153,7 +155,7 @@ def test_a_gate_without_calibration_holds_and_the_shadow_gate_does_not(cell: Cel
 class Digger:
     """Drives the tool into the table."""
 
-    info = make_vla("classical-vla").info
+    info = make_vla(parse_vla("classical-vla")).info
 
     def __init__(self, *ways_m: float, aside_m: float = 0.0) -> None:
         self._increments = np.zeros((1 + len(ways_m), 7))
@@ -188,7 +190,7 @@ def test_a_touch_of_the_table_is_an_emergency_stop(cell: Cell) -> None:
 class Broken:
     """Raises."""
 
-    info = SubjectInfo("broken", "1", "raises", make_vla("classical-vla").info.views)
+    info = SubjectInfo("broken", "1", "raises", make_vla(parse_vla("classical-vla")).info.views)
 
     def act(self, observation: VlaObservation) -> ActionChunk:
         raise ZeroDivisionError("by design")
@@ -201,7 +203,7 @@ def test_a_subject_that_breaks_is_recorded_and_moves_nothing(cell: Cell) -> None
 
 
 def test_the_vlm_answers_about_the_first_frame(cell: Cell) -> None:
-    dark = run(replace(cell, vlm=make_vlm("classical-vlm")), DARK)
+    dark = run(replace(cell, vlm=make_vlm(parse_vlm("classical-vlm"))), DARK)
     raw, distorted = dark.answer(Source.RAW), dark.answer(Source.DISTORTED)
     assert raw.stamp_ns == distorted.stamp_ns == dark.start_ns
     assert "red" in raw.answer

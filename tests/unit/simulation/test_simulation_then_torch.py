@@ -16,13 +16,14 @@ from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.world import World
+from embodied_iqa.subjects.reference import parse_vlm
 from embodied_iqa.subjects.registry import make_vlm
 
 world = World(make_scene(3))
 with SceneRenderer(world.scene, 160, 120) as renderer:
     frame = renderer.frame(View.TOP, world.snapshot())
 assert "torch" not in sys.modules
-vlm = make_vlm("transformers:" + sys.argv[1])
+vlm = make_vlm(parse_vlm("transformers:" + sys.argv[1]))
 print(type(vlm.answer(frame, "pick the red cube")).__name__)
 import torch._inductor.runtime.triton_compat  # imports triton, if it is installed
 with SceneRenderer(world.scene, 160, 120) as renderer:

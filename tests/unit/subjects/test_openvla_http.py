@@ -16,6 +16,7 @@ from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import Frame, Intrinsics, View
 from embodied_iqa.subjects.options import PolicyOptions, ServerOptions, VlaOptions
 from embodied_iqa.subjects.protocols import VlaObservation
+from embodied_iqa.subjects.reference import parse_vla
 from embodied_iqa.subjects.registry import make_vla
 from embodied_iqa.subjects.wire.errors import ConnectionLostError, ProtocolError, ServerError, WireError
 
@@ -86,7 +87,7 @@ def seen(*views: View) -> VlaObservation:
 )
 def test_every_form_of_answer_is_understood(answer: object):
     with deploy(lambda _: answer) as (port, requests):
-        vla = make_vla(f"openvla+http://127.0.0.1:{port}/act", options())
+        vla = make_vla(parse_vla(f"openvla+http://127.0.0.1:{port}/act"), options())
         chunk = vla.act(seen())
     assert chunk.increments.shape == (1, 7)
     assert np.allclose(chunk.increments[0, :3], [-0.01, -0.02, 0.03])
@@ -103,7 +104,8 @@ def test_oft_gets_both_cameras_and_the_state_and_gives_a_chunk():
     rows = [json_numpy(ACTION) for _ in range(8)]
     with deploy(lambda _: rows) as (port, requests):
         vla = make_vla(
-            f"openvla-oft-libero-spatial=openvla+http://127.0.0.1:{port}/act", options(convention="")
+            parse_vla(f"openvla-oft-libero-spatial=openvla+http://127.0.0.1:{port}/act"),
+            options(convention=""),
         )
         chunk = vla.act(seen(View.TOP, View.WRIST))
     assert chunk.increments.shape == (8, 7)
@@ -115,7 +117,7 @@ def test_a_token_is_sent_and_never_part_of_a_message(monkeypatch: pytest.MonkeyP
     server = ServerOptions(key_env="VLA_KEY", connect_s=5.0, deadline_s=5.0, retries=0)
     chosen = VlaOptions(server=server, policy=PolicyOptions(convention="openvla-bridge"))
     with deploy(lambda _: "error") as (port, requests):
-        vla = make_vla(f"openvla+http://127.0.0.1:{port}/act", chosen)
+        vla = make_vla(parse_vla(f"openvla+http://127.0.0.1:{port}/act"), chosen)
         with pytest.raises(ServerError) as failure:
             vla.act(seen())
     assert requests[0][1] == "Bearer very-secret"
@@ -143,7 +145,7 @@ def test_a_token_is_sent_and_never_part_of_a_message(monkeypatch: pytest.MonkeyP
 )
 def test_wrong_answers_never_become_motion(answer: object, status: int, error: type, words: str):
     with deploy(lambda _: answer, status) as (port, _):
-        vla = make_vla(f"openvla+http://127.0.0.1:{port}/act", options())
+        vla = make_vla(parse_vla(f"openvla+http://127.0.0.1:{port}/act"), options())
         with pytest.raises(error, match=words) as failure:
             vla.act(seen())
         assert "\n" not in str(failure.value)
@@ -153,9 +155,9 @@ def test_nobody_there_is_told_when_it_is_loaded():
     with deploy(lambda _: None) as (port, _):
         pass
     with pytest.raises(WireError, match="nobody answers"):
-        make_vla(f"openvla+http://127.0.0.1:{port}/act", options())
+        make_vla(parse_vla(f"openvla+http://127.0.0.1:{port}/act"), options())
 
 
 def test_without_a_convention_it_is_not_guessed():
     with pytest.raises(UsageError, match="what do the actions"):
-        make_vla("openvla+http://127.0.0.1:1/act", options(convention=""))
+        make_vla(parse_vla("openvla+http://127.0.0.1:1/act"), options(convention=""))

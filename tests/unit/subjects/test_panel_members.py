@@ -25,14 +25,16 @@ from embodied_iqa.subjects.backends.panel.members import (
     VLA_NAMES,
     VLM_NAMES,
     card_of,
-    make_panel_vla,
-    make_panel_vlm,
     names_in,
 )
+from embodied_iqa.subjects.backends.panel.vla import LearnedVla
+from embodied_iqa.subjects.backends.panel.vlm import LearnedVlm
 from embodied_iqa.subjects.catalogue import entries
+from embodied_iqa.subjects.constants_files import constants_of
 from embodied_iqa.subjects.protocols import ChunkStatus, VlaObservation
 from embodied_iqa.subjects.readiness import check_readiness
-from embodied_iqa.subjects.registry import constants_of, info_of, make_vla, make_vlm
+from embodied_iqa.subjects.reference import parse_reference, parse_vla, parse_vlm
+from embodied_iqa.subjects.registry import info_of, make_vla, make_vlm
 
 LARGEST_PANEL_BYTES = 25_000_000
 SHIPPED = names_in()
@@ -72,7 +74,7 @@ def test_every_member_has_a_card_and_constants(name: str) -> None:
     assert {"scenes", "train_seed", "seed", "augmentation", "epochs"} <= set(card.training)
     assert card.results
     assert card.known_failures
-    member = make_vla(name) if name in VLA_NAMES else make_vlm(name)
+    member = make_vla(parse_vla(name)) if name in VLA_NAMES else make_vlm(parse_vlm(name))
     assert member.info.version == card.version
     assert member.info.views == card.views
     assert constants_of(name).version == card.version
@@ -80,10 +82,10 @@ def test_every_member_has_a_card_and_constants(name: str) -> None:
 
 @pytest.mark.parametrize("name", VLAS)
 def test_a_vla_acts_once_then_is_done(name: str, stages: Stages) -> None:
-    vla = make_vla(name)
+    vla = make_vla(parse_vla(name))
     acting = [stage for stage in stages if vla.act(_observation(stage)).status is ChunkStatus.ACT]
     assert acting
-    first, again = vla.act(_observation(acting[0])), make_vla(name).act(_observation(acting[0]))
+    first, again = vla.act(_observation(acting[0])), make_vla(parse_vla(name)).act(_observation(acting[0]))
     np.testing.assert_array_equal(first.increments, again.increments)
     poses = chain_increments(HOME_POSE, first.increments)
     assert (np.abs(poses[:, :3, 3]) < 1.0).all()
@@ -94,12 +96,12 @@ def test_a_vla_acts_once_then_is_done(name: str, stages: Stages) -> None:
 def test_a_vla_names_the_view_that_it_misses(stages: Stages) -> None:
     observation = VlaObservation({}, stages[0][0], HOME_POSE, 0.0, 0)
     with pytest.raises(UsageError, match="a view is missing"):
-        make_panel_vla(VLAS[0]).act(observation)
+        LearnedVla(MODELS, VLAS[0]).act(observation)
 
 
 @pytest.mark.parametrize("name", VLAS)
 def test_strong_blur_costs_success(name: str, stages: Stages) -> None:
-    vla = make_panel_vla(name)
+    vla = LearnedVla(MODELS, name)
     clean = blurred = 0
     for task, frames, expert, verb, kind in stages:
         pictures = [frames[view].rgb for view in vla.info.views]
@@ -116,7 +118,7 @@ def test_strong_blur_costs_success(name: str, stages: Stages) -> None:
 
 @pytest.mark.parametrize("name", VLMS)
 def test_answers_change_with_the_picture_and_are_repeatable(name: str, stages: Stages) -> None:
-    vlm = make_panel_vlm(name)
+    vlm = LearnedVlm(MODELS, name)
     view = vlm.info.views[0]
     changed = 0
     for index, (task, frames, *_) in enumerate(stages):
@@ -129,7 +131,7 @@ def test_answers_change_with_the_picture_and_are_repeatable(name: str, stages: S
 
 @pytest.mark.parametrize("name", VLMS)
 def test_questions_at_once_are_answered_as_one_by_one(name: str, stages: Stages) -> None:
-    vlm = make_panel_vlm(name)
+    vlm = LearnedVlm(MODELS, name)
     view = vlm.info.views[0]
     tasks = [stage[0] for stage in stages[:3]]
     questions = [(stage[1][view], task) for stage in stages[:3] for task in tasks]
@@ -138,7 +140,7 @@ def test_questions_at_once_are_answered_as_one_by_one(name: str, stages: Stages)
 
 @pytest.mark.parametrize("name", VLAS)
 def test_observations_at_once_are_acted_on_as_one_by_one(name: str, stages: Stages) -> None:
-    vla = make_panel_vla(name)
+    vla = LearnedVla(MODELS, name)
     observations = [
         VlaObservation(stage[1], task, HOME_POSE, 0.0, 0)
         for stage in stages[:3]
@@ -152,8 +154,8 @@ def test_observations_at_once_are_acted_on_as_one_by_one(name: str, stages: Stag
 
 def test_words_that_nobody_taught_do_no_harm(stages: Stages) -> None:
     frame = stages[0][1][View.TOP]
-    assert make_panel_vlm(VLMS[0]).answer(frame, "Xyzzy!! " * 40)
-    assert make_panel_vlm(VLMS[0]).answer(frame, "")
+    assert LearnedVlm(MODELS, VLMS[0]).answer(frame, "Xyzzy!! " * 40)
+    assert LearnedVlm(MODELS, VLMS[0]).answer(frame, "")
 
 
 def test_a_network_that_is_not_the_cards_is_refused(tmp_path: Path) -> None:
@@ -163,13 +165,13 @@ def test_a_network_that_is_not_the_cards_is_refused(tmp_path: Path) -> None:
     with (tmp_path / f"{name}.onnx").open("ab") as file:
         file.write(b"\0")
     with pytest.raises(InputError, match="not the one of its card"):
-        make_panel_vla(name, tmp_path)
+        LearnedVla(tmp_path, name)
     (tmp_path / f"{name}.onnx").unlink()
     with pytest.raises(InputError, match="cannot read the network"):
-        make_panel_vla(name, tmp_path)
+        LearnedVla(tmp_path, name)
     (tmp_path / f"{name}.json").write_text(json.dumps({"format": 99}))
-    with pytest.raises(InputError, match="no model card"):
-        make_panel_vla(name, tmp_path)
+    with pytest.raises(InputError, match=r"model card .*missing name"):
+        LearnedVla(tmp_path, name)
 
 
 def test_a_panel_of_ones_own_is_named_by_its_place(stages: Stages, tmp_path: Path) -> None:
@@ -177,23 +179,23 @@ def test_a_panel_of_ones_own_is_named_by_its_place(stages: Stages, tmp_path: Pat
         for name in ("panel-vla-query", "panel-vlm-fine"):
             shutil.copyfile(MODELS / f"{name}{end}", tmp_path / f"{name}{end}")
     acts, answers = f"panel:{tmp_path}/panel-vla-query", f"panel:{tmp_path}/panel-vlm-fine"
-    own, shipped = make_vla(acts), make_vla("panel-vla-query")
+    own, shipped = make_vla(parse_vla(acts)), make_vla(parse_vla("panel-vla-query"))
     assert (own.info.name, own.info.version) == (acts, shipped.info.version)
     observation = _observation(stages[0])
     np.testing.assert_array_equal(own.act(observation).increments, shipped.act(observation).increments)
-    said = make_vlm(answers).answer(stages[0][1][View.TOP], stages[0][0])
-    assert said == make_vlm("panel-vlm-fine").answer(stages[0][1][View.TOP], stages[0][0])
-    assert [info_of(text).views for text in (acts, answers)] == [(View.TOP,)] * 2
+    said = make_vlm(parse_vlm(answers)).answer(stages[0][1][View.TOP], stages[0][0])
+    assert said == make_vlm(parse_vlm("panel-vlm-fine")).answer(stages[0][1][View.TOP], stages[0][0])
+    assert [info_of(parse_reference(text)).views for text in (acts, answers)] == [(View.TOP,)] * 2
     assert check_readiness(acts).is_ready
-    with pytest.raises(UsageError, match="panel-vla-query is no VLM"):
-        make_vlm(acts)
-    with pytest.raises(UsageError, match="no member of a panel there; expected panel:FOLDER/MEMBER"):
-        make_vla(f"panel:{tmp_path}/panel-vla-film")
-    with pytest.raises(UsageError, match="says itself who it is"):
-        make_vla(f"pi0-droid={acts}")
+    with pytest.raises(UsageError, match="panel-vla-query is a VLA, not a VLM"):
+        make_vlm(parse_vlm(acts))
+    with pytest.raises(UsageError, match="no panel member at this path; expected panel:FOLDER/MEMBER"):
+        make_vla(parse_vla(f"panel:{tmp_path}/panel-vla-film"))
+    with pytest.raises(UsageError, match="subject describes itself"):
+        make_vla(parse_vla(f"pi0-droid={acts}"))
     (tmp_path / "panel-vla-query.json").write_text("{}")
-    with pytest.raises(UsageError, match="is no model card"):
-        make_vla(acts)
+    with pytest.raises(UsageError, match=r"model card .*missing name"):
+        make_vla(parse_vla(acts))
 
 
 def test_an_empty_folder_has_no_members(tmp_path: Path) -> None:

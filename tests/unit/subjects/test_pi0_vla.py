@@ -15,6 +15,7 @@ from embodied_iqa.kinematics import TOOL_2F140_M, Kinematics, pose_to_transform,
 from embodied_iqa.scenes.dimensions import HOME_Q_RAD
 from embodied_iqa.subjects.options import PolicyOptions, VlaOptions
 from embodied_iqa.subjects.protocols import ChunkStatus, Vla, VlaObservation
+from embodied_iqa.subjects.reference import parse_vla
 from embodied_iqa.subjects.registry import make_vla
 from tiny_pi0 import save_tiny_pi0
 
@@ -36,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def pi0(folder: Path) -> Vla:
-    return make_vla(f"transformers:{folder}", RAW)
+    return make_vla(parse_vla(f"transformers:{folder}"), RAW)
 
 
 def frame(view: View, seed: int) -> Frame:
@@ -55,7 +56,7 @@ def test_the_same_observation_gives_the_same_chunk_and_another_picture_another(p
     assert first.status is ChunkStatus.ACT
     assert first.increments.shape == (6, 7)
     assert np.array_equal(first.increments, again.increments)
-    fresh = make_vla(f"transformers:{folder}", RAW)
+    fresh = make_vla(parse_vla(f"transformers:{folder}"), RAW)
     assert np.array_equal(fresh.act(seen()).increments, first.increments)
     assert fresh.info == pi0.info
     for other in (seen(seed=1), seen(words="push the green cylinder")):
@@ -107,19 +108,21 @@ def test_the_version_changes_with_all_that_the_actions_depend_on(pi0: Vla, folde
     versions = {pi0.info.version}
     for changes in ({"seed": 1}, {"denoising_steps": 2}, {"convention": "pi0-base"}, {"views": "top"}):
         policy = dataclasses.replace(RAW.policy, **changes)
-        versions.add(make_vla(f"transformers:{folder}", VlaOptions(policy=policy)).info.version)
+        versions.add(make_vla(parse_vla(f"transformers:{folder}"), VlaOptions(policy=policy)).info.version)
     assert len(versions) == 5
 
 
 def test_a_checkpoint_without_statistics_needs_a_file(tmp_path: Path):
     folder = save_tiny_pi0(tmp_path / "bare", statistics=False)
     with pytest.raises(InputError, match=r"policy\.statistics"):
-        make_vla(f"transformers:{folder}", RAW)
+        make_vla(parse_vla(f"transformers:{folder}"), RAW)
     file = tmp_path / "norm_stats.json"
     part = {"mean": [0.0] * 7, "std": [0.05] * 7}
     file.write_text(json.dumps({"norm_stats": {"state": part, "actions": part}}))
     policy = dataclasses.replace(RAW.policy, statistics=str(file))
-    assert make_vla(f"transformers:{folder}", VlaOptions(policy=policy)).act(seen()).increments.shape == (
+    assert make_vla(parse_vla(f"transformers:{folder}"), VlaOptions(policy=policy)).act(
+        seen()
+    ).increments.shape == (
         6,
         7,
     )
@@ -127,13 +130,13 @@ def test_a_checkpoint_without_statistics_needs_a_file(tmp_path: Path):
 
 def test_what_cannot_be_is_told(pi0: Vla, folder: Path):
     with pytest.raises(UsageError, match="pi0-base-raw"):
-        make_vla(f"transformers:{folder}")
+        make_vla(parse_vla(f"transformers:{folder}"))
     only_top = dataclasses.replace(seen(), frames={View.TOP: frame(View.TOP, 0)})
     with pytest.raises(UsageError, match="a view is missing"):
         pi0.act(only_top)
     aloha = VlaOptions(policy=PolicyOptions(convention="pi0-aloha"))
     with pytest.raises(InputError, match="do not belong"):
-        make_vla(f"transformers:{folder}", aloha).act(seen())
+        make_vla(parse_vla(f"transformers:{folder}"), aloha).act(seen())
 
 
 @pytest.mark.parametrize(("family", "words"), [("openvla", "4.50"), ("octo", "JAX"), ("gpt2", "is no VLA")])
@@ -143,17 +146,17 @@ def test_models_that_would_be_run_wrongly_are_refused_with_the_way_out(
     (tmp_path / "config.json").write_text(json.dumps({"model_type": family}))
     (tmp_path / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes())
     with pytest.raises(InputError, match=words) as refusal:
-        make_vla(f"transformers:{tmp_path}", RAW)
+        make_vla(parse_vla(f"transformers:{tmp_path}"), RAW)
     assert "HOST" in str(refusal.value)
 
 
 def test_openvla_by_its_repository_is_refused_before_anything_is_fetched():
     with pytest.raises(InputError, match=r"deploy\.py"):
-        make_vla("transformers:openvla/openvla-7b")
+        make_vla(parse_vla("transformers:openvla/openvla-7b"))
 
 
 def test_pickled_weights_are_refused(tmp_path: Path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "pi0"}))
     (tmp_path / "pytorch_model.bin").write_bytes(b"cos\nsystem\n")
     with pytest.raises(InputError, match="safetensors"):
-        make_vla(f"transformers:{tmp_path}", RAW)
+        make_vla(parse_vla(f"transformers:{tmp_path}"), RAW)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import json
 import signal
@@ -28,16 +27,18 @@ from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.rollout import observe
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.actions.observation import frame_to_map, own_observation
+from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.options import PolicyOptions, ServerOptions, VlaOptions
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
-from embodied_iqa.subjects.registry import Role, make_vla, make_vlm
+from embodied_iqa.subjects.reference import parse_vla, parse_vlm
+from embodied_iqa.subjects.registry import make_vla, make_vlm
 from embodied_iqa.subjects.serving.questions import chunk_to_map, observation_from
 from embodied_iqa.subjects.serving.served import ServedSubject, serve_vla, serve_vlm
-from embodied_iqa.subjects.serving.server import PolicyServer, ServerSettings
+from embodied_iqa.subjects.serving.server import ServerSettings
 from embodied_iqa.subjects.wire.errors import ServerError
 from embodied_iqa.subjects.wire.policy_client import PolicyClient, WireLimits
 from embodied_iqa.subjects.wire.sockets import Address
-from wire_servers import reference_server
+from wire_servers import reference_server, serving
 
 WAIT_S = 20.0
 
@@ -46,33 +47,9 @@ WAIT_S = 20.0
 def reference_observations() -> tuple[VlaObservation, ...]:
     """A rendered scene with each of its tasks."""
     (scene,) = reference_scenes(1, 0)
-    world, vla = World(scene), make_vla("classical-vla")
+    world, vla = World(scene), make_vla(parse_vla("classical-vla"))
     with SceneRenderer(scene, 640, 480) as renderer:
         return tuple(observe(vla, world, renderer, str(task), 0) for task in tasks_of(scene))
-
-
-@contextmanager
-def serving(subject: ServedSubject, **settings: object) -> Iterator[int]:
-    """Serve in a thread while the block runs."""
-    loop, ready, ports = asyncio.new_event_loop(), threading.Event(), []
-    stop = asyncio.Event()
-
-    async def run():
-        async with PolicyServer(subject, ServerSettings(port=0, **settings)).listening() as port:
-            ports.append(port)
-            ready.set()
-            await stop.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(run(),), daemon=True)
-    thread.start()
-    assert ready.wait(WAIT_S)
-    try:
-        yield ports[0]
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join(WAIT_S)
-        assert not thread.is_alive()
-        loop.close()
 
 
 def picture(seed: int = 0, size: tuple[int, int] = (48, 64)) -> np.ndarray:
@@ -127,8 +104,8 @@ def client_of(port: int) -> PolicyClient:
 def test_the_reference_client_gets_what_the_subject_says():
     """Metadata first, then the very increments of the subject asked here."""
     seen = next(iter(reference_observations()))
-    expected = make_vla("classical-vla").act(seen)
-    with serving(serve_vla("classical-vla")) as port:
+    expected = make_vla(parse_vla("classical-vla")).act(seen)
+    with serving(serve_vla(parse_vla("classical-vla"))) as port:
         client = WebsocketClientPolicy("127.0.0.1", port)
         metadata = client.get_server_metadata()
         assert metadata["name"] == "classical-vla"
@@ -140,7 +117,7 @@ def test_the_reference_client_gets_what_the_subject_says():
     assert answer["actions"].dtype == np.float64
     assert {key: answer[key] for key in ("name", "version", "revision", "status")} == {
         "name": "classical-vla",
-        "version": make_vla("classical-vla").info.version,
+        "version": make_vla(parse_vla("classical-vla")).info.version,
         "revision": "",
         "status": "act",
     }
@@ -149,9 +126,9 @@ def test_the_reference_client_gets_what_the_subject_says():
 
 def test_a_served_subject_is_the_subject_itself():
     """Through our client: same chunks, same name and version, so that its constants hold."""
-    local = make_vla("classical-vla")
-    with serving(serve_vla("classical-vla")) as port:
-        remote = make_vla(f"openpi://127.0.0.1:{port}")
+    local = make_vla(parse_vla("classical-vla"))
+    with serving(serve_vla(parse_vla("classical-vla"))) as port:
+        remote = make_vla(parse_vla(f"openpi://127.0.0.1:{port}"))
         assert (remote.info.name, remote.info.version) == (local.info.name, local.info.version)
         assert remote.info.views == local.info.views
         for seen in reference_observations():
@@ -166,15 +143,15 @@ def test_a_served_subject_is_the_subject_itself():
 def test_a_vlm_is_served_too():
     seen = next(iter(reference_observations()))
     frame = seen.frames[View.TOP]
-    with serving(serve_vlm("classical-vlm")) as port:
+    with serving(serve_vlm(parse_vlm("classical-vlm"))) as port:
         client = client_of(port)
         assert client.connect()["role"] == "vlm"
         question = {"prompt": seen.instruction, "frames": {"top": frame_to_map(frame)}}
         answer = client.infer(question)
         client.close()
         with pytest.raises(InputError, match="does not offer a VLA"):
-            make_vla(f"openpi://127.0.0.1:{port}")
-    assert answer["answer"] == make_vlm("classical-vlm").answer(frame, seen.instruction)
+            make_vla(parse_vla(f"openpi://127.0.0.1:{port}"))
+    assert answer["answer"] == make_vlm(parse_vlm("classical-vlm")).answer(frame, seen.instruction)
 
 
 def test_an_observation_arrives_as_it_was_sent():
@@ -369,17 +346,17 @@ def test_health_needs_no_token_and_questions_do(monkeypatch: pytest.MonkeyPatch)
         "Sec-WebSocket-Version": "13",
         "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
     }
-    with serving(serve_vla("classical-vla"), token="secret") as port:
+    with serving(serve_vla(parse_vla("classical-vla")), token="secret") as port:
         assert status(port, "/healthz") == 200
         assert status(port, "/", upgrade) == 401
         assert status(port, "/", upgrade | {"Authorization": "Api-Key wrong"}) == 401
         assert WebsocketClientPolicy("127.0.0.1", port, api_key="secret").get_server_metadata()
         address = f"openpi://127.0.0.1:{port}"
         with pytest.raises(Exception, match="wants a token"):
-            make_vla(address)
+            make_vla(parse_vla(address))
         monkeypatch.setenv("POLICY_TOKEN", "secret")
         options = VlaOptions(server=ServerOptions(key_env="POLICY_TOKEN"))
-        assert make_vla(address, options).info.name == "classical-vla"
+        assert make_vla(parse_vla(address), options).info.name == "classical-vla"
 
 
 def test_more_clients_than_allowed_are_refused():
@@ -454,7 +431,7 @@ def test_a_policy_behind_the_reference_server_moves_our_tool(convention: str, ro
 
     with reference_server({"reset_pose": [0.0] * 7}, policy) as port:
         options = VlaOptions(policy=PolicyOptions(convention=convention, views="top,wrist"))
-        vla = make_vla(f"openpi://127.0.0.1:{port}", options)
+        vla = make_vla(parse_vla(f"openpi://127.0.0.1:{port}"), options)
         assert vla.info.version.startswith("metadata-")
         seen = observation()
         frames = {View.TOP: seen.frames[View.TOP], View.WRIST: seen.frames[View.TOP]}
@@ -471,8 +448,8 @@ def test_a_policy_behind_the_reference_server_moves_our_tool(convention: str, ro
 def test_a_foreign_policy_needs_a_convention_and_the_catalogue_has_them():
     with reference_server({}, lambda _: {"actions": np.zeros((1, 8))}) as port:
         with pytest.raises(UsageError, match="pi0-libero"):
-            make_vla(f"openpi://127.0.0.1:{port}")
-        vla = make_vla(f"pi0-droid=openpi://127.0.0.1:{port}")
+            make_vla(parse_vla(f"openpi://127.0.0.1:{port}"))
+        vla = make_vla(parse_vla(f"pi0-droid=openpi://127.0.0.1:{port}"))
         assert vla.info.views == (View.TOP, View.WRIST)
         vla.close()
 
@@ -491,7 +468,7 @@ def test_a_foreign_policy_needs_a_convention_and_the_catalogue_has_them():
 def test_answers_of_a_lying_policy_never_become_motion(answer: dict, words: str):
     with reference_server({}, lambda _: answer) as port:
         options = VlaOptions(policy=PolicyOptions(convention="pi0-libero", views="top"))
-        vla = make_vla(f"openpi://127.0.0.1:{port}", options)
+        vla = make_vla(parse_vla(f"openpi://127.0.0.1:{port}"), options)
         with pytest.raises(InputError, match=words):
             vla.act(observation())
         vla.close()
@@ -503,7 +480,7 @@ def test_the_failure_of_a_reference_server_is_told_in_one_line():
 
     with reference_server({}, policy) as port:
         options = VlaOptions(policy=PolicyOptions(convention="pi0-libero"))
-        vla = make_vla(f"openpi://127.0.0.1:{port}", options)
+        vla = make_vla(parse_vla(f"openpi://127.0.0.1:{port}"), options)
         with pytest.raises(ServerError, match="KeyError") as failure:
             vla.act(observation())
         assert "\n" not in str(failure.value)
@@ -518,7 +495,9 @@ def test_joint_policies_are_told_joints_of_their_own_arm():
         return {"actions": np.zeros((10, 8))}
 
     with reference_server({}, policy) as port:
-        vla = make_vla(f"pi0-droid=openpi://127.0.0.1:{port}", VlaOptions(policy=PolicyOptions(views="top")))
+        vla = make_vla(
+            parse_vla(f"pi0-droid=openpi://127.0.0.1:{port}"), VlaOptions(policy=PolicyOptions(views="top"))
+        )
         chunk = vla.act(observation())
         vla.close()
     assert asked[0]["observation/joint_position"].shape == (7,)

@@ -127,7 +127,7 @@ def test_a_folder_with_an_at_sign_is_a_folder(tmp_path: Path) -> None:
     ("text", "role", "words"),
     [
         ("gpt-9", Role.VLM, "unknown VLM.*available: classical-vlm"),
-        ("pi0-droid", Role.VLM, "pi0-droid is no VLM"),
+        ("pi0-droid", Role.VLM, "pi0-droid is a VLA, not a VLM"),
         ("pi0-droid", Role.VLA, "expected where: pi0-droid=openpi://HOST:PORT"),
         ("mini-internvl", Role.VLM, "runs behind a server .*expected where: mini-internvl=openai:"),
         ("openai:http://h:1/v1", Role.VLM, "needs the model's name"),
@@ -157,7 +157,7 @@ def test_any_text_is_understood_or_refused(text: str, role: Role) -> None:
         found = parse_reference(text, role)
     except UsageError:
         return
-    assert found.text == text
+    assert found.text == text.strip()
     assert found.role is role
 
 

@@ -10,45 +10,41 @@ from embodied_iqa.scoring.cognition import score_cognition
 from embodied_iqa.scoring.constants import SubjectConstants, load_constants
 from embodied_iqa.simulation.reference_answers import reference_answers, reference_chunks, reference_scenes
 from embodied_iqa.subjects import constants_files
-from embodied_iqa.subjects.registry import (
-    VLAS,
-    VLMS,
-    Role,
-    constants_of,
-    info_of,
-    make_vla,
-    make_vlm,
-    role_of,
-    subject_names,
-)
+from embodied_iqa.subjects.catalogue import Role, entries, entry
+from embodied_iqa.subjects.constants_files import constants_of
+from embodied_iqa.subjects.reference import parse_reference, parse_vla, parse_vlm, role_of
+from embodied_iqa.subjects.registry import VLAS, VLMS, info_of, make_vla, make_vlm
 
 
 def test_every_embedded_subject_can_be_made_and_is_called_what_it_is():
-    assert {*VLMS, *VLAS} < set(subject_names())
     for name in (*VLMS, *VLAS):
-        assert info_of(name).name == name
-        assert info_of(name).views
-    assert hasattr(make_vla("classical-vla"), "act")
-    assert hasattr(make_vlm("classical-vlm"), "answer")
+        info = info_of(parse_reference(name))
+        assert info.name == entry(name).name == name
+        assert info.views
+        assert info.simulation_only == entry(name).simulation_only == name.startswith("panel-")
+    assert hasattr(make_vla(parse_vla("classical-vla")), "act")
+    assert hasattr(make_vlm(parse_vlm("classical-vlm")), "answer")
     assert role_of("classical-vla") is Role.VLA
 
 
-@pytest.mark.parametrize("make", [make_vla, make_vlm, info_of, role_of, constants_of])
+@pytest.mark.parametrize("make", [parse_vla, parse_vlm, parse_reference, role_of, constants_of])
 def test_an_unknown_name_lists_the_known_ones(make):  # noqa: ANN001 - any of five functions
     with pytest.raises(UsageError, match=r"available: .*classical-v"):
         make("gpt-9")
 
 
-def test_a_vlm_is_no_vla():
-    with pytest.raises(UsageError, match="classical-vla"):
-        make_vla("classical-vlm")
+def test_a_vlm_is_not_a_vla():
+    with pytest.raises(UsageError, match="classical-vlm is a VLM, not a VLA; available: classical-vla"):
+        parse_vla("classical-vlm")
+    with pytest.raises(UsageError, match="classical-vlm is a VLM, not a VLA"):
+        make_vla(parse_vlm("classical-vlm"))
 
 
 @pytest.mark.parametrize("name", [*VLMS, *VLAS])
 def test_the_shipped_constants_belong_to_the_subject(name: str):
     constants = constants_of(name)
     assert constants.subject == name
-    assert constants.version == info_of(name).version
+    assert constants.version == info_of(parse_reference(name)).version
     assert constants.n_references >= 500
     assert "--seed" in constants.recipe
     assert (constants.d_max_m is not None) == (role_of(name) is Role.VLA)
@@ -91,12 +87,18 @@ def test_calibrating_measures_writes_and_repeats(tmp_path: Path, capsys: pytest.
     assert paths[0].read_text() == paths[1].read_text()
     scale_m = load_constants(paths[0]).d_max_m
     scenes = reference_scenes(3, 1)
-    chunks = [chunk for scene in scenes for chunk in reference_chunks(make_vla("classical-vla"), scene)]
+    chunks = [
+        chunk for scene in scenes for chunk in reference_chunks(make_vla(parse_vla("classical-vla")), scene)
+    ]
     assert scale_m is not None
     assert 0.05 < scale_m < 0.8
     assert len(chunks) == load_constants(paths[0]).n_references
     assert all(np.isfinite(chunk).all() for chunk in chunks)
-    answers = [answer for scene in scenes for answer in reference_answers(make_vlm("classical-vlm"), scene)]
+    answers = [
+        answer
+        for scene in scenes
+        for answer in reference_answers(make_vlm(parse_vlm("classical-vlm")), scene)
+    ]
     frequencies = load_constants(paths[2]).frequencies
     assert frequencies is not None
     assert frequencies.n_documents == len(answers)
@@ -112,7 +114,7 @@ def test_more_scenes_begin_with_the_same():
 def test_the_list_is_for_machines_too(capsys: pytest.CaptureFixture[str]):
     assert main(["subjects", "list", "--json"]) == 0
     records = json.loads(capsys.readouterr().out)
-    assert {record["name"] for record in records} == set(subject_names())
+    assert {record["name"] for record in records} == {item.name for item in entries()}
     assert main(["subjects", "list"]) == 0
     assert "classical-vla" in capsys.readouterr().out
 

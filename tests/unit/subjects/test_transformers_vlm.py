@@ -25,6 +25,7 @@ from embodied_iqa.subjects.options import (
     Precision,
     VlmOptions,
 )
+from embodied_iqa.subjects.reference import parse_vlm
 from embodied_iqa.subjects.registry import make_vlm
 from tiny_vlms import KINDS, save_tiny
 
@@ -49,7 +50,7 @@ def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def load(folder: Path, options: VlmOptions = PLAIN) -> TransformersVlm:
-    vlm = make_vlm(f"transformers:{folder}", options)
+    vlm = make_vlm(parse_vlm(f"transformers:{folder}"), options)
     assert isinstance(vlm, TransformersVlm)
     return vlm
 
@@ -66,7 +67,7 @@ def next_word_chances(vlm: TransformersVlm, seed: int) -> NDArray[np.float32]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_family_answers_about_the_picture(folders: dict[str, Path], kind: str) -> None:
     lines: list[str] = []
-    vlm = make_vlm(f"transformers:{folders[kind]}", PLAIN, lines.append)
+    vlm = make_vlm(parse_vlm(f"transformers:{folders[kind]}"), PLAIN, lines.append)
     assert isinstance(vlm, TransformersVlm)
     assert vlm.info.name == f"transformers:{folders[kind]}"
     assert vlm.info.description.startswith(kind)
@@ -221,7 +222,7 @@ def test_the_cache_is_asked_before_the_model(
     folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = replace(PLAIN, cache=CacheOptions(folder=str(tmp_path / "answers")))
-    make = partial(make_vlm, f"transformers:{folders['llava']}", options)
+    make = partial(make_vlm, parse_vlm(f"transformers:{folders['llava']}"), options)
     first = make().answer(*QUESTIONS[0])
     monkeypatch.setattr(TransformersVlm, "answer_batch", lambda _self, _questions: pytest.fail("was asked"))
     assert make().answer(*QUESTIONS[0]) == first

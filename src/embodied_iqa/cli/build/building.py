@@ -25,7 +25,8 @@ from embodied_iqa.errors import UsageError
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.images.frame import View, parse_view
 from embodied_iqa.progress import ProgressBars
-from embodied_iqa.subjects.registry import VLAS, VLMS, check_subject, role_of
+from embodied_iqa.subjects.reference import SubjectReference, parse_reference
+from embodied_iqa.subjects.registry import VLAS, VLMS, check_backend
 
 __all__ = ["panel_of", "run"]
 
@@ -42,17 +43,17 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def panel_of(text: str) -> tuple[str, ...]:
+def panel_of(text: str) -> tuple[SubjectReference, ...]:
     """Return the subjects of a panel, each once.
 
     Raises:
         UsageError: One of them cannot be resolved, or there is none.
     """
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    found: dict[str, None] = {}
-    for name in names:
-        for subject in (*VLMS, *VLAS) if name == EMBEDDED else (name,):
-            found[check_subject(subject, role_of(subject))] = None
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    names = [name for word in words for name in ((*VLMS, *VLAS) if word == EMBEDDED else (word,))]
+    found = dict.fromkeys(parse_reference(name) for name in names)
+    for reference in found:
+        check_backend(reference)
     if not found:
         raise UsageError("an empty panel", expected=f"subjects by commas, or {EMBEDDED}", got=text)
     return tuple(found)

@@ -136,9 +136,9 @@ class _Builder:
             if set(self._options.steps) & _PLANNED:
                 _compare(record.plan, self._plan.tree(), self._store.path)
         subjects = {subject.name: subject for subject in record.subjects}
-        for name in self._options.subjects if Step.ANNOTATE in self._options.steps else ():
-            member = load_member(name, self._options.vlm, self._options.vla)
-            subjects[name] = RecordedSubject.of(name, member.role, member.info)
+        for reference in self._options.subjects if Step.ANNOTATE in self._options.steps else ():
+            member = load_member(reference, self._options.vlm, self._options.vla)
+            subjects[member.name] = RecordedSubject.of(member.name, member.role, member.info)
         ordered = tuple(subjects[name] for name in sorted(subjects))
         self._store.write_record(replace(record, embodied_iqa=__version__, subjects=ordered))
 
@@ -168,7 +168,8 @@ class _Builder:
             case Step.DISTORT:
                 make_pairs(store, self._plan, run)
             case Step.ANNOTATE:
-                subjects = [item for item in store.record().subjects if item.name in self._options.subjects]
+                names = {reference.text for reference in self._options.subjects}
+                subjects = [item for item in store.record().subjects if item.name in names]
                 AnnotateStep(store, subjects, self._options).run(run)
             case Step.SCORE:
                 unscaled = score_database(store, self._annotated(), run)

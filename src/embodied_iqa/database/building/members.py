@@ -16,7 +16,8 @@ from embodied_iqa.subjects.batching import BatchVla, BatchVlm, Question, act_all
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.options import VlaOptions, VlmOptions
 from embodied_iqa.subjects.protocols import ActionChunk, SubjectInfo, Vla, VlaObservation, Vlm
-from embodied_iqa.subjects.registry import make_vla, make_vlm, role_of
+from embodied_iqa.subjects.reference import SubjectReference
+from embodied_iqa.subjects.registry import make_vla, make_vlm
 
 __all__ = ["Failure", "Member", "QueryCost", "cameras_for", "frames_for", "load_member"]
 
@@ -138,15 +139,15 @@ def _fault_of_chunk(chunk: ActionChunk) -> str | None:
 
 
 @cache
-def load_member(name: str, vlm: VlmOptions, vla: VlaOptions) -> Member:
+def load_member(reference: SubjectReference, vlm: VlmOptions, vla: VlaOptions) -> Member:
     """Load a subject, once in each process.
 
     Raises:
         UserError: It cannot be loaded or reached.
     """
-    role = role_of(name)
-    model: Any = make_vlm(name, vlm) if role is Role.VLM else make_vla(name, vla)
-    return Member(name, role, model.info, model)
+    is_vlm = reference.role is Role.VLM
+    model: Any = make_vlm(reference, vlm) if is_vlm else make_vla(reference, vla)
+    return Member(reference.text, reference.role, model.info, model)
 
 
 def cameras_for(views: Sequence[View], reference_view: View) -> dict[View, View]:

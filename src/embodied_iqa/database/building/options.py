@@ -11,6 +11,7 @@ from typing import Any, Final
 from embodied_iqa.database.sources.candidate import ReferenceSource
 from embodied_iqa.errors import UsageError
 from embodied_iqa.subjects.options import VlaOptions, VlmOptions
+from embodied_iqa.subjects.reference import SubjectReference
 
 __all__ = [
     "BLOCK",
@@ -119,7 +120,7 @@ class BuildOptions:
         retry: Query again where a subject failed.
     """
 
-    subjects: tuple[str, ...] = ()
+    subjects: tuple[SubjectReference, ...] = ()
     steps: tuple[Step, ...] = tuple(Step)
     engine: EngineOptions = field(default_factory=EngineOptions)
     vlm: VlmOptions = field(default_factory=VlmOptions)

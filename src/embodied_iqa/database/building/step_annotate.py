@@ -21,7 +21,6 @@ from embodied_iqa.database.rows import rows_of, table_of
 from embodied_iqa.database.schema import ANNOTATIONS, Annotation, Pair, Reference, ReferenceTask
 from embodied_iqa.database.store import DatabaseStore, read_digest, read_table, write_table
 from embodied_iqa.errors import InputError
-from embodied_iqa.subjects.options import VlaOptions, VlmOptions
 
 __all__ = ["AnnotateStep", "Block", "blocks_of"]
 
@@ -106,7 +105,7 @@ class AnnotateStep:
             for file in self._store.annotation_files(subject.name):
                 if file not in known:
                     file.unlink()
-        job = partial(_make_block, self._store.path, self._options.vlm, self._options.vla)
+        job = partial(_make_block, self._store.path, self._options)
         jobs = []
         for block in self._blocks:
             missing = tuple(subject for subject in self._subjects if not self._is_done(block, subject))
@@ -125,11 +124,11 @@ class AnnotateStep:
 
 
 def _make_block(
-    path: Path, vlm: VlmOptions, vla: VlaOptions, block: Block, subjects: tuple[RecordedSubject, ...]
+    path: Path, options: BuildOptions, block: Block, subjects: tuple[RecordedSubject, ...]
 ) -> BlockReport:
     """Query some subjects about a block; a part is written when all of its answers are there."""
     store = DatabaseStore(path)
-    members = [_member(subject, vlm, vla) for subject in subjects]
+    members = [_member(subject, options) for subject in subjects]
     begun = time.perf_counter()
     before = [copy(member.cost) for member in members]
     rows: Mapping[str, list[Annotation]] = {member.name: [] for member in members}
@@ -159,8 +158,9 @@ def _check_available(member: Member, old: QueryCost, block: Block) -> None:
         )
 
 
-def _member(subject: RecordedSubject, vlm: VlmOptions, vla: VlaOptions) -> Member:
-    member = load_member(subject.name, vlm, vla)
+def _member(subject: RecordedSubject, options: BuildOptions) -> Member:
+    reference = next(item for item in options.subjects if item.text == subject.name)
+    member = load_member(reference, options.vlm, options.vla)
     if member.info.version != subject.version:
         raise InputError(
             f"{subject.name} has another version here", expected=subject.version, got=member.info.version

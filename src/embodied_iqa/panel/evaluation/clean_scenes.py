@@ -24,7 +24,7 @@ from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.rollout import rollout
 from embodied_iqa.simulation.success import task_success
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.backends.panel.members import card_of, make_panel_vla, make_panel_vlm
+from embodied_iqa.subjects.backends.panel.members import card_of
 from embodied_iqa.subjects.backends.panel.vla import LearnedPlan, LearnedVla
 from embodied_iqa.subjects.backends.panel.vlm import LearnedVlm
 from embodied_iqa.tasks.instruction import Instruction
@@ -212,7 +212,7 @@ def loaded_vla(name: str, models: Path) -> LearnedVla:
     """Return a learned VLA, loaded once in this process."""
     found = _LOADED.get((name, models))
     if not isinstance(found, LearnedVla):
-        found = _LOADED[name, models] = make_panel_vla(name, models)
+        found = _LOADED[name, models] = LearnedVla(models, name)
     return found
 
 
@@ -220,5 +220,5 @@ def loaded_vlm(name: str, models: Path) -> LearnedVlm:
     """Return a learned VLM, loaded once in this process."""
     found = _LOADED.get((name, models))
     if not isinstance(found, LearnedVlm):
-        found = _LOADED[name, models] = make_panel_vlm(name, models)
+        found = _LOADED[name, models] = LearnedVlm(models, name)
     return found

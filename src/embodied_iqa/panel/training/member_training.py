@@ -22,6 +22,7 @@ from embodied_iqa.panel.training.training_loop import train_member
 from embodied_iqa.panel.training.training_state import EpochResult
 from embodied_iqa.subjects.backends.panel.vla import LearnedVla
 from embodied_iqa.subjects.backends.panel.vlm import LearnedVlm
+from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.model_card import ModelCard, save_card
 
 __all__ = ["CourseFolders", "DataRecipe", "take_course"]
@@ -84,7 +85,7 @@ def take_course(
     export_member(network, len(recipe.views), path)
     card = ModelCard(
         name=recipe.name,
-        role="vla" if recipe.is_vla else "vlm",
+        role=Role.VLA if recipe.is_vla else Role.VLM,
         summary=recipe.summary,
         views=recipe.views,
         sha256=hashlib.sha256(path.read_bytes()).hexdigest(),

@@ -41,6 +41,8 @@ class Backend(StrEnum):
     """A policy server that answers POST /act as OpenVLA's does."""
     PANEL = "panel"
     """A network and its card that `embodied-iqa train panel` made."""
+    PYTHON = "python"
+    """The user's own code."""
 
 
 class Paper(StrEnum):
@@ -75,13 +77,14 @@ class SubjectEntry:
         convention: A VLA's action convention, by name; empty for a VLM.
         views: The cameras that it looks at; a VLA's first view is the one that its actions name.
         any_view: A VLM for pictures of any camera; ``views`` then only says which one is shown to it live.
+        simulation_only: A VLA of the panel must not move a real arm: it knows simulated images only.
         family: The checkpoint's model type in transformers; empty where transformers does not load it.
         remote_code: Its repository carries Python code that has to run.
         server: What serves it, for those that run elsewhere.
         url: Address of a public API; empty where the user runs the server.
         key_env: Environment variable with the API's key; empty where none is needed.
         papers: Who used it.
-        factory: ``module:class`` of an embedded subject.
+        factory: ``module:function`` that makes an embedded subject of a request.
         note: What else one should know, one sentence.
     """
 
@@ -100,6 +103,7 @@ class SubjectEntry:
     prompt: str = ""
     convention: str = ""
     any_view: bool = False
+    simulation_only: bool = False
     family: str = ""
     remote_code: bool = False
     server: str = ""

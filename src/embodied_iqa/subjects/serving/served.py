@@ -1,53 +1,37 @@
-"""A subject that answers messages: one at a time, or several at once where it can."""
+"""A loaded subject as the policy server needs it: messages in, messages out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final
 
 from embodied_iqa.images.frame import Frame
+from embodied_iqa.subjects.batching import BatchVla, BatchVlm, act_all, answer_all
+from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.options import Progress, VlaOptions, VlmOptions, silent
-from embodied_iqa.subjects.protocols import ActionChunk, SubjectInfo, Vla, VlaObservation, Vlm
-from embodied_iqa.subjects.reference import parse_reference
-from embodied_iqa.subjects.registry import Role, make_vla, make_vlm
+from embodied_iqa.subjects.protocols import SubjectInfo, VlaObservation
+from embodied_iqa.subjects.reference import SubjectReference
+from embodied_iqa.subjects.registry import make_vla, make_vlm
 from embodied_iqa.subjects.serving.questions import chunk_to_map, frame_from, observation_from, words_from
 from embodied_iqa.subjects.wire.policy_client import OWN_PROTOCOL
 
-__all__ = ["BatchVla", "BatchVlm", "ServedSubject", "serve_vla", "serve_vlm"]
+__all__ = ["ServedSubject", "serve_vla", "serve_vlm"]
 
 _CONVENTIONS: Final = {Role.VLA: "increments", Role.VLM: ""}
 
 
-@runtime_checkable
-class BatchVla(Protocol):
-    """A VLA that decides about several observations at once."""
-
-    def act_batch(self, observations: Sequence[VlaObservation]) -> Sequence[ActionChunk]:
-        """Return a chunk for each observation, the same as `act` gives."""
-        ...
-
-
-@runtime_checkable
-class BatchVlm(Protocol):
-    """A VLM that answers several questions at once."""
-
-    def answer_batch(self, questions: Sequence[tuple[Frame, str]]) -> Sequence[str]:
-        """Return an answer for each frame and task, the same as `answer` gives."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class ServedSubject:
-    """What a server needs of a subject.
+    """A subject behind a server.
 
     Attributes:
-        info: Who answers.
+        info: Description of the subject.
         role: VLA or VLM.
-        revision: Of its weights; empty where there are none, or none is known.
-        understand: Turns a message into a question, quickly; raises `InputError`.
-        answer: Turns questions into answers, one for each.
-        batches: Whether several at once are quicker than one after the other.
+        revision: Of its weights; may be empty.
+        understand: Parses a question, quickly; raises `InputError`.
+        answer: Answers questions, one answer each.
+        batches: Whether several questions at once are faster than one after the other.
     """
 
     info: SubjectInfo
@@ -64,46 +48,47 @@ class ServedSubject:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What a client is told first."""
+        """First message to a client."""
         return {
             **self.identity,
             "protocol": OWN_PROTOCOL,
             "role": str(self.role),
             "convention": _CONVENTIONS[self.role],
             "views": [str(view) for view in self.info.views],
+            "simulation_only": self.info.simulation_only,
             "description": self.info.description,
         }
 
 
-def serve_vla(text: str, options: VlaOptions | None = None, progress: Progress = silent) -> ServedSubject:
+def serve_vla(
+    reference: SubjectReference, options: VlaOptions | None = None, progress: Progress = silent
+) -> ServedSubject:
     """Load a VLA for serving.
 
     Raises:
         UserError: It cannot be loaded.
     """
-    vla: Vla = make_vla(text, options, progress)
-    revision = parse_reference(text, Role.VLA).revision
-    views = vla.info.views
-
-    def answer(questions: Sequence[VlaObservation]) -> list[dict[str, Any]]:
-        if isinstance(vla, BatchVla):
-            return [chunk_to_map(chunk) for chunk in vla.act_batch(questions)]
-        return [chunk_to_map(vla.act(question)) for question in questions]
+    vla = make_vla(reference, options, progress)
 
     def understand(message: Mapping[str, Any]) -> VlaObservation:
-        return observation_from(message, views)
+        return observation_from(message, vla.info.views)
 
-    return ServedSubject(vla.info, Role.VLA, revision, understand, answer, isinstance(vla, BatchVla))
+    def answer(questions: Sequence[VlaObservation]) -> list[dict[str, Any]]:
+        return [chunk_to_map(chunk) for chunk in act_all(vla, questions)]
+
+    batches = isinstance(vla, BatchVla)
+    return ServedSubject(vla.info, Role.VLA, reference.revision, understand, answer, batches)
 
 
-def serve_vlm(text: str, options: VlmOptions | None = None, progress: Progress = silent) -> ServedSubject:
+def serve_vlm(
+    reference: SubjectReference, options: VlmOptions | None = None, progress: Progress = silent
+) -> ServedSubject:
     """Load a VLM for serving: a question is a ``prompt`` and one frame of its first view.
 
     Raises:
         UserError: It cannot be loaded.
     """
-    vlm: Vlm = make_vlm(text, options, progress)
-    revision = parse_reference(text, Role.VLM).revision
+    vlm = make_vlm(reference, options, progress)
     view = vlm.info.views[0]
 
     def understand(message: Mapping[str, Any]) -> tuple[Frame, str]:
@@ -112,8 +97,7 @@ def serve_vlm(text: str, options: VlmOptions | None = None, progress: Progress =
         return frame_from(content, view), words_from(message, "prompt")
 
     def answer(questions: Sequence[tuple[Frame, str]]) -> list[dict[str, Any]]:
-        if isinstance(vlm, BatchVlm):
-            return [{"answer": words} for words in vlm.answer_batch(questions)]
-        return [{"answer": vlm.answer(frame, task)} for frame, task in questions]
+        return [{"answer": text} for text in answer_all(vlm, questions)]
 
-    return ServedSubject(vlm.info, Role.VLM, revision, understand, answer, isinstance(vlm, BatchVlm))
+    batches = isinstance(vlm, BatchVlm)
+    return ServedSubject(vlm.info, Role.VLM, reference.revision, understand, answer, batches)

@@ -1,6 +1,8 @@
-"""What can go wrong between us and a policy server, told in one line each."""
+"""Errors of the connection to a policy or model server, each reported in one line."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from embodied_iqa.errors import InputError
 
@@ -10,27 +12,35 @@ _LONGEST = 300
 
 
 class WireError(InputError):
-    """The other side cannot be used."""
+    """The server cannot be used."""
 
 
 class ConnectionLostError(WireError):
-    """Nobody listens, or the connection broke; trying again may help."""
+    """Nobody listens, the connection broke, or the server is busy: another attempt may help.
+
+    Attributes:
+        retry_after_s: When the server wants the next attempt [s]; 0 if it does not say.
+    """
+
+    def __init__(self, message: str, *, retry_after_s: float = 0.0, **more: Any) -> None:
+        super().__init__(message, **more)
+        self.retry_after_s = retry_after_s
 
 
 class DeadlineError(WireError):
-    """The other side took too long."""
+    """The server took too long."""
 
 
 class ProtocolError(WireError):
-    """The other side sent what the protocol does not allow."""
+    """The server sent what the protocol does not allow."""
 
 
 class ServerError(WireError):
-    """The other side says that it failed."""
+    """The server reports a failure."""
 
 
 def one_line(text: str) -> str:
-    """Return the last line of a traceback or message, printable and short: servers send whole tracebacks."""
+    """Return the last line of a traceback or message, printable and at most 300 characters long."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     last = lines[-1] if lines else "no reason given"
     plain = "".join(letter if letter.isprintable() else "?" for letter in last)

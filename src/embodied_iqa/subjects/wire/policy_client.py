@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Event
 from typing import Any, Final
 
-from embodied_iqa.errors import UsageError
 from embodied_iqa.subjects.wire.deadline import Deadline
 from embodied_iqa.subjects.wire.errors import (
     ProtocolError,
@@ -20,7 +18,7 @@ from embodied_iqa.subjects.wire.retries import retrying
 from embodied_iqa.subjects.wire.sockets import Address
 from embodied_iqa.subjects.wire.websocket import Websocket
 
-__all__ = ["OWN_PROTOCOL", "PolicyClient", "WireLimits", "token_from"]
+__all__ = ["OWN_PROTOCOL", "PolicyClient", "WireLimits"]
 
 OWN_PROTOCOL: Final = "embodied-iqa/1"
 """Our server says so in its metadata; it then repeats the number of a request in the answer."""
@@ -41,20 +39,6 @@ class WireLimits:
     answer_s: float = 30.0
     most_bytes: int = 16 << 20
     retries: int = 2
-
-
-def token_from(variable: str) -> str:
-    """Return the token in an environment variable; empty where no variable is named.
-
-    Raises:
-        UsageError: The variable is not set.
-    """
-    if not variable:
-        return ""
-    token = os.environ.get(variable, "")
-    if not token:
-        raise UsageError(f"the environment variable {variable} holds no token")
-    return token
 
 
 class PolicyClient:

@@ -1,4 +1,4 @@
-"""Trying again after a connection broke, with growing pauses, never beyond a deadline."""
+"""Repeated attempts after a connection broke, with growing pauses, never beyond a deadline."""
 
 from __future__ import annotations
 
@@ -14,29 +14,33 @@ __all__ = ["retrying"]
 
 ResultT = TypeVar("ResultT")
 
-_PAUSES_S: Final = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)
+_LONGEST: Final = 20
+"""Longest pause, in first ones."""
 
 
-def retrying(ask: Callable[[], ResultT], deadline: Deadline, retries: int | None, stop: Event) -> ResultT:
-    """Return what ``ask`` returns, asking again where it loses the connection.
+def retrying(
+    ask: Callable[[], ResultT], deadline: Deadline, retries: int | None, stop: Event, first_s: float = 0.05
+) -> ResultT:
+    """Return the result of ``ask``, called again after each lost connection.
 
     Args:
-        ask: Raises `ConnectionLostError` where trying again may help; keeps the deadline itself.
-        deadline: By when.
-        retries: Further attempts at most; None for as many as the deadline allows.
+        ask: Raises `ConnectionLostError` if another attempt may help; keeps the deadline itself.
+        deadline: Of all attempts together.
+        retries: Most further attempts; None for as many as the deadline allows.
         stop: Ends the pauses.
+        first_s: First pause [s]; each further one is twice as long.
 
     Raises:
-        WireError: What the last attempt raised, or `DeadlineError`.
+        WireError: Of the last attempt, or `DeadlineError`.
     """
     attempt = 0
     while True:
         try:
             return ask()
         except ConnectionLostError as error:
-            pause_s = _PAUSES_S[min(attempt, len(_PAUSES_S) - 1)]
             if attempt == retries:
                 raise
+            pause_s = max(first_s * min(2**attempt, _LONGEST), error.retry_after_s)
             attempt += 1
             if pause_s >= deadline.at_s - monotonic() or stop.wait(pause_s):
                 raise DeadlineError(f"{deadline.error()}: {error}") from None

@@ -1,4 +1,4 @@
-"""TCP connections on which no step outlives a deadline, not even the look-up of a name."""
+"""TCP connections whose every step keeps a deadline, including the look-up of a name."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import ssl
 import threading
 from dataclasses import dataclass
 from ipaddress import ip_address
+from typing import Self
+from urllib.parse import urlsplit
 
 from embodied_iqa.subjects.wire.deadline import Deadline
 from embodied_iqa.subjects.wire.errors import ConnectionLostError
@@ -15,6 +17,8 @@ from embodied_iqa.subjects.wire.errors import ConnectionLostError
 __all__ = ["Address", "TimedSocket"]
 
 _READ_BYTES = 1 << 18
+_PORTS = {"http": 80, "https": 443}
+_OPENPI_PORT = 8000
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,13 @@ class Address:
     host: str
     port: int
     secure: bool = False
+
+    @classmethod
+    def of(cls, url: str) -> tuple[Self, str]:
+        """Return host and path of an address such as ``openpi://host:8000`` or ``https://host/act``."""
+        parts = urlsplit(url)
+        port = parts.port or _PORTS.get(parts.scheme, _OPENPI_PORT)
+        return cls(parts.hostname or "", port, parts.scheme in {"https", "openpi+wss"}), parts.path
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host

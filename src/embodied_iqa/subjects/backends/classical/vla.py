@@ -12,11 +12,12 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.manipulation.planner import PUSH_DIRECTION, ObjectPose, closing, plan_chunk, pushed_ahead_m
 from embodied_iqa.manipulation.shapes import SHAPES
 from embodied_iqa.subjects.backends.classical.perception import SeenObject, Sight, look
+from embodied_iqa.subjects.options import VlaRequest
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
 from embodied_iqa.tasks.instruction import Instruction, parse_instruction
 from embodied_iqa.tasks.vocabulary import Verb
 
-__all__ = ["ClassicalVla"]
+__all__ = ["ClassicalVla", "make"]
 
 Array = NDArray[np.float64]
 
@@ -26,6 +27,11 @@ _HELD_WITHIN_M: Final = 0.05
 _PUSHED_WITHIN_M: Final = (-0.03, 0.10)
 _PUSHED_SIDEWAYS_M: Final = 0.04
 _PRESSED_WITHIN_M: Final = 0.025
+
+
+def make(_request: VlaRequest) -> ClassicalVla:
+    """Make the baseline; it has no options."""
+    return ClassicalVla()
 
 
 class ClassicalVla:

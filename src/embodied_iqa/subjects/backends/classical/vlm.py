@@ -9,15 +9,21 @@ import numpy as np
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.subjects.backends.classical.perception import SeenObject, see
+from embodied_iqa.subjects.options import VlmRequest
 from embodied_iqa.subjects.protocols import SubjectInfo
 from embodied_iqa.tasks.instruction import Instruction, parse_instruction
 from embodied_iqa.tasks.vocabulary import Verb
 
-__all__ = ["ClassicalVlm"]
+__all__ = ["ClassicalVlm", "make"]
 
 _ADVICE: Final = {Verb.PICK: "grip and lift it", Verb.PUSH: "push it away", Verb.PRESS: "press it down"}
 _THIRDS: Final = (1 / 3, 2 / 3)
 _LISTED: Final = 3
+
+
+def make(_request: VlmRequest) -> ClassicalVlm:
+    """Make the baseline; it has no options."""
+    return ClassicalVlm()
 
 
 class ClassicalVlm:

@@ -30,7 +30,13 @@ class LearnedVlm:
     def __init__(self, folder: Path, name: str, called: str = "") -> None:
         self._network = PanelNetwork(folder, name)
         card = self._network.card
-        self._info = SubjectInfo(called or card.name, card.version, card.summary, card.views)
+        self._info = SubjectInfo(
+            name=called or card.name,
+            version=card.version,
+            description=card.summary,
+            views=card.views,
+            simulation_only=card.simulation_only,
+        )
         self._answer_words = Vocabulary(card.answer_words)
 
     @property

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError, UsageError, first_line
-from embodied_iqa.images.frame import View, parse_view
+from embodied_iqa.images.frame import View
 from embodied_iqa.subjects.actions.adapter import arm_joints, to_increments
 from embodied_iqa.subjects.actions.convention import ActionConvention, ActionKind
 from embodied_iqa.subjects.actions.observation import state_for
 from embodied_iqa.subjects.actions.statistics import Statistics, load_statistics
-from embodied_iqa.subjects.actions.table import CONVENTIONS, convention_of
+from embodied_iqa.subjects.backends.policies import convention_for, views_for
 from embodied_iqa.subjects.backends.transformers.loading import (
     LoadedModel,
     check_whole,
@@ -58,16 +58,15 @@ def load_pi0(checkpoint: Checkpoint, request: VlaRequest) -> Pi0Vla:
         UserError: Libraries, statistics or the convention are missing, or it does not fit.
     """
     policy, reference = request.options.policy, request.reference
-    convention = _convention(request)
+    convention = convention_for(request)
     loaded = _load(checkpoint, request)
     normalisation = _normalisation(policy, loaded.processor)
-    views = tuple(parse_view(word.strip()) for word in policy.views.split(",") if word.strip())
-    entry = reference.entry
     info = SubjectInfo(
         name=reference.text,
         version=policy.version or _version(checkpoint, policy, convention, loaded),
         description=f"pi0 with {checkpoint.size.parameters / 1e9:.3g} billion parameters ({convention.name})",
-        views=views or (entry.views if entry is not None else _VIEWS),
+        views=views_for(request, _VIEWS),
+        simulation_only=reference.simulation_only,
     )
     return Pi0Vla(info, loaded, convention, normalisation, policy)
 
@@ -176,18 +175,6 @@ class Pi0Vla:
             statistics.undo(rows), self._convention, observation.T_base_tool, observation.gripper, q_rad
         )
         return ActionChunk(ChunkStatus.ACT, increments, f"{len(increments)} steps ({self._convention.name})")
-
-
-def _convention(request: VlaRequest) -> ActionConvention:
-    entry = request.reference.entry
-    name = request.options.policy.convention or (entry.convention if entry is not None else "")
-    if not name:
-        raise UsageError(
-            f"what do the actions of {request.reference.text} mean?",
-            expected="a convention (policy.convention), or a name of the catalogue in front",
-            available=CONVENTIONS,
-        )
-    return convention_of(name)
 
 
 def _load(checkpoint: Checkpoint, request: VlaRequest) -> LoadedModel:

@@ -11,15 +11,13 @@ import numpy as np
 
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.lazy import load
-from embodied_iqa.subjects.answer_text import tidy
 from embodied_iqa.subjects.backends.transformers.loading import LoadedModel, load_libraries, load_model
 from embodied_iqa.subjects.batching import Question
 from embodied_iqa.subjects.checkpoints import open_checkpoint
 from embodied_iqa.subjects.options import DecodingOptions, VlmRequest
-from embodied_iqa.subjects.prompt import DEFAULT_PROMPT, prompt_of
+from embodied_iqa.subjects.prompt import DEFAULT_PROMPT, decoding_version, prompt_of, tidy
 from embodied_iqa.subjects.protocols import SubjectInfo, Vlm
 from embodied_iqa.subjects.repositories import INSTALL_MODELS
-from embodied_iqa.subjects.vlm_version import decoding_version
 
 __all__ = ["TransformersVlm", "make"]
 

@@ -1,0 +1,168 @@
+"""Policies behind openpi's websocket protocol: openpi's own server, or `embodied-iqa serve`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from embodied_iqa.errors import InputError
+from embodied_iqa.images.frame import View, parse_view
+from embodied_iqa.subjects.actions.adapter import arm_joints, checked_rows
+from embodied_iqa.subjects.actions.convention import ActionConvention, ActionKind
+from embodied_iqa.subjects.actions.observation import observation_for
+from embodied_iqa.subjects.actions.table import OWN
+from embodied_iqa.subjects.backends.policies import (
+    chunk_from_rows,
+    convention_for,
+    statistics_for,
+    views_for,
+)
+from embodied_iqa.subjects.catalogue import Role, find_entry
+from embodied_iqa.subjects.options import VlaRequest
+from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
+from embodied_iqa.subjects.wire.errors import ProtocolError, one_line
+from embodied_iqa.subjects.wire.policy_client import OWN_PROTOCOL, PolicyClient, WireLimits
+from embodied_iqa.subjects.wire.sockets import Address
+from embodied_iqa.subjects.wire.tokens import token_from
+
+__all__ = ["OpenPiVla"]
+
+_DEFAULT_VIEWS: Final = (View.TOP,)
+_MOST_CHARACTERS: Final = 200
+
+
+class OpenPiVla:
+    """A policy on a websocket server; connects when it is made.
+
+    Args:
+        request: Reference and options.
+
+    Raises:
+        WireError: No policy server answers in time.
+        UsageError: The action convention is not known.
+    """
+
+    def __init__(self, request: VlaRequest) -> None:
+        server = request.options.server
+        address, _ = Address.of(request.reference.target)
+        limits = WireLimits(server.connect_s, server.deadline_s, server.max_answer_bytes, server.retries)
+        self._statistics = statistics_for(request.options.policy)
+        self._client = PolicyClient(address, limits, token_from(server.key_env))
+        request.progress(f"connecting to {address}")
+        metadata = self._client.connect()
+        try:
+            self._convention = _convention(request, metadata)
+            self._info = _info(request, metadata)
+        except BaseException:
+            self._client.close()
+            raise
+
+    @property
+    def info(self) -> SubjectInfo:
+        """Description of the subject."""
+        return self._info
+
+    def act(self, observation: VlaObservation) -> ActionChunk:
+        """Query the server for the next chunk.
+
+        Raises:
+            WireError: No usable answer in time.
+            InputError: The actions do not match the convention.
+        """
+        convention = self._convention
+        q_rad = None
+        if convention.kind is ActionKind.JOINTS:
+            q_rad = arm_joints(convention, observation.T_base_tool)
+        answer = self._client.infer(observation_for(convention, observation, self._info.views, q_rad))
+        if convention is OWN:
+            return _own_chunk(answer)
+        if "actions" not in answer:
+            raise ProtocolError("the policy gives no actions", available=list(answer)[:20])
+        return chunk_from_rows(answer["actions"], convention, observation, self._statistics, q_rad)
+
+    def close(self) -> None:
+        """Close the connection; calling it twice is fine."""
+        self._client.close()
+
+
+def _is_own(metadata: Mapping[str, Any]) -> bool:
+    return metadata.get("protocol") == OWN_PROTOCOL
+
+
+def _convention(request: VlaRequest, metadata: Mapping[str, Any]) -> ActionConvention:
+    if not _is_own(metadata):
+        return convention_for(request, str(metadata.get("convention", "")))
+    if metadata.get("role") != Role.VLA:
+        raise InputError("the server does not offer a VLA", got=metadata.get("role"))
+    return OWN
+
+
+def _info(request: VlaRequest, metadata: Mapping[str, Any]) -> SubjectInfo:
+    """Return the description of the subject.
+
+    A subject that our own server calls by a name of the catalogue is that subject, on whichever machine it
+    runs: its constants hold. If a server does not state a version, the version is a hash of its metadata.
+    """
+    reference = request.reference
+    name, version, revision = (_word(metadata, key) for key in ("name", "version", "revision"))
+    is_known = _is_own(metadata) and find_entry(name) is not None
+    stated = version if is_known else "@".join(word for word in (name, version) if word)
+    if not version:
+        text = json.dumps(metadata, sort_keys=True, default=repr)
+        stated = f"metadata-{hashlib.sha256(text.encode()).hexdigest()[:8]}" if metadata else "untold"
+    return SubjectInfo(
+        name=name if is_known else reference.text,
+        version=request.options.policy.version or (f"{stated}@{revision}" if revision else stated),
+        description=_word(metadata, "description") or f"A policy that runs at {reference.target}.",
+        views=views_for(request, _DEFAULT_VIEWS, _views(metadata)),
+        simulation_only=reference.simulation_only or _simulation_only(metadata),
+    )
+
+
+def _simulation_only(metadata: Mapping[str, Any]) -> bool:
+    """Return whether the policy must not move a real arm.
+
+    Our own server always declares it: without the key, or with another value than a boolean, the policy
+    counts as simulation-only. Other servers need not declare it.
+    """
+    return metadata.get("simulation_only", _is_own(metadata)) is not False
+
+
+def _word(metadata: Mapping[str, Any], key: str) -> str:
+    value = metadata.get(key)
+    return one_line(value)[:_MOST_CHARACTERS] if isinstance(value, str) and value.strip() else ""
+
+
+def _views(metadata: Mapping[str, Any]) -> tuple[View, ...]:
+    words = metadata.get("views")
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        return ()
+    return tuple(parse_view(word) for word in words)
+
+
+def _own_chunk(answer: Mapping[str, Any]) -> ActionChunk:
+    """Return the chunk of our own server."""
+    word, rows = answer.get("status"), answer.get("actions")
+    if not isinstance(word, str) or word not in set(ChunkStatus):
+        raise ProtocolError("unknown status", got=word, available=list(ChunkStatus))
+    status = ChunkStatus(word)
+    if not isinstance(rows, np.ndarray):
+        raise ProtocolError("the policy gives no actions", available=list(answer)[:20])
+    if (status is ChunkStatus.ACT) != bool(rows.size):
+        raise ProtocolError("status and actions contradict each other", got=(word, rows.shape))
+    increments = np.empty((0, 7))
+    if rows.size:
+        increments = checked_rows(rows, OWN)[:, :7].copy()
+        increments[:, 6] = np.clip(increments[:, 6], 0.0, 1.0)
+    return ActionChunk(status, increments, _word(answer, "reason"), _pixel(answer.get("target_px")))
+
+
+def _pixel(value: object) -> tuple[float, float] | None:
+    match value:
+        case [int() | float() as u, int() | float() as v]:
+            return float(u), float(v)
+    return None

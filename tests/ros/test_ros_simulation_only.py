@@ -1,0 +1,71 @@
+"""vla_node itself refuses a policy for simulation only, however the policy is named."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from embodied_iqa.errors import UserError
+from embodied_iqa.graph.node_table import GRAPH, command_of
+from embodied_iqa.graph.processes import ProcessSpec
+from embodied_iqa.ros.domain import own_domain
+from embodied_iqa.subjects.backends.panel.members import MODELS
+from embodied_iqa.subjects.reference import parse_vla
+from embodied_iqa.subjects.serving.served import serve_vla
+from ros_graph import RosGraph
+from wire_servers import serving
+
+PANEL = "panel-vla-query"
+REFUSED = "is for simulation only and must not move a real arm; expected vla_node.subject"
+(VLA_NODE,) = (entry for entry in GRAPH if entry.name == "vla_node")
+CODE = """
+from embodied_iqa.images.frame import View
+from embodied_iqa.subjects.protocols import SubjectInfo
+
+
+class Mine:
+    info = SubjectInfo("mine", "1", "Never acts.", (View.TOP,), simulation_only=True)
+
+    def act(self, observation):
+        raise NotImplementedError
+"""
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[str]:
+    """The panel's policy behind our own server."""
+    with serving(serve_vla(parse_vla(PANEL))) as port:
+        yield f"openpi://127.0.0.1:{port}"
+
+
+def configure(folder: Path, **parameters: object) -> None:
+    """Configure a vla_node that was started by hand with these ROS parameters."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "by-hand.yaml"
+    file.write_text(yaml.safe_dump({"vla_node": {"ros__parameters": parameters}}))
+    node = ProcessSpec("vla_node", tuple(command_of(VLA_NODE, file)))
+    with own_domain() as domain, RosGraph(domain, folder, [], extra=(node,)) as graph:
+        graph.activate("vla_node")
+
+
+@pytest.mark.parametrize("way", ["name", "server", "panel", "python"])
+def test_a_node_refuses_it_in_configure(
+    way: str, served: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subject = {"name": f" {PANEL}", "server": served, "python": "python:mine:Mine"}.get(way)
+    if way == "panel":
+        for suffix in (".onnx", ".json"):
+            shutil.copyfile(MODELS / f"{PANEL}{suffix}", tmp_path / f"mine{suffix}")
+        subject = f"panel:{tmp_path}/mine"
+    (tmp_path / "mine.py").write_text(CODE)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
+    with pytest.raises(UserError, match=REFUSED):
+        configure(tmp_path / "graph", subject=subject)
+
+
+def test_a_node_accepts_it_for_a_simulated_arm(tmp_path: Path) -> None:
+    configure(tmp_path, subject=f" {PANEL}", simulated=True)
