@@ -34,7 +34,7 @@ def test_real_arm_needs_no_world_and_a_person_sets_the_scene() -> None:
 
 def test_a_real_arm_does_not_look_at_simulated_pictures() -> None:
     with pytest.raises(UsageError, match="camera simulated does not go with robot ur5"):
-        resolve(overrides={"arm_node.robot": "ur5", "arm_node.ur.ip": "192.168.1.10"})
+        resolve(overrides={"arm_node.robot": "ur5", "vla_node.subject": "classical-vla"})
 
 
 def test_the_default_policy_does_not_move_a_real_arm() -> None:
