@@ -33,7 +33,7 @@ def convention_for(request: VlaRequest, declared: str = "") -> ActionConvention:
     if declared in CONVENTIONS:
         if name not in {"", declared}:
             raise InputError(
-                f"the server's policy has another action convention than {reference}",
+                f"the server's policy has another convention than {reference}",
                 expected=name,
                 got=declared,
             )
