@@ -213,7 +213,7 @@ def main_of(
         return 0
     except EmbodiedIqaError as error:
         name = getattr(make_node, "__name__", "node")
-        print(f"{name}: {error}", file=sys.stderr, flush=True)  # noqa: T201 - the log
+        sys.stderr.write(f"{name}: {error}\n")
         return error.exit_code
     finally:
         if runner is not None:
