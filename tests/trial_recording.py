@@ -213,9 +213,28 @@ class Recorder:
         return self.path
 
 
-def write_trial(path: Path, specs: Sequence[DistortionSpec | None] = (None, NOISE), **options: Any) -> Path:
-    """Write a trial with four frames a run, decisions on frame 0 and 2; every run succeeds."""
+def write_trial(
+    path: Path,
+    specs: Sequence[DistortionSpec | None] = (None, NOISE),
+    *,
+    orphan: bool = False,
+    **options: Any,
+) -> Path:
+    """Write a trial with four frames a run, decisions on frame 0 and 2; every run succeeds.
+
+    Args:
+        path: Of the file.
+        specs: Distortion of each run.
+        orphan: Write a picture without a camera pose before the first run.
+        options: Of `Recorder`.
+    """
     recorder = Recorder(path, **options)
+    if orphan:
+        stamp = start_ns(0) - PERIOD_NS
+        recorder.writer.add_channel("/camera/top/image_raw", "sensor_msgs/msg/Image")
+        recorder.writer.write(
+            "/camera/top/image_raw", image_to_cdr(picture(View.TOP, 0), stamp, "x"), stamp + 2
+        )
     for run, spec in enumerate(specs):
         recorder.event(1, run, start_ns(run), spec)
         for frame in range(4):

@@ -8,6 +8,7 @@ from functools import partial
 from time import perf_counter
 
 from embodied_iqa_msgs import msg as ours
+from sensor_msgs.msg import Image
 
 from embodied_iqa.errors import UserError
 from embodied_iqa.gate.calibration_file import shared_calibrations
@@ -20,8 +21,7 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.images.image_cdr import image_from_cdr
 from embodied_iqa.ros.conversion import header_of, lease_to_msg, optical_frame
 from embodied_iqa.ros.node import Health, ManagedNode, main_of
-from embodied_iqa.ros.pictures import subscribe_pictures
-from embodied_iqa.ros.qos import STATE
+from embodied_iqa.ros.qos import PICTURE, STATE
 
 
 class GateNode(ManagedNode[GateParameters]):
@@ -36,7 +36,8 @@ class GateNode(ManagedNode[GateParameters]):
         self._lease_publisher = self.create_publisher(ours.GateLease, "/gate/lease", STATE)
         self._quality_publisher = self.create_publisher(ours.ImageQuality, "/gate/quality", STATE)
         for view in self.config.views:
-            subscribe_pictures(self, f"/distorted/{view}/image_raw", partial(self._judge, view))
+            topic = f"/distorted/{view}/image_raw"
+            self.create_subscription(Image, topic, partial(self._judge, view), PICTURE, raw=True)
 
     def load(self) -> None:
         """Read the calibrations."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,7 @@ __all__ = ["Rescorer", "Subjects"]
 
 _PARTS = ("camera_info", "pose", "image_raw")
 Progress = Callable[[int], None]
+_Picture: TypeAlias = tuple[RunRecord, View, ImagePicture]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +96,8 @@ class Rescorer:
         Raises:
             InputError: The recording lacks pictures that its decisions were made on.
         """
-        done = 0
-        for view, picture in self._pictures():
-            run = self._run_at(picture.stamp_ns)
-            if run is None:
-                continue
+        for done, (run, view, picture) in enumerate(self._pictures(), start=1):
             self._picture(run, view, picture)
-            done += 1
             progress(done)
         missing = sorted({stamp for stamp, views in self._wanted.items() if views})
         if missing:
@@ -113,23 +110,24 @@ class Rescorer:
 
     # --- reading --------------------------------------------------------------------------------------------
 
-    def _pictures(self) -> Iterator[tuple[View, ImagePicture]]:
-        """Yield raw pictures in stamp order; note camera poses and intrinsics on the way."""
+    def _pictures(self) -> Iterator[_Picture]:
+        """Yield the raw pictures of the runs in stamp order; note camera poses and intrinsics on the way."""
         with TrialReader(self._path) as reader:
             views = [view for view in View if f"/camera/{view}/image_raw" in reader.topics]
             kinds = {f"/camera/{view}/{part}": (view, part) for view in views for part in _PARTS}
             topics = [topic for topic in kinds if topic in reader.topics]
-            waiting: dict[View, dict[int, ImagePicture]] = {view: {} for view in views}
+            waiting: dict[View, dict[int, _Picture]] = {view: {} for view in views}
             for message in reader.messages(topics):
                 view, part = kinds[message.topic]
                 if part == "image_raw":
                     picture = image_from_cdr(message.cdr)
-                    waiting[view][picture.stamp_ns] = picture
+                    if (run := self._run_at(picture.stamp_ns)) is not None:
+                        waiting[view][picture.stamp_ns] = run, view, picture
                 else:
                     self._note(view, part, reader.decode(message))
                 yield from self._complete(view, waiting[view])
             for view in views:
-                yield from ((view, waiting[view][stamp]) for stamp in sorted(waiting[view]))
+                yield from (waiting[view][stamp] for stamp in sorted(waiting[view]))
 
     def _note(self, view: View, part: str, message: object) -> None:
         if part == "pose":
@@ -138,12 +136,12 @@ class Rescorer:
         else:
             self._frames.add_intrinsics(view, intrinsics_from_info(message))
 
-    def _complete(self, view: View, waiting: dict[int, ImagePicture]) -> Iterator[tuple[View, ImagePicture]]:
+    def _complete(self, view: View, waiting: dict[int, _Picture]) -> Iterator[_Picture]:
         """Yield the pictures whose pose has arrived, oldest first."""
         for stamp in sorted(waiting):
             if not self._frames.has_pose(view, stamp):
                 return
-            yield view, waiting.pop(stamp)
+            yield waiting.pop(stamp)
 
     def _run_at(self, stamp: int) -> RunRecord | None:
         return next((run for run in self.live.runs if run.start_ns <= stamp <= run.end_ns), None)

@@ -8,7 +8,7 @@ from functools import partial
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
 from rclpy.subscription import Subscription
-from sensor_msgs.msg import CameraInfo
+from sensor_msgs.msg import CameraInfo, Image
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.assembler import FrameAssembler, Source
@@ -16,7 +16,6 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.images.image_cdr import image_from_cdr
 from embodied_iqa.images.message_geometry import intrinsics_from_info, matrix_from_pose
 from embodied_iqa.ros.conversion import ns_of
-from embodied_iqa.ros.pictures import subscribe_pictures
 from embodied_iqa.ros.qos import PICTURE
 
 __all__ = ["TOPICS", "FrameInput"]
@@ -61,8 +60,9 @@ class FrameInput:
             node.create_subscription(PoseStamped, f"{prefix}/pose", partial(self._take_pose, view), PICTURE),
         ]
         for source, topic in TOPICS.items():
+            take = partial(self._take_picture, view, source)
             self._subscriptions.append(
-                subscribe_pictures(node, topic.format(view=view), partial(self._take_picture, view, source))
+                node.create_subscription(Image, topic.format(view=view), take, PICTURE, raw=True)
             )
 
     def _take_info(self, view: View, info: CameraInfo) -> None:

@@ -84,6 +84,15 @@ def test_rescoring_gives_the_live_numbers_bit_for_bit(recording: Path) -> None:
     assert len({chunk.increments.tobytes() for run in record.runs for chunk in run.chunks}) > 4
 
 
+def test_a_picture_without_a_pose_before_the_runs_delays_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Rescorer, "_KEPT", 2)
+    rescorer = Rescorer(write_trial(tmp_path / "trial.mcap", orphan=True), subjects())
+    for ours, theirs in zip(rescorer.record().runs, rescorer.live.runs, strict=True):
+        assert_same(ours, theirs)
+
+
 def test_the_distortion_is_that_of_the_run(recording: Path) -> None:
     rescorer = Rescorer(recording, subjects())
     rescorer._distorters[1] = FrameDistorter(replace(NOISE, seed=NOISE.seed + 1))
