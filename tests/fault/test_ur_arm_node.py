@@ -1,4 +1,4 @@
-"""arm_node on a UR arm: each fault stops and disarms it in time, and only a re-arm lets it go on."""
+"""arm_node on a UR arm: each fault stops and disarms it in time, and only re-arming lets it continue."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_fault_stops_the_arm_until_it_is_armed_again(cell: Cell, switch: str, re
     assert cell.statuses[-1][1].state == messages.ArmStatus.STATE_STOPPED, "it must not arm itself"
 
 
-def test_arm_that_cannot_be_armed_says_why(cell: Cell) -> None:
+def test_arm_that_cannot_be_armed_reports_why(cell: Cell) -> None:
     cell.robot.throw("restore")
     cell.arm()
     cell.robot.throw("emergency-stop")

@@ -46,7 +46,7 @@ def _until(wanted: Callable[[], object], limit_s: float = 5.0) -> None:
         time.sleep(0.002)
 
 
-def test_moves_end_where_they_should(control: Any, receive: Any) -> None:
+def test_moves_end_at_their_targets(control: Any, receive: Any) -> None:
     q_rad = np.array(receive.getActualQ())
     assert control.moveJ((q_rad + 0.1).tolist(), 1.0, 4.0)
     _until(lambda: np.abs(np.array(receive.getActualQ()) - q_rad - 0.1).max() < 1e-9)

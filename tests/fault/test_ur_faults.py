@@ -1,4 +1,4 @@
-"""What can go wrong between driver and controller: each fault is noticed in time, and no call hangs."""
+"""Faults between driver and controller: each is noticed in time, and no call hangs."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _until_lost(arm: UrArm) -> tuple[float, str]:
 @pytest.mark.parametrize(
     ("switch", "limit_s"), [("freeze", STATE_TIMEOUT_S), ("cut", STATE_TIMEOUT_S), ("drop", 0.25)]
 )
-def test_lost_connection_is_noticed_and_can_be_made_again(
+def test_lost_connection_is_noticed_and_can_be_restored(
     robot: EmulatorProcess, arm: UrArm, switch: str, limit_s: float
 ) -> None:
     robot.throw(switch)
@@ -117,9 +117,7 @@ def test_killed_controller_is_noticed_and_no_call_hangs(robot: EmulatorProcess, 
 
 
 @pytest.mark.parametrize("switch", ["freeze", "cut"])
-def test_no_request_hangs_on_a_controller_that_says_nothing(
-    robot: EmulatorProcess, arm: UrArm, switch: str
-) -> None:
+def test_no_request_hangs_on_a_silent_controller(robot: EmulatorProcess, arm: UrArm, switch: str) -> None:
     robot.throw(switch)
     for call in (
         lambda: arm.set_speed(0.5),
@@ -176,7 +174,7 @@ def test_protective_stop_is_unlocked_and_the_arm_armed_again(robot: EmulatorProc
     assert np.abs(np.array(arm.state.q_rad) - q_rad - 0.05).max() < 1e-6
 
 
-def test_refused_program_is_told(robot: EmulatorProcess) -> None:
+def test_refused_program_is_reported(robot: EmulatorProcess) -> None:
     robot.throw("refuse-script on")
     arm = _arm(robot)
     arm.connect()
@@ -241,7 +239,7 @@ def test_program_that_another_client_left_does_not_pull_the_arm_back(robot: Emul
     arm.close()
 
 
-def test_worker_ends_with_its_driver_even_where_the_controller_says_nothing(
+def test_worker_ends_with_its_driver_even_if_the_controller_is_silent(
     robot: EmulatorProcess, arm: UrArm
 ) -> None:
     q_rad = np.array(arm.state.q_rad)
@@ -268,7 +266,7 @@ def test_slow_link_delays_states_but_does_not_break_the_connection(
     assert np.abs(np.array(arm.state.q_rad) - q_rad - 0.05).max() < 1e-3
 
 
-def test_unreachable_controller_is_told_in_time() -> None:
+def test_unreachable_controller_is_reported_in_time() -> None:
     arm = UrArm(UrOptions(ip="127.0.0.199", connect_s=1.5), tool_along_z(0.2))
     start = time.monotonic()
     with pytest.raises(InputError, match=r"127\.0\.0\.199"):

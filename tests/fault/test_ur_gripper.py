@@ -1,4 +1,4 @@
-"""The gripper's driver against the emulator: targets, objects, and what can go wrong."""
+"""The gripper's driver against the emulator: targets, objects, faults."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _is_lost(gripper: RobotiqGripper) -> bool:
     return False
 
 
-def test_moves_and_tells_when_it_has_arrived(gripper: RobotiqGripper) -> None:
+def test_moves_and_reports_arrival(gripper: RobotiqGripper) -> None:
     for target in (0.7, 0.2, 0.0):
         gripper.move(target)
         assert gripper.read().moving, "from the command on"
@@ -111,7 +111,7 @@ def test_dropped_connection_is_made_again(robot: EmulatorProcess, gripper: Robot
     _until(lambda: not gripper.read().moving)
 
 
-def test_fault_of_the_gripper_is_told(robot: EmulatorProcess, gripper: RobotiqGripper) -> None:
+def test_fault_of_the_gripper_is_reported(robot: EmulatorProcess, gripper: RobotiqGripper) -> None:
     robot.throw("gripper-fault 14")
     _until(lambda: not gripper.is_ready)
     with pytest.raises(InputError, match="fault 14"):
@@ -124,7 +124,7 @@ def test_wrong_targets_are_refused(gripper: RobotiqGripper) -> None:
             gripper.move(target)
 
 
-def test_no_gripper_is_told_in_time() -> None:
+def test_missing_gripper_is_reported_in_time() -> None:
     gripper = RobotiqGripper("127.0.0.199", GripperOptions(reply_s=REPLY_S))
     with pytest.raises(InputError, match="does not answer"):
         gripper.wait_ready(0.5)

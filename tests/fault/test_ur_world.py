@@ -1,4 +1,4 @@
-"""The driver on a simulated world: the world waits for it, states bear the world's time."""
+"""The driver on a simulated world: the world waits for it, states have the world's time."""
 
 from __future__ import annotations
 
@@ -123,6 +123,6 @@ def test_idle_driver_keeps_the_world_going(world: LiveWorld, arm: UrArm) -> None
     assert world.unanswered == late
 
 
-def test_rate_that_no_controller_has_is_told() -> None:
+def test_rate_that_no_controller_has_is_refused() -> None:
     with pytest.raises(UsageError, match="state_rate_hz"):
         EmulatedRobot(World(make_scene(0)), IP, 4_000_000, lambda: 0)

@@ -55,12 +55,10 @@ class Command(StrEnum):
 class UrFlags(IntFlag):
     """State of the worker.
 
-    ARMED: joint targets are accepted. MOVING: a move is in progress. HALTED: the robot's program ended while
-    the arm was armed.
+    ARMED: joint targets are accepted. HALTED: the robot's program ended while the arm was armed.
     """
 
     ARMED = 1
-    MOVING = 2
     HALTED = 4
 
 

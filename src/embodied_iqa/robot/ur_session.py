@@ -81,18 +81,17 @@ class UrSession:
     def _playing(self) -> bool:
         return bool(self._receive.getRuntimeState() == _PLAYING)
 
-    def state(self, flags: UrFlags) -> UrState:
+    def state(self) -> UrState:
         """Return the newest state, read from a single package."""
-        receive = self._receive
+        flags = UrFlags(UrFlags.ARMED * self.armed | UrFlags.HALTED * self.halted)
+        receive, lockstep = self._receive, self.options.lockstep
         while True:
             stamp = receive.getTimestamp()
             state = UrState(
                 arrived_ns=time.monotonic_ns(),
                 system_ns=time.time_ns(),
                 controller_s=stamp,
-                world_s=receive.getOutputDoubleRegister(WORLD_TIME_REGISTER)
-                if self.options.lockstep
-                else math.nan,
+                world_s=receive.getOutputDoubleRegister(WORLD_TIME_REGISTER) if lockstep else math.nan,
                 q_rad=tuple(receive.getActualQ()),
                 qd_radps=tuple(receive.getActualQd()),
                 tool_pose=tuple(receive.getActualTCPPose()),

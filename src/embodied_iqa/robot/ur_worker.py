@@ -17,16 +17,7 @@ import threading
 
 from embodied_iqa.config import build
 from embodied_iqa.errors import UserError
-from embodied_iqa.robot.ur_messages import (
-    ANSWER,
-    FAREWELL,
-    LONGEST_MESSAGE,
-    REQUEST,
-    Answer,
-    Reply,
-    Request,
-    UrFlags,
-)
+from embodied_iqa.robot.ur_messages import ANSWER, FAREWELL, LONGEST_MESSAGE, REQUEST, Answer, Reply, Request
 from embodied_iqa.robot.ur_options import SessionOptions
 from embodied_iqa.robot.ur_session import UrSession
 
@@ -62,14 +53,14 @@ class UrWorker:
                 tick.wait(poll_s)
                 continue
             sent_s = now_s
-            state = self._session.state(self._flags())
             try:
-                self._states.send(state.pack())
+                self._states.send(self._session.state().pack())
             except BlockingIOError:
                 continue  # the driver does not read; it gets a newer state later
             except OSError:
                 break
-        self._leave("the robot's controller closed the connection")
+        _send_farewell(self._driver, "the robot's controller closed the connection")
+        os._exit(1)  # the library's destructors would wait
 
     def serve(self) -> None:
         """Handle the driver's messages until it closes its end."""
@@ -117,18 +108,6 @@ class UrWorker:
     def _reply(self, reply: Reply) -> None:
         self._driver.settimeout(_SEND_S)
         self._driver.send(reply.pack())
-
-    def _flags(self) -> UrFlags:
-        session = self._session
-        moving = self._moving is not None
-        return UrFlags(
-            UrFlags.ARMED * session.armed | UrFlags.MOVING * moving | UrFlags.HALTED * session.halted
-        )
-
-    def _leave(self, reason: str) -> None:
-        """Send the reason and exit at once: the library's destructors would wait."""
-        _send_farewell(self._driver, reason)
-        os._exit(1)
 
 
 def main(words: list[str] | None = None) -> int:

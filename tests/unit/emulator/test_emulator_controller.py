@@ -71,7 +71,7 @@ def test_move_ends_exactly_at_its_target(bench: Bench) -> None:
     assert not bench.plant.qd_radps.any()
 
 
-def test_move_beside_the_program_tells_its_progress(bench: Bench) -> None:
+def test_background_move_reports_its_progress(bench: Bench) -> None:
     state = bench.controller.outputs.integers
     assert bench.do(MOVE_J, [*(bench.plant.q_rad + 0.3), 1.0, 2.0], integer_1=1) <= 2
     assert state[2] & 0x8000
@@ -179,7 +179,7 @@ def test_watchdog_ends_the_program_of_a_silent_client(bench: Bench) -> None:
     assert "watchdog" in bench.controller.messages[-1]
 
 
-def test_unknown_command_ends_the_program_and_says_which(bench: Bench) -> None:
+def test_unknown_command_ends_the_program_and_is_named(bench: Bench) -> None:
     bench.do(52)
     assert not bench.controller.is_playing
     assert "52" in bench.controller.messages[-1]
@@ -207,7 +207,7 @@ def test_restart_forgets_stops_and_motion_but_keeps_the_program(bench: Bench) ->
     assert bench.controller.is_playing
 
 
-def test_uploaded_script_tells_name_offset_and_path() -> None:
+def test_uploaded_script_is_parsed_for_name_offset_and_path() -> None:
     text = (
         "def rtde_control():\n    global reg_offset_int = # int register offset\n24\n"
         "    def exec_move_path():\n    # inject move path\n\tsignal_async_progress(0)\n"

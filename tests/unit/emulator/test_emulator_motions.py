@@ -1,4 +1,4 @@
-"""The emulated program's motions: they respect their limits and end where they should."""
+"""The emulated program's motions: they respect their limits and end at their targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RTDE on the wire: set-up, packages, inputs that belong to one client, and nonsense."""
+"""RTDE protocol: set-up, packages, inputs owned by one client, invalid data."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _run(work: Callable[[Emulator], Awaitable[None]], series: Series = Series.E)
     asyncio.run(main())
 
 
-def test_versions_are_told() -> None:
+def test_versions_are_reported() -> None:
     async def work(emulator: Emulator) -> None:
         client = await Client.connect(emulator)
         assert await client.ask("V", struct.pack(">H", 2)) == b"\x01"
@@ -123,7 +123,7 @@ def test_an_input_belongs_to_one_client_until_it_leaves() -> None:
     _run(work)
 
 
-def test_outputs_change_only_where_the_mask_says_so() -> None:
+def test_outputs_change_only_within_the_mask() -> None:
     controller = Controller(FIRMWARE[Series.CB3], KinematicPlant())
     controller.write({"standard_digital_output_mask": 0b1010, "standard_digital_output": 0b1111})
     controller.write({"configurable_digital_output_mask": 1, "configurable_digital_output": 1})
@@ -133,7 +133,7 @@ def test_outputs_change_only_where_the_mask_says_so() -> None:
     assert controller.digital_outputs == 0b1000 | 1 << 8 | 2 << 16
 
 
-def test_nonsense_ends_that_connection_only() -> None:
+def test_invalid_data_end_that_connection_only() -> None:
     async def work(emulator: Emulator) -> None:
         rng = np.random.default_rng(3)
         good = await Client.connect(emulator)
@@ -169,7 +169,7 @@ def test_client_that_does_not_read_does_not_fill_the_memory() -> None:
     _run(work)
 
 
-def test_silent_link_lets_nothing_through_and_mends() -> None:
+def test_cut_link_passes_nothing_until_it_is_restored() -> None:
     async def work(emulator: Emulator) -> None:
         client = await Client.connect(emulator)
         await client.ask("v")
@@ -200,7 +200,7 @@ def test_slow_link_keeps_the_order() -> None:
     _run(work)
 
 
-def test_wrong_switches_are_told() -> None:
+def test_wrong_switches_are_reported() -> None:
     async def work(emulator: Emulator) -> None:
         for line in ("explode", "delay -1", "delay x", "refuse-script maybe", "object x", "gripper-fault x"):
             assert emulator.faults.answer(line).startswith(b"error: "), line
@@ -216,7 +216,7 @@ def test_only_loopback_addresses_are_served() -> None:
             check_host(host)
 
 
-def test_second_emulator_on_the_same_address_is_told() -> None:
+def test_second_emulator_on_the_same_address_is_reported() -> None:
     async def work(emulator: Emulator) -> None:
         second = Emulator(Controller(FIRMWARE[Series.E], KinematicPlant()), emulator.host)
         with pytest.raises(InputError, match="another emulator"):

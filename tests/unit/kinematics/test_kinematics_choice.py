@@ -109,7 +109,7 @@ def test_an_obstruction_leads_to_another_solution():
 
 @settings(max_examples=200, deadline=None)
 @given(q=st.floats(-10, 10), near=st.floats(-10, 10), low=st.floats(-7, 0), width=st.floats(0.1, 14))
-def test_turns_stay_within_limits_or_say_so(q: float, near: float, low: float, width: float):
+def test_turns_stay_within_limits_or_are_masked(q: float, near: float, low: float, width: float):
     turned, within = nearest_turns(np.full(6, q), np.full(6, near), np.full(6, low), np.full(6, low + width))
     candidates = [q + TAU * k for k in range(-6, 7) if low - 1e-9 <= q + TAU * k <= low + width + 1e-9]
     assert bool(within[0]) == bool(candidates)

@@ -1,4 +1,4 @@
-"""The inverse: identities with forward, the peer, and what cannot be reached."""
+"""Inverse kinematics: identities with forward, a peer, unreachable poses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rigid motions against scipy, and the algebra of chains."""
+"""Rigid transforms against scipy, and the algebra of chained increments."""
 
 from __future__ import annotations
 

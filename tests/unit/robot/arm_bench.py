@@ -1,4 +1,4 @@
-"""A perfect arm and gate around the controller, for the tests of this folder."""
+"""An ideal arm and gate around the controller, for the tests of this folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults: what may stop the arm does, in time, and nothing moves again by itself."""
+"""Faults: each stops the arm in time, and nothing moves again by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way back to the start: it ends there, within every limit, over everything that stands around."""
+"""Return to the start pose: exact, within every limit, above all objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the way turns back, the arm really goes to the waypoint: a press is not cut short."""
+"""The arm reaches waypoints at which the path reverses: a button press is not cut short."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An arm that its driver knows to be lost is stopped at once, whatever the age of its newest state."""
+"""An arm that its driver considers lost is stopped at once, whatever the age of its newest state."""
 
 from __future__ import annotations
 

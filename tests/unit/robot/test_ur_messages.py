@@ -1,4 +1,4 @@
-"""What driver and worker say to each other comes back as it went."""
+"""Messages between driver and worker survive packing and unpacking."""
 
 from __future__ import annotations
 

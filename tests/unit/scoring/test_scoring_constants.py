@@ -1,4 +1,4 @@
-"""Constants of subjects: written whole, read back equal, refused when broken."""
+"""Constants of subjects: written atomically, read back equal, refused when broken."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_changed_file_is_refused_with_its_reason(tmp_path: Path, change: dict[
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "{", "\x00"])
-def test_what_is_no_constants_file_is_refused(tmp_path: Path, text: str):
+def test_other_files_are_refused(tmp_path: Path, text: str):
     path = tmp_path / "constants.json"
     path.write_text(text)
     with pytest.raises(InputError, match=r"constants\.json"):

@@ -1,4 +1,4 @@
-"""The arm's score."""
+"""Execution scores."""
 
 from __future__ import annotations
 

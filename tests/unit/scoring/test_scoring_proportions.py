@@ -1,4 +1,4 @@
-"""Wilson's interval."""
+"""Success rates with Wilson's interval."""
 
 from __future__ import annotations
 
