@@ -1,4 +1,4 @@
-"""How fast a database is annotated, beside a bare loop of the same models; what kills do; what workers bring.
+"""Speed of annotation compared with a bare loop of the same models; effect of kills and of workers.
 
 python benchmarks/bench_database.py --json build/bench_database.json
 python benchmarks/bench_database.py --kills 100 --references 5 --panel classical-vlm,classical-vla
@@ -34,6 +34,9 @@ from embodied_iqa.database.building.members import frames_for, load_member
 from embodied_iqa.database.building.options import EngineKind
 from embodied_iqa.database.check import check_database
 from embodied_iqa.database.pictures import read_frames
+from embodied_iqa.database.record import DatabaseRecord
+from embodied_iqa.database.rows import rows_of
+from embodied_iqa.database.schema import Reference, ReferenceTask
 from embodied_iqa.database.sources.candidate import home_tool
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.images.frame import View
@@ -42,58 +45,57 @@ from embodied_iqa.subjects.options import VlaOptions, VlmOptions
 from embodied_iqa.subjects.protocols import VlaObservation
 from embodied_iqa.subjects.reference import SubjectReference
 
-TOLD_EVERY = 5
+REPORT_EVERY = 5
 STAGES = ("scores.parquet", "annotations", "pairs.parquet", "tasks.parquet", "references.parquet", "work")
 
 
 def bare_loop(store: DatabaseStore, subjects: tuple[SubjectReference, ...], seconds: float) -> float:
     """Answers a second of the models alone, on the references, one question at a time."""
-    tasks = store.tasks().to_pylist()
-    references = store.references().to_pylist()
+    tasks = rows_of(ReferenceTask, store.tasks())
+    references = rows_of(Reference, store.references())
     members = [load_member(subject, VlmOptions(), VlaOptions()) for subject in subjects]
-    frames = {row["reference_id"]: read_frames(store.path, row, View) for row in references}
+    frames = {row.reference_id: read_frames(store.path, row, View) for row in references}
     answers, spent, rounds = 0, 0.0, 0
     while spent < seconds:
         for row in references:
-            view = View(row["view"])
-            texts = [task["text"] for task in tasks if task["reference_id"] == row["reference_id"]]
-            begun = time.perf_counter()
+            texts = [task.text for task in tasks if task.reference_id == row.reference_id]
+            started = time.perf_counter()
             for member in members:
-                shown = frames_for(member.info.views, view, frames[row["reference_id"]])
+                shown = frames_for(member.info.views, row.view, frames[row.reference_id])
                 for text in texts:
                     if member.role is Role.VLM:
                         member.model.answer(shown[member.info.views[0]], text)
                     else:
                         member.model.act(VlaObservation(shown, text, home_tool(), 0.0, 0))
                     answers += rounds > 0
-            spent += (time.perf_counter() - begun) * (rounds > 0)  # the first round warms up
+            spent += (time.perf_counter() - started) * (rounds > 0)  # the first round warms up
         rounds += 1
     return answers / spent
 
 
 def speed(folder: Path, wanted: Wanted, arguments: argparse.Namespace) -> dict[str, Any]:
     """Build once and compare."""
-    told = run_build(wanted, folder / "db")
+    result = run_build(wanted, folder / "db")
     subjects = panel_of(wanted.panel)
     bare = bare_loop(DatabaseStore(folder / "db"), subjects, arguments.bare_s)
     sizes = sizes_of(folder / "db")
     return {
         **vars(wanted),
         "subjects": [subject.text for subject in subjects],
-        **told,
+        **result,
         "bare_per_s": bare,
-        "ratio_to_bare": told["annotations_per_s"] / bare,
+        "ratio_to_bare": result["annotations_per_s"] / bare,
         **sizes,
-        "bytes_per_pair": 1e6 * sum(sizes.values()) / max(1, told["counts"]["pairs"]),
+        "bytes_per_pair": 1e6 * sum(sizes.values()) / max(1, result["counts"]["pairs"]),
     }
 
 
 def kills(folder: Path, wanted: Wanted, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Kill builds at random moments until that was often enough; hold each against an undisturbed one."""
+    """Kill builds at random moments; compare each with an undisturbed one."""
     command = [sys.executable, "-m", "embodied_iqa.cli.main", "build"]
-    begun = time.perf_counter()
+    started = time.perf_counter()
     subprocess.run([*command, *wanted.words(folder / "whole")], check=True, capture_output=True)
-    whole_s = time.perf_counter() - begun
+    whole_s = time.perf_counter() - started
     say(f"an undisturbed build takes {whole_s:.1f} s")
     whole = DatabaseStore(folder / "whole").record()
     draw = random.Random(arguments.seed)
@@ -104,8 +106,8 @@ def kills(folder: Path, wanted: Wanted, arguments: argparse.Namespace) -> dict[s
         builds += 1
         while where.total() < arguments.kills and _killed(command + wanted.words(target), draw, whole_s):
             where[next((name for name in STAGES if (target / name).exists()), "start")] += 1
-            if where.total() % TOLD_EVERY == 0:
-                minutes = (time.perf_counter() - begun) / 60
+            if where.total() % REPORT_EVERY == 0:
+                minutes = (time.perf_counter() - started) / 60
                 say(f"{where.total()} of {arguments.kills} kills, {builds} builds, {minutes:.1f} min")
         subprocess.run([*command, *wanted.words(target)], check=True, capture_output=True)
         _check_same(DatabaseStore(target), whole)
@@ -115,15 +117,15 @@ def kills(folder: Path, wanted: Wanted, arguments: argparse.Namespace) -> dict[s
         "kills": where.total(),
         "builds": builds,
         "whole_s": whole_s,
-        "rows": {name: count for name, count in whole["counts"].items() if name != "failures"},
+        "rows": {name: count for name, count in whole.counts.items() if name != "failures"},
         "killed_after": dict(where),
         "same_rows": True,
-        "wall_s": time.perf_counter() - begun,
+        "wall_s": time.perf_counter() - started,
     }
 
 
 def _killed(command: list[str], draw: random.Random, whole_s: float) -> bool:
-    """Build for a random time; say whether it had to be killed."""
+    """Build for a random time; return whether the build was killed."""
     builder = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         if builder.wait(draw.uniform(0.1, 1.0) * whole_s):
@@ -135,8 +137,8 @@ def _killed(command: list[str], draw: random.Random, whole_s: float) -> bool:
     return False
 
 
-def _check_same(store: DatabaseStore, whole: dict[str, Any]) -> None:
-    """The record holds the hash of every table; the check finds what is missing or there twice."""
+def _check_same(store: DatabaseStore, whole: DatabaseRecord) -> None:
+    """Compare hashes of all tables; the check finds missing and duplicate rows."""
     errors = check_database(store).errors
     if store.record() != whole or errors:
         sys.exit(f"a build that was killed differs: {store.path} {errors}")
@@ -149,10 +151,10 @@ def engines(folder: Path, wanted: Wanted, _arguments: argparse.Namespace) -> dic
     for kind in EngineKind:
         for workers in (1, 2):
             name = f"{kind}_{workers}"
-            told = run_build(replace(wanted, engine=str(kind), workers=workers), folder / name)
-            say(f"{name}: {told['wall_s']:.1f} s, {told['annotations_per_s']:.0f} answers/s")
+            result = run_build(replace(wanted, engine=str(kind), workers=workers), folder / name)
+            say(f"{name}: {result['wall_s']:.1f} s, {result['annotations_per_s']:.0f} answers/s")
             names = ("wall_s", "annotations_per_s", "steady_per_s", "rss_largest_mb", "rss_together_mb")
-            found |= {f"{name}_{key}": told[key] for key in names}
+            found |= {f"{name}_{key}": result[key] for key in names}
             records.append(DatabaseStore(folder / name).record())
             shutil.rmtree(folder / name)
         one, two = f"{kind}_1", f"{kind}_2"
@@ -162,11 +164,11 @@ def engines(folder: Path, wanted: Wanted, _arguments: argparse.Namespace) -> dic
     same = all(record == records[0] for record in records)
     if not same:
         sys.exit("the engines do not give the same tables")
-    return {**vars(wanted), "annotations": records[0]["counts"]["annotations"], **found, "same_tables": same}
+    return {**vars(wanted), "annotations": records[0].counts["annotations"], **found, "same_tables": same}
 
 
 def say(text: str) -> None:
-    """Tell on stderr how far it is."""
+    """Report progress on stderr."""
     print(text, file=sys.stderr, flush=True)
 
 

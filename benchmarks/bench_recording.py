@@ -215,14 +215,14 @@ def measure_kill(name: str, messages: int) -> dict[str, float]:
                     os.kill(child.pid, signal.SIGKILL)  # what it printed before is still in the pipe
         stored = path if path.exists() else path.with_suffix("") / "killed.mcap"
         try:
-            kept = recover(stored, Path(folder) / "mended.mcap").kept_messages
+            kept = recover(stored, Path(folder) / "repaired.mcap").kept_messages
         except UserError:
             kept = 0
     return {"handed": handed, "kept": kept, "share": kept / handed}
 
 
 def measure_recovery(frames: int, parent: Path) -> dict[str, float]:
-    """Speed of mending a file of 720p pictures that lacks its end, against copying its bytes."""
+    """Speed of repairing a file of 720p pictures that lacks its end, against copying its bytes."""
     with tempfile.TemporaryDirectory(dir=parent) as folder:
         path = write_ours(Path(folder) / "a.mcap", pictures(1280, 720, frames), Compression.ZSTD)
         content = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Builds of a database in a process of their own, watched from outside; what `bench_database.py` compares."""
+"""Builds of a database in separate processes with measured time and memory, for `bench_database.py`."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from embodied_iqa.database.building.engine import BlockReport
 from embodied_iqa.database.building.options import BuildOptions, BuildPlan, EngineKind, EngineOptions, Step
 from embodied_iqa.database.sources.simulated import SimulationSource
 
-LOOK_S = 0.2
+SAMPLE_PERIOD_S = 0.2
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is built, and by whom."""
+    """Arguments of a build."""
 
     references: int
     panel: str
@@ -49,19 +49,19 @@ class Wanted:
 
 @dataclass
 class Blocks:
-    """When blocks of the answers were done."""
+    """Times at which blocks of answers were done."""
 
-    begun_s: float = field(default_factory=time.perf_counter)
+    started_s: float = field(default_factory=time.perf_counter)
     done: list[tuple[float, int]] = field(default_factory=list)
 
     def begin(self, step: Step, blocks: int) -> None:
-        """Tell on stderr."""
+        """Report on stderr."""
         print(f"{step}: {blocks} blocks", file=sys.stderr, flush=True)
 
     def advance(self, step: Step, report: BlockReport) -> None:
-        """Keep the time of a block of answers."""
+        """Record the time of a block of answers."""
         if step is Step.ANNOTATE:
-            self.done.append((time.perf_counter() - self.begun_s, report.rows))
+            self.done.append((time.perf_counter() - self.started_s, report.rows))
 
     def steady_per_s(self, workers: int) -> float | None:
         """Answers a second after every worker's first block: it starts processes and loads models."""
@@ -72,16 +72,16 @@ class Blocks:
 
 
 def run_build(wanted: Wanted, out: Path) -> dict[str, Any]:
-    """Build in a new process; return what it tells, its wall time and its memory."""
-    begun = time.perf_counter()
+    """Build in a new process; return its results, wall time and memory."""
+    started = time.perf_counter()
     command = [sys.executable, __file__, *wanted.words(out)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     with process, memory_of(process.pid) as memory:
         text, _ = process.communicate()
     if process.returncode:
         sys.exit(f"the build failed: {' '.join(command)}")
-    told: dict[str, Any] = json.loads(text)
-    return {**told, "wall_s": time.perf_counter() - begun, **memory}
+    result: dict[str, Any] = json.loads(text)
+    return {**result, "wall_s": time.perf_counter() - started, **memory}
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def memory_of(pid: int) -> Iterator[dict[str, float]]:
     ended = threading.Event()
 
     def watch() -> None:
-        while not ended.wait(LOOK_S):
+        while not ended.wait(SAMPLE_PERIOD_S):
             seen = [_memory(one) for one in _family(pid)]
             found["rss_largest_mb"] = max([found["rss_largest_mb"], *(peak for _, peak in seen)])
             found["rss_together_mb"] = max(found["rss_together_mb"], sum(now for now, _ in seen))
@@ -130,8 +130,8 @@ def _memory(pid: int) -> tuple[float, float]:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
         return 0.0, 0.0
-    told: Mapping[str, str] = dict(line.split(":", 1) for line in lines if ":" in line)
-    now, peak = (int(told.get(name, "0 kB").split()[0]) * 1024 / 1e6 for name in ("VmRSS", "VmHWM"))
+    status: Mapping[str, str] = dict(line.split(":", 1) for line in lines if ":" in line)
+    now, peak = (int(status.get(name, "0 kB").split()[0]) * 1024 / 1e6 for name in ("VmRSS", "VmHWM"))
     return now, peak
 
 
@@ -146,7 +146,7 @@ def sizes_of(path: Path) -> dict[str, float]:
     return found
 
 
-def _told(summary: BuildSummary, blocks: Blocks, workers: int) -> dict[str, Any]:
+def _results(summary: BuildSummary, blocks: Blocks, workers: int) -> dict[str, Any]:
     step = summary.steps[Step.ANNOTATE]
     return {
         "annotations": step.rows,
@@ -154,7 +154,7 @@ def _told(summary: BuildSummary, blocks: Blocks, workers: int) -> dict[str, Any]
         "steady_per_s": blocks.steady_per_s(workers),
         "share_outside_inference": step.share_outside,
         "step_seconds": {str(name): round(item.seconds, 2) for name, item in summary.steps.items()},
-        "counts": summary.record["counts"],
+        "counts": summary.record.counts,
     }
 
 
@@ -172,7 +172,7 @@ def main() -> None:
     engine = EngineOptions(EngineKind(arguments.engine), arguments.workers)
     blocks = Blocks()
     options = BuildOptions(panel_of(arguments.panel), engine=engine)
-    print(json.dumps(_told(build(arguments.out, plan, options, blocks), blocks, arguments.workers)))
+    print(json.dumps(_results(build(arguments.out, plan, options, blocks), blocks, arguments.workers)))
 
 
 if __name__ == "__main__":

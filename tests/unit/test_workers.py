@@ -1,4 +1,4 @@
-"""Workers end with their parent, at once where it fails, and a lost one is told in one line."""
+"""Workers end with their parent, at once where it fails, and a lost one is reported in one line."""
 
 import os
 import select

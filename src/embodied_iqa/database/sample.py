@@ -82,13 +82,9 @@ def draw_pairs(store: DatabaseStore, count: int, seed: int) -> list[SampledPair]
     chosen = np.random.default_rng(seed).permutation(len(table))[:count]
     pairs = rows_of(Pair, table.take(np.sort(chosen)))
     owners = {pair.reference_id for pair in pairs}
-    references = {
-        row.reference_id: row for row in rows_of(Reference, _of(store.references(), "reference_id", owners))
-    }
-    tasks: dict[str, ReferenceTask] = {}
-    for task in rows_of(ReferenceTask, _of(store.tasks(), "reference_id", owners)):
-        if task.rank < tasks.setdefault(task.reference_id, task).rank:
-            tasks[task.reference_id] = task
+    rows = rows_of(Reference, _of(store.references(), "reference_id", owners))
+    references = {row.reference_id: row for row in rows}
+    tasks = _easiest(rows_of(ReferenceTask, _of(store.tasks(), "reference_id", owners)))
     answers = {name: dict(_answers(store, name, tasks)) for name in store.subjects()}
     scores = _scores(store, pairs, tasks)
     return [
@@ -97,14 +93,22 @@ def draw_pairs(store: DatabaseStore, count: int, seed: int) -> list[SampledPair]
             references[pair.reference_id],
             tasks[pair.reference_id],
             {
-                name: (rows[pair.reference_id], rows[pair.pair_id])
-                for name, rows in answers.items()
-                if pair.reference_id in rows and pair.pair_id in rows
+                name: (own[pair.reference_id], own[pair.pair_id])
+                for name, own in answers.items()
+                if pair.reference_id in own and pair.pair_id in own
             },
             scores.get(pair.pair_id, {}),
         )
         for pair in pairs
     ]
+
+
+def _easiest(tasks: Sequence[ReferenceTask]) -> dict[str, ReferenceTask]:
+    found: dict[str, ReferenceTask] = {}
+    for task in tasks:
+        if task.rank < found.setdefault(task.reference_id, task).rank:
+            found[task.reference_id] = task
+    return found
 
 
 def _answers(

@@ -147,14 +147,12 @@ class RecordingQueue:
         with self._changed:
             if deadline_s > 0.0:
                 self._changed.wait_for(lambda: self._has_space(len(cdr)) or self._is_over(), deadline_s)
-            if self._is_over() or not self._has_space(len(cdr)):
+            accepted = self._has_space(len(cdr)) and not self._is_over()
+            if accepted:
+                self._append(entry)
+            else:
                 self._dropped[topic] += 1
-                return False
-            self._entries.append(entry)
-            self._queued_bytes += len(cdr)
-            self._accepted += 1
-            self._changed.notify_all()
-            return True
+            return accepted
 
     @property
     def status(self) -> QueueStatus:
@@ -198,6 +196,12 @@ class RecordingQueue:
         finally:
             self._writer_status = self._writer.status
         return self.status
+
+    def _append(self, entry: _Entry) -> None:
+        self._entries.append(entry)
+        self._queued_bytes += len(entry.cdr)
+        self._accepted += 1
+        self._changed.notify_all()
 
     def _has_space(self, size: int) -> bool:
         return self._queued_bytes + size <= self._capacity_bytes

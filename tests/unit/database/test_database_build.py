@@ -1,4 +1,4 @@
-"""Builds of a small database: complete, the same whoever builds it, growing, and sound after faults."""
+"""Builds of a small database: complete, the same for any workers, growing, and sound after faults."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def _labelled(tasks_file: Path, background: str) -> Path:
     return tasks_file
 
 
-def test_labels_of_photographs_arrive_and_may_be_mended(
+def test_labels_of_photographs_arrive_and_may_be_corrected(
     tmp_path: Path, whole: DatabaseStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks_file = make_photos(tmp_path / "set", range(6))

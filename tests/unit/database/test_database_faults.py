@@ -83,9 +83,9 @@ def test_what_a_worker_says_arrives_in_its_words(kind: EngineKind, monkeypatch: 
         folders = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, folders)))
     jobs = [functools.partial(_no_space, number) for number in range(6)]
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as raised:
         list(run_jobs(jobs, EngineOptions(kind, 2)))
-    assert str(told.value) == "cannot write /db/part: No space left on device; expected room; got 0"
+    assert str(raised.value) == "cannot write /db/part: No space left on device; expected room; got 0"
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.97])

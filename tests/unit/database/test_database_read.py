@@ -164,7 +164,7 @@ def test_show_draws_reference_and_distorted_picture(
     assert VLM in capsys.readouterr().out
 
 
-def test_check_tells_by_its_exit_code(
+def test_check_reports_by_its_exit_code(
     tmp_path: Path, halves: tuple[DatabaseStore, DatabaseStore], capsys: pytest.CaptureFixture[str]
 ) -> None:
     merge_databases(*halves, tmp_path / "db")
@@ -175,7 +175,7 @@ def test_check_tells_by_its_exit_code(
     assert main(["db", "check", str(tmp_path)]) == 1
 
 
-def test_build_command_tells_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_build_command_reports_its_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tasks_file = make_photos(tmp_path / "photos", range(2))
     words = ["build", "--from-folder", str(tasks_file.parent), "--tasks", str(tasks_file)]
     words += ["--panel", f"{VLM},{VLA}", "--out", str(tmp_path / "db"), "--store", "seeds", "--json"]

@@ -21,7 +21,7 @@ from embodied_iqa.database.store import DatabaseStore, write_table
 from embodied_iqa.distortions.spec import DistortionSpec
 from embodied_iqa.distortions.stream import FrameDistorter
 from embodied_iqa.errors import InputError
-from embodied_iqa.export import folder as export_folder
+from embodied_iqa.export import exporting
 from embodied_iqa.export.exporting import ExportFormat, export_database
 from embodied_iqa.images.codecs import read_picture
 
@@ -197,7 +197,7 @@ def test_a_full_disk_leaves_nothing(
             raise OSError(28, "No space left on device")
         return real(path, *words, **more)
 
-    monkeypatch.setattr(export_folder.Path, "write_text", full)
+    monkeypatch.setattr(exporting.Path, "write_text", full)
     with pytest.raises(InputError, match="No space left"):
         export_database(store, tmp_path / "out", ExportFormat.CSV)
     assert list(tmp_path.iterdir()) == []

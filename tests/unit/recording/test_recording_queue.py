@@ -18,7 +18,7 @@ EVENT = samples(1)[1].cdr
 
 
 class SlowWriter(TrialWriter):
-    """A writer whose disk stands still until it is told to go on, or fails."""
+    """A writer whose disk blocks until it is released, or fails."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, types=type_store())
@@ -82,7 +82,7 @@ def test_waits_for_space_until_the_deadline(tmp_path: Path) -> None:
     assert queue.close().written == 2
 
 
-def test_failing_disk_is_told_and_does_not_end_the_recording(tmp_path: Path) -> None:
+def test_failing_disk_is_reported_and_does_not_end_the_recording(tmp_path: Path) -> None:
     writer, queue = slow_queue(tmp_path / "trial.mcap", capacity=len(EVENT))
     writer.fails = True
     writer.may_go_on.set()
@@ -110,13 +110,13 @@ def test_stuck_disk_ends_close_at_its_deadline(tmp_path: Path) -> None:
 
 def test_bug_in_the_writer_is_not_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer, queue = slow_queue(tmp_path / "trial.mcap", capacity=1 << 20)
-    told: list[object] = []
-    monkeypatch.setattr(threading, "excepthook", told.append)
+    reported: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", reported.append)
     monkeypatch.setattr(writer, "step", lambda now_ns: 1 // 0)
     writer.may_go_on.set()
     queue.put(EVENT_TOPIC, EVENT, 0)
     queue._thread.join(30)
-    assert told
+    assert reported
     assert not queue.status.alive
     assert not queue.put(EVENT_TOPIC, EVENT, 1)
 

@@ -1,4 +1,4 @@
-"""The reader: what was written comes back typed; broken layouts are told in one line that quotes the path."""
+"""The reader returns typed messages; broken files are reported in one line that quotes the path."""
 
 from __future__ import annotations
 

@@ -109,14 +109,14 @@ def test_kept_and_lost_are_counted(tmp_path: Path) -> None:
     content[end - 5] ^= 1
     path = tmp_path / "flipped.mcap"
     path.write_bytes(content)
-    report = recover(path, tmp_path / "mended.mcap")
+    report = recover(path, tmp_path / "repaired.mcap")
     assert start < end
     assert (report.damaged_chunks, report.lost_messages) == (1, after - before)
     assert report.kept_messages == 2 * COUNT - (after - before)
     assert not report.cut_short
     assert sum(report.messages.values()) == report.kept_messages
     kept = [*samples(COUNT)[:before], *samples(COUNT)[after:]]
-    assert read_with_mcap(tmp_path / "mended.mcap") == kept
+    assert read_with_mcap(tmp_path / "repaired.mcap") == kept
 
 
 def test_metadata_and_attachments_survive(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""The builder: references, tasks, distort, annotate, score; each goes on where it was broken off."""
+"""Building of databases: references, tasks, distort, annotate, score; each step is resumable."""

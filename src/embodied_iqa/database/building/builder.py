@@ -180,7 +180,7 @@ class _Builder:
         summary = self._done[step]
 
         def run(jobs: Sequence[Job]) -> None:
-            begun = time.perf_counter()
+            started = time.perf_counter()
             if self._watcher is not None:
                 self._watcher.begin(step, len(jobs))
             for report in self._engine.run(jobs):
@@ -191,7 +191,7 @@ class _Builder:
                 summary.failures.update(report.failures)
                 if self._watcher is not None:
                     self._watcher.advance(step, report)
-            summary.seconds += time.perf_counter() - begun
+            summary.seconds += time.perf_counter() - started
 
         return run
 

@@ -101,10 +101,10 @@ class Member:
 
         found: list[AnswerT | Failure] = []
         size = _BATCH if isinstance(self.model, BatchVlm | BatchVla) else 1
-        begun = time.perf_counter()
+        started = time.perf_counter()
         for at in range(0, len(items), size):
             found += attempt(items[at : at + size])
-        self.cost.seconds += time.perf_counter() - begun
+        self.cost.seconds += time.perf_counter() - started
         failures = [item for item in found if isinstance(item, Failure)]
         self.cost.queries += len(found)
         self.cost.failures += len(failures)

@@ -129,7 +129,7 @@ def _make_block(
     """Query some subjects about a block; a part is written when all of its answers are there."""
     store = DatabaseStore(path)
     members = [_member(subject, options) for subject in subjects]
-    begun = time.perf_counter()
+    started = time.perf_counter()
     before = [copy(member.cost) for member in members]
     rows: Mapping[str, list[Annotation]] = {member.name: [] for member in members}
     for pictures, tasks in _pictures(store, block, members):
@@ -145,7 +145,7 @@ def _make_block(
         part = store.annotation_part(member.name, block.number)
         write_table(part, table_of(Annotation, answers), ANNOTATIONS, block.digest(subject))
     count = sum(len(part) for part in rows.values())
-    return BlockReport(block.number, count, dict(+failures), time.perf_counter() - begun, seconds)
+    return BlockReport(block.number, count, dict(+failures), time.perf_counter() - started, seconds)
 
 
 def _check_available(member: Member, old: QueryCost, block: Block) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -35,6 +35,9 @@ class SimulationSource:
         views: The cameras of the references.
     """
 
+    count: ClassVar[int | None] = None
+    fingerprint: ClassVar[str] = ""
+
     seed: int
     width_px: int = 480
     height_px: int = 360
@@ -45,20 +48,10 @@ class SimulationSource:
             raise UsageError("wrong source of scenes", expected="a seed from 0 and a view", got=self.seed)
 
     @property
-    def count(self) -> int | None:
-        """Unlimited."""
-        return None
-
-    @property
     def description(self) -> str:
         """Seed, size and views."""
         size = f"{self.width_px}x{self.height_px}"
         return f"simulation, seed {self.seed}, {size}, views {','.join(self.views)}"
-
-    @property
-    def fingerprint(self) -> str:
-        """Empty: people do not annotate simulated scenes."""
-        return ""
 
     def read(self, index: int) -> Candidate:
         """Draw a scene and render its pictures from every camera."""
