@@ -50,9 +50,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--camera", choices=[str(source) for source in CameraSource], help="where pictures come from")
     add(
         "--camera-path",
-        type=Path,
         metavar="PATH",
-        help="folder of pictures or recording, for --camera files or bag",
+        help="folder of pictures or recording (--camera files or bag), or module:factory (--camera python)",
     )
     add("--view", action="append", metavar="NAME", help="camera: wrist, top or side; may be repeated")
     add("--robot", choices=[str(kind) for kind in RobotKind], help="which arm moves")
@@ -104,6 +103,13 @@ def _settings(arguments: argparse.Namespace) -> SessionPlan:
     )
 
 
+def _camera_path(arguments: argparse.Namespace) -> str | None:
+    path: str | None = arguments.camera_path
+    if path is None or arguments.camera == CameraSource.PYTHON:
+        return path
+    return str(Path(path).resolve())
+
+
 def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
     named = {
         "gate_node.judge.mode": arguments.gate,
@@ -111,7 +117,7 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
         "vla_node.subject": arguments.vla,
         "camera_node.source": arguments.camera,
         "arm_node.robot": arguments.robot,
-        "camera_node.path": None if arguments.camera_path is None else str(arguments.camera_path.resolve()),
+        "camera_node.path": _camera_path(arguments),
         "arm_node.ur.ip": arguments.robot_ip,
     }
     overrides: dict[str, Scalar] = {name: value for name, value in named.items() if value is not None}

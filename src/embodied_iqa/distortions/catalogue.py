@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 
@@ -23,7 +24,8 @@ from embodied_iqa.distortions import (
 from embodied_iqa.distortions.entry import Entry
 from embodied_iqa.distortions.image import Image, checked
 from embodied_iqa.distortions.spec import LEVELS, DistortionSpec
-from embodied_iqa.errors import UsageError
+from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.user_code import PREFIX, load_object
 
 __all__ = ["catalogue", "distort", "entry", "miqd_catalogue", "parse_distortion"]
 
@@ -59,9 +61,14 @@ def _by_word() -> MappingProxyType[str, Entry]:
 def entry(id_or_name: str) -> Entry:
     """Return the entry of an id (``"02"``, ``"2"``, ``"miqd:fog"``) or a name (``"lens-blur"``).
 
+    ``"python:module:name"`` is an `Entry` in the user's own module; that text is then its id.
+
     Raises:
         UsageError: There is no such distortion; the message lists those that exist.
+        InputError: The user's module fails, or the name is not an `Entry` with five levels.
     """
+    if id_or_name.startswith(PREFIX):
+        return _own(id_or_name)
     word = id_or_name.strip().lower().replace("_", "-").replace(" ", "-")
     found = _by_word().get(word.zfill(2))
     if found is None:
@@ -69,6 +76,14 @@ def entry(id_or_name: str) -> Entry:
         available += [known.id for known in miqd_catalogue()]
         raise UsageError("unknown distortion", got=id_or_name, available=available)
     return found
+
+
+@cache
+def _own(word: str) -> Entry:
+    found = load_object(word.removeprefix(PREFIX))
+    if not isinstance(found, Entry) or len(found.parameters) != len(LEVELS):
+        raise InputError(f"{word} is not a distortion", expected=f"an Entry with {len(LEVELS)} levels")
+    return replace(found, id=word)
 
 
 def distort(image: Image, id_or_name: str, level: int, rng: Generator) -> Image:

@@ -41,6 +41,7 @@ class Source(StrEnum):
     KADID = "KADID-10k"
     CALIBRATION = "own calibration"
     MIQD = "MIQD"
+    OWN = "own"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,8 @@ class CameraSource(StrEnum):
     FILES = "files"
     BAG = "bag"
     REALSENSE = "realsense"
+    PYTHON = "python"
+    """The user's own code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,8 @@ class CameraParameters:
         height_px: Picture height [px]; of the simulated and of RealSense cameras.
         rate_hz: Pictures per second of each camera [Hz]; of files, bags and RealSense.
         path: Folder with pictures or one folder a view, or a recording (.mcap); for files and bags. For
-            realsense a recording (.bag, .db3) or a folder with one a view, instead of connected cameras.
+            realsense a recording (.bag, .db3) or a folder with one a view, instead of connected cameras;
+            for python a factory, module:function, see docs/extend.md.
         loop: Start again at the end of files, bag or recording.
         horizontal_fov_rad: Horizontal field of view of pictures from files [rad].
         realsense: RealSense cameras.

@@ -38,8 +38,8 @@ _SHARED = (
     LaunchArgument("run_dir", "", "new or empty folder for recording and scores"),
 )
 TRIAL_ARGUMENTS = (
-    LaunchArgument("camera", "", "simulated, realsense, files or bag", "camera_node.source"),
-    LaunchArgument("camera_path", "", "folder of pictures or recording", "camera_node.path"),
+    LaunchArgument("camera", "", "simulated, realsense, files, bag or python", "camera_node.source"),
+    LaunchArgument("camera_path", "", "folder of pictures, recording, or module:factory", "camera_node.path"),
     LaunchArgument("robot", "", "which arm moves: sim, ur5 or none", "arm_node.robot"),
     LaunchArgument("robot_ip", "", "address of the UR arm's controller", "arm_node.ur.ip"),
     *_SHARED,

@@ -157,7 +157,7 @@ def _completed(graph: GraphParameters) -> GraphParameters:
             available=[
                 "camera simulated with robot sim",
                 "camera realsense with robot ur5 or none",
-                "camera files or bag with robot none",
+                "camera files, bag or python with robot none",
             ],
         )
     has_arm = robot is not RobotKind.NONE

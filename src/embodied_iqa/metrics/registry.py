@@ -10,10 +10,11 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.errors import UsageError
+from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.metrics.gmsd import gmsd
 from embodied_iqa.metrics.psnr import psnr
 from embodied_iqa.metrics.ssim import ssim
+from embodied_iqa.user_code import PREFIX, load_object
 
 __all__ = ["FULL_REFERENCE", "FullReferenceMetric", "full_reference_metric"]
 
@@ -53,11 +54,17 @@ FULL_REFERENCE = MappingProxyType(
 
 
 def full_reference_metric(name: str) -> FullReferenceMetric:
-    """Return a metric by name.
+    """Return a metric by name; ``"python:module:name"`` is one in the user's own module.
 
     Raises:
         UsageError: Unknown metric.
+        InputError: The user's module fails, or the name is not a `FullReferenceMetric`.
     """
+    if name.startswith(PREFIX):
+        metric = load_object(name.removeprefix(PREFIX))
+        if not isinstance(metric, FullReferenceMetric):
+            raise InputError(f"{name} is not a metric", expected="a FullReferenceMetric")
+        return metric
     if name not in FULL_REFERENCE:
         raise UsageError("unknown full-reference metric", got=name, available=FULL_REFERENCE)
     return FULL_REFERENCE[name]

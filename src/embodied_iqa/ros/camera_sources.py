@@ -21,6 +21,7 @@ from embodied_iqa.images.realsense import (
 )
 from embodied_iqa.kinematics import tool_along_z
 from embodied_iqa.recording.bag_camera import BagCamera, BagCameraOptions
+from embodied_iqa.user_code import load_factory
 
 __all__ = ["RealSense", "open_cameras", "open_realsense", "pose_functions", "realsense_options"]
 
@@ -35,11 +36,14 @@ def open_cameras(config: CameraParameters, clock_ns: Callable[[], int]) -> list[
         clock_ns: ROS time; an image is stamped when it is read.
 
     Raises:
-        UsageError: No path is given.
-        InputError: There are no images at the path.
+        UsageError: No path is given, or no such module.
+        InputError: There are no images at the path, or the user's module fails.
     """
     if not config.path:
         raise UsageError(f"camera source {config.source} needs a path", expected="the parameter path")
+    if config.source is CameraSource.PYTHON:
+        factory = load_factory(config.path)
+        return [factory(view, clock_ns) for view in config.views]
     path = Path(config.path)
     if config.source is CameraSource.BAG:
         options = BagCameraOptions(loop=config.loop, clock_ns=clock_ns)

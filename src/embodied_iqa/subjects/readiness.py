@@ -18,7 +18,7 @@ from embodied_iqa.subjects.reference import LOCATIONS, SubjectReference, parse_r
 from embodied_iqa.subjects.registry import BACKENDS
 from embodied_iqa.subjects.repositories import NotFetchedError
 from embodied_iqa.subjects.torch_device import choose_device, free_on, load_library
-from embodied_iqa.subjects.user_code import load_factory
+from embodied_iqa.user_code import load_factory
 
 __all__ = ["Readiness", "check_readiness"]
 

@@ -16,6 +16,7 @@ A text is parsed once, by `parse_reference`; everything behind it takes the `Sub
 from __future__ import annotations
 
 import re
+import typing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,7 +26,7 @@ from urllib.parse import urlsplit
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.subjects.catalogue import Backend, Role, SubjectEntry, find_entry, names_of
 from embodied_iqa.subjects.model_card import ModelCard, load_card
-from embodied_iqa.subjects.user_code import check_factory, role_of_factory
+from embodied_iqa.user_code import check_target, load_factory
 
 __all__ = ["FORMS", "LOCATIONS", "SubjectReference", "parse_reference", "parse_vla", "parse_vlm", "role_of"]
 
@@ -62,6 +63,8 @@ _ONLY_ROLE: Final = {
     Backend.OPENPI: Role.VLA,
     Backend.OPENVLA_HTTP: Role.VLA,
 }
+METHODS: Final = {Role.VLM: "answer", Role.VLA: "act"}
+"""The method that makes a class a VLM or a VLA."""
 _REVISION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 
 
@@ -145,7 +148,7 @@ def parse_reference(text: str, role: Role | None = None) -> SubjectReference:
         case Backend.PANEL:
             return _panel_member(parts, role)
         case Backend.PYTHON:
-            check_factory(parts.rest)
+            check_target(parts.rest)
             return SubjectReference(parts.text, role, Backend.PYTHON, parts.rest)
     address = parts.scheme.removeprefix("openvla+") + parts.rest
     _check_address(address, parts.text)
@@ -171,7 +174,7 @@ def _role_of(parts: _Parts) -> Role:
     if parts.backend is Backend.PANEL:
         return _card(parts).role
     if parts.backend is Backend.PYTHON:
-        return role_of_factory(parts.rest)
+        return _role_of_factory(parts.rest)
     return _ONLY_ROLE.get(parts.backend, Role.VLM)
 
 
@@ -284,3 +287,24 @@ def _check_address(address: str, text: str) -> None:
         )
     if parts.scheme not in {"http", "https", "openpi", "openpi+wss"} or not parts.hostname or port == -1:
         raise UsageError("not an address of a server", got=text, available=FORMS[2:5])
+
+
+def _role_of_factory(target: str) -> Role:
+    """Return what a factory makes, from the class or the annotated return type.
+
+    Raises:
+        UserError: It cannot be imported, or leaves the role open.
+    """
+    made = load_factory(target)
+    if not isinstance(made, type):
+        try:
+            made = typing.get_type_hints(made).get("return")
+        except (NameError, TypeError):  # names for type checkers only, or no function
+            made = None
+    roles = [role for role, method in METHODS.items() if hasattr(made, method)]
+    if len(roles) != 1:
+        raise UsageError(
+            f"python:{target} leaves open whether it makes a VLM or a VLA",
+            expected="an annotated return type with a method `answer` or `act`, such as `-> Vla`",
+        )
+    return roles[0]

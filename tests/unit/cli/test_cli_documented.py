@@ -29,7 +29,21 @@ PAGES = {
     page.relative_to(ROOT).as_posix(): page for page in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 }
 COMMAND = "embodied-iqa"
-FILE_ENDINGS = ("bag", "csv", "db3", "html", "in", "json", "mcap", "md", "parquet", "py", "txt", "yaml")
+FILE_ENDINGS = (
+    "bag",
+    "csv",
+    "db3",
+    "html",
+    "in",
+    "ipynb",
+    "json",
+    "mcap",
+    "md",
+    "parquet",
+    "py",
+    "txt",
+    "yaml",
+)
 NOT_PARAMETERS = {"datasets.load_dataset"}
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,12 @@ import yaml
 from report_pages import reported, words
 from synthetic_trial import BLURRED, NOISY, REFERENCE, write_trial
 
+import embodied_iqa
 from embodied_iqa.cli.main import main
-from embodied_iqa.errors import InputError
+from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.reports.trial.report import report_of_folder
 from embodied_iqa.reports.trial.stored_run import load_run, load_scores
+from embodied_iqa.resources import source_checkout
 from embodied_iqa.trial.record import TrialRecord
 from embodied_iqa.trial.scores import RECIPES, as_json
 
@@ -193,3 +197,20 @@ def test_a_broken_configuration_is_an_error(copy: Path) -> None:
     (copy / "config.yaml").write_text("a: [", encoding="utf-8")
     with pytest.raises(InputError, match="cannot read the configuration"):
         load_run(copy)
+
+
+def test_the_python_interface_opens_a_run(single: Path) -> None:
+    run = embodied_iqa.open_run(single)
+    assert run.scores == reported(single / "trial.mcap").scores
+    assert run.context.git_hash == "0123abc"
+    first = next(run.pictures(view="top"))
+    assert first.topic == "/camera/top/image_raw"
+    assert first.picture.rgb.shape[2] == 3
+    with pytest.raises(UsageError, match="no such task; got 1"):
+        next(run.pictures(task=1))
+    script = source_checkout() / "examples" / "open_a_run.py"  # type: ignore[operator]
+    done = subprocess.run(
+        [sys.executable, str(script), str(single)], capture_output=True, text=True, check=False, timeout=100
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("execution") == len(run.scores)

@@ -134,8 +134,8 @@ def test_nothing_is_imported_before_it_is_needed() -> None:
 @pytest.mark.parametrize(
     ("target", "words"),
     [
-        ("my_models.lab", "not a factory; expected python:MODULE:FACTORY"),
-        ("my models:make", "not a factory"),
+        ("my_models.lab", "not a name in a module; expected python:MODULE:NAME"),
+        ("my models:make", "not a name in a module"),
         ("no_such_module:make", "no module no_such_module; expected an installed module, or"),
         ("no_such.module:make", "module no_such.module cannot be found: No module named 'no_such'"),
         ("my_models.other:make", "no module my_models.other"),

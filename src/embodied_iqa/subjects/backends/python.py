@@ -8,7 +8,8 @@ from typing import Any, Final
 from embodied_iqa.errors import InputError
 from embodied_iqa.subjects.options import VlaRequest, VlmRequest
 from embodied_iqa.subjects.protocols import SubjectInfo
-from embodied_iqa.subjects.user_code import METHODS, load_factory
+from embodied_iqa.subjects.reference import METHODS
+from embodied_iqa.user_code import load_factory
 
 __all__ = ["UserSubject", "make"]
 

@@ -1,0 +1,18 @@
+"""A VLM of your own: says how bright the picture is. Reference: python:own_vlm:make"""
+
+from embodied_iqa.images.frame import Frame, View
+from embodied_iqa.subjects.protocols import SubjectInfo, Vlm
+
+
+class BrightnessVlm:
+    """Answers the question that it gets with one measured fact."""
+
+    info = SubjectInfo("own-vlm", "1", "Says whether the picture is bright or dark.", views=(View.TOP,))
+
+    def answer(self, frame: Frame, task: str) -> str:
+        words = "bright" if frame.rgb.mean() > 100 else "dark"
+        return f"The picture is {words}. I would {task}."
+
+
+def make() -> Vlm:
+    return BrightnessVlm()

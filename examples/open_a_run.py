@@ -1,0 +1,12 @@
+"""Print the scores of a run and the size of its first picture: python examples/open_a_run.py runs/ID."""
+
+import sys
+
+import embodied_iqa
+
+run = embodied_iqa.open_run(sys.argv[1])
+for scores in run.scores:
+    name = "reference" if scores.distortion is None else f"{scores.distortion.id}:{scores.distortion.level}"
+    print(f"{scores.task}, {name}: execution {scores.execution.outcome}")
+first = next(run.pictures(view="top")).picture
+print(f"first picture: {first.rgb.shape[1]} x {first.rgb.shape[0]}")

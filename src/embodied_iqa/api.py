@@ -1,0 +1,317 @@
+"""The public Python interface: what `import embodied_iqa` offers; see docs/python.md.
+
+Pictures are ``(H, W, 3)`` uint8 RGB arrays. Scores, verdicts and tables are the same as those of the command
+line, because both call the same functions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from embodied_iqa.database.query import query
+from embodied_iqa.database.store import DatabaseStore
+from embodied_iqa.database.store import open_database as open_store
+from embodied_iqa.distortions import FrameDistorter, parse_distortion
+from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.gate.calibration_file import load_calibrations
+from embodied_iqa.gate.gatekeeper import Gatekeeper
+from embodied_iqa.gate.judge import GateOptions, ImageQuality
+from embodied_iqa.gate.verdict import GateMode
+from embodied_iqa.images.frame import Frame, parse_view
+from embodied_iqa.lazy import load
+from embodied_iqa.metrics import full_reference_metric
+from embodied_iqa.recording.reader import TrialReader
+from embodied_iqa.recording.recorded import RecordedPicture
+from embodied_iqa.reports.trial.stored_run import ReportedTask, RunContext, load_run
+from embodied_iqa.resources import shared_file
+from embodied_iqa.scenes.scene import make_scene
+from embodied_iqa.scoring.cognition import CognitionScore, score_cognition
+from embodied_iqa.scoring.decision import DecisionScore, score_decision
+from embodied_iqa.scoring.frequencies import document_frequencies
+from embodied_iqa.subjects.catalogue import Role
+from embodied_iqa.subjects.constants_files import constants_of
+from embodied_iqa.subjects.protocols import Vla, Vlm
+from embodied_iqa.subjects.reference import parse_reference
+from embodied_iqa.subjects.registry import make_vla, make_vlm
+from embodied_iqa.tasks.instruction import parse_instruction
+from embodied_iqa.trial.scores import RunScores
+
+__all__ = [
+    "Database",
+    "Gate",
+    "GateOptions",
+    "Run",
+    "distort",
+    "load_vla",
+    "load_vlm",
+    "measure",
+    "open_database",
+    "open_run",
+    "score_actions",
+    "score_answer",
+    "simulated_frame",
+]
+
+Picture = NDArray[np.uint8]
+_SIMULATED = "config/gate/simulated.yaml"
+
+
+def distort(
+    picture: Picture,
+    distortion: str,
+    *,
+    seed: int = 0,
+    view: str = "top",
+    stamp_ns: int = 0,
+    frozen: bool = False,
+) -> Picture:
+    """Return a distorted copy of a picture.
+
+    Args:
+        picture: ``(H, W, 3)`` uint8 RGB, at least 16 x 16.
+        distortion: Number or name and a level from 1 (mild) to 5 (severe): ``"02:3"``, ``"lens-blur:3"``,
+            ``"miqd:fog:4"``, or an own one, ``"python:my_module:entry:3"``.
+        seed: Seed of all random parts, at least 0. Seed, view and stamp together determine the picture.
+        view: Camera: ``"top"``, ``"side"`` or ``"wrist"``.
+        stamp_ns: Time stamp of the frame in nanoseconds.
+        frozen: The same noise for every stamp.
+
+    Raises:
+        UsageError: An unknown distortion or level.
+        InputError: An array of another type, shape or size.
+    """
+    return FrameDistorter(parse_distortion(distortion, seed=seed, frozen=frozen)).apply(
+        picture, view, stamp_ns
+    )
+
+
+def measure(distorted: Picture, reference: Picture, metric: str = "ssim") -> float:
+    """Return the value of a full-reference metric.
+
+    Args:
+        distorted: ``(H, W, 3)`` uint8 RGB.
+        reference: The same picture undistorted.
+        metric: ``"psnr"``, ``"ssim"``, ``"gmsd"`` (lower is better), or ``"python:my_module:my_metric"``.
+
+    Raises:
+        UsageError: An unknown metric.
+        InputError: Pictures of different shapes.
+    """
+    return full_reference_metric(metric).measure(reference, distorted)
+
+
+class Gate:
+    """The quality gate: judges the pictures of one robot's cameras in the order in which they were taken.
+
+    Args:
+        calibration: File of `embodied-iqa gate calibrate`; None for the calibration of the simulated cell.
+        options: Rules of the gate, such as the number of bad frames that give HOLD.
+
+    Raises:
+        InputError: The file cannot be read, or is from another version.
+    """
+
+    def __init__(self, calibration: Path | str | None = None, options: GateOptions | None = None) -> None:
+        path = shared_file(_SIMULATED) if calibration is None else Path(calibration)
+        self._gatekeeper = Gatekeeper(load_calibrations(path), options or GateOptions(mode=GateMode.ON))
+
+    def judge(self, picture: Picture, view: str = "top", stamp_ns: int | None = None) -> ImageQuality:
+        """Return verdict, reason and statistics of the next picture of a camera.
+
+        `frame_verdict` is the verdict on this picture alone; `verdict` includes the frames before it.
+
+        Args:
+            picture: ``(H, W, 3)`` uint8 RGB.
+            view: Camera: ``"top"``, ``"side"`` or ``"wrist"``.
+            stamp_ns: Time stamp of the picture in nanoseconds; None for now.
+        """
+        now_ns = time.time_ns() if stamp_ns is None else stamp_ns
+        quality, _ = self._gatekeeper.judge(parse_view(view), now_ns, picture, now_ns)
+        return quality
+
+
+def score_answer(
+    answer: str, reference_answer: str, *, subject: str = "", corpus: Iterable[str] = ()
+) -> CognitionScore:
+    """Score the answer on a distorted picture against the answer on the reference picture (cognition).
+
+    CIDEr needs the document frequencies of the subject's reference answers: name a calibrated subject, or
+    pass all its reference answers.
+
+    Args:
+        answer: Answer of a VLM on the distorted picture.
+        reference_answer: Answer of the same VLM on the reference picture for the same task.
+        subject: Name of the VLM.
+        corpus: Reference answers of the VLM.
+
+    Raises:
+        UsageError: Neither or both of ``subject`` and ``corpus``, or no such VLM.
+        UncalibratedError: The subject has no constants.
+    """
+    answers = tuple(corpus)
+    if bool(subject) == bool(answers):
+        raise UsageError("scoring an answer", expected="either subject or corpus")
+    frequencies = document_frequencies(answers) if answers else constants_of(subject).frequencies
+    if frequencies is None:
+        raise UsageError("not a VLM", got=subject)
+    return score_cognition(answer, reference_answer, frequencies)
+
+
+def score_actions(
+    actions: NDArray[np.float64],
+    reference_actions: NDArray[np.float64],
+    *,
+    subject: str = "",
+    d_max_m: float | None = None,
+    gripper: float = 0.0,
+) -> DecisionScore:
+    """Score the actions on distorted pictures against the actions on reference pictures (decision).
+
+    Args:
+        actions: ``(K, 7)`` increments ``(x, y, z, rx, ry, rz, gripper)`` in m, rad and [0, 1].
+        reference_actions: ``(L, 7)``, of the same VLA for the same task.
+        subject: Name of a calibrated VLA, for its ``d_max_m``.
+        d_max_m: Distance that scores 0, above 0 m.
+        gripper: State of the gripper before the actions, 0 (open) to 1 (closed).
+
+    Raises:
+        UsageError: Neither or both of ``subject`` and ``d_max_m``, or no such VLA.
+        UncalibratedError: The subject has no constants.
+        InputError: Actions of a wrong shape, or not finite.
+    """
+    if bool(subject) == (d_max_m is not None):
+        raise UsageError("scoring actions", expected="either subject or d_max_m")
+    scale_m = constants_of(subject).d_max_m if d_max_m is None else d_max_m
+    if scale_m is None:
+        raise UsageError("not a VLA", got=subject)
+    return score_decision(actions, reference_actions, scale_m, gripper=gripper)
+
+
+def load_vlm(reference: str) -> Vlm:
+    """Return a vision-language model: a name of the catalogue or another reference (docs/subjects.md)."""
+    return make_vlm(parse_reference(reference, Role.VLM))
+
+
+def load_vla(reference: str) -> Vla:
+    """Return a vision-language-action model: a name of the catalogue or another reference."""
+    return make_vla(parse_reference(reference, Role.VLA))
+
+
+def simulated_frame(seed: int = 0, view: str = "top", task: str = "") -> Frame:
+    """Return a clean 640 x 480 frame of a simulated scene, with the arm at home.
+
+    Args:
+        seed: Seed of the scene.
+        view: Camera: ``"top"``, ``"side"`` or ``"wrist"``.
+        task: Instruction whose objects the scene contains, such as ``"pick the red cube"``.
+
+    Raises:
+        UsageError: An unknown view, or an instruction with an unknown word.
+        MissingDependencyError: No off-screen graphics context.
+    """
+    scene = make_scene(seed, parse_instruction(task) if task else None)
+    snapshot = load("embodied_iqa.simulation.world:World")(scene).snapshot()
+    with load("embodied_iqa.simulation.renderer:SceneRenderer")(scene, 640, 480) as renderer:
+        frame: Frame = renderer.frame(parse_view(view), snapshot)
+    return frame
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """A recorded run.
+
+    Attributes:
+        tasks: Each task with its record, its scores and its recording.
+        context: Date, versions, seeds and configuration.
+    """
+
+    tasks: tuple[ReportedTask, ...]
+    context: RunContext
+
+    @property
+    def scores(self) -> tuple[RunScores, ...]:
+        """Scores of all runs of all tasks."""
+        return tuple(scores for task in self.tasks for scores in task.scores)
+
+    def pictures(self, view: str = "top", task: int = 0) -> Iterator[RecordedPicture]:
+        """Iterate over the raw pictures of a camera in one task.
+
+        Raises:
+            UsageError: No such task.
+            InputError: The recording has no pictures of this camera, or is damaged.
+        """
+        if not 0 <= task < len(self.tasks):
+            raise UsageError("no such task", got=task, available=range(len(self.tasks)))
+        with TrialReader(self.tasks[task].recording) as reader:
+            yield from reader.pictures([f"/camera/{parse_view(view)}/image_raw"])
+
+
+def open_run(folder: Path | str) -> Run:
+    """Open the folder of a run.
+
+    Raises:
+        InputError: A recording or the scores are missing, or they do not match.
+    """
+    return Run(*load_run(Path(folder)))
+
+
+class Database:
+    """An annotated database, opened for reading; tables are Arrow tables (`to_pandas()` converts them).
+
+    Args:
+        folder: The folder.
+
+    Raises:
+        InputError: The folder is not a database.
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        self._store: DatabaseStore = open_store(Path(folder))
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """Names of the subjects."""
+        return self._store.subjects()
+
+    def table(self, name: str) -> pa.Table:
+        """Return a table: ``references``, ``tasks``, ``pairs``, ``scores`` or ``execution``.
+
+        Raises:
+            UsageError: The database has no such table.
+            InputError: The file is damaged.
+        """
+        tables = self._store.tables()
+        if name not in tables:
+            raise UsageError("no such table", got=name, available=tables)
+        try:
+            return pq.read_table(tables[name])
+        except (OSError, pa.ArrowException) as error:
+            raise InputError(f"{tables[name]} cannot be read: {error}") from None
+
+    def sql(self, text: str) -> pa.Table:
+        """Return the result of a SQL query over all tables; ``references`` is called ``refs``.
+
+        Raises:
+            UsageError: DuckDB rejects the query.
+        """
+        names, rows = query(self._store, text)
+        return pa.table(
+            dict(zip(names, zip(*rows, strict=True) if rows else ([] for _ in names), strict=True))
+        )
+
+
+def open_database(folder: Path | str) -> Database:
+    """Open an annotated database for reading.
+
+    Raises:
+        InputError: The folder is not a database.
+    """
+    return Database(folder)

@@ -1,0 +1,156 @@
+"""Every example runs as its page says: scripts, the notebook, and the parts of a user's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+import embodied_iqa
+from database_folders import write_database
+from embodied_iqa.cli.main import main
+from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.graph.camera_parameters import CameraParameters, CameraSource
+from embodied_iqa.images.frame import View
+from embodied_iqa.metrics import full_reference_metric
+from embodied_iqa.resources import source_checkout
+from embodied_iqa.ros.camera_sources import open_cameras
+
+EXAMPLES = (source_checkout() or Path()) / "examples"
+EXTEND = EXAMPLES / "extend"
+
+
+def run_script(name: str, *words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(EXAMPLES / name), *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+        env=os.environ | {"PYTHONWARNINGS": "ignore"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def _own_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXTEND))
+
+
+def test_the_gate_passes_the_clean_and_rejects_the_dark_picture() -> None:
+    clean, dark = run_script("gate_a_picture.py").splitlines()
+    assert clean == "clean: PASS"
+    assert dark.startswith("dark: REJECT (")
+
+
+def test_the_strip_of_distorted_pictures_is_written(tmp_path: Path) -> None:
+    run_script("distort_a_picture.py", str(tmp_path / "strip.png"))
+    strip = cv2.imread(str(tmp_path / "strip.png"))
+    assert strip is not None
+    assert strip.shape == (480, 4 * 640, 3)
+
+
+def test_subjects_are_scored() -> None:
+    cognition, decision = run_script("score_a_subject.py").splitlines()
+    assert "became" in cognition
+    assert "mm apart" in decision
+
+
+def test_a_database_is_queried(tmp_path: Path) -> None:
+    write_database(tmp_path / "db", references=2, subjects=2)
+    subjects, *rows = run_script("open_a_database.py", str(tmp_path / "db")).splitlines()
+    assert subjects == "subjects: vlm-0, vlm-1, vla-0, vla-1"
+    assert len(rows) == 5
+    database = embodied_iqa.open_database(tmp_path / "db")
+    assert database.table("pairs").num_rows == database.sql("SELECT * FROM pairs").num_rows > 0
+    assert database.sql("SELECT subject FROM scores WHERE false").num_rows == 0
+    with pytest.raises(UsageError, match="no such table; got 'pears'; available: references"):
+        database.table("pears")
+
+
+def test_the_notebook_runs_from_top_to_bottom() -> None:
+    cells = json.loads((EXAMPLES / "tour.ipynb").read_text(encoding="utf-8"))["cells"]
+    names: dict[str, object] = {}
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
+    assert {"cognition", "decision", "quality"} <= set(names)
+
+
+@pytest.mark.usefixtures("_own_code")
+def test_own_subjects_answer_and_act() -> None:
+    frame = embodied_iqa.simulated_frame(3)
+    vlm = embodied_iqa.load_vlm("python:own_vlm:make")
+    assert vlm.info.name == "python:own_vlm:make"
+    assert "bright" in vlm.answer(frame, "pick the red cube")
+    assert embodied_iqa.load_vla("python:own_vla:make").info.views == (View.TOP,)
+    assert main(["subjects", "check", "python:own_vlm:make", "python:own_vla:make"]) == 0
+
+
+@pytest.mark.usefixtures("_own_code")
+def test_an_own_camera_gives_frames() -> None:
+    config = CameraParameters(source=CameraSource.PYTHON, path="own_camera:make", views=(View.TOP,))
+    (camera,) = open_cameras(config, lambda: 5)
+    first, second = camera.read(0.0), camera.read(0.0)
+    assert first is not None
+    assert second is not None
+    assert (first.view, first.stamp_ns, first.rgb.shape) == (View.TOP, 5, (480, 640, 3))
+    assert not np.array_equal(first.rgb, second.rgb)
+
+
+@pytest.mark.usefixtures("_own_code")
+def test_an_own_distortion_works_like_a_built_in_one(tmp_path: Path) -> None:
+    picture = embodied_iqa.simulated_frame(3).rgb
+    word = "python:own_distortion:scan_lines"
+    levels = [embodied_iqa.distort(picture, f"{word}:{level}", seed=4) for level in range(1, 6)]
+    similarity = [embodied_iqa.measure(level, picture) for level in levels]
+    assert similarity == sorted(similarity, reverse=True)
+    assert np.array_equal(levels[2], embodied_iqa.distort(picture, f"{word}:3", seed=4))
+    assert not np.array_equal(levels[2], embodied_iqa.distort(picture, f"{word}:3", seed=5))
+    cv2.imwrite(str(tmp_path / "in.png"), picture[..., ::-1])
+    out = tmp_path / "out"
+    assert main(["distort", "--type", f"{word}:3", "--out", str(out), str(tmp_path / "in.png")]) == 0
+    assert len(list(out.rglob("*.png"))) == 1
+
+
+@pytest.mark.usefixtures("_own_code")
+def test_an_own_metric_measures() -> None:
+    black, grey = np.zeros((32, 32, 3), np.uint8), np.full((32, 32, 3), 9, np.uint8)
+    assert embodied_iqa.measure(grey, black, "python:own_metric:mean_difference") == 9.0
+    assert not full_reference_metric("python:own_metric:mean_difference").higher_is_better
+
+
+def test_own_tasks_are_valid(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tasks", "check", "--no-files", str(EXTEND / "own_tasks.yaml")]) == 0
+    assert "2" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("_own_code")
+@pytest.mark.parametrize(
+    ("word", "error", "message"),
+    [
+        ("python:no_such_module:x:1", UsageError, "no module no_such_module"),
+        ("python:own_distortion:nothing:1", UsageError, "own_distortion has no nothing"),
+        ("python:own_metric:mean_difference:1", InputError, "is not a distortion; expected an Entry"),
+        ("python:own_distortion:1", UsageError, "expected python:MODULE:NAME"),
+    ],
+)
+def test_own_code_that_is_wrong_is_reported(word: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        embodied_iqa.distort(np.zeros((32, 32, 3), np.uint8), word)
+
+
+def test_public_names_are_documented_and_load_on_first_use() -> None:
+    page = (EXAMPLES.parent / "docs" / "python.md").read_text(encoding="utf-8")
+    for name in embodied_iqa.__all__:
+        assert getattr(embodied_iqa, name) is not None
+        assert name in page or name in {"Database", "GateOptions", "Run", "__version__"}
+    code = "import sys, embodied_iqa; print('numpy' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"
