@@ -21,8 +21,8 @@ from embodied_iqa.scenes.snapshot import (
     object_address,
     positions_of,
 )
-from embodied_iqa.simulation.mjcf_room import lamps_of, table_tint
 from embodied_iqa.simulation.renderer import BACKGROUND, Closable, SceneRenderer
+from embodied_iqa.simulation.room_model import lamps_of, table_tint
 from embodied_iqa.tasks.vocabulary import Colour, Kind
 
 __all__ = ["SceneBatchRenderer"]

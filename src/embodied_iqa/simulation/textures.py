@@ -1,8 +1,9 @@
-"""Pictures that cover table, wall and floor: seamless, and the same on every machine."""
+"""Procedural textures of table and floor: seamless, and the same on every machine."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache, partial
 from itertools import pairwise
 from typing import Final
 
@@ -10,19 +11,18 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TEXTURES", "texture_png"]
+__all__ = ["texture"]
 
 Array = NDArray[np.float64]
 
 _SIZE_PX: Final = 1024
 
 
-def texture_png(name: str) -> bytes:
-    """Return the texture of `TEXTURES` as a PNG file."""
-    shade, tone = TEXTURES[name]()
-    picture = np.clip(255 * shade[..., None] * np.array(tone), 0, 255).astype(np.uint8)
-    _, data = cv2.imencode(".png", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR))
-    return bytes(data)
+@cache
+def texture(name: str) -> NDArray[np.uint8]:
+    """Return a texture as ``(H, W, 3)`` uint8 RGB."""
+    draw, colour = _TEXTURES[name]
+    return np.clip(255 * draw()[..., None] * np.array(colour), 0, 255).astype(np.uint8)
 
 
 def _boards(seed: int, boards: int, contrast: float) -> Array:
@@ -44,14 +44,6 @@ def _boards(seed: int, boards: int, contrast: float) -> Array:
     return picture
 
 
-def _wood() -> tuple[Array, tuple[float, float, float]]:
-    return _boards(20240517, 6, 1.0), (1.0, 0.985, 0.955)
-
-
-def _oak() -> tuple[Array, tuple[float, float, float]]:
-    return _boards(11, 10, 1.9), (0.97, 0.91, 0.83)
-
-
 def _clouds(seed: int, sizes_px: tuple[int, ...]) -> Array:
     """Return smooth seamless noise, the mean of blurred noise of several sizes, with spread 1."""
     rng = np.random.default_rng(seed)
@@ -64,42 +56,42 @@ def _clouds(seed: int, sizes_px: tuple[int, ...]) -> Array:
     return np.asarray(total / total.std())
 
 
-def _sandstone() -> tuple[Array, tuple[float, float, float]]:
+def _sandstone() -> Array:
     rng = np.random.default_rng(3)
     speckle = cv2.blur(rng.normal(0.0, 1.0, (_SIZE_PX, _SIZE_PX)), (3, 3))
-    return 0.86 + 0.035 * _clouds(31, (160, 60, 18)) + 0.03 * np.asarray(speckle), (1.0, 0.985, 0.955)
+    return 0.86 + 0.035 * _clouds(31, (160, 60, 18)) + 0.03 * np.asarray(speckle)
 
 
-def _marble() -> tuple[Array, tuple[float, float, float]]:
+def _marble() -> Array:
     way = np.linspace(0, 2 * np.pi, _SIZE_PX, endpoint=False)
     bend = 1.1 * _clouds(41, (220, 90, 40))
     vein = np.abs(np.sin(way[None, :] + 2 * way[:, None] + bend))
     thin = np.exp(-((vein / 0.045) ** 2)) * np.clip(0.6 + 0.4 * _clouds(43, (120,)), 0.0, 1.0)
-    return 0.97 + 0.012 * _clouds(42, (120, 50)) - 0.26 * thin, (1.0, 0.985, 0.96)
+    return 0.97 + 0.012 * _clouds(42, (120, 50)) - 0.26 * thin
 
 
-def _linen() -> tuple[Array, tuple[float, float, float]]:
+def _linen() -> Array:
     rng = np.random.default_rng(5)
     threads = np.arange(_SIZE_PX)
     warp = np.sin(threads * 2 * np.pi / 8)[None, :] + 0.7 * rng.normal(0, 1, (1, _SIZE_PX))
     weft = np.sin(threads * 2 * np.pi / 8)[:, None] + 0.7 * rng.normal(0, 1, (_SIZE_PX, 1))
     check = ((threads // 128) % 2)[None, :] + ((threads // 128) % 2)[:, None]
-    return 0.95 - 0.085 * check + 0.016 * (warp + weft), (0.93, 0.965, 1.0)
+    return 0.95 - 0.085 * check + 0.016 * (warp + weft)
 
 
-def _tiles() -> tuple[Array, tuple[float, float, float]]:
+def _tiles() -> Array:
     rng = np.random.default_rng(7)
     picture = np.clip(rng.normal(122, 4, (256, 256)), 0, 255).astype(np.uint8) / 255.0
     picture[:3], picture[:, :3] = 96 / 255, 96 / 255
-    return picture, (1.0, 1.0, 1.0)
+    return picture
 
 
-TEXTURES: Final[dict[str, Callable[[], tuple[Array, tuple[float, float, float]]]]] = {
-    "wood": _wood,
-    "oak": _oak,
-    "sandstone": _sandstone,
-    "marble": _marble,
-    "linen": _linen,
-    "tiles": _tiles,
+_TEXTURES: Final[dict[str, tuple[Callable[[], Array], tuple[float, float, float]]]] = {
+    "wood": (partial(_boards, 20240517, 6, 1.0), (1.0, 0.985, 0.955)),
+    "oak": (partial(_boards, 11, 10, 1.9), (0.97, 0.91, 0.83)),
+    "sandstone": (_sandstone, (1.0, 0.985, 0.955)),
+    "marble": (_marble, (1.0, 0.985, 0.96)),
+    "linen": (_linen, (0.93, 0.965, 1.0)),
+    "tiles": (_tiles, (1.0, 1.0, 1.0)),
 }
-"""How each texture is drawn: brightness ``(H, W)`` about [0, 1], and the colour to multiply it with."""
+"""Brightness ``(H, W)`` about [0, 1], and the colour it is multiplied with."""

@@ -12,10 +12,10 @@ from embodied_iqa.manipulation.shapes import STROKE_M
 from embodied_iqa.scenes.dimensions import BUTTON_THRESHOLD_M, HOME_Q_RAD, STEP_NS
 from embodied_iqa.scenes.scene import Scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot, gripper_of, object_address
+from embodied_iqa.simulation.cell_model import FORCE_SENSORS, build_model
 from embodied_iqa.simulation.contact_watch import ContactWatch
 from embodied_iqa.simulation.engine import mujoco
-from embodied_iqa.simulation.mjcf_arm import KP, KV
-from embodied_iqa.simulation.mjcf_cell import FORCE_SENSORS, build_model
+from embodied_iqa.simulation.robot_model import KP, KV
 from embodied_iqa.simulation.servo_target import ServoTarget
 from embodied_iqa.tasks.vocabulary import Kind
 

@@ -10,7 +10,7 @@ from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.scenes.snapshot import object_position_m, qpos_size
 from embodied_iqa.simulation.contact_watch import ContactWatch
 from embodied_iqa.simulation.engine import mujoco
-from embodied_iqa.simulation.mjcf_cell import build_model
+from embodied_iqa.simulation.cell_model import build_model
 from embodied_iqa.simulation.world import World
 
 Array = NDArray[np.float64]

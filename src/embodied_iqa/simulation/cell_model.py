@@ -1,0 +1,119 @@
+"""Model of the whole cell: room, lamps, cameras, robot and objects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from embodied_iqa.images.frame import View
+from embodied_iqa.scenes.dimensions import CAMERAS, STEP_NS, VERTICAL_FOV_RAD
+from embodied_iqa.scenes.scene import Background, Scene
+from embodied_iqa.scenes.viewpoints import look_at
+from embodied_iqa.simulation.engine import mujoco
+from embodied_iqa.simulation.geoms import add_rod
+from embodied_iqa.simulation.object_models import add_object
+from embodied_iqa.simulation.robot_model import FINGER_JOINTS, add_actuators, add_robot
+from embodied_iqa.simulation.room_model import add_backgrounds, add_room, table_tint
+from embodied_iqa.simulation.vessel_models import add_vessel_meshes
+from embodied_iqa.units import SECOND_NS
+
+__all__ = ["FORCE_SENSORS", "MAX_HEIGHT_PX", "MAX_WIDTH_PX", "build_model"]
+
+FORCE_SENSORS: Final = ("table", "wall", "floor")
+"""Surfaces that the robot must not press against."""
+MAX_WIDTH_PX: Final = 1920
+MAX_HEIGHT_PX: Final = 1080
+
+_BASE: Final = f"""
+<mujoco model="cell">
+  <compiler angle="radian" autolimits="true" eulerseq="XYZ"/>
+  <option timestep="{STEP_NS / SECOND_NS!r}" integrator="implicitfast" cone="elliptic" impratio="5"/>
+  <default><geom solref="0.004 1" solimp="0.95 0.99 0.001"/></default>  <!-- hard: a grip dents nothing -->
+  <visual>
+    <map znear="0.01" zfar="20"/>
+    <headlight ambient="0.34 0.34 0.35" diffuse="0.16 0.16 0.16" specular="0 0 0"/>
+  </visual>
+  <asset>
+    <texture type="skybox" builtin="gradient" rgb1="0.88 0.90 0.92" rgb2="0.60 0.63 0.66"
+             width="128" height="128"/>
+  </asset>
+  <equality>
+    <joint joint1="{FINGER_JOINTS[0]}" joint2="{FINGER_JOINTS[1]}" polycoef="0 1 0 0 0" solref="0.004 1"/>
+  </equality>
+  <sensor>
+    {
+    "".join(
+        f'<contact name="{name}" subtree1="link1" geom2="{name}" num="1" reduce="netforce" data="force"/>'
+        for name in FORCE_SENSORS
+    )
+}
+    <framepos name="tool" objtype="site" objname="tool"/>
+  </sensor>
+</mujoco>
+"""
+"""What is the same in every model; the rest depends on the scene or on the robot's dimensions."""
+
+_PLAIN_MATERIALS: Final = {
+    "shell": (0.80, 0.81, 0.82),
+    "cap": (0.49, 0.56, 0.61),
+    "steel": (0.58, 0.59, 0.61),
+    "dark": (0.25, 0.25, 0.27),
+    "black": (0.12, 0.12, 0.13),
+    "pad": (0.34, 0.34, 0.35),
+    "button_base": (0.22, 0.22, 0.23),
+    "edge": (0.45, 0.43, 0.41),
+    "white": (0.95, 0.95, 0.94),
+    "bead": (0.90, 0.87, 0.80),
+    "drawer": (0.74, 0.73, 0.71),
+    "mat": (0.80, 0.80, 0.79),
+}
+
+
+def build_model(
+    scene: Scene,
+    *,
+    fine: bool = False,
+    picture_px: tuple[int, int] = (MAX_WIDTH_PX, MAX_HEIGHT_PX),
+    backgrounds: Sequence[Background] = (),
+) -> Any:
+    """Compile the cell.
+
+    Args:
+        scene: What is on the table.
+        fine: Render with shadows and anti-aliasing: several times slower.
+        picture_px: Width and height of the largest picture.
+        backgrounds: Further backgrounds whose materials the model contains.
+
+    Returns:
+        A ``mujoco.MjModel``.
+    """
+    spec = mujoco.MjSpec.from_string(_BASE)
+    spec.visual.global_.offwidth, spec.visual.global_.offheight = picture_px
+    spec.visual.quality.shadowsize, spec.visual.quality.offsamples = (4096, 4) if fine else (0, 0)
+    for name, rgb in _PLAIN_MATERIALS.items():
+        spec.add_material(name=name, rgba=(*rgb, 1), specular=0.25, shininess=0.4)
+    add_vessel_meshes(spec)
+    world = spec.worldbody
+    add_room(world, scene, shadows=fine)
+    _add_camera(world, View.TOP)
+    _add_camera(world, View.SIDE)
+    add_rod(world, (0, 0, 0), (0, 0, 0.012), 0.085, "steel")
+    add_rod(world, (0, 0, 0.012), (0, 0, 0.034), 0.074, "shell")
+    _add_camera(add_robot(world), View.WRIST)
+    for index, item in enumerate(scene.objects):
+        add_object(spec, index, item)
+    add_backgrounds(spec, dict.fromkeys((scene.background, *backgrounds)))
+    add_actuators(spec)
+    model = spec.compile()
+    model.material(f"table-{scene.background}").rgba[:3] = table_tint(scene)
+    return model
+
+
+def _add_camera(body: Any, view: View) -> None:
+    mount = CAMERAS[view]
+    optical = look_at(mount.position_m, mount.target_m, mount.up)
+    axes = (*optical[:, 0], *(-optical[:, 1]))
+    fovy = float(np.rad2deg(VERTICAL_FOV_RAD))
+    body.add_camera(name=str(view), pos=mount.position_m, xyaxes=axes, fovy=fovy)
