@@ -1,4 +1,4 @@
-"""`embodied-iqa tasks`: checks task files, shows the tasks of simulated scenes."""
+"""`embodied-iqa tasks`: check task files, show the tasks of simulated scenes."""
 
 from __future__ import annotations
 
@@ -27,42 +27,44 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     check = actions.add_parser("check", help="check a task file for photographs or recordings")
     check.add_argument("file", metavar="FILE", type=Path, help="YAML or CSV, as in docs/tasks.md")
-    check.add_argument("--no-files", action="store_true", help="pictures and recordings need not be there")
+    check.add_argument(
+        "--no-files", action="store_true", help="do not require pictures and recordings to exist"
+    )
     make = actions.add_parser("make", help="show the five tasks of simulated scenes")
     which = make.add_mutually_exclusive_group(required=True)
-    which.add_argument("--scene-seed", type=int, metavar="N", help="of one scene")
-    which.add_argument("--scenes", type=int, metavar="N", help="of scenes 0 to N - 1")
-    make.add_argument("--seed", type=int, default=0, help="of wording and choice (default: 0)")
+    which.add_argument("--scene-seed", type=int, metavar="N", help="seed of one scene")
+    which.add_argument("--scenes", type=int, metavar="N", help="all scenes with seeds 0 to N - 1")
+    make.add_argument("--seed", type=int, default=0, help="seed of wording and choice (default: 0)")
     make.add_argument(
         "--view",
         choices=[str(view) for view in View],
         default="top",
-        help="whose left and right (default: top)",
+        help="camera that defines left and right (default: top)",
     )
-    make.add_argument("--verb", choices=[str(verb) for verb in Verb], help="of the easiest task")
+    make.add_argument("--verb", choices=[str(verb) for verb in Verb], help="verb of the easiest task")
     for action in (check, make):
         action.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what is asked for; return the exit code."""
+    """Run the command; return the exit code."""
     return _check(arguments) if arguments.action == "check" else _make(arguments)
 
 
 def _check(arguments: argparse.Namespace) -> int:
     from embodied_iqa.tasks.task_files import check_task_file  # noqa: PLC0415 - keeps --help fast
 
-    found, wrong = check_task_file(arguments.file, files_exist=not arguments.no_files)
+    found, errors = check_task_file(arguments.file, files_exist=not arguments.no_files)
     tasks = sum(len(item.tasks) for item in found)
     if arguments.json:
-        told = {"pictures": len(found), "tasks": tasks, "errors": [str(error) for error in wrong]}
-        print(json.dumps(told, indent=2))
+        result = {"pictures": len(found), "tasks": tasks, "errors": [str(error) for error in errors]}
+        print(json.dumps(result, indent=2))
     else:
-        for error in wrong:
+        for error in errors:
             print(f"embodied-iqa: {error}", file=sys.stderr)
-        if not wrong:
+        if not errors:
             print(f"{arguments.file}: {len(found)} pictures, {tasks} tasks")
-    return 1 if wrong else 0
+    return 1 if errors else 0
 
 
 def _make(arguments: argparse.Namespace) -> int:

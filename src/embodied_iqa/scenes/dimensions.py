@@ -1,4 +1,4 @@
-"""The fixed measures of the simulated cell, all in the robot's base frame (m, rad)."""
+"""Dimensions of the simulated cell, in the robot's base frame (m, rad)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ HOME_Q_RAD: Final = (
 
 TABLE_X_M: Final = (-1.00, 0.20)
 TABLE_Y_M: Final = (-0.55, 0.55)
-"""The table's edges; its top is z = 0, the plane of the robot's base."""
+"""Edges of the table; its top is z = 0, the plane of the robot's base."""
 TABLE_THICKNESS_M: Final = 0.04
 FLOOR_Z_M: Final = -0.75
 WALL_X_M: Final = -0.95
@@ -70,10 +70,10 @@ WALL_HEIGHT_M: Final = 0.30
 
 BUTTON_TRAVEL_M: Final = 0.010
 BUTTON_THRESHOLD_M: Final = 0.005
-"""A button counts as pressed when its cap was this far below its rest."""
+"""A button counts as pressed once its cap is this far below its rest position."""
 
 DRAWER_TRAVEL_M: Final = 0.100
-"""How far a drawer comes out."""
+"""Travel of a drawer."""
 
 VERTICAL_FOV_RAD: Final = float(np.deg2rad(55.0))
 """Horizontally 69.5 degrees at 4:3 and 85.6 degrees at 16:9, like a RealSense D455's colour camera."""
@@ -81,12 +81,12 @@ VERTICAL_FOV_RAD: Final = float(np.deg2rad(55.0))
 
 @dataclass(frozen=True, slots=True)
 class CameraMount:
-    """Where a camera sits and what it looks at, in its parent's frame (the base, or the flange) in m.
+    """Pose of a camera in its parent's frame (the base, or the flange), in m.
 
     Attributes:
         position_m: The optical centre.
         target_m: A point on the optical axis.
-        up: A direction that appears upwards in the picture.
+        up: A direction that is up in the picture.
     """
 
     position_m: tuple[float, float, float]

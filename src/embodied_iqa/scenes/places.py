@@ -1,4 +1,4 @@
-"""Where the objects of a scene stand: apart, within reach, and with room for what is to be done."""
+"""Positions of the objects of a scene: apart, within reach, and with room for the task."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ GAP_M: Final = 0.045
 MIN_DISTANCE_M: Final = 0.115
 
 _DRAWER_X_M: Final = (-0.68, -0.60)
-"""A drawer stands far from the robot: it comes out by more than its handle."""
+"""A drawer is far from the robot: it opens by more than its handle."""
 _POURED_INTO_X_M: Final = (-0.68, -0.50)
-"""What is poured into stands far from the robot: the gripper lies on its side before it."""
+"""A pouring destination is far from the robot: the tilted gripper is in front of it."""
 _DRAWER_AHEAD_M: Final = 0.13
 _DRAWER_ROOM_M: Final = 0.075
-"""The middle of the space in which the drawer comes out, and its radius."""
+"""Centre and radius of the space in which the drawer opens."""
 
 _Circle = tuple[float, float, float]
 
@@ -32,7 +32,7 @@ _Circle = tuple[float, float, float]
 def draw_places(
     rng: np.random.Generator, kinds: list[Kind], instruction: Instruction | None
 ) -> list[tuple[float, float]]:
-    """Draw places that keep their distance; begin again where the draw runs into a corner."""
+    """Draw positions at a distance from each other; start over if no free position is left."""
     while True:
         places: list[tuple[float, float]] = []
         for index, kind in enumerate(kinds):
@@ -75,7 +75,7 @@ def _apart(kind: Kind, place: tuple[float, float], other: Kind, at: tuple[float,
 
 
 def _room(kind: Kind, place: tuple[float, float]) -> list[_Circle]:
-    """Return the circles (x, y, radius) that an object needs for itself."""
+    """Return the circles (x, y, radius) that an object occupies."""
     x, y = place
     room = [(x, y, SHAPES[kind].radius_m)]
     return [*room, (x + _DRAWER_AHEAD_M, y, _DRAWER_ROOM_M)] if kind is Kind.DRAWER else room

@@ -1,4 +1,4 @@
-"""A scene: which objects stand where, before which background, under which light; made from a seed."""
+"""Scenes made from a seed: objects and their positions, background and light."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ OBJECT_RGB: Final[dict[Colour, tuple[float, float, float]]] = {
     Colour.BLUE: (0.06, 0.22, 0.78),
     Colour.PURPLE: (0.46, 0.11, 0.60),
 }
-"""The paint of each colour, linear in [0, 1]."""
+"""The paint of each colour, linear RGB in [0, 1]."""
 
 TABLE_RGB: Final = (0.80, 0.76, 0.70)
 """The tint of a table, before its seeded deviation."""
 
 _COMMON: Final = (Kind.CUBE, Kind.CYLINDER, Kind.BALL, Kind.BOWL, Kind.BUTTON)
-"""What stands on a table without a task, and beside the objects of every task."""
+"""Kinds on a table without a task, and beside the objects of every task."""
 _ALL_ROUND: Final = (*_COMMON, Kind.POT, Kind.LID, Kind.PEG, Kind.SOCKET, Kind.MAT, Kind.KNOB)
-"""What stands beside the objects of the verbs that need more than the common kinds: no beads, no drawer."""
+"""Kinds beside the objects of verbs that need more than the common kinds: no beads, no drawer."""
 _COMMON_VERBS: Final = (Verb.PICK, Verb.PUSH, Verb.PRESS)
 _YAW_RAD: Final[dict[Kind, float]] = {
     Kind.CUBE: np.pi / 4,
@@ -61,11 +61,11 @@ _YAW_RAD: Final[dict[Kind, float]] = {
     Kind.MAT: np.pi / 4,
     Kind.KNOB: 0.15,
 }
-"""The largest turn of each kind; others look the same at any turn, or face the robot."""
+"""The maximum yaw of each kind; others look the same at any yaw, or face the robot."""
 
 
 class Background(StrEnum):
-    """What table, wall and floor are made of."""
+    """Materials of table, wall and floor."""
 
     WOOD = "wood"
     OAK = "oak"
@@ -76,11 +76,11 @@ class Background(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SceneObject:
-    """One object, standing on the table.
+    """An object on the table.
 
     Attributes:
         kind: Its kind.
-        colour: The colour that people call it.
+        colour: Its named colour.
         x_m: Centre in the base frame.
         y_m: Centre in the base frame.
         yaw_rad: Turn about the vertical.
@@ -96,7 +96,7 @@ class SceneObject:
 
     @property
     def thing(self) -> Thing:
-        """How people name it."""
+        """Its colour and kind, as people name it."""
         return Thing(self.colour, self.kind)
 
 
@@ -117,13 +117,13 @@ class Light:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """All that a picture of the cell depends on, but for the state of robot and objects.
+    """Everything a picture of the cell depends on, except the state of robot and objects.
 
     Attributes:
-        seed: Where it came from.
-        objects: Four to six, each of another colour; first the object of the task, then its destination.
+        seed: The seed it was made from.
+        objects: Four to six, in different colours; first the object of the task, then its destination.
         light: The lamps.
-        background: What the table is made of.
+        background: Materials of table, wall and floor.
         table_rgb: Tint of the table in [0, 1].
     """
 
@@ -144,7 +144,7 @@ def make_scene(seed: int, instruction: Instruction | None = None) -> Scene:
 
     Args:
         seed: Any integer from 0.
-        instruction: Where given, its objects are surely there, once, and the only ones of their colours.
+        instruction: If given, the scene contains its objects, and no others of their colours.
     """
     if seed < 0:
         raise UsageError("a scene's seed cannot be negative", expected="an integer from 0", got=seed)
@@ -168,7 +168,7 @@ def draw_instruction(verb: Verb, seed: int) -> Instruction:
 
     Args:
         verb: What to do.
-        seed: Any integer from 0; `make_scene` with it and the task gives a scene for the task.
+        seed: Any integer from 0; `make_scene` with the task gives a scene for it.
     """
     rng = np.random.default_rng(np.random.SeedSequence([seed, list(Verb).index(verb), 0x7A5C]))
     first, second = (list(Colour)[index] for index in rng.permutation(len(Colour))[:2])
@@ -198,7 +198,7 @@ def find_destination(scene: Scene, instruction: Instruction) -> int | None:
 
 
 def tasks_of(scene: Scene) -> tuple[Instruction, ...]:
-    """List every task that the scene affords, in the order of verbs and objects."""
+    """Return every task that the scene affords, in the order of verbs and objects."""
     return tuple(
         Instruction(verb, item.thing, destination)
         for verb in Verb
@@ -225,7 +225,7 @@ def _find(scene: Scene, thing: Thing) -> int:
 
 
 def _things(rng: np.random.Generator, instruction: Instruction | None) -> list[Thing]:
-    """Draw colours and kinds; those of the instruction come first."""
+    """Draw colours and kinds; the instruction's come first."""
     count = int(rng.integers(4, 7))
     colours = [list(Colour)[index] for index in rng.permutation(len(Colour))]
     common = instruction is None or instruction.verb in _COMMON_VERBS

@@ -1,7 +1,7 @@
-"""A scene as a graph: its objects, and how they stand to each other for the one who looks at a picture.
+"""Scene graph: objects, and their spatial relations for the viewer of a picture.
 
-Relations are three-valued. What is close to the border between yes and no is unclear, and whoever refers to
-an object by a relation keeps away from it: people draw that border differently.
+Relations are three-valued. Cases close to the border between yes and no are unclear, because people draw that
+border differently; references to an object avoid them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from embodied_iqa.scenes.viewpoints import viewpoint_of
 from embodied_iqa.tasks.instruction import Thing
 from embodied_iqa.tasks.vocabulary import CATEGORY_OF_KIND, Category, Colour, Kind
 
-__all__ = ["Extreme", "Node", "SceneGraph", "Side", "Truth"]
+__all__ = ["Extreme", "Node", "SceneGraph", "Side", "Truth", "unique_match"]
 
 _SURELY_M: Final = 0.04
 _GAP_M: Final = 0.025
@@ -43,7 +43,7 @@ class Truth(Enum):
 
 
 class Side(StrEnum):
-    """Where one object stands of another."""
+    """Side of one object on which another is."""
 
     LEFT = "left"
     RIGHT = "right"
@@ -53,7 +53,7 @@ class Side(StrEnum):
 
 
 class Extreme(StrEnum):
-    """In what an object stands out among others."""
+    """Property in which an object differs from all others."""
 
     LEFTMOST = "leftmost"
     RIGHTMOST = "rightmost"
@@ -75,9 +75,9 @@ class Node:
         kind: Its kind.
         colour: Its colour.
         place_m: Its centre, base frame x and y.
-        right_m: Its place along the direction that the viewer calls right.
-        ahead_m: Its place along the direction away from the viewer.
-        picture: Where its centre appears, (u, v) as in `Viewpoint.project`.
+        right_m: Its position along the viewer's right.
+        ahead_m: Its position along the direction away from the viewer.
+        picture: Its centre in the picture, (u, v) as in `Viewpoint.project`.
         shown: Whether the picture shows its centre.
     """
 
@@ -92,21 +92,28 @@ class Node:
 
     @property
     def category(self) -> Category:
-        """What sort of thing it is."""
+        """Its category."""
         return CATEGORY_OF_KIND[self.kind]
 
     @property
     def thing(self) -> Thing:
-        """How people name it."""
+        """Its colour and kind, as people name it."""
         return Thing(self.colour, self.kind)
+
+
+def unique_match(nodes: Sequence[Node], truths: Sequence[Truth]) -> Node | None:
+    """Return the node of the only YES; None if there are more, or if any is unclear."""
+    if truths.count(Truth.YES) != 1 or Truth.UNCLEAR in truths:
+        return None
+    return nodes[truths.index(Truth.YES)]
 
 
 class SceneGraph:
     """The objects of a scene and their relations.
 
     Args:
-        scene: What stands on the table.
-        view: For whose viewer left, right, front and behind are meant.
+        scene: What is on the table.
+        view: The camera whose viewer defines left, right, front and behind.
     """
 
     def __init__(self, scene: Scene, view: View) -> None:
@@ -134,11 +141,11 @@ class SceneGraph:
         """Count the objects of each kind."""
         return Counter(node.kind for node in self.nodes)
 
-    def stands(self, node: Node, side: Side, anchor: Node) -> Truth:
-        """Say whether ``node`` stands on that side of ``anchor``.
+    def is_at_side(self, node: Node, side: Side, anchor: Node) -> Truth:
+        """Return whether ``node`` is on that side of ``anchor``.
 
-        Surely: by at least 4 cm and rather so than across, on the table and in the picture.
-        Surely not: on the other side, on the table and in the picture.
+        YES: by at least 4 cm and more than across, on the table and in the picture.
+        NO: on the other side, on the table and in the picture.
         """
         along, across = anchor.right_m - node.right_m, anchor.ahead_m - node.ahead_m
         seen = anchor.picture[0] - node.picture[0]
@@ -150,8 +157,8 @@ class SceneGraph:
             return Truth.YES
         return Truth.NO if along <= 0.0 and seen <= 0.0 else Truth.UNCLEAR
 
-    def lies_between(self, node: Node, first: Node, second: Node) -> Truth:
-        """Say whether ``node`` stands between two others: near the line that joins their centres."""
+    def is_between(self, node: Node, first: Node, second: Node) -> Truth:
+        """Return whether ``node`` is between two others: near the line between their centres."""
         start, end, place = (np.array(item.place_m) for item in (first, second, node))
         way = end - start
         along = float((place - start) @ way / (way @ way))
@@ -162,19 +169,19 @@ class SceneGraph:
         return Truth.NO if outside else Truth.UNCLEAR
 
     def nearest_to(self, anchor: Node, among: Sequence[Node]) -> Node | None:
-        """Return which of several stands nearest to ``anchor``, by at least 2.5 cm; None where unclear."""
+        """Return the node nearest to ``anchor``, by at least 2.5 cm; None if unclear."""
         distances = [-float(np.hypot(*np.subtract(node.place_m, anchor.place_m))) for node in among]
-        return _standing_out(among, distances, _GAP_M)
+        return _unique_maximum(among, distances, _GAP_M)
 
     def extreme(self, extreme: Extreme, among: Sequence[Node]) -> Node | None:
-        """Return which of several stands out, by a margin that is seen; None where unclear."""
+        """Return the extreme node, by a visible margin; None if unclear."""
         match extreme:
             case Extreme.TALLEST | Extreme.FLATTEST:
                 sign = 1.0 if extreme is Extreme.TALLEST else -1.0
-                return _standing_out(among, [sign * SHAPES[n.kind].height_m for n in among], _TALLER_M)
+                return _unique_maximum(among, [sign * SHAPES[n.kind].height_m for n in among], _TALLER_M)
             case Extreme.WIDEST | Extreme.SLIMMEST:
                 sign = 1.0 if extreme is Extreme.WIDEST else -1.0
-                return _standing_out(among, [sign * SHAPES[n.kind].radius_m for n in among], _WIDER_M)
+                return _unique_maximum(among, [sign * SHAPES[n.kind].radius_m for n in among], _WIDER_M)
             case Extreme.LEFTMOST | Extreme.RIGHTMOST:
                 sign = 1.0 if extreme is Extreme.RIGHTMOST else -1.0
                 on_table = [sign * node.right_m for node in among]
@@ -183,12 +190,12 @@ class SceneGraph:
                 sign = 1.0 if extreme is Extreme.FARTHEST else -1.0
                 on_table = [sign * node.ahead_m for node in among]
                 in_picture = [-sign * node.picture[1] for node in among]
-        found = _standing_out(among, on_table, _GAP_M)
-        return found if found is _standing_out(among, in_picture, _GAP_PICTURE) else None
+        found = _unique_maximum(among, on_table, _GAP_M)
+        return found if found is _unique_maximum(among, in_picture, _GAP_PICTURE) else None
 
 
-def _standing_out(among: Sequence[Node], values: Sequence[float], margin: float) -> Node | None:
-    """Return the node of the largest value, where the others stay behind by the margin."""
+def _unique_maximum(among: Sequence[Node], values: Sequence[float], margin: float) -> Node | None:
+    """Return the node with the largest value, if it exceeds all others by the margin."""
     if not among:
         return None
     best = max(range(len(among)), key=values.__getitem__)

@@ -22,7 +22,6 @@ __all__ = [
     "WorldSnapshot",
     "bead_positions_m",
     "beads_at_rest_m",
-    "cap_depth_m",
     "check_qpos",
     "gripper_of",
     "inner_position",
@@ -62,10 +61,10 @@ class WorldSnapshot:
     Attributes:
         time_ns: Simulated time since the reset.
         qpos: float64: six arm joints (rad), two finger positions (m), then for each object: unless it is
-            fixed to the table, its centre (m) and quaternion (w x y z); the position of its own joint where
+            fixed to the table, its centre (m) and quaternion (w x y z); the position of its own joint if
             its kind has one (a cap's depth in m, negative when pressed; a knob's turn in rad; a drawer's
-            way out in m); for a cup, centre and quaternion of each bead.
-        pressed: Indices of the buttons that were pressed since the reset.
+            travel in m); for a cup, centre and quaternion of each bead.
+        pressed: Indices of the buttons pressed since the reset.
     """
 
     time_ns: int
@@ -80,7 +79,7 @@ def positions_of(kind: Kind) -> int:
 
 
 def object_address(scene: Scene, index: int) -> int:
-    """Return where object ``index`` begins in ``qpos``."""
+    """Return where object ``index`` starts in ``qpos``."""
     return _ARM + _FINGERS + sum(positions_of(item.kind) for item in scene.objects[:index])
 
 
@@ -90,7 +89,7 @@ def qpos_size(scene: Scene) -> int:
 
 
 def check_qpos(scene: Scene, snapshot: WorldSnapshot) -> None:
-    """Hold a snapshot against the scene that it is said to belong to.
+    """Check that a snapshot belongs to a scene.
 
     Raises:
         InputError: The snapshot belongs to another scene.
@@ -113,13 +112,13 @@ def object_position_m(scene: Scene, snapshot: WorldSnapshot, index: int) -> Arra
 
 
 def object_yaw_rad(scene: Scene, snapshot: WorldSnapshot, index: int) -> float:
-    """Return the turn of object ``index`` about the vertical."""
+    """Return the yaw of object ``index``."""
     w, x, y, z = _quaternion(scene, snapshot, index)
     return float(np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)))
 
 
 def object_axis(scene: Scene, snapshot: WorldSnapshot, index: int) -> Array:
-    """Return the ``(3,)`` unit vector in the base frame that pointed up when object ``index`` stood."""
+    """Return ``(3,)``, the axis of object ``index`` that points up when it is upright (base frame)."""
     w, x, y, z = _quaternion(scene, snapshot, index)
     return np.array([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)])
 
@@ -140,18 +139,13 @@ def bead_positions_m(scene: Scene, snapshot: WorldSnapshot, index: int) -> Array
     """Return the ``(BEADS, 3)`` centres of the beads that were in cup ``index`` (base frame).
 
     Raises:
-        UsageError: It is no cup.
+        UsageError: It is not a cup.
     """
     kind = scene.objects[index].kind
     if kind is not Kind.CUP:
         raise UsageError(f"a {kind} has no beads", available=[Kind.CUP])
     start = object_address(scene, index) + FREE
     return snapshot.qpos[start : start + BEADS * FREE].reshape(BEADS, FREE)[:, :3].copy()
-
-
-def cap_depth_m(scene: Scene, snapshot: WorldSnapshot, index: int) -> float:
-    """Return how far the cap of button ``index`` is below its rest."""
-    return -inner_position(scene, snapshot, index)
 
 
 def gripper_of(snapshot: WorldSnapshot) -> float:

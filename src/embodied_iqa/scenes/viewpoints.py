@@ -1,4 +1,4 @@
-"""Where the cameras of the cell have a point while the arm is at home: what "left" means in a picture."""
+"""Viewpoints of the cell's cameras with the arm at home: projection, and the meaning of "left"."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _T_BASE_TOOL_AT_HOME: Final = np.array([
     [0.0, 0.0, -1.0, 0.35],
     [0.0, 0.0, 0.0, 1.0],
 ])  # fmt: skip
-"""Pointing down, with the flange's -y, which is up for the wrist camera, away from the robot."""
+"""Pointing down, with the flange's -y (up for the wrist camera) away from the robot."""
 
 _EDGE: Final = 0.03
 _GRIPPER: Final = ((0.0, 0.27, 0.53), (0.73, 1.0, 0.53), (0.0, 1.0, 0.86))
-"""What the gripper covers of the wrist camera's picture: from u to u, from v downwards."""
+"""Parts of the wrist camera's picture that the gripper covers: from u to u, from v downwards."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Viewpoint:
-    """A camera that looks at the table.
+    """A camera that sees the table.
 
     Attributes:
         T_base_camera: ``(4, 4)``, its optical frame (x right, y down, z forward; m).
         covered: Parts of the picture that show the robot: from u to u, from v downwards.
-        right: ``(2,)``, the direction on the table (base frame, x and y) that the viewer calls right.
+        right: ``(2,)``, the direction on the table (base frame, x and y) that is right for the viewer.
         ahead: ``(2,)``, the direction on the table away from the viewer.
     """
 
@@ -60,7 +60,7 @@ class Viewpoint:
         return np.stack([x / z / half_height / _ASPECT, y / z / half_height], axis=1) / 2 + 0.5
 
     def shows(self, u: float, v: float) -> bool:
-        """Say whether a point is within the picture, off its edges, and not behind the robot."""
+        """Return whether a point is in the picture, off its edges, and not behind the robot."""
         inside = _EDGE <= u <= 1.0 - _EDGE and _EDGE <= v <= 1.0 - _EDGE
         return inside and not any(left <= u <= right and v >= top for left, right, top in self.covered)
 

@@ -1,4 +1,4 @@
-"""Notices when the robot presses against what it must not touch."""
+"""Detection of forbidden contacts: the robot presses against table, wall or floor."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import UsageError
+from embodied_iqa.units import SECOND_NS
 
 __all__ = ["ContactWatch"]
 
@@ -15,14 +16,14 @@ _TIME_CONSTANT_S: Final = 0.010
 
 
 class ContactWatch:
-    """A low-pass filter and a limit for each surface; the first excess is kept until ``reset``.
+    """A low-pass filter and a force limit for each surface; keeps the first violation until ``reset``.
 
-    A single step's force is the solver's, not the world's: the filter (10 ms, slightly more than one period
-    of the UR5's controller) lets a touch pass and stops a push.
+    The force of a single step is an artefact of the solver: with the filter (10 ms, slightly more than one
+    period of the UR5's controller) a touch is allowed and a push is a violation.
 
     Args:
         surfaces: Names of the watched surfaces.
-        limit_n: Force at which a contact becomes a violation.
+        limit_n: Force above which a contact is a violation.
         step_s: Time between two updates.
     """
 
@@ -41,16 +42,16 @@ class ContactWatch:
         self.violation = None
 
     def update(self, forces_n: NDArray[np.float64], time_ns: int) -> None:
-        """Take one step's forces, ``(3 * surfaces,)`` in N, and judge."""
+        """Filter one step's forces, ``(3 * surfaces,)`` in N, and check the limit."""
         if self.violation is None and not forces_n.any() and not any(self._force_n):
             return
         for index, surface in enumerate(self._surfaces):
             x, y, z = forces_n[3 * index : 3 * index + 3]
-            size = float(np.sqrt(x * x + y * y + z * z))
-            filtered = self._force_n[index] + self._weight * (size - self._force_n[index])
+            force_n = float(np.sqrt(x * x + y * y + z * z))
+            filtered = self._force_n[index] + self._weight * (force_n - self._force_n[index])
             self._force_n[index] = filtered if filtered > 1e-6 else 0.0
             if filtered > self._limit_n and self.violation is None:
                 self.violation = (
                     f"robot presses on the {surface} with {filtered:.0f} N "
-                    f"(limit {self._limit_n:.0f} N) at {time_ns / 1e9:.3f} s"
+                    f"(limit {self._limit_n:.0f} N) at {time_ns / SECOND_NS:.3f} s"
                 )

@@ -1,6 +1,6 @@
-"""MuJoCo with an off-screen back end; the modules of this room import ``mujoco`` from here.
+"""MuJoCo with an off-screen back end; import ``mujoco`` from here.
 
-MuJoCo chooses how to open a graphics context when it is imported, from ``MUJOCO_GL``. EGL needs no display.
+On import MuJoCo selects its graphics back end from ``MUJOCO_GL``. EGL needs no display.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The expert: knows where everything is, and how each task is done."""
+"""The expert: plans each task from the true state of the scene."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def expert_waypoints(
     """Plan a task from the true state: at most `MAX_WAYPOINTS`.
 
     Args:
-        scene: What stands on the table.
-        snapshot: Where it stands.
+        scene: What is on the table.
+        snapshot: The state.
         instruction: The task.
-        T_base_tool: ``(4, 4)``, where the tool is.
+        T_base_tool: ``(4, 4)``, the tool's pose.
 
     Raises:
         UsageError: The scene has no such object.
@@ -40,7 +40,7 @@ def expert_waypoints(
 def expert_chunk(
     scene: Scene, snapshot: WorldSnapshot, instruction: Instruction, T_base_tool: Array
 ) -> ActionChunk:
-    """Plan a task from the true state as one chunk: the upper bound for what looks at pictures.
+    """Plan a task from the true state as one chunk: the upper bound for policies that use pictures.
 
     Raises:
         UsageError: The scene has no such object.

@@ -1,4 +1,4 @@
-"""Waiting for those who work with the world: a slow machine slows it down instead of losing pictures."""
+"""Lockstep: the simulated world waits for its partners, so that a slow machine loses no pictures."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ __all__ = ["Lockstep"]
 
 
 class Lockstep:
-    """Who has answered which stamp, and who is worth waiting for.
+    """The last stamp that each partner answered, and which partners to wait for.
 
-    A partner is waited for once it has been heard, and no longer after it has missed a deadline, until it is
-    heard again: a dead process costs one deadline, not one a step.
+    The world waits for a partner from its first answer on. After a missed deadline it does not wait until the
+    partner answers again: a dead process costs one deadline, not one for each step.
 
     Args:
-        partners: Names of those who answer.
+        partners: Their names.
     """
 
     def __init__(self, partners: Iterable[str]) -> None:
@@ -23,17 +23,17 @@ class Lockstep:
         self.missed: dict[str, int] = dict.fromkeys(self._answered_ns, 0)
 
     def heard(self, partner: str, stamp_ns: int) -> None:
-        """Note an answer; an unknown partner is ignored."""
+        """Record an answer; unknown partners are ignored."""
         if partner in self._answered_ns:
             self._answered_ns[partner] = max(self._answered_ns[partner], stamp_ns)
             self._alive[partner] = True
 
     def late(self, partners: Iterable[str], stamp_ns: int) -> list[str]:
-        """Return those of ``partners`` who are waited for and have not answered ``stamp_ns`` yet."""
+        """Return which of ``partners`` to wait for: alive, and no answer to ``stamp_ns`` yet."""
         return [name for name in partners if self._alive[name] and self._answered_ns[name] < stamp_ns]
 
     def give_up(self, partners: Iterable[str]) -> None:
-        """Wait no longer for these until they are heard again."""
+        """Stop waiting for partners until they answer again."""
         for name in partners:
             self._alive[name] = False
             self.missed[name] += 1

@@ -1,4 +1,4 @@
-"""What subjects say and do on clean pictures of seeded scenes: their own references, to scale scores by."""
+"""Answers and chunks of subjects on clean pictures of seeded scenes: references for scaling scores."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ PICTURE_SIZE_PX: Final = (640, 480)
 
 
 def reference_scenes(n_scenes: int, seed: int) -> tuple[Scene, ...]:
-    """Draw scenes; the same seed gives the same ones, and more of them begin with the same."""
+    """Draw scenes from a seed; a larger number of scenes starts with the same ones."""
     if n_scenes < 1 or seed < 0:
-        raise UsageError("wrong number of scenes or seed", expected="scenes from 1, seed from 0")
+        raise UsageError("bad number of scenes or seed", expected="scenes from 1, seed from 0")
     return tuple(
         make_scene(int(np.random.default_rng([seed, index]).integers(2**31))) for index in range(n_scenes)
     )
 
 
 def reference_chunks(vla: Vla, scene: Scene) -> Iterator[NDArray[np.float64]]:
-    """Yield the VLA's first chunk for every task of a scene, from home, where it acts at all."""
+    """Yield the VLA's first chunk from home for every task of a scene for which it acts."""
     world = World(scene)
     with SceneRenderer(scene, *PICTURE_SIZE_PX) as renderer:
         for task in tasks_of(scene):
@@ -43,7 +43,7 @@ def reference_chunks(vla: Vla, scene: Scene) -> Iterator[NDArray[np.float64]]:
 def reference_answers(vlm: Vlm, scene: Scene) -> Iterator[str]:
     """Yield the VLM's answer on its first view for every task of a scene."""
     if not vlm.info.views:
-        raise InputError(f"{vlm.info.name} names no view to look at")
+        raise InputError(f"{vlm.info.name} lists no view")
     snapshot = World(scene).snapshot()
     with SceneRenderer(scene, *PICTURE_SIZE_PX) as renderer:
         frame = renderer.frame(vlm.info.views[0], snapshot)

@@ -1,4 +1,4 @@
-"""Pictures of the cell, from the scene and a snapshot: the same in every process, bit for bit."""
+"""Renderer of the cell from a scene and a snapshot: bit-identical in every process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["BACKGROUND", "Closable", "SceneRenderer", "intrinsics_of"]
 
 _MAX_GEOMS: Final = 1000
 BACKGROUND: Final = -1
-"""Index of everything in a segmentation that is no object."""
+"""Index in a segmentation of everything but the objects."""
 
 
 def intrinsics_of(width_px: int, height_px: int) -> Intrinsics:
@@ -52,11 +52,11 @@ class SceneRenderer(Closable):
     """Draws one scene at one resolution. Bound to the thread that made it, as its graphics context is.
 
     Args:
-        scene: What stands on the table.
+        scene: What is on the table.
         width_px: Width of the pictures.
         height_px: Height of the pictures.
-        fine: Shadows and smoothed edges, for pictures that people look at: about eight times slower.
-        backgrounds: Further backgrounds that `model` is to have.
+        fine: Shadows and anti-aliasing, for pictures shown to people: about eight times slower.
+        backgrounds: Further backgrounds whose materials `model` contains.
 
     Raises:
         UsageError: The resolution is too large or not positive.
@@ -84,7 +84,7 @@ class SceneRenderer(Closable):
         self.load(scene)
 
     def load(self, scene: Scene) -> None:
-        """Change to another scene."""
+        """Load another scene."""
         self.close()
         size = self._intrinsics
         self._scene = scene
@@ -116,7 +116,7 @@ class SceneRenderer(Closable):
 
     @property
     def scene(self) -> Scene:
-        """What is drawn."""
+        """The scene in the pictures."""
         return self._scene
 
     @property
@@ -156,7 +156,7 @@ class SceneRenderer(Closable):
         return self._object_of_geom[geoms]
 
     def __del__(self) -> None:
-        with contextlib.suppress(AttributeError, TypeError):  # half made, or the interpreter is going down
+        with contextlib.suppress(AttributeError, TypeError):  # partly constructed, or at interpreter exit
             self.close()
 
     def _aim(self, view: View, snapshot: WorldSnapshot) -> None:
@@ -178,7 +178,7 @@ class SceneRenderer(Closable):
 
 
 def _objects_of_geoms(model: Any, objects: int) -> NDArray[np.int16]:
-    """Return the object of each geom (beads are their cup's); the extra last entry stands for "no geom"."""
+    """Return the object of each geom (beads belong to their cup); the extra last entry is for "no geom"."""
     index_of_body = {model.body(f"object{index}").id: index for index in range(objects)}
     for body in range(model.nbody):
         name = model.body(body).name

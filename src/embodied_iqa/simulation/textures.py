@@ -22,7 +22,7 @@ _SIZE_PX: Final = 1024
 def texture(name: str) -> NDArray[np.uint8]:
     """Return a texture as ``(H, W, 3)`` uint8 RGB."""
     draw, colour = _TEXTURES[name]
-    return np.clip(255 * draw()[..., None] * np.array(colour), 0, 255).astype(np.uint8)
+    return np.asarray(np.clip(255 * draw()[..., None] * np.array(colour), 0, 255), dtype=np.uint8)
 
 
 def _boards(seed: int, boards: int, contrast: float) -> Array:
@@ -63,9 +63,9 @@ def _sandstone() -> Array:
 
 
 def _marble() -> Array:
-    way = np.linspace(0, 2 * np.pi, _SIZE_PX, endpoint=False)
+    phase = np.linspace(0, 2 * np.pi, _SIZE_PX, endpoint=False)
     bend = 1.1 * _clouds(41, (220, 90, 40))
-    vein = np.abs(np.sin(way[None, :] + 2 * way[:, None] + bend))
+    vein = np.abs(np.sin(phase[None, :] + 2 * phase[:, None] + bend))
     thin = np.exp(-((vein / 0.045) ** 2)) * np.clip(0.6 + 0.4 * _clouds(43, (120,)), 0.0, 1.0)
     return 0.97 + 0.012 * _clouds(42, (120, 50)) - 0.26 * thin
 

@@ -1,4 +1,4 @@
-"""The simulated cell in motion: arm, gripper and objects under contact physics."""
+"""The simulated cell: arm, gripper and objects under contact physics."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from embodied_iqa.simulation.engine import mujoco
 from embodied_iqa.simulation.robot_model import KP, KV
 from embodied_iqa.simulation.servo_target import ServoTarget
 from embodied_iqa.tasks.vocabulary import Kind
+from embodied_iqa.units import SECOND_NS
 
 __all__ = ["FORCE_LIMIT_N", "World"]
 
@@ -28,26 +29,26 @@ _ARM, _FINGERS = 6, 2
 
 
 class World:
-    """Steps the physics in fixed steps of 2 ms: the same commands give the same motion, bit for bit.
+    """Physics in fixed steps of 2 ms: the same commands give the same motion, bit for bit.
 
     The joint servos are position controllers with velocity feed-forward and gravity compensation, so the arm
-    follows a stream of targets within about 0.001 rad. ``advance`` releases the interpreter lock while the
-    engine works. Not to be used from several threads at once.
+    follows a stream of targets within about 0.001 rad. ``advance`` releases the global interpreter lock.
+    Not thread-safe.
 
     Args:
-        scene: What stands on the table.
-        force_limit_n: From which force on table, wall or floor a contact is a violation.
+        scene: What is on the table.
+        force_limit_n: Force on table, wall or floor above which a contact is a violation.
     """
 
     def __init__(self, scene: Scene, *, force_limit_n: float = FORCE_LIMIT_N) -> None:
-        self._watch = ContactWatch(FORCE_SENSORS, force_limit_n, STEP_NS / 1e9)
+        self._watch = ContactWatch(FORCE_SENSORS, force_limit_n, STEP_NS / SECOND_NS)
         self.reset(scene)
 
     def reset(self, scene: Scene | None = None) -> None:
-        """Put everything back to its place, the arm home, the gripper open, the time zero.
+        """Reset the objects, the arm to home, the gripper to open and the time to zero.
 
         Args:
-            scene: A new scene; None keeps the present one.
+            scene: A new scene; None keeps the current one.
         """
         if scene is not None:
             self._scene = scene
@@ -71,7 +72,7 @@ class World:
 
     @property
     def scene(self) -> Scene:
-        """What stands on the table."""
+        """What is on the table."""
         return self._scene
 
     @property
@@ -96,7 +97,7 @@ class World:
 
     @property
     def gripper_moving(self) -> bool:
-        """Whether the fingers move faster than 2 mm/s or their command is still under way."""
+        """Whether the fingers move faster than 2 mm/s or their target is not reached."""
         fingers = self._data.qvel[_ARM : _ARM + _FINGERS]
         return self._gripper_command != self._gripper_target or bool(np.abs(fingers).max() > 0.002)
 
@@ -110,20 +111,20 @@ class World:
 
     @property
     def contact_violation(self) -> str | None:
-        """Why the robot must stop, from the first push against table, wall or floor on until ``reset``."""
+        """The first push against table, wall or floor since ``reset``, or None."""
         return self._watch.violation
 
     def clear_contact_violation(self) -> None:
-        """Forget the violation, as after a person's acknowledgement; a lasting push raises it again."""
+        """Clear the violation, as after an operator's acknowledgement; a lasting push raises it again."""
         self._watch.reset()
 
     def set_arm_target(self, q_rad: NDArray[np.float64], qd_radps: NDArray[np.float64] | None = None) -> None:
         """Command the joint servos.
 
         Args:
-            q_rad: ``(6,)`` joint positions to be at now.
-            qd_radps: ``(6,)`` velocity with which the target moves on; None takes it from the command before
-                where that came at most 25 ms earlier, and else zero.
+            q_rad: ``(6,)`` joint positions.
+            qd_radps: ``(6,)`` velocity with which the target continues; None derives it from the previous
+                command if that is at most 25 ms old, else it is zero.
 
         Raises:
             UsageError: Not six finite numbers.
@@ -137,8 +138,8 @@ class World:
         """Command the gripper.
 
         Args:
-            gripper: Where to, in [0, 1]: 0 open, 1 closed.
-            speed_per_s: How fast, in strokes a second (1 is 140 mm/s).
+            gripper: Target in [0, 1]: 0 open, 1 closed.
+            speed_per_s: Speed in strokes a second (1 is 140 mm/s).
 
         Raises:
             UsageError: A number out of range.
@@ -148,14 +149,14 @@ class World:
         if not speed_per_s > 0.0:
             raise UsageError("bad gripper speed", expected="strokes a second > 0", got=speed_per_s)
         self._gripper_target = float(gripper)
-        self._gripper_speed_per_step = speed_per_s * STEP_NS / 1e9
+        self._gripper_speed_per_step = speed_per_s * STEP_NS / SECOND_NS
 
     def stop_gripper(self) -> None:
         """Hold the fingers where they are."""
         self._gripper_target = self._gripper_command = self.gripper
 
     def advance(self, duration_ns: int) -> None:
-        """Let simulated time pass.
+        """Simulate a duration.
 
         Args:
             duration_ns: A multiple of the time step (2 ms).
@@ -168,10 +169,10 @@ class World:
             raise UsageError("the world moves in whole steps", expected=f"n x {STEP_NS} ns", got=duration_ns)
         for _ in range(steps):
             self._step()
-        self._locate()
+        mujoco.mj_kinematics(self._model, self._data)  # a step leaves derived poses one step behind
 
     def snapshot(self) -> WorldSnapshot:
-        """Return the present positions; they do not change with the world."""
+        """Return a copy of the current positions."""
         return WorldSnapshot(self.time_ns, np.array(self._data.qpos), self._pressed)
 
     def _step(self) -> None:
@@ -188,15 +189,14 @@ class World:
                 self._pressed |= {index}
 
     def _move_gripper_command(self) -> None:
-        way = self._gripper_target - self._gripper_command
-        if way:
-            limit = self._gripper_speed_per_step
-            self._gripper_command = (
-                self._gripper_target if abs(way) <= limit else self._gripper_command + np.copysign(limit, way)
-            )
+        rest, limit = self._gripper_target - self._gripper_command, self._gripper_speed_per_step
+        if abs(rest) <= limit:
+            self._gripper_command = self._gripper_target
+        else:
+            self._gripper_command += np.copysign(limit, rest)
 
     def _settle(self) -> None:
-        """Let everything come to rest, then start the clock."""
+        """Simulate until everything is at rest, then start the clock."""
         for _ in range(_SETTLE_STEPS):
             self._step()
         self._data.qpos[:_ARM] = HOME_Q_RAD
@@ -208,7 +208,3 @@ class World:
         self._target = ServoTarget(np.array(HOME_Q_RAD), 0)
         self._watch.reset()
         mujoco.mj_forward(self._model, self._data)
-
-    def _locate(self) -> None:
-        """Bring derived poses up to the present positions (a step leaves them one step behind)."""
-        mujoco.mj_kinematics(self._model, self._data)

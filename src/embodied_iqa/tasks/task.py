@@ -1,4 +1,4 @@
-"""A task as databases store it: the sentence, how hard it is, and what it means."""
+"""Tasks as databases store them: the sentence, its difficulty and its meaning."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ MAX_TEXT_CHARACTERS: Final = 200
 _STEP_SEPARATOR: Final = "; "
 
 TaskRow = dict[str, str | int | None]
-"""Column to value: text, numbers and None only, as JSON and Parquet have them."""
+"""Column to value: text, numbers and None only, for JSON and Parquet."""
 
 
 class TaskSource(StrEnum):
-    """Where tasks come from."""
+    """Source of a task."""
 
     SCENE = "scene"
     FILE = "file"
@@ -32,16 +32,16 @@ class Task:
     """One task of a picture.
 
     Attributes:
-        id: Names the task among all; the same task of the same scene has the same one on every machine.
+        id: Unique; the same task of the same scene has the same id on every machine.
         rank: 1 (the easiest, the one that is executed) to 5.
-        text: What subjects are told.
-        ability: What it tests: the verbs and the way in which objects are referred to, as "push:side".
-            Empty where a file does not say.
-        verb: Of the first step; None where it is not known.
-        instruction: The first step in canonical words, what an expert carries out; None where not known.
-        plan: All steps; empty where not known.
-        difficulty: What a reader has to do (`simulation.task_language`); 0 where not known.
-        source: Where it comes from.
+        text: The sentence that subjects get.
+        ability: What it tests: the verbs and the form of reference to objects, such as "push:side".
+            Empty if a file does not specify it.
+        verb: Verb of the first step; None if unknown.
+        instruction: The first step in canonical words, which an expert executes; None if unknown.
+        plan: All steps; empty if unknown.
+        difficulty: In points (`scenes.language.five_tasks`); 0 if unknown.
+        source: Its source.
 
     Raises:
         UsageError: Rank, text or plan contradict the above.
@@ -71,7 +71,7 @@ class Task:
 
 
 def task_row(task: Task) -> TaskRow:
-    """Return the task as a row of a table; `task_from_row` reads it back."""
+    """Return the task as a row of a table; `task_from_row` is the inverse."""
     return {
         "task_id": task.id,
         "rank": task.rank,
@@ -107,4 +107,4 @@ def task_from_row(row: TaskRow) -> Task:
     except KeyError as error:
         raise InputError("a row of a task lacks a column", expected=str(error), available=row) from None
     except (UsageError, ValueError) as error:
-        raise InputError(f"a row holds no task ({error})", got=row.get("task_id")) from None
+        raise InputError(f"a row is not a task ({error})", got=row.get("task_id")) from None

@@ -1,10 +1,13 @@
-"""The entries of a task file, YAML or CSV, each value with the line it comes from; nothing is judged yet."""
+"""Entries of a task file, YAML or CSV, each value with its line; `task_files` validates them.
+
+YAML is read as the nodes of PyYAML, which hold the text and the line of each value. ruamel.yaml has lines as
+well, but converts values and needs the same checks of the structure.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -13,35 +16,25 @@ import yaml
 
 from embodied_iqa.errors import InputError
 
-__all__ = [
-    "COLUMNS",
-    "FORMAT",
-    "LABELS",
-    "MAX_BYTES",
-    "VERSION",
-    "Entry",
-    "TaskEntry",
-    "Value",
-    "read_entries",
-]
+__all__ = ["MAX_BYTES", "Entry", "Fields", "TaskEntry", "Value", "read_entries"]
 
-FORMAT: Final = "embodied-iqa-tasks"
-VERSION: Final = 1
 MAX_BYTES: Final = 8 * 2**20
-COLUMNS: Final = ("picture", "bag", "stamp_ns", "view", "rank", "text", "verb")
-"""The heading of a CSV file; a line a task, tasks of a picture on consecutive lines."""
-LABELS: Final = ("main_object", "main_kind", "background", "real")
-"""What a file may say of a picture: keys of YAML, further columns of CSV in any order."""
 
-_PLACE_FIELDS: Final = COLUMNS[:4]
-_TASK_FIELDS: Final = COLUMNS[4:]
+_FORMAT: Final = "embodied-iqa-tasks"
+_VERSION: Final = 1
+_PLACE_FIELDS: Final = ("picture", "bag", "stamp_ns", "view")
+_TASK_FIELDS: Final = ("rank", "text", "verb")
+_COLUMNS: Final = (*_PLACE_FIELDS, *_TASK_FIELDS)
+"""The header of a CSV file; one task a line, tasks of a picture on consecutive lines."""
+_LABELS: Final = ("main_object", "main_kind", "background", "real")
+"""Labels of a picture: keys of YAML, further columns of CSV in any order."""
 _MAX_DEPTH: Final = 6
 _NULL: Final = "tag:yaml.org,2002:null"
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A word of the file and its line, counted from 1."""
+    """The text of a value and its line, counted from 1."""
 
     text: str
     line: int
@@ -52,7 +45,7 @@ Fields = dict[str, Value]
 
 @dataclass(frozen=True, slots=True)
 class TaskEntry:
-    """What a file says of one task."""
+    """The fields of one task."""
 
     line: int
     fields: Fields
@@ -60,37 +53,27 @@ class TaskEntry:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a file says of one picture."""
+    """The fields and tasks of one picture."""
 
     line: int
     fields: Fields
     tasks: list[TaskEntry] = field(default_factory=list)
 
 
-class _WrongError(Exception):
-    """Something that makes the rest of the file unreadable."""
-
-    def __init__(self, line: int, message: str, expected: str | None = None, got: object = None) -> None:
-        super().__init__(message)
-        self.line, self.message, self.expected, self.got = line, message, expected, got
-
-
 def read_entries(path: Path) -> list[Entry]:
-    """Read a file by its ending: ``.csv``, or YAML.
+    """Read a file: CSV if its name ends with ``.csv``, else YAML.
 
     Raises:
-        InputError: It cannot be read, is too large, or has another form than documented.
+        InputError: The file cannot be read, is too large, or does not have the documented structure.
     """
-    text = _text_of(path)
+    text = _read_text(path)
     try:
-        return list(_csv_entries(text) if path.suffix.lower() == ".csv" else _yaml_entries(text))
-    except _WrongError as error:
-        raise InputError(
-            f"{path}:{error.line}: {error.message}", expected=error.expected, got=error.got
-        ) from None
+        return _csv_entries(text) if path.suffix.lower() == ".csv" else _yaml_entries(text)
+    except InputError as error:
+        raise InputError(f"{path}:{error}") from None
 
 
-def _text_of(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
@@ -104,133 +87,134 @@ def _text_of(path: Path) -> str:
     return text
 
 
-def _csv_entries(text: str) -> Iterator[Entry]:
+def _error(line: int, message: str, expected: str | None = None, got: object = None) -> InputError:
+    return InputError(f"{line}: {message}", expected=expected, got=got)
+
+
+def _csv_entries(text: str) -> list[Entry]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    entry: Entry | None = None
+    entries: list[Entry] = []
     columns: list[str] = []
     try:
-        for index, row in enumerate(reader):
-            line = reader.line_num
-            if index == 0:
-                _check_heading(row, line)
-            elif index == 1:
-                columns = _checked_columns(row, line)
+        for row in reader:
+            if reader.line_num == 1:
+                _check_heading(row)
+            elif not columns:
+                columns = _checked_columns(row, reader.line_num)
             elif row:
-                if len(row) != len(columns):
-                    raise _WrongError(line, "wrong number of values", str(len(columns)), len(row))
-                said = {name: Value(word, line) for name, word in zip(columns, row, strict=True) if word}
-                task = TaskEntry(line, {name: said.pop(name) for name in _TASK_FIELDS if name in said})
-                if entry is not None and _place(entry.fields) == _place(said):
-                    _add_labels(entry, said)
-                else:
-                    if entry is not None:
-                        yield entry
-                    entry = Entry(line, said)
-                entry.tasks.append(task)
+                _add_row(entries, columns, row, reader.line_num)
     except csv.Error as error:
-        raise _WrongError(reader.line_num, f"not CSV: {error}") from None
-    if entry is not None:
-        yield entry
+        raise _error(reader.line_num, f"not CSV: {error}") from None
+    return entries
+
+
+def _check_heading(row: list[str]) -> None:
+    heading = f"# {_FORMAT} {_VERSION}"
+    if row != [heading]:
+        raise _error(1, "not a task file of this version", repr(heading), ",".join(row))
 
 
 def _checked_columns(row: list[str], line: int) -> list[str]:
-    more = row[len(COLUMNS) :]
-    if tuple(row[: len(COLUMNS)]) != COLUMNS or len(set(more)) < len(more) or not set(more) <= set(LABELS):
-        expected = f"{','.join(COLUMNS)}, then any of {','.join(LABELS)}"
-        raise _WrongError(line, "wrong columns", expected, ",".join(row))
+    labels = row[len(_COLUMNS) :]
+    if tuple(row[: len(_COLUMNS)]) != _COLUMNS or len(set(labels)) < len(labels) or set(labels) - {*_LABELS}:
+        expected = f"{','.join(_COLUMNS)}, then any of {','.join(_LABELS)}"
+        raise _error(line, "wrong columns", expected, ",".join(row))
     return row
 
 
-def _add_labels(entry: Entry, said: Fields) -> None:
-    """Take the labels of a further line of a picture; an empty one says nothing."""
-    for name in LABELS:
-        if name in said:
-            first = entry.fields.setdefault(name, said[name])
-            if first.text != said[name].text:
-                expected = f"{first.text[:40]}, as in line {first.line}"
-                raise _WrongError(
-                    said[name].line, f"a picture has two {name}", expected, said[name].text[:40]
-                )
-
-
-def _check_heading(row: list[str], line: int) -> None:
-    heading = f"# {FORMAT} {VERSION}"
-    if row != [heading]:
-        raise _WrongError(line, "not a task file of this version", repr(heading), ",".join(row))
+def _add_row(entries: list[Entry], columns: list[str], row: list[str], line: int) -> None:
+    """Add a task to the last entry if it is of the same picture, else to a new one."""
+    if len(row) != len(columns):
+        raise _error(line, "wrong number of values", str(len(columns)), len(row))
+    fields = {name: Value(text, line) for name, text in zip(columns, row, strict=True) if text}
+    task = TaskEntry(line, {name: fields.pop(name) for name in _TASK_FIELDS if name in fields})
+    if entries and _place(entries[-1].fields) == _place(fields):
+        _add_labels(entries[-1], fields)
+    else:
+        entries.append(Entry(line, fields))
+    entries[-1].tasks.append(task)
 
 
 def _place(fields: Fields) -> dict[str, str]:
     return {name: fields[name].text for name in _PLACE_FIELDS if name in fields}
 
 
-def _yaml_entries(text: str) -> Iterator[Entry]:
-    root = _composed(text)
-    top = dict(_members(root, ("format", "version", "pictures"), "the file"))
-    for name, wanted in (("format", FORMAT), ("version", str(VERSION))):
+def _add_labels(entry: Entry, fields: Fields) -> None:
+    """Add the labels of a further line of a picture."""
+    for name in _LABELS:
+        if name in fields:
+            first, label = entry.fields.setdefault(name, fields[name]), fields[name]
+            if first.text != label.text:
+                expected = f"{first.text[:40]}, as in line {first.line}"
+                raise _error(label.line, f"a picture has two {name}", expected, label.text[:40])
+
+
+def _yaml_entries(text: str) -> list[Entry]:
+    top = _members(_composed(text), ("format", "version", "pictures"), "the file")
+    for name, wanted in (("format", _FORMAT), ("version", str(_VERSION))):
         node = top.get(name)
-        if not isinstance(node, yaml.ScalarNode) or node.value != wanted:
-            got = node.value if isinstance(node, yaml.ScalarNode) else None
+        got = node.value if isinstance(node, yaml.ScalarNode) else None
+        if got != wanted:
             line = 1 if node is None else _line(node)
-            raise _WrongError(line, f"not a task file of this version: {name}", wanted, got)
+            raise _error(line, f"not a task file of this version: {name}", wanted, got)
     if "pictures" not in top:
-        raise _WrongError(1, "the file lists no pictures", "pictures:")
-    for node in _items(top["pictures"], "pictures"):
-        members = dict(_members(node, (*_PLACE_FIELDS, *LABELS, "tasks"), "a picture"))
-        tasks = members.pop("tasks", None)
-        entry = Entry(_line(node), _scalars(members))
-        for item in [] if tasks is None else _items(tasks, "tasks"):
-            fields = _scalars(dict(_members(item, _TASK_FIELDS, "a task")))
-            entry.tasks.append(TaskEntry(_line(item), fields))
-        yield entry
+        raise _error(1, "the file lists no pictures", "pictures:")
+    return [_yaml_entry(node) for node in _items(top["pictures"], "pictures")]
+
+
+def _yaml_entry(node: Any) -> Entry:
+    members = _members(node, (*_PLACE_FIELDS, *_LABELS, "tasks"), "a picture")
+    tasks = members.pop("tasks", None)
+    entry = Entry(_line(node), _scalars(members))
+    for item in [] if tasks is None else _items(tasks, "tasks"):
+        entry.tasks.append(TaskEntry(_line(item), _scalars(_members(item, _TASK_FIELDS, "a task"))))
+    return entry
 
 
 def _composed(text: str) -> Any:
-    """Return the root node; anchors and depth are refused before a node is made of them."""
+    """Return the root node; aliases and deep nesting are rejected before nodes are created."""
     depth = 0
     try:
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             mark: Any = event.start_mark
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if isinstance(event, yaml.AliasEvent) or depth > _MAX_DEPTH:
-                raise _WrongError(mark.line + 1, "no task file has aliases or so many levels")
+                raise _error(mark.line + 1, "a task file cannot have aliases or so many levels")
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise _WrongError(1 if mark is None else mark.line + 1, f"not YAML: {problem}") from None
+        raise _error(1 if mark is None else mark.line + 1, f"not YAML: {problem}") from None
     if root is None:
-        raise _WrongError(1, "the file is empty", f"format: {FORMAT}")
+        raise _error(1, "the file is empty", f"format: {_FORMAT}")
     return root
 
 
-def _members(node: Any, known: tuple[str, ...], what: str) -> Iterator[tuple[str, Any]]:
+def _members(node: Any, known: tuple[str, ...], what: str) -> dict[str, Any]:
     if not isinstance(node, yaml.MappingNode):
-        raise _WrongError(_line(node), f"{what} is not a mapping", f"keys {', '.join(known)}")
-    seen: set[str] = set()
+        raise _error(_line(node), f"{what} is not a mapping", f"keys {', '.join(known)}")
+    members: dict[str, Any] = {}
     for key, value in node.value:
         name = key.value if isinstance(key, yaml.ScalarNode) else "?"
         if name not in known:
-            raise _WrongError(_line(key), f"unknown key of {what}", " or ".join(known), name)
-        if name in seen:
-            raise _WrongError(_line(key), f"{what} has a key twice", got=name)
-        seen.add(name)
-        yield name, value
+            raise _error(_line(key), f"unknown key of {what}", " or ".join(known), name)
+        if name in members:
+            raise _error(_line(key), f"{what} has a key twice", got=name)
+        members[name] = value
+    return members
 
 
 def _items(node: Any, what: str) -> list[Any]:
     if not isinstance(node, yaml.SequenceNode):
-        raise _WrongError(_line(node), f"{what} is not a list", "items that begin with '-'")
+        raise _error(_line(node), f"{what} is not a list", "items that begin with '-'")
     return list(node.value)
 
 
 def _scalars(members: dict[str, Any]) -> Fields:
-    fields = {}
     for name, node in members.items():
         if not isinstance(node, yaml.ScalarNode):
-            raise _WrongError(_line(node), f"{name} is not a single value")
-        if node.tag != _NULL:
-            fields[name] = Value(node.value, _line(node))
-    return fields
+            raise _error(_line(node), f"{name} is not a single value")
+    return {name: Value(node.value, _line(node)) for name, node in members.items() if node.tag != _NULL}
 
 
 def _line(node: Any) -> int:

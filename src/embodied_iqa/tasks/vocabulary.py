@@ -66,7 +66,7 @@ class Kind(StrEnum):
 
 
 class Category(StrEnum):
-    """What sort of thing an object is: results are broken down by it."""
+    """Category of objects, by which results are broken down."""
 
     TOY = "toy"
     DISH = "dish"
@@ -105,7 +105,7 @@ KINDS_OF_VERB: Final[dict[Verb, tuple[Kind, ...]]] = {
     Verb.PUSH: (*_TOYS, Kind.BOWL),
     Verb.TWIST: (Kind.KNOB,),
 }
-"""Which kinds afford which verb, as what the gripper handles."""
+"""Kinds of objects that afford each verb, as the handled object."""
 
 DESTINATIONS_OF_VERB: Final[dict[Verb, tuple[Kind, ...]]] = {
     Verb.COVER: (Kind.POT,),
@@ -119,7 +119,7 @@ DESTINATIONS_OF_VERB: Final[dict[Verb, tuple[Kind, ...]]] = {
     Verb.PUSH: (),
     Verb.TWIST: (),
 }
-"""Where the verb brings what is handled: kinds of a second object, or none."""
+"""Kinds of the second object to which the verb brings the handled one; empty for verbs with one object."""
 
 _BRING: Final = (Verb.PLACE, Verb.MOVE, Verb.INSERT, Verb.COVER)
 
@@ -158,7 +158,7 @@ VERB_WORDS: Final[dict[str, tuple[Verb, ...]]] = {
     "turn": (Verb.TWIST,),
     "rotate": (Verb.TWIST,),
 }
-"""What a verb can mean, the likeliest first: the objects decide."""
+"""Meanings of a verb, the likeliest first; the objects decide."""
 
 COLOUR_WORDS: Final[dict[str, Colour]] = {str(colour): colour for colour in Colour} | {
     "violet": Colour.PURPLE,
@@ -182,11 +182,11 @@ KIND_WORDS: Final[dict[str, Kind]] = {str(kind): kind for kind in Kind} | {
 }
 
 REVERSING_WORDS: Final = frozenset({"with", "from"})
-"""Between two objects they say that the first is the destination: "cover the pot with the lid"."""
+"""Between two objects: the first one is the destination, as in "cover the pot with the lid"."""
 
 IGNORED_WORDS: Final = frozenset({
     "a", "an", "away", "beads", "can", "carefully", "content", "contents", "could", "down", "from",
     "gently", "in", "inside", "into", "its", "now", "of", "off", "on", "onto", "out", "over", "please",
     "the", "then", "to", "top", "towards", "up", "with", "would", "you", "robot"
 })  # fmt: skip
-"""Words that do not change what is meant."""
+"""Words without influence on the meaning."""

@@ -17,7 +17,7 @@ from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.scenes.language.feasible_plans import two_steps
 from embodied_iqa.scenes.language.five_tasks import draw_task_scene, make_tasks
-from embodied_iqa.scenes.language.grammar import read_task
+from embodied_iqa.scenes.language.grammar import parse_task
 from embodied_iqa.scenes.language.referring import FORMS_OF_RANK, Form, references
 from embodied_iqa.scenes.language.resolver import resolve_plan
 from embodied_iqa.scenes.scene import Background, Light, Scene, SceneObject, make_scene, tasks_of
@@ -61,7 +61,7 @@ def test_five_clear_tasks_of_five_abilities_that_get_harder(seed: int, verb: Ver
 
 def _things_named(task: Task) -> set[Thing]:
     things = {thing for step in task.plan for thing in (step.object, step.destination) if thing is not None}
-    described = [item for step in read_task(task.text) for item in (step.object, step.other)]
+    described = [item for step in parse_task(task.text) for item in (step.object, step.other)]
     return things | {anchor for item in described if item is not None for anchor in item.anchors}
 
 
@@ -87,7 +87,7 @@ def test_the_parser_of_plain_tasks_refuses_the_others_or_agrees(seed: int, view:
 @given(seed=SEEDS)
 @settings(max_examples=40, deadline=None)
 def test_any_scene_gives_five_tasks_or_says_what_it_lacks(seed: int) -> None:
-    assert "too poor for a task of rank" in _what_it_lacks(make_scene(seed), seed)
+    assert "no task of rank" in _what_it_lacks(make_scene(seed), seed)
 
 
 def _what_it_lacks(scene: Scene, seed: int) -> str:
@@ -96,7 +96,7 @@ def _what_it_lacks(scene: Scene, seed: int) -> str:
     except UsageError as error:
         return str(error)
     assert tasks[0].plan[0].object == scene.objects[0].thing
-    return "not too poor for a task of rank 1 to 5"
+    return "no task of rank 1 to 5 is missing"
 
 
 @given(seed=SEEDS, view=VIEWS)
@@ -156,11 +156,11 @@ def test_sides_in_the_graph_agree_with_plain_geometry(seed: int, view: View) -> 
         for other in graph.nodes:
             if one is other:
                 continue
-            left = graph.stands(one, Side.LEFT, other)
-            assert left is graph.stands(other, Side.RIGHT, one)
-            assert graph.stands(one, Side.FRONT, other) is graph.stands(other, Side.BEHIND, one)
+            left = graph.is_at_side(one, Side.LEFT, other)
+            assert left is graph.is_at_side(other, Side.RIGHT, one)
+            assert graph.is_at_side(one, Side.FRONT, other) is graph.is_at_side(other, Side.BEHIND, one)
             if left is Truth.YES:
-                assert graph.stands(other, Side.LEFT, one) is Truth.NO
+                assert graph.is_at_side(other, Side.LEFT, one) is Truth.NO
                 sign = {View.WRIST: 1.0, View.TOP: -1.0}.get(view)
                 assert sign is None or sign * (other.place_m[1] - one.place_m[1]) >= 0.04
                 assert one.picture[0] < other.picture[0]

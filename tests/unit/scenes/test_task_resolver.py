@@ -98,7 +98,7 @@ def test_left_depends_on_who_looks() -> None:
         ("pick it", "begins with an object"),
         ("frobnicate the red cube", "a verb"),
         ("pick the red unicorn", "a kind of object"),
-        ("pick the cube that is pretty", "what tells the object from others"),
+        ("pick the cube that is pretty", "a clause that identifies the object"),
         ("pick the cube that is not pretty", "a colour or a kind"),
         ("pick the red cube whistling", "the end of the task"),
         ("pick the red cube and", "a verb"),

@@ -8,9 +8,9 @@ from embodied_iqa.manipulation.shapes import SHAPES
 from embodied_iqa.scenes.dimensions import HOME_Q_RAD, STEP_NS, T_flange_tool
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.scenes.snapshot import object_position_m, qpos_size
+from embodied_iqa.simulation.cell_model import build_model
 from embodied_iqa.simulation.contact_watch import ContactWatch
 from embodied_iqa.simulation.engine import mujoco
-from embodied_iqa.simulation.cell_model import build_model
 from embodied_iqa.simulation.world import World
 
 Array = NDArray[np.float64]

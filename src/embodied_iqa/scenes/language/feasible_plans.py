@@ -1,4 +1,4 @@
-"""What can be done in a scene: single steps, and pairs of which the first does not spoil the second."""
+"""Feasible plans in a scene: single steps, and pairs whose first step does not prevent the second."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from embodied_iqa.scenes.scene_graph import SceneGraph
 from embodied_iqa.tasks.instruction import Instruction, Thing
 from embodied_iqa.tasks.vocabulary import Verb
 
-__all__ = ["afforded", "two_steps"]
+__all__ = ["feasible_steps", "two_steps"]
 
 _POURED_INTO_X_M: Final = -0.50
-"""What is poured into stands at least so far from the robot: the gripper lies on its side before it."""
+"""A pouring destination is at least this far from the robot: the tilted gripper is in front of it."""
 _PUSHED_WAY_M: Final = 0.15
 _FINGER_M: Final = 0.02
 _CARRIES: Final = (Verb.PLACE, Verb.MOVE)
 
 
-def afforded(scene: Scene, graph: SceneGraph) -> tuple[Instruction, ...]:
-    """List what the scene affords with objects that the picture shows and colour and kind tell apart."""
+def feasible_steps(scene: Scene, graph: SceneGraph) -> tuple[Instruction, ...]:
+    """Return the tasks the scene affords with visible objects that colour and kind identify."""
     counts = Counter(item.thing for item in scene.objects)
     clear = {node.thing for node in graph.nodes if node.shown and counts[node.thing] == 1}
     return tuple(task for task in tasks_of(scene) if _things(task) <= clear and _within_reach(scene, task))
 
 
 def two_steps(scene: Scene, possible: tuple[Instruction, ...]) -> list[tuple[Instruction, Instruction]]:
-    """List plans of two steps.
+    """Return the plans of two steps.
 
-    Either an object is picked and then brought somewhere, or two tasks share no object, the first leaves the
-    gripper empty, and what it pushes does not run into what the second needs.
+    Either an object is picked and then brought somewhere, or the tasks share no object, the first leaves the
+    gripper empty, and an object that it pushes does not hit the objects of the second.
     """
     pairs = []
     for first in possible:
@@ -55,7 +55,7 @@ def _things(task: Instruction) -> set[Thing]:
 
 
 def _leaves_alone(scene: Scene, first: Instruction, second: Instruction) -> bool:
-    """Say whether a push of the first step misses the objects of the second."""
+    """Return whether a push of the first step misses the objects of the second."""
     if first.verb is not Verb.PUSH:
         return True
     pushed = scene.objects[find_object(scene, first)]

@@ -1,9 +1,9 @@
-"""Tasks of a scene in the words of people: five, from easy to hard, each of another ability.
+"""The five tasks of a scene in natural language, from easy to hard, each testing another ability.
 
-Difficulty counts what a reader has to do, in points: 1 for each object that is named, and on top 2 to judge
-a category, a size or a position among several, 4 to work out a relation, 7 and 1 for each thing ruled out for
-an exclusion, 12 for a second step. The weights are chosen, not measured: each rank lies above the one before,
-and within a rank more objects are harder.
+Difficulty is counted in points: 1 for each object that is named, plus 2 to judge a category, a size or a
+position among several objects, 4 for a relation, 7 and 1 for each excluded colour or kind for an exclusion,
+12 for a second step. The weights are chosen, not measured: each rank is above the one before, and within a
+rank more objects are harder.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from embodied_iqa.errors import InternalError, UsageError
 from embodied_iqa.images.frame import View
-from embodied_iqa.scenes.language.feasible_plans import afforded, two_steps
+from embodied_iqa.scenes.language.feasible_plans import feasible_steps, two_steps
 from embodied_iqa.scenes.language.referring import FORMS_OF_RANK, Form, Reference, plain, references
 from embodied_iqa.scenes.language.resolver import resolve_plan
 from embodied_iqa.scenes.language.wording import Wording
@@ -33,12 +33,12 @@ _T = TypeVar("_T")
 _POINTS: Final = dict.fromkeys(FORMS_OF_RANK[2], 2) | dict.fromkeys(FORMS_OF_RANK[3], 4) | {Form.EXCLUSION: 7}
 _SECOND_STEP_POINTS: Final = 12
 _UNSEEN: Final = {View.WRIST: {Verb.PULL}}
-"""Drawers stand farther away than the wrist camera's picture reaches."""
+"""Drawers are outside the wrist camera's picture."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A task of one step before it is put into words."""
+    """A task of one step before it is worded."""
 
     instruction: Instruction
     thing: Reference
@@ -46,19 +46,19 @@ class _Draft:
 
     @property
     def harder(self) -> Reference:
-        """The harder of the two references, of which one is plain."""
+        """The harder of the two references; the other one is plain."""
         if self.thing.form is Form.PLAIN and self.destination is not None:
             return self.destination
         return self.thing
 
     @property
     def form(self) -> Form:
-        """How it refers."""
+        """Form of the harder reference."""
         return self.harder.form
 
     @property
     def noun(self) -> str:
-        """The sort of noun: a kind, a category, or neither."""
+        """Type of the noun: a kind, a category, or neither."""
         head = self.harder.head
         return "kind" if head.kind is not None else "category" if head.category is not None else "object"
 
@@ -73,25 +73,25 @@ def make_tasks(
 ) -> tuple[Task, ...]:
     """Make five tasks of rising difficulty, ranks 1 to 5; the same arguments give the same tasks everywhere.
 
-    Ranks: 1 plain words, 2 an attribute, 3 a relation, 4 an exclusion among look-alikes, 5 two steps. Each
-    refers to exactly one object and the scene affords it; verbs differ as far as the scene allows.
+    Ranks: 1 plain words, 2 an attribute, 3 a relation, 4 an exclusion among similar objects, 5 two steps.
+    Each refers to exactly one object, and the scene affords it; verbs differ as far as the scene allows.
 
     Args:
-        scene: What stands on the table.
-        seed: Of the wording and of the choice among what the scene affords; any integer from 0.
-        view: "Left", "right", "in front of" and "behind" are meant for who looks at its picture, which shows
-            all that is named.
-        main: The plain task of rank 1; None to draw one of the scene's main object.
+        scene: What is on the table.
+        seed: Seed of the wording and of the choice among feasible tasks; any integer from 0.
+        view: The camera whose picture defines "left", "right", "in front of" and "behind", and shows
+            every named object.
+        main: The plain task of rank 1; None to draw one for the scene's main object.
 
     Raises:
-        UsageError: The scene is too poor for a rank (`task_scenes.draw_task_scene` makes scenes that are
-            not), or does not afford ``main``.
+        UsageError: The scene allows no task of a rank (`draw_task_scene` makes scenes with all ranks), or does
+            not afford ``main``.
     """
     if seed < 0:
         raise UsageError("a seed cannot be negative", expected="an integer from 0", got=seed)
     rng = np.random.default_rng(int(_digest(scene, view, seed), 16))
     graph = SceneGraph(scene, view)
-    possible = afforded(scene, graph)
+    possible = feasible_steps(scene, graph)
     if main is None:
         main = _one(rng, [task for task in possible if task.object == scene.objects[0].thing] or possible, 1)
     elif main not in possible:
@@ -113,16 +113,16 @@ def make_tasks(
 def draw_task_scene(
     seed: int, verb: Verb | None = None, *, views: Sequence[View] = (View.TOP, View.SIDE)
 ) -> tuple[Scene, Instruction]:
-    """Draw a scene for which `make_tasks` finds five tasks for the pictures of some cameras.
+    """Draw a scene with five tasks (`make_tasks`) for the pictures of some cameras.
 
     Args:
         seed: Any integer from 0; the same arguments give the same scene on every machine.
-        verb: Of the easiest task; None: the verbs take turns with the seed.
-        views: The cameras; those that show the whole table unless others are named. The wrist camera shows a
-            part of it only, so that fewer scenes will do.
+        verb: Verb of the easiest task; None cycles through the verbs with the seed.
+        views: The cameras; by default those that show the whole table. The wrist camera shows only a part,
+            so that fewer scenes qualify.
 
     Returns:
-        The scene, which ``make_scene(scene.seed, instruction)`` makes again, and its main task.
+        The scene, which is also ``make_scene(scene.seed, instruction)``, and its main task.
 
     Raises:
         UsageError: The seed is negative, or one of the cameras never shows what the verb needs.
@@ -153,7 +153,7 @@ def _is_rich(scene: Scene, instruction: Instruction, views: Sequence[View]) -> b
 def _choose_drafts(
     rng: np.random.Generator, scene: Scene, graph: SceneGraph, tasks: tuple[Instruction, ...]
 ) -> list[_Draft]:
-    """Draw the tasks of one step, rank by rank; the first of ``tasks`` is that of rank 1."""
+    """Draw the tasks of one step, rank by rank; the first of ``tasks`` is rank 1."""
     drafts = [_plain_draft(scene, graph, tasks[0])]
     for rank in range(2, MAX_RANK):
         used = {draft.instruction.verb for draft in drafts}
@@ -168,7 +168,7 @@ def _plain_draft(scene: Scene, graph: SceneGraph, task: Instruction) -> _Draft:
 
 
 def _drafts(scene: Scene, graph: SceneGraph, possible: Sequence[Instruction], rank: int) -> list[_Draft]:
-    """List what can be asked for at a rank: of one of the objects in its way, of the other plainly."""
+    """Return the drafts of a rank: one object in a form of the rank, the other in plain words."""
     found = [reference for form in FORMS_OF_RANK[rank] for reference in references(graph, form)]
     drafts = []
     for task in possible:
@@ -182,13 +182,13 @@ def _drafts(scene: Scene, graph: SceneGraph, possible: Sequence[Instruction], ra
 
 
 def _names_itself(draft: _Draft) -> bool:
-    """Say whether a task of two objects gives one away while it describes the other."""
+    """Return whether the description of one object of the task names the other."""
     anchors = {*draft.thing.anchors, *(draft.destination.anchors if draft.destination else ())}
     return bool(anchors & {draft.instruction.object, draft.instruction.destination})
 
 
 def _choose(rng: np.random.Generator, drafts: list[_Draft], used: set[Verb], rank: int) -> _Draft:
-    """Draw a verb, preferably one that no easier task has, then a form, then one of these."""
+    """Draw a verb, preferably one of no easier task, then a form, a type of noun and a draft."""
     verbs = {draft.instruction.verb for draft in drafts}
     verb = _one(rng, sorted(verbs - used or verbs), rank)
     drafts = [draft for draft in drafts if draft.instruction.verb is verb]
@@ -201,11 +201,9 @@ def _choose(rng: np.random.Generator, drafts: list[_Draft], used: set[Verb], ran
 def _choose_pair(
     rng: np.random.Generator, pairs: list[tuple[Instruction, Instruction]], used: set[Verb]
 ) -> tuple[Instruction, Instruction]:
-    """Draw two verbs, preferably other ones than before and two, then objects."""
-    news = [
-        len({first.verb, second.verb} - used) + (first.verb is not second.verb) for first, second in pairs
-    ]
-    best = [pair for pair, new in zip(pairs, news, strict=True) if new == max(news)]
+    """Draw two verbs, preferably new and different ones, then objects."""
+    novelty = [len({a.verb, b.verb} - used) + (a.verb is not b.verb) for a, b in pairs]
+    best = [pair for pair, new in zip(pairs, novelty, strict=True) if new == max(novelty)]
     verbs = _one(rng, sorted({(first.verb, second.verb) for first, second in best}), MAX_RANK)
     return _one(rng, [pair for pair in best if (pair[0].verb, pair[1].verb) == verbs], MAX_RANK)
 
@@ -213,8 +211,8 @@ def _choose_pair(
 def _one(rng: np.random.Generator, options: Sequence[_T], rank: int) -> _T:
     if not options:
         raise UsageError(
-            f"the scene, as its picture shows it, is too poor for a task of rank {rank}",
-            expected=f"one that allows {', '.join(FORMS_OF_RANK[rank])}",
+            f"the picture of the scene allows no task of rank {rank}",
+            expected=f"a scene that allows {', '.join(FORMS_OF_RANK[rank])}",
         )
     return options[int(rng.integers(len(options)))]
 
@@ -251,7 +249,7 @@ def _digest(scene: Scene, view: View, *more: object) -> str:
 
 
 def _check(tasks: Sequence[Task], scene: Scene, view: View) -> None:
-    """Let the resolver, which knows nothing of how tasks are made, read every task back."""
+    """Parse every task with the resolver, which is independent of the generation of tasks."""
     for task in tasks:
         try:
             understood = resolve_plan(task.text, scene, view=view)

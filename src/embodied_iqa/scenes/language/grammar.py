@@ -1,6 +1,6 @@
-"""Reads tasks in the words of people: which words describe an object, and how.
+"""Grammar of tasks in natural language: steps, and the descriptions of their objects.
 
-A grammar of its own, not the templates of `task_wording` read backwards::
+Independent of the templates in `wording`::
 
     task    = [courtesy] step ["," | "and"] ["then" | "after that"] step [courtesy]
             | "before you" step "," step
@@ -29,26 +29,26 @@ from embodied_iqa.tasks.vocabulary import (
     Kind,
 )
 
-__all__ = ["Described", "Step", "read_task"]
+__all__ = ["Described", "Step", "parse_task"]
 
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """An object as a sentence describes it.
+    """Description of an object in a sentence.
 
     Attributes:
-        colour: The colour it has.
-        kind: The kind it is of.
-        category: The category it is of.
-        extreme: In what it stands out among what the above fits.
-        side: Where it stands of the only anchor.
+        colour: Its colour.
+        kind: Its kind.
+        category: Its category.
+        extreme: Property in which it differs from the other objects that match the above.
+        side: Its side of the only anchor.
         nearest: Whether it is the nearest to the only anchor.
-        between: Whether it stands between the two anchors.
+        between: Whether it is between the two anchors.
         anchors: Other objects, by colour and kind.
-        not_colours: Colours that it does not have.
-        not_kinds: Kinds that it is not of.
+        not_colours: Excluded colours.
+        not_kinds: Excluded kinds.
     """
 
     colour: Colour | None = None
@@ -65,13 +65,13 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step as a sentence says it.
+    """One parsed step of a sentence.
 
     Attributes:
         verb: The word.
-        object: What is named first after the verb; None for "it".
-        other: What is named with a preposition.
-        reverses: The preposition says that ``other`` is what is handled: "cover the pot with the lid".
+        object: The first object after the verb; None for "it".
+        other: The object after a preposition.
+        reverses: The preposition makes ``other`` the handled object: "cover the pot with the lid".
     """
 
     verb: str
@@ -123,18 +123,18 @@ _CATEGORIES: Final[dict[tuple[str, ...], Category]] = {
 }
 
 
-def read_task(text: str) -> tuple[Step, ...]:
-    """Read a task of one or two steps.
+def parse_task(text: str) -> tuple[Step, ...]:
+    """Parse a task of one or two steps.
 
     Raises:
-        UsageError: The sentence is outside of the grammar.
+        UsageError: The sentence does not match the grammar.
     """
-    return _Reader(text).task()
+    return _Parser(text).task()
 
 
 @dataclass(slots=True)
-class _Reader:
-    """Reads words from left to right."""
+class _Parser:
+    """Recursive-descent parser."""
 
     text: str
     at: int = 0
@@ -159,7 +159,7 @@ class _Reader:
         return tuple(steps)
 
     def _joins(self) -> bool:
-        """Take the words between two steps; a comma alone, as before "please", is none."""
+        """Consume the words between two steps; a single comma, as before "please", does not join."""
         start = self.at
         self._take(",")
         joined = self._take("and", "after", "that") or self._take("and", "then")
@@ -209,7 +209,7 @@ class _Reader:
         return KIND_WORDS.get(word), None
 
     def _clause(self, noun: Described) -> Described:
-        """Read what comes after the noun and limits it."""
+        """Parse the clause after a noun."""
         linked = self._take("that", "is") or self._take("which", "is")
         extreme = self._take_phrase(_AFTER_NOUN)
         if extreme is not None:
@@ -228,7 +228,7 @@ class _Reader:
         if self._take("neither"):
             return self._without(noun, "nor")
         if linked:
-            self._refuse("what tells the object from others")
+            self._refuse("a clause that identifies the object")
         return noun
 
     def _without(self, noun: Described, link: str) -> Described:
@@ -263,7 +263,7 @@ class _Reader:
         return self.words[self.at] if self.at < len(self.words) else ""
 
     def _take(self, *words: str) -> bool:
-        """Go past these words where they come next."""
+        """Consume these words if they come next."""
         if tuple(self.words[self.at : self.at + len(words)]) != words:
             return False
         self.at += len(words)

@@ -1,4 +1,4 @@
-"""The ways to refer to one object among many, and which of them are clear in a scene."""
+"""Referring expressions: forms of reference to one object, and those that are unambiguous in a scene."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 from itertools import combinations
 from typing import Final
 
-from embodied_iqa.scenes.scene_graph import Extreme, Node, SceneGraph, Side, Truth
+from embodied_iqa.scenes.scene_graph import Extreme, Node, SceneGraph, Side, unique_match
 from embodied_iqa.tasks.instruction import Thing
 from embodied_iqa.tasks.vocabulary import Category, Colour, Kind
 
@@ -16,7 +16,7 @@ __all__ = ["FORMS_OF_RANK", "Form", "Head", "Reference", "plain", "references"]
 
 
 class Form(StrEnum):
-    """How an object is referred to; with the verb it makes the ability that a task tests."""
+    """Form of a reference; with the verb it defines the ability that a task tests."""
 
     PLAIN = "plain"
     """The red cube."""
@@ -49,17 +49,17 @@ FORMS_OF_RANK: Final[dict[int, tuple[Form, ...]]] = {
 
 _MOST_EXCLUDED: Final = 3
 _NAMED_CATEGORIES: Final = (Category.TOY, Category.DISH, Category.PART, Category.CONTROL)
-"""Categories that people have an everyday word for."""
+"""Categories with an everyday word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The noun of a reference, as "red cube", "toy" or "object"; what is None does not matter.
+    """The noun of a reference, such as "red cube", "toy" or "object"; None matches anything.
 
     Attributes:
-        colour: The colour that is named.
-        kind: The kind that is named.
-        category: The category that is named, in place of a kind.
+        colour: The named colour.
+        kind: The named kind.
+        category: The named category, in place of a kind.
     """
 
     colour: Colour | None = None
@@ -67,7 +67,7 @@ class Head:
     category: Category | None = None
 
     def fits(self, node: Node) -> bool:
-        """Say whether the noun can be said of an object."""
+        """Return whether the noun applies to an object."""
         return (
             self.colour in {None, node.colour}
             and self.kind in {None, node.kind}
@@ -80,13 +80,13 @@ class Reference:
     """A description of exactly one object.
 
     Attributes:
-        form: How it is referred to.
+        form: Its form.
         target: Index of the object.
         head: The noun.
-        extreme: In what it stands out, for SIZE and POSITION.
-        side: Where it stands of the anchor, for SIDE.
+        extreme: Distinguishing property, for SIZE and POSITION.
+        side: Side of the anchor, for SIDE.
         anchors: Other objects that the description names in plain words.
-        excluded: What it is not: colours or kinds, for EXCLUSION.
+        excluded: Excluded colours or kinds, for EXCLUSION.
     """
 
     form: Form
@@ -104,10 +104,10 @@ def plain(node: Node) -> Reference:
 
 
 def references(graph: SceneGraph, form: Form) -> list[Reference]:
-    """List the clear references of a form (not SEQUENCE) in a scene, in a fixed order.
+    """Return the unambiguous references of a form (not SEQUENCE) in a scene, in a fixed order.
 
-    They are unique among all that stands on the table, and the picture shows what they name: so they are
-    clear to who looks at the picture and to who walks around the table.
+    They are unique among all objects on the table, and the picture shows the objects they name: they are
+    unambiguous both in the picture and at the table.
     """
     match form:
         case Form.PLAIN:
@@ -134,7 +134,7 @@ def _is_unique(graph: SceneGraph, node: Node) -> bool:
 
 
 def _groups(graph: SceneGraph) -> Iterator[tuple[Head, list[Node]]]:
-    """List nouns that fit several objects, with these."""
+    """Yield the nouns that apply to several objects, with these objects."""
     heads = [
         *(Head(kind=kind) for kind in Kind),
         *(Head(category=category) for category in _NAMED_CATEGORIES),
@@ -167,7 +167,7 @@ def _extremes(graph: SceneGraph, form: Form) -> Iterator[Reference]:
 
 
 def _by_anchor(graph: SceneGraph, form: Form) -> Iterator[Reference]:
-    """List what stands on one side of an anchor, or nearest to it: alone among two or more."""
+    """Yield objects on one side of an anchor, or nearest to it, unique among two or more."""
     for anchor in graph.nodes:
         if not _is_unique(graph, anchor):
             continue
@@ -183,7 +183,7 @@ def _by_anchor(graph: SceneGraph, form: Form) -> Iterator[Reference]:
 
 def _on_sides(graph: SceneGraph, head: Head, others: list[Node], anchor: Node) -> Iterator[Reference]:
     for side in Side:
-        found = _only(others, [graph.stands(node, side, anchor) for node in others])
+        found = unique_match(others, [graph.is_at_side(node, side, anchor) for node in others])
         if found is not None:
             yield Reference(Form.SIDE, found.index, head, side=side, anchors=(anchor.thing,))
 
@@ -193,21 +193,14 @@ def _between(graph: SceneGraph) -> Iterator[Reference]:
     for head, fitting in _groups(graph):
         for first, second in combinations(anchors, 2):
             others = [node for node in fitting if node not in {first, second}]
-            found = _only(others, [graph.lies_between(node, first, second) for node in others])
+            found = unique_match(others, [graph.is_between(node, first, second) for node in others])
             if found is not None and len(others) > 1:
                 things = (first.thing, second.thing)
                 yield Reference(Form.BETWEEN, found.index, head, anchors=things)
 
 
-def _only(nodes: list[Node], truths: list[Truth]) -> Node | None:
-    """Return the node of the only YES; None where there is another, or where any is unclear."""
-    if truths.count(Truth.YES) != 1 or Truth.UNCLEAR in truths:
-        return None
-    return nodes[truths.index(Truth.YES)]
-
-
 def _exclusions(graph: SceneGraph) -> Iterator[Reference]:
-    """List what is left of a few look-alikes when the colours, or the kinds, of the others are ruled out."""
+    """Yield objects that remain when the colours, or the kinds, of similar ones are excluded."""
     for head, fitting in _groups(graph):
         for node in fitting:
             others = [other for other in fitting if other is not node]

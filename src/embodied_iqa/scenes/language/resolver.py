@@ -1,4 +1,4 @@
-"""Finds out what a task in the words of people means in a scene: the judge of whether it is clear."""
+"""Resolver: the meaning of a task in natural language in a scene; rejects ambiguous tasks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
-from embodied_iqa.scenes.language.grammar import Described, Step, read_task
+from embodied_iqa.scenes.language.grammar import Described, Step, parse_task
 from embodied_iqa.scenes.scene import Scene
-from embodied_iqa.scenes.scene_graph import Node, SceneGraph, Truth
+from embodied_iqa.scenes.scene_graph import Node, SceneGraph, Truth, unique_match
 from embodied_iqa.tasks.instruction import Instruction, Thing, first_possible
 from embodied_iqa.tasks.vocabulary import VERB_WORDS
 
@@ -16,31 +16,31 @@ __all__ = ["resolve", "resolve_plan"]
 
 
 def resolve(text: str, scene: Scene, *, view: View = View.TOP) -> Instruction:
-    """Return the first step of a task, as `resolve_plan` understands it."""
+    """Return the first step of a task; see `resolve_plan`."""
     return resolve_plan(text, scene, view=view)[0]
 
 
 def resolve_plan(text: str, scene: Scene, *, view: View = View.TOP) -> tuple[Instruction, ...]:
-    """Return the steps that a task asks for.
+    """Return the steps of a task.
 
     Args:
         text: Such as "push the ball that is left of the green bowl" or "press the red button, then twist the
             blue knob".
-        scene: What stands on the table.
-        view: The task was given by somebody who looks at its picture.
+        scene: What is on the table.
+        view: The camera whose picture defines left, right, in front of and behind.
 
     Raises:
-        UsageError: The sentence cannot be read, fits no object or not surely one, or the objects do not
-            afford the verb.
+        UsageError: The sentence cannot be parsed, does not match exactly one object or not clearly, or the
+            objects do not afford the verb.
     """
     graph = SceneGraph(scene, view)
     plan: list[Instruction] = []
-    for step in read_task(text):
-        plan.append(_understand(step, graph, plan[-1].object if plan else None))
+    for step in parse_task(text):
+        plan.append(_instruction(step, graph, plan[-1].object if plan else None))
     return tuple(plan)
 
 
-def _understand(step: Step, graph: SceneGraph, before: Thing | None) -> Instruction:
+def _instruction(step: Step, graph: SceneGraph, before: Thing | None) -> Instruction:
     thing = _find(step.object, graph).thing if step.object is not None else before
     if thing is None:
         raise UsageError("a task begins with an object", expected="its kind", got="it")
@@ -51,10 +51,10 @@ def _understand(step: Step, graph: SceneGraph, before: Thing | None) -> Instruct
 
 
 def _find(described: Described, graph: SceneGraph) -> Node:
-    """Return the only object that a description fits.
+    """Return the only object that matches a description.
 
     Raises:
-        UsageError: None or several fit, or it is a matter of opinion.
+        UsageError: None or several match, or the match is unclear.
     """
     among = [node for node in graph.nodes if _has_attributes(described, node)]
     anchors = [_anchor(thing, graph) for thing in described.anchors]
@@ -64,7 +64,7 @@ def _find(described: Described, graph: SceneGraph) -> Node:
     elif described.nearest:
         found = graph.nearest_to(anchors[0], among)
     else:
-        found = _surely(among, [_holds(described, node, anchors, graph) for node in among])
+        found = unique_match(among, [_relation(described, node, anchors, graph) for node in among])
     if found is None:
         raise UsageError(
             "a description does not fit exactly one object, or not clearly",
@@ -94,13 +94,7 @@ def _anchor(thing: Thing, graph: SceneGraph) -> Node:
     return _find(Described(thing.colour, thing.kind), graph)
 
 
-def _holds(described: Described, node: Node, anchors: Sequence[Node], graph: SceneGraph) -> Truth:
+def _relation(described: Described, node: Node, anchors: Sequence[Node], graph: SceneGraph) -> Truth:
     if described.side is not None:
-        return graph.stands(node, described.side, anchors[0])
-    return graph.lies_between(node, anchors[0], anchors[1]) if described.between else Truth.YES
-
-
-def _surely(among: Sequence[Node], truths: Sequence[Truth]) -> Node | None:
-    if truths.count(Truth.YES) != 1 or Truth.UNCLEAR in truths:
-        return None
-    return among[truths.index(Truth.YES)]
+        return graph.is_at_side(node, described.side, anchors[0])
+    return graph.is_between(node, anchors[0], anchors[1]) if described.between else Truth.YES

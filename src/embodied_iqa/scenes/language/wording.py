@@ -1,4 +1,4 @@
-"""Puts tasks into the words that different people would use; seeded."""
+"""Wording of tasks in varied natural language, from a seed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FRONTED: Final[dict[Verb, tuple[str, ...]]] = {
     Verb.PLACE: ("into {d}, put {o}", "in {d}, place {o}"),
     Verb.POUR: ("into {d}, pour {o}",),
 }
-"""The destination first: understood by people, not by the parser of plain instructions."""
+"""The destination first: `parse_instruction` does not support this order."""
 
 _KIND_WORDS: Final[dict[Kind, str]] = {
     Kind.BALL: "sphere",
@@ -47,7 +47,7 @@ _KIND_WORDS: Final[dict[Kind, str]] = {
     Kind.MAT: "pad",
     Kind.KNOB: "dial",
 }
-"""Other words that leave no doubt beside the other kinds; a can might be a toy or a vessel."""
+"""Synonyms that are unambiguous beside the other kinds; a can might be a toy or a vessel."""
 
 _CATEGORY_WORDS: Final[dict[Category, str]] = {
     Category.TOY: "toy",
@@ -85,10 +85,10 @@ _OTHER_KIND_PART: Final = 0.2
 
 
 class Wording:
-    """Chooses words.
+    """Generator of sentences.
 
     Args:
-        rng: Where the choices come from.
+        rng: Source of the choices.
     """
 
     def __init__(self, rng: np.random.Generator) -> None:
@@ -97,13 +97,13 @@ class Wording:
     def single(
         self, verb: Verb, thing: Reference, destination: Reference | None, *, canonical: bool = False
     ) -> str:
-        """Say one step.
+        """Return the sentence of one step.
 
         Args:
             verb: What to do.
-            thing: What is handled.
-            destination: Where it goes, where the verb has one.
-            canonical: Keep to an order that `parse_instruction` understands.
+            thing: The handled object.
+            destination: Where it goes, for verbs with a destination.
+            canonical: Use an order that `parse_instruction` supports.
         """
         fronted = not canonical and verb in _FRONTED and self._chance(_FRONTED_PART)
         phrase = self._one(_FRONTED[verb] if fronted else _PHRASES[verb])
@@ -112,14 +112,14 @@ class Wording:
         return text if fronted else self._politely(text)
 
     def sequence(self, first: Instruction, second: Instruction) -> str:
-        """Say two steps, each in plain words."""
+        """Return the sentence of two steps, each in plain words."""
         if first.object == second.object:
             return self._politely(f"{self._step(first)} and {self._step(second, it=True)}")
         text = self._one(_SEQUENCES).format(a=self._step(first), b=self._step(second))
         return text if text.startswith(("before", "first")) else self._politely(text)
 
     def reference(self, reference: Reference) -> str:
-        """Say one object."""
+        """Return the description of one object."""
         noun = self._noun(reference.head)
         names = [self._name(thing) for thing in reference.anchors]
         match reference.form:
@@ -133,7 +133,7 @@ class Wording:
             case Form.BETWEEN:
                 return f"the {noun} {self._one(('', 'that is '))}between {names[0]} and {names[1]}"
             case Form.EXCLUSION:
-                return f"the {noun} {self._one(('that is', 'which is'))} {_ruled_out(reference.excluded)}"
+                return f"the {noun} {self._one(('that is', 'which is'))} {_excluded(reference.excluded)}"
         return f"the {noun}"
 
     def _step(self, task: Instruction, *, it: bool = False) -> str:
@@ -164,7 +164,7 @@ class Wording:
         return options[int(self._rng.integers(len(options)))]
 
 
-def _ruled_out(excluded: Sequence[Colour | Kind]) -> str:
+def _excluded(excluded: Sequence[Colour | Kind]) -> str:
     words = [_with_article(item) if isinstance(item, Kind) else str(item) for item in excluded]
     return f"not {words[0]}" if len(words) == 1 else f"neither {' nor '.join(words)}"
 
