@@ -1,4 +1,4 @@
-"""How often the expert does each verb in physics, with Wilson intervals.
+"""Success rate of the expert for each verb in physics, with Wilson intervals.
 
 python benchmarks/bench_experts.py --seeds 200 --json build/bench_experts.json
 """
@@ -17,10 +17,11 @@ from embodied_iqa.simulation.rollout import rollout
 from embodied_iqa.simulation.success import task_success
 from embodied_iqa.simulation.world import World
 from embodied_iqa.tasks.vocabulary import Verb
+from embodied_iqa.units import SECOND_NS
 
 
 def measure(verb: Verb, seeds: int, first: int) -> dict[str, object]:
-    """Let the expert do one task on each seed."""
+    """Run the expert on one task for each seed."""
     failures: list[str] = []
     simulated_ns = 0
     began = time.perf_counter()
@@ -41,7 +42,7 @@ def measure(verb: Verb, seeds: int, first: int) -> dict[str, object]:
         "interval": [share.low, share.high],
         "seeds": seeds,
         "seconds_a_rollout": wall_s / seeds,
-        "simulated_s": simulated_ns / 1e9 / seeds,
+        "simulated_s": simulated_ns / SECOND_NS / seeds,
         "failures": failures,
     }
 

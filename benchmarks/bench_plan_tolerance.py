@@ -1,4 +1,4 @@
-"""How far the expert's plan may be shifted before physics says no: what the geometric criterion is read from.
+"""Success in physics of the expert's plan after a shift: the basis of the geometric criterion.
 
 python benchmarks/bench_plan_tolerance.py --scenes 6 --json build/bench_plan_tolerance.json
 """
@@ -25,7 +25,7 @@ SHIFTS_MM = (0.0, 8.0, 12.0, 16.0, 20.0, 26.0, 32.0)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scenes", type=int, default=6, help="of each verb")
+    parser.add_argument("--scenes", type=int, default=6, help="scenes for each verb")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     done = {verb: dict.fromkeys(SHIFTS_MM, 0) for verb in Verb}

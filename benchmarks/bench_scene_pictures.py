@@ -1,4 +1,4 @@
-"""Pictures a second of many scenes: one stage for all against one model a scene.
+"""Rendering speed of many scenes: one model for all against one model a scene.
 
 python benchmarks/bench_scene_pictures.py --scenes 100 --json build/bench_scene_pictures.json
 """
@@ -55,7 +55,7 @@ def main() -> None:
             together = rate(lambda scene, batch=batch: batch.frames(scene, VIEWS), many)
         alone = rate(lambda scene, size_px=size_px: draw_alone(scene, size_px), many[: len(many) // 5])
         numbers |= {
-            f"{size_px} px, one stage for all, pictures a second": together,
+            f"{size_px} px, one model for all, pictures a second": together,
             f"{size_px} px, one model a scene, pictures a second": alone,
             f"{size_px} px, times faster": together / alone,
         }

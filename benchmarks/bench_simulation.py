@@ -1,4 +1,4 @@
-"""How fast physics and pictures of the simulated cell are.
+"""Speed of physics and rendering of the simulated cell.
 
 python benchmarks/bench_simulation.py --json build/bench_simulation.json
 """

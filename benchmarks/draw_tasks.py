@@ -28,7 +28,7 @@ VIEW: Final = View.TOP
 
 
 def picture(scene: Scene, tasks: tuple[Task, ...]) -> Image.Image:
-    """Show what the camera has, and beside it the tasks."""
+    """Return the camera's picture with the tasks beside it."""
     with SceneRenderer(scene, *DRAWN_PX, fine=True) as renderer:
         rgb = renderer.frame(VIEW, nominal_snapshot(scene)).rgb
     small = cv2.resize(rgb, SHOWN_PX, interpolation=cv2.INTER_AREA)

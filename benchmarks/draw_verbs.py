@@ -26,7 +26,7 @@ from embodied_iqa.tasks.vocabulary import Verb
 DRAWN_PX = (1440, 1080)
 SHOWN_PX = (400, 300)
 CROP = (0.19, 0.38, 0.58)
-"""Left, top and size of the part of the side view that is shown."""
+"""Left, top and size of the visible part of the side view."""
 
 MOMENTS: dict[Verb, tuple[int, int]] = {
     Verb.COVER: (4, 6),
@@ -40,14 +40,11 @@ MOMENTS: dict[Verb, tuple[int, int]] = {
     Verb.PUSH: (2, 3),
     Verb.TWIST: (3, 5),
 }
-"""After how many waypoints the two middle pictures are taken."""
-
-SEEDS: dict[Verb, int] = {}
-"""Seeds of the scenes; the verb's number where it is not named."""
+"""Number of waypoints before each of the two middle pictures."""
 
 
 def run(scene: Scene, instruction: Instruction) -> list[WorldSnapshot]:
-    """Let the expert do the task; return the states at the start, after each waypoint and at the end."""
+    """Run the expert; return the states at the start, after each waypoint and at the end."""
     world = World(scene)
     states = [world.snapshot()]
     chunk = expert_chunk(scene, states[0], instruction, world.T_base_tool).increments
@@ -83,11 +80,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("docs/pictures"))
     parser.add_argument("--verbs", nargs="*", type=Verb, default=list(Verb))
-    parser.add_argument("--seed", type=int, help="of the scene; without it those of the documentation")
+    parser.add_argument("--seed", type=int, help="seed of the scenes (default: those of the documentation)")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     for verb in arguments.verbs:
-        seed = SEEDS.get(verb, list(Verb).index(verb)) if arguments.seed is None else arguments.seed
+        seed = list(Verb).index(verb) if arguments.seed is None else arguments.seed
         picture, instruction = strip(verb, seed)
         path = arguments.out / f"verb-{verb}.webp"
         cv2.imwrite(str(path), cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_WEBP_QUALITY, 78])

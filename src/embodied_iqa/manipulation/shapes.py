@@ -69,10 +69,10 @@ DRAWER_HANDLE_AHEAD_M: Final = 0.080
 
 @dataclass(frozen=True, slots=True)
 class ObjectShape:
-    """The outer size of a kind of object, standing on the table.
+    """The outer size of a kind of object on the table.
 
     Attributes:
-        width_m: Edge length or diameter, from above; of the part that the gripper holds, where it is one.
+        width_m: Edge length or diameter, from above; of the part that the gripper holds, if it is only a part.
         height_m: Height of the highest point above the table.
         radius_m: Radius of the circle around the object, seen from above.
     """

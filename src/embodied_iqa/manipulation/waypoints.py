@@ -1,4 +1,4 @@
-"""A plan as a few waypoints of the tool, and the chunk of increments that goes through them."""
+"""Waypoints of the tool, and the chunk of increments through them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 Array = NDArray[np.float64]
 
 MAX_WAYPOINTS: Final = 10
-"""No plan is longer: a learned policy pads its list of waypoints to this."""
+"""Maximum length of a plan; a learned policy pads its waypoints to this length."""
 
 WAYPOINT_FIELDS: Final = ("x_m", "y_m", "z_m", "yaw_rad", "tilt_rad", "gripper")
 """The columns of a plan as an array."""
@@ -36,15 +36,15 @@ _TOOL_DOWN: Final = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]
 
 @dataclass(frozen=True, slots=True)
 class Waypoint:
-    """Where the tool is to be, at rest.
+    """A pose of the tool, at rest, and a gripper state.
 
     Attributes:
         x_m: Tool centre point in the base frame.
         y_m: Tool centre point in the base frame.
         z_m: Tool centre point in the base frame; the table is 0.
-        yaw_rad: Turn about the vertical; 0: the fingers move along the base's y.
-        tilt_rad: Turn about the axis along which the fingers move; 0: the tool points down, pi / 2: at yaw 0
-            it points along the base's -x, away from the robot.
+        yaw_rad: Turn about the vertical; at 0 the fingers move along the base's y.
+        tilt_rad: Turn about the axis along which the fingers move; at 0 the tool points down, at pi / 2 (and
+            yaw 0) along the base's -x, away from the robot.
         gripper: State of the gripper in [0, 1] on arrival: 0 open, 1 closed.
     """
 
@@ -69,11 +69,11 @@ def waypoint_pose(waypoint: Waypoint) -> Array:
 
 
 def chunk_through(waypoints: Sequence[Waypoint], T_base_tool: Array) -> Array:
-    """Return the ``(K, 7)`` increments (as in `ActionChunk`) that lead from a pose through all waypoints.
+    """Return the ``(K, 7)`` increments (as in `ActionChunk`) from a pose through all waypoints.
 
     Args:
-        waypoints: One at least.
-        T_base_tool: ``(4, 4)``, where the tool is.
+        waypoints: At least one.
+        T_base_tool: ``(4, 4)``, the tool's pose.
 
     Raises:
         UsageError: There is no waypoint.
@@ -94,7 +94,7 @@ def waypoints_from_array(rows: Array) -> tuple[Waypoint, ...]:
     """Return the waypoints of ``(K, 6)``; the gripper's state is clipped to [0, 1].
 
     Raises:
-        UsageError: Not of this shape, or not finite.
+        UsageError: Another shape, or values that are not finite.
     """
     rows = np.asarray(rows, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != len(WAYPOINT_FIELDS) or not np.isfinite(rows).all():

@@ -180,19 +180,19 @@ def draw_instruction(verb: Verb, seed: int) -> Instruction:
 
 
 def find_object(scene: Scene, instruction: Instruction) -> int:
-    """Return the index of the object that the instruction names.
+    """Return the index of the instruction's object.
 
     Raises:
-        UsageError: No object of that colour and kind stands in the scene.
+        UsageError: The scene has no object of that colour and kind.
     """
     return _find(scene, instruction.object)
 
 
 def find_destination(scene: Scene, instruction: Instruction) -> int | None:
-    """Return the index of the instruction's destination; None where the verb has none.
+    """Return the index of the instruction's destination; None if the verb has none.
 
     Raises:
-        UsageError: No object of that colour and kind stands in the scene.
+        UsageError: The scene has no object of that colour and kind.
     """
     return None if instruction.destination is None else _find(scene, instruction.destination)
 

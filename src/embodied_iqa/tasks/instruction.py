@@ -77,7 +77,7 @@ class Instruction:
                 raise UsageError(f"{self.verb} needs a second object", available=wanted)
         elif self.destination.kind not in wanted:
             raise UsageError(
-                f"a {self.destination.kind} is no place to {self.verb} a {self.object.kind}",
+                f"a {self.destination.kind} is not a destination for {self.verb} with a {self.object.kind}",
                 available=wanted or ["nothing: the verb takes one object"],
             )
         elif self.destination.colour is self.object.colour:

@@ -115,7 +115,7 @@ def test_mirrored_scenes_swap_left_and_right(seed: int, view: View) -> None:
 
 @given(seed=SEEDS, turn=st.integers(1, 5))
 @settings(max_examples=40, deadline=None)
-def test_repainted_scenes_keep_who_is_meant(seed: int, turn: int) -> None:
+def test_repainted_scenes_keep_their_meaning(seed: int, turn: int) -> None:
     """With the colours exchanged in scene and words alike, the same places are meant."""
     scene, main = draw_task_scene(seed)
     other = {colour: list(Colour)[(i + turn) % 6] for i, colour in enumerate(Colour)}
@@ -233,7 +233,7 @@ def test_a_task_that_the_scene_does_not_afford_is_refused() -> None:
         make_tasks(scene, main=absent)
 
 
-def test_a_push_does_not_run_into_what_the_next_step_needs() -> None:
+def test_a_push_does_not_hit_the_objects_of_the_next_step() -> None:
     cube, ball = ("red", "cube", -0.45, 0.0), ("blue", "ball", -0.60, 0.0)
     push, pick = parse_instruction("push the red cube"), parse_instruction("pick the blue ball")
     behind = a_scene(cube, ball)
@@ -251,7 +251,7 @@ def test_a_full_gripper_does_nothing_else() -> None:
     assert seconds == {parse_instruction("place the red cube in the green bowl")}
 
 
-def test_look_alikes_of_one_colour_are_told_apart_by_kind() -> None:
+def test_objects_of_one_colour_are_identified_by_kind() -> None:
     scene = a_scene(("red", "cube", -0.45, 0.0), ("red", "ball", -0.60, 0.2), ("green", "bowl", -0.5, -0.2))
     heads = {
         (r.target, r.head.colour, r.excluded) for r in references(SceneGraph(scene, View.TOP), Form.EXCLUSION)

@@ -73,12 +73,12 @@ def test_order_of_two_steps(said: str) -> None:
     ]
 
 
-def test_it_is_what_was_named_before() -> None:
+def test_it_refers_to_the_previous_object() -> None:
     steps = resolve_plan("pick the red cube and place it in the green bowl", TABLE)
     assert [str(step) for step in steps] == ["pick the red cube", "place the red cube in the green bowl"]
 
 
-def test_left_depends_on_who_looks() -> None:
+def test_left_depends_on_the_view() -> None:
     said = "push the cube that is left of the green bowl"
     assert str(resolve(said, TABLE, view=View.WRIST)) == "push the yellow cube"
     assert str(resolve(said, TABLE, view=View.TOP)) == "push the red cube"
@@ -106,12 +106,12 @@ def test_left_depends_on_who_looks() -> None:
         ("", "a verb"),
     ],
 )
-def test_what_is_not_clear_is_refused_in_one_line(said: str, why: str) -> None:
+def test_unclear_tasks_are_refused_in_one_line(said: str, why: str) -> None:
     with pytest.raises(UsageError, match=why) as refused:
         resolve(said, TABLE, view=View.WRIST)
     assert "\n" not in str(refused.value)
 
 
-def test_without_a_thing_that_a_sentence_leans_on_it_means_nothing() -> None:
+def test_a_sentence_without_its_anchor_is_refused() -> None:
     with pytest.raises(UsageError, match="nothing fits"):
         resolve("push the cube that is left of the orange bowl", TABLE)

@@ -1,4 +1,4 @@
-"""One stage shows every scene as the scene's own model does."""
+"""One model renders every scene exactly as the scene's own model does."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_pictures_and_masks_are_those_of_the_scene_alone(batch: SceneBatchRender
         assert np.array_equal(masks, alone.segmentation(View.TOP, snapshot))
 
 
-def test_what_was_shown_before_does_not_matter(batch: SceneBatchRenderer):
+def test_previous_scenes_do_not_matter(batch: SceneBatchRenderer):
     scenes = [make_scene(seed, draw_instruction(verb, seed)) for seed, verb in enumerate(Verb)]
     first = [batch.frames(scene, [View.SIDE])[View.SIDE].rgb for scene in scenes]
     again = [batch.frames(scene, [View.SIDE])[View.SIDE].rgb for scene in reversed(scenes)]
@@ -55,7 +55,7 @@ def test_a_scene_settles_by_less_than_a_millimetre(verb: Verb):
         assert np.abs(settled - drawn).max() < 1e-3
 
 
-def test_a_scene_with_more_of_a_kind_gets_a_larger_stage():
+def test_a_scene_with_more_of_a_kind_gets_a_larger_model():
     scene = make_scene(1)
     balls = tuple(
         SceneObject(Kind.BALL, colour, -0.6 + 0.06 * index, 0.0, 0.0, (0.5, 0.5, 0.5))

@@ -1,15 +1,15 @@
-"""Who is waited for: the living, and only once after they have fallen silent."""
+"""Lockstep waits for live partners, and only one deadline after their last answer."""
 
 from __future__ import annotations
 
 from embodied_iqa.simulation.lockstep import Lockstep
 
 
-def test_nobody_is_waited_for_before_being_heard():
+def test_no_wait_before_the_first_answer():
     assert Lockstep(["arm", "top"]).late(["arm", "top"], 10) == []
 
 
-def test_whoever_was_heard_is_waited_for_until_the_stamp_is_answered():
+def test_waits_for_a_live_partner_until_it_answers_the_stamp():
     lockstep = Lockstep(["arm", "top"])
     lockstep.heard("arm", 5)
     assert lockstep.late(["arm", "top"], 10) == ["arm"]
@@ -17,14 +17,14 @@ def test_whoever_was_heard_is_waited_for_until_the_stamp_is_answered():
     assert lockstep.late(["arm", "top"], 10) == []
 
 
-def test_an_old_answer_takes_nothing_back():
+def test_an_older_answer_changes_nothing():
     lockstep = Lockstep(["arm"])
     lockstep.heard("arm", 10)
     lockstep.heard("arm", 3)
     assert lockstep.late(["arm"], 10) == []
 
 
-def test_the_silent_cost_one_deadline_until_they_are_heard_again():
+def test_a_silent_partner_costs_one_deadline_until_its_next_answer():
     lockstep = Lockstep(["arm"])
     lockstep.heard("arm", 1)
     lockstep.give_up(lockstep.late(["arm"], 2))
@@ -34,7 +34,7 @@ def test_the_silent_cost_one_deadline_until_they_are_heard_again():
     assert lockstep.late(["arm"], 4) == ["arm"]
 
 
-def test_a_stranger_is_ignored():
+def test_an_unknown_partner_is_ignored():
     lockstep = Lockstep(["arm"])
     lockstep.heard("side", 1)
     assert lockstep.missed == {"arm": 0}

@@ -1,4 +1,4 @@
-"""What counts as done: the state that an expert leaves, and no state that is a little worse."""
+"""Success: the end state of an expert counts, and no state that is slightly worse."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_drawer_and_knob_count_from_their_thresholds(verb: Verb, motion: float, 
     assert inner_position(scene, start, find_object(scene, instruction)) == pytest.approx(0.0, abs=1e-3)
 
 
-def test_what_has_no_joint_or_beads_says_so():
+def test_kinds_without_joint_or_beads_are_refused():
     scene, instruction, start, _ = done(Verb.PLACE)
     index = find_object(scene, instruction)
     with pytest.raises(UsageError, match="no joint"):

@@ -39,7 +39,7 @@ def test_the_expert_succeeds_in_physics(verb: Verb, kind: Kind, seed: int):
 
 
 @pytest.mark.parametrize(("verb", "kind"), PAIRS)
-def test_doing_nothing_or_the_wrong_thing_is_no_success(verb: Verb, kind: Kind):
+def test_doing_nothing_or_the_wrong_thing_is_not_a_success(verb: Verb, kind: Kind):
     instruction = task(verb, Colour.RED, kind)
     scene = make_scene(3, instruction)
     world = World(scene)

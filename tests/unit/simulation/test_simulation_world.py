@@ -190,7 +190,7 @@ def test_a_cleared_violation_comes_back_while_the_push_lasts():
     assert world.contact_violation is not None
 
 
-def test_free_motion_is_no_violation():
+def test_free_motion_is_not_a_violation():
     world = World(make_scene(2))
     pose = world.T_base_tool
     pose[:3, 3] = (-0.55, 0.2, 0.25)

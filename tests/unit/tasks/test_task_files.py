@@ -1,4 +1,4 @@
-"""Task files: what is right is read, what is wrong is told with its line, and nothing outside is touched."""
+"""Task files: valid entries are read, errors name their line, and no path leaves the folder."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_pictures_carry_labels(folder: Path, text: str, name: str) -> None:
     assert len(first.tasks) == 2
 
 
-def test_pictures_without_labels_say_nothing(folder: Path) -> None:
+def test_pictures_without_labels_have_none(folder: Path) -> None:
     assert {item.labels for item in load_task_file(written(folder, GOOD))} == {PictureLabels()}
 
 
@@ -170,12 +170,12 @@ def test_both_forms_give_the_same_tasks(folder: Path) -> None:
         (HEAD + "- picture: a.png\n  colour: red\n", 5, "main_object or main_kind or background or real"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(folder: Path, text: str, line: int, why: str) -> None:
+def test_errors_name_their_line(folder: Path, text: str, line: int, why: str) -> None:
     path = written(folder, text)
-    with pytest.raises(InputError, match=why) as told:
+    with pytest.raises(InputError, match=why) as caught:
         load_task_file(path)
-    assert str(told.value).startswith(f"{path}:{line}: ")
-    assert "\n" not in str(told.value)
+    assert str(caught.value).startswith(f"{path}:{line}: ")
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -204,11 +204,11 @@ def test_paths_never_leave_the_folder(folder: Path, path: str) -> None:
         (LABELLED_CSV.replace("True", "2"), 5, "bad real"),
     ],
 )
-def test_lines_of_csv_are_told(folder: Path, text: str, line: int, why: str) -> None:
+def test_csv_errors_name_their_line(folder: Path, text: str, line: int, why: str) -> None:
     path = written(folder, text, "tasks.csv")
-    with pytest.raises(InputError, match=why) as told:
+    with pytest.raises(InputError, match=why) as caught:
         load_task_file(path)
-    assert str(told.value).startswith(f"{path}:{line}: ")
+    assert str(caught.value).startswith(f"{path}:{line}: ")
 
 
 def test_files_that_cannot_be_read(folder: Path) -> None:
@@ -221,7 +221,7 @@ def test_files_that_cannot_be_read(folder: Path) -> None:
             load_task_file(path)
 
 
-def test_everything_that_is_wrong_is_listed(folder: Path) -> None:
+def test_all_errors_are_listed(folder: Path) -> None:
     picture = "- picture: {}.png\n  tasks: [{{rank: {}, text: go}}]\n"
     text = HEAD + picture.format("x", 1) + picture.format("a", 0)
     found, wrong = check_task_file(written(folder, text))

@@ -1,4 +1,4 @@
-"""Tasks in words: every canonical form is understood, so are other wordings, and errors say what is wrong."""
+"""Instructions: canonical forms and synonyms are parsed, and errors name the cause."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ def test_other_words_mean_the_same(words: str, canonical: str):
         ("pick the red", "one or two objects"),
         ("place the red cube", "needs a second object"),
         ("press the red cube", "cannot be used with press"),
-        ("pick the red cube in the blue bowl", "no place to pick"),
-        ("place the red cube in the blue pot", "no place to place"),
+        ("pick the red cube in the blue bowl", "not a destination for pick"),
+        ("place the red cube in the blue pot", "not a destination for place"),
         ("place the red cube in the red bowl", "differ in colour"),
         ("place the red cube in the blue bowl on the green mat", "one or two objects"),
         ("pick the red cube quickly", "unknown colour"),
     ],
 )
-def test_what_is_not_understood_is_told(words: str, complaint: str):
+def test_unknown_words_are_reported(words: str, complaint: str):
     with pytest.raises(UsageError, match=complaint):
         parse_instruction(words)
 

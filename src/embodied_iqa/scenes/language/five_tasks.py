@@ -84,8 +84,8 @@ def make_tasks(
         main: The plain task of rank 1; None to draw one for the scene's main object.
 
     Raises:
-        UsageError: The scene allows no task of a rank (`draw_task_scene` makes scenes with all ranks), or does
-            not afford ``main``.
+        UsageError: The scene allows no task of a rank (`draw_task_scene` makes scenes with all ranks), or
+            does not afford ``main``.
     """
     if seed < 0:
         raise UsageError("a seed cannot be negative", expected="an integer from 0", got=seed)
