@@ -72,7 +72,7 @@ class ObjectShape:
     """The outer size of a kind of object on the table.
 
     Attributes:
-        width_m: Edge length or diameter, from above; of the part that the gripper holds, if it is only a part.
+        width_m: Edge length or diameter, from above; of the gripped part, if the gripper holds only a part.
         height_m: Height of the highest point above the table.
         radius_m: Radius of the circle around the object, seen from above.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embodied_iqa.errors import UsageError
@@ -45,6 +45,7 @@ def plan(
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 @given(place=st.tuples(X, Y), goal=st.tuples(X, Y), shift=st.floats(-0.05, 0.05))
+@settings(deadline=None)
 def test_waypoints_are_affine_in_the_places_of_the_objects(
     case: tuple[Verb, Kind, Kind | None],
     place: tuple[float, float],
@@ -62,6 +63,7 @@ def test_waypoints_are_affine_in_the_places_of_the_objects(
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 @given(place=st.tuples(X, Y), goal=st.tuples(X, Y), yaw_rad=st.floats(-0.78, 0.78))
+@settings(deadline=None)
 def test_plans_keep_within_the_limits_of_the_arm(
     case: tuple[Verb, Kind, Kind | None],
     place: tuple[float, float],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embodied_iqa.errors import UsageError
@@ -30,6 +30,7 @@ ALL = [
 
 
 @given(task=st.sampled_from(ALL), polite=st.booleans(), loud=st.booleans(), bare=st.booleans())
+@settings(deadline=None)
 def test_a_task_in_words_means_itself(task: Instruction, polite: bool, loud: bool, bare: bool):
     words = str(task).replace("the ", "") if bare else str(task)
     words = f"Please {words}!" if polite else words
