@@ -94,7 +94,7 @@ def test_left_depends_on_the_view() -> None:
         ("pick the cube that is not green", "exactly one"),
         ("pick the leftmost object", "exactly one"),
         ("press the red cube", "cannot be used with press"),
-        ("place the red cube in the orange button", "no place"),
+        ("place the red cube in the orange button", "not a destination"),
         ("pick it", "begins with an object"),
         ("frobnicate the red cube", "a verb"),
         ("pick the red unicorn", "a kind of object"),
