@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.emulator.machine import Machine
 from embodied_iqa.emulator.registers import RegisterView
-from embodied_iqa.emulator.streaming import Stream
+from embodied_iqa.emulator.streaming import ServoStream, SpeedStream
 from embodied_iqa.emulator.uploaded_script import Waypoint
 
 __all__ = ["CommandTable", "ControlScript", "ScriptError"]
@@ -51,7 +51,7 @@ class ControlScript:
         self.machine = machine
         self.registers = registers
         self.path = path
-        self.stream: Stream | None = None
+        self.stream: ServoStream | SpeedStream | None = None
         self._background: Ticks | None = None
         self._writes = self._operations = 0
         self._main = self._run()

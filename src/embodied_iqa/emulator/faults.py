@@ -1,19 +1,6 @@
 """Fault switches of the emulated robot, for tests; each line is answered with one line.
 
-===================================  =======================================================================
-``protective-stop [REASON]``         the controller makes a protective stop
-``emergency-stop`` / ``release``     the emergency stop is pressed / released (then power on)
-``freeze`` / ``resume``              the controller stops and sends nothing / continues
-``cut`` / ``mend``                   nothing passes the network, connections stay open / everything passes
-``drop``                             all connections are closed
-``delay MS``                         everything that the controller sends arrives later by this time
-``refuse-script on|off``             uploaded programs do not start
-``stop-program``                     the program ends, as from the pendant
-``object P|none``                    closing fingers meet an object at P in [0, 1] (kinematic plant)
-``gripper-fault N``                  the gripper reports a fault
-``restore``                          everything as at the start; the program ends
-``state``                            the state of the robot, as JSON
-===================================  =======================================================================
+``docs/reference/emulator.md`` lists the switches.
 """
 
 from __future__ import annotations

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.emulator.machine import Machine
 from embodied_iqa.emulator.motions import MAX_JOINT_SPEED_RADPS
 
-__all__ = ["ServoStream", "SpeedStream", "Stream"]
+__all__ = ["ServoStream", "SpeedStream"]
 
 Array = NDArray[np.float64]
 
 _DAMPING = 1e-6
-
-
-class Stream(Protocol):
-    """Source of one joint target per tick."""
-
-    def tick(self, machine: Machine) -> Array:
-        """Return the joint target ``(6,)`` of this tick."""
-        ...
 
 
 class ServoStream:

@@ -6,16 +6,7 @@ import time
 from collections.abc import Sequence
 
 from embodied_iqa.errors import InputError
-from embodied_iqa.robot.ur_messages import (
-    REPLY,
-    STATE,
-    Answer,
-    Command,
-    Reply,
-    Request,
-    UrFlags,
-    UrState,
-)
+from embodied_iqa.robot.ur_messages import REPLY, STATE, Answer, Command, Reply, Request, UrFlags, UrState
 from embodied_iqa.robot.ur_options import SessionOptions
 from embodied_iqa.robot.ur_process import UrProcess
 from embodied_iqa.units import SECOND_NS

@@ -7,13 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embodied_iqa.emulator.motions import (
-    MotionImpossibleError,
-    Trapezoid,
-    brake,
-    move_joints,
-    move_line,
-)
+from embodied_iqa.emulator.motions import MotionImpossibleError, Trapezoid, brake, move_joints, move_line
 from embodied_iqa.kinematics import Kinematics, rotation_to_rotvec
 from embodied_iqa.scenes.dimensions import HOME_Q_RAD
 

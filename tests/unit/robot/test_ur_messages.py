@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 from embodied_iqa.errors import UsageError
 from embodied_iqa.kinematics import tool_along_z
 from embodied_iqa.robot.ur_arm import UrArm
-from embodied_iqa.robot.ur_messages import (
-    Answer,
-    Command,
-    Reply,
-    Request,
-    UrFlags,
-    UrState,
-)
+from embodied_iqa.robot.ur_messages import Answer, Command, Reply, Request, UrFlags, UrState
 from embodied_iqa.robot.ur_options import UrOptions
 
 Six = tuple[float, float, float, float, float, float]
