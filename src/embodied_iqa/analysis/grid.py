@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
+from embodied_iqa.subjects.catalogue.entry import Role
 
 __all__ = ["PARTS", "TASKS_OF_SCALE", "Group", "GroupScores", "PairTable", "ScoreGrid", "ViewCount"]
 
@@ -23,6 +24,11 @@ class Group(StrEnum):
 
     COGNITION = "cognition"
     DECISION = "decision"
+
+    @property
+    def role(self) -> Role:
+        """Role of the group's subjects."""
+        return Role.VLM if self is Group.COGNITION else Role.VLA
 
 
 PARTS: Final[Mapping[Group, tuple[str, str, str]]] = {

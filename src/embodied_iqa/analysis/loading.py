@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -28,7 +27,6 @@ from embodied_iqa.errors import InputError
 __all__ = ["load_attributes", "load_grid", "runs_of_table"]
 
 Array = NDArray[np.float64]
-_ROLES: Final[Mapping[Group, str]] = {Group.COGNITION: "vlm", Group.DECISION: "vla"}
 _TOTAL: Final = "score"
 _COLUMNS: Final = (
     "subject",
@@ -46,7 +44,7 @@ def load_grid(store: DatabaseStore, *, all_views: bool = False) -> ScoreGrid:
 
     Args:
         store: The database.
-        all_views: Also count what subjects said of pictures from a view that they are not made for.
+        all_views: Also count scores for views that the subject is not made for.
 
     Raises:
         InputError: Tables are missing, damaged or inconsistent, or no subject is made for a view of the
@@ -58,8 +56,10 @@ def load_grid(store: DatabaseStore, *, all_views: bool = False) -> ScoreGrid:
     counted, others = scores.filter(own), scores.filter(pc.invert(own))
     expected = _tasks_of_pairs(store, pairs)
     groups = {}
-    for group, role in _ROLES.items():
-        rows, left_out = (table.filter(pc.equal(table["role"], role)) for table in (counted, others))
+    for group in Group:
+        rows, left_out = (
+            table.filter(pc.equal(table["role"], str(group.role))) for table in (counted, others)
+        )
         if rows.num_rows:
             groups[group] = _group(group, rows, left_out, pairs, expected)
     if others.num_rows and not groups:
@@ -128,31 +128,29 @@ def _pairs(store: DatabaseStore) -> PairTable:
 
 
 def _tasks_of_pairs(store: DatabaseStore, pairs: PairTable) -> NDArray[np.int64]:
-    """``(pairs,)`` how many tasks the pair's reference has."""
-    names, counts = np.unique(_words(store.tasks(["reference_id"])["reference_id"]), return_counts=True)
-    by_name = dict(zip(names.tolist(), counts.tolist(), strict=True))
-    return np.array([by_name.get(name, 0) for name in pairs.reference_ids.tolist()], dtype=np.int64)
+    """Return ``(pairs,)`` the number of tasks of the pair's reference."""
+    count = Counter(store.tasks(["reference_id"])["reference_id"].to_pylist())
+    return np.array([count[name] for name in pairs.reference_ids.tolist()], dtype=np.int64)
 
 
 def _view_counts(pairs: PairTable, answered: Any, counted: Any) -> tuple[ViewCount, ...]:
+    def subjects(table: Any, view: str) -> dict[Group, int]:
+        rows = table.filter(pc.equal(table["view"], view))
+        return {
+            group: pc.count_distinct(rows.filter(pc.equal(rows["role"], str(group.role)))["subject"]).as_py()
+            for group in Group
+        }
+
     views = pairs.labels["view"]
-    there, counts = (
-        Counter((row["view"], row["role"]) for row in _distinct(table, ("view", "role", "subject")))
-        for table in (answered, counted)
-    )
     return tuple(
         ViewCount(
             view,
             len(np.unique(pairs.reference_ids[views == view])),
-            {group: there[view, role] for group, role in _ROLES.items()},
-            {group: counts[view, role] for group, role in _ROLES.items()},
+            subjects(answered, view),
+            subjects(counted, view),
         )
         for view in np.unique(views).tolist()
     )
-
-
-def _distinct(table: Any, names: tuple[str, ...]) -> list[dict[str, str]]:
-    return list(table.group_by(list(names)).aggregate([]).to_pylist())
 
 
 def _group(
@@ -171,7 +169,7 @@ def _group(
 
 
 def _cells(rows: Any, subjects: tuple[str, ...], pairs: PairTable) -> NDArray[np.int64]:
-    """``(rows,)`` the place of each row in an array of pairs times subjects."""
+    """Return ``(rows,)`` the flat index of each row in an array of pairs by subjects."""
     found = pc.index_in(rows["pair_id"].combine_chunks(), value_set=pa.array(pairs.pair_ids))
     if found.null_count:
         raise InputError("scores name pairs that do not exist", got=found.null_count)
@@ -183,12 +181,12 @@ def _cells(rows: Any, subjects: tuple[str, ...], pairs: PairTable) -> NDArray[np
 def _sums(
     cells: NDArray[np.int64], values: Array, shape: tuple[int, int], expected: NDArray[np.int64]
 ) -> Array:
-    """Sum over the tasks of each cell, scaled to five; NaN where a task has no score."""
+    """Sum over the tasks of each cell, scaled to five tasks; NaN if a task has no score."""
     known = np.isfinite(values)
     size = shape[0] * shape[1]
     counts = np.bincount(cells[known], minlength=size).reshape(shape)
     if (counts > expected[:, None]).any():
-        raise InputError("a pair is scored more often than it has tasks; the scores hold a row twice")
+        raise InputError("a pair has more scores than tasks; the scores hold a row twice")
     sums = np.bincount(cells[known], values[known], minlength=size).reshape(shape)
     complete = (counts == expected[:, None]) & (counts > 0)
     scaled: Array = np.where(complete, sums / np.maximum(1, counts) * TASKS_OF_SCALE, np.nan)

@@ -58,16 +58,19 @@ def test_cameras_that_agree_share_a_line() -> None:
     both = [Verdict.HOLD, Verdict.PASS, Verdict.REJECT]
     run = _run(_of(both) + _of(both, View.SIDE) + _of([Verdict.PASS] * 3, View.WRIST))
     lines = blocked_periods(gate_timelines(run))
-    assert [(line.verdict, line.views) for line in lines] == [
+    assert [(line.span.verdict, line.views) for line in lines] == [
         (Verdict.HOLD, (View.TOP, View.SIDE)),
         (Verdict.REJECT, (View.TOP, View.SIDE)),
     ]
-    assert lines[0].reasons == ("dark",)
+    assert lines[0].span.reasons == ("dark",)
 
 
 def test_different_reasons_stay_apart() -> None:
     run = _run(_of([Verdict.HOLD]) + _of([Verdict.HOLD], View.SIDE, "blurred"))
-    assert sorted(line.reasons for line in blocked_periods(gate_timelines(run))) == [("blurred",), ("dark",)]
+    assert sorted(line.span.reasons for line in blocked_periods(gate_timelines(run))) == [
+        ("blurred",),
+        ("dark",),
+    ]
 
 
 def test_no_verdict_no_timeline() -> None:

@@ -164,7 +164,7 @@ def test_a_distortion_that_is_not_known(recording: Path, record: TrialRecord, tm
     page = _page(recording, with_run(record, 1, distortion=DistortionSpec("77", 2)), tmp_path)
     part = article(page, 1)
     assert "Distortion 77" in words(part)
-    assert "cannot be made again: unknown distortion" in words(part)
+    assert "cannot be recomputed: unknown distortion" in words(part)
     assert len(part.xpath(".//img")) == 2
 
 

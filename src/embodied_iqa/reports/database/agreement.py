@@ -9,7 +9,7 @@ import numpy as np
 from embodied_iqa.analysis.grid import PARTS
 from embodied_iqa.analysis.published import AGREEMENT
 from embodied_iqa.analysis.study import TOTAL, GroupStudy, Study
-from embodied_iqa.reports.database.by_group import KINDS, UNIT_RANGE
+from embodied_iqa.reports.database.by_group import UNIT_RANGE
 from embodied_iqa.reports.kit.page import Chapter, Part
 from embodied_iqa.reports.kit.table import Column, Row, Table
 
@@ -20,7 +20,7 @@ def chapter(study: Study) -> Chapter:
     """Return the chapter."""
     parts = [Part("Means, the paper's, and what noise allows", (_means(study),))]
     parts += [
-        Part(f"Between {KINDS[group]}s", tuple(_matrices(found)))
+        Part(f"Between {group.role.upper()}s", tuple(_matrices(found)))
         for group, found in study.groups.items()
         if len(found.subjects) > 1
     ]
@@ -77,7 +77,7 @@ def _matrices(found: GroupStudy) -> Iterator[Table]:
         paper = f"; the paper: {AGREEMENT[part]:.2f}" if part in AGREEMENT else ""
         mean = "not defined" if np.isnan(own.mean) else f"{own.mean:.2f}"
         note = f"SRCC between subjects over all pairs that both scored. Mean {mean}{paper}."
-        title = f"{str(found.group).capitalize()}: {part}"
+        title = f"{found.group.title()}: {part}"
         yield Table(f"srcc_{found.group}_{part}", title, columns, rows, note, folded=part != TOTAL)
 
 

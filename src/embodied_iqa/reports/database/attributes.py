@@ -57,7 +57,7 @@ def _correlations(study: Study) -> Table:
     found = study.attributes
     columns = [
         Column("Attribute"),
-        *(Column(str(group).capitalize(), name=f"{group}_srcc") for group in found.correlations),
+        *(Column(group.title(), name=f"{group}_srcc") for group in found.correlations),
     ]
     rows: list[Row] = [
         (_title(name), *(correlations[index].value for correlations in found.correlations.values()))

@@ -43,7 +43,7 @@ def _part(study: Study, by: str) -> Part:
     columns = [Column(title_of(by), name=stem)]
     for group in study.groups:
         columns += [
-            Column(str(group).capitalize(), heat=SCORE_RANGE, name=f"{group}_mean"),
+            Column(group.title(), heat=SCORE_RANGE, name=f"{group}_mean"),
             Column("low", name=f"{group}_low", shown=False),
             Column("high", name=f"{group}_high", shown=False),
             Column("pairs", name=f"{group}_pairs"),

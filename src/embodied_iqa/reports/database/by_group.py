@@ -13,7 +13,6 @@ from embodied_iqa.reports.kit.figure import FigureRow, Lane, LaneFigure, Tick
 from embodied_iqa.reports.kit.formatting import distortion_name
 
 __all__ = [
-    "KINDS",
     "SCORE_RANGE",
     "SCORE_TICKS",
     "UNIT_RANGE",
@@ -29,8 +28,6 @@ T = TypeVar("T")
 SCORE_RANGE: Final = (0.0, 5.0)
 UNIT_RANGE: Final = (0.0, 1.0)
 SCORE_TICKS: Final = tuple(Tick(100.0 * n / TASKS_OF_SCALE, str(n)) for n in range(TASKS_OF_SCALE + 1))
-KINDS: Final[Mapping[Group, str]] = {Group.COGNITION: "VLM", Group.DECISION: "VLA"}
-"""Subjects of each group."""
 
 
 def distortion_label(distortion_id: str) -> str:
@@ -84,7 +81,7 @@ def lane_figure(
         )
         for key, values in rows.items()
     )
-    return LaneFigure(tuple(str(group).capitalize() for group in study.groups), ticks, drawn, boxes)
+    return LaneFigure(tuple(group.title() for group in study.groups), ticks, drawn, boxes)
 
 
 def score_percent(score: float) -> float:

@@ -10,7 +10,6 @@ from embodied_iqa.analysis.grid import PARTS, Group
 from embodied_iqa.analysis.study import TOTAL, GroupStudy, Study
 from embodied_iqa.distortions.spec import LEVELS
 from embodied_iqa.reports.database.by_group import (
-    KINDS,
     SCORE_RANGE,
     UNIT_RANGE,
     across_groups,
@@ -38,7 +37,7 @@ def chapter(study: Study) -> Chapter:
             Part("", tuple(_distributions(found) for found in study.groups.values()), figure),
             Part("Dimensions", (_dimensions(study),)),
             Part("Subjects", (_subjects(study),)),
-            Part("Whose view", (_views(study),)),
+            Part("Subjects by view", (_views(study),)),
         ),
     )
 
@@ -117,11 +116,12 @@ def _subjects(study: Study) -> Table:
 def _views(study: Study) -> Table:
     """How many subjects answered about the pictures of each view, and how many of them count."""
     columns = [Column("View"), Column("References")]
-    for group, kind in KINDS.items():
+    for group in Group:
+        kind = group.role.upper()
         columns.append(Column(f"{kind}s made for it", name=f"{group}_counted"))
         columns.append(Column(f"{kind}s that answered", name=f"{group}_answered"))
     rows: list[Row] = [
-        (one.view, one.references, *(count for g in KINDS for count in (one.counted[g], one.answered[g])))
+        (one.view, one.references, *(count for g in Group for count in (one.counted[g], one.answered[g])))
         for one in study.views
     ]
     note = (
@@ -131,4 +131,4 @@ def _views(study: Study) -> Table:
     if study.all_views:
         columns = [replace(one, title=one.title.replace("made for it", "counted")) for one in columns]
         note = "Every subject counts for every picture here, also where it is made for another camera."
-    return Table("views", "Whose view", columns, rows, note)
+    return Table("views", "Subjects by view", columns, rows, note)

@@ -53,7 +53,7 @@ def _scatter(rows: tuple[ExecutionRow, ...], group: Group) -> ScatterPlot | None
         )
         for row in rows
     )
-    title = f"{str(group).capitalize()} and execution"
+    title = f"{group.title()} and execution"
     plot = ScatterPlot(title, str(group), "mean score in the database", "execution", points)
     return place_points(plot, _SCORE_STEP, _EXECUTION_STEP)
 
@@ -69,10 +69,10 @@ def _correlations(found: ExecutionTable) -> Table:
     )
     rows: list[Row] = []
     for group, one in found.over_distortions.items():
-        title = f"{str(group).capitalize()}, mean of each distortion"
+        title = f"{group.title()}, mean of each distortion"
         rows.append((title, one.value, one.count, found.ceilings[group], _PAPER[group]))
     for group, one in found.over_runs.items():
-        rows.append((f"{str(group).capitalize()} of the run itself", one.value, one.count, None, ""))
+        rows.append((f"{group.title()} of the run itself", one.value, one.count, None, ""))
     note = (
         "Over distortions: the database's mean opinion at the levels that were run, against the mean "
         "execution score. "

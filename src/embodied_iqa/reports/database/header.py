@@ -10,7 +10,6 @@ import numpy as np
 from embodied_iqa.analysis.grid import TASKS_OF_SCALE, Group
 from embodied_iqa.analysis.published import SHAPE
 from embodied_iqa.analysis.study import TOTAL, GroupStudy, Study
-from embodied_iqa.reports.database.by_group import KINDS
 from embodied_iqa.reports.kit.formatting import ABSENT, number, plural, share
 from embodied_iqa.reports.kit.page import Tile
 
@@ -23,7 +22,7 @@ def headline(study: Study) -> str:
     """Say in one sentence how well subjects agree."""
     parts = []
     for group, found in study.groups.items():
-        agreed, subjects = found.agreements[TOTAL].mean, plural(len(found.subjects), KINDS[group])
+        agreed, subjects = found.agreements[TOTAL].mean, plural(len(found.subjects), group.role.upper())
         if np.isfinite(agreed):
             parts.append(f"{subjects} rank the pictures alike with SRCC {number(agreed)}")
         elif np.isfinite(found.means[TOTAL]):
@@ -53,11 +52,11 @@ def tiles(study: Study) -> tuple[Tile, ...]:
 
 def _group_tiles(group: Group, found: GroupStudy) -> Iterator[Tile]:
     mean = found.means[TOTAL]
-    scale = f"0 to {TASKS_OF_SCALE}, {plural(len(found.subjects), KINDS[group])}"
+    scale = f"0 to {TASKS_OF_SCALE}, {plural(len(found.subjects), group.role.upper())}"
     yield Tile(f"Mean {group}", _finite(mean), scale, share(mean, TASKS_OF_SCALE))
     agreed, ceiling = found.agreements[TOTAL].mean, found.ceilings[TOTAL].corrected
     note = "" if np.isnan(ceiling) else f"noise ceiling {number(ceiling)}"
-    yield Tile(f"{KINDS[group]}s agree, SRCC", _finite(agreed), note, share(agreed, 1))
+    yield Tile(f"{group.role.upper()}s agree, SRCC", _finite(agreed), note, share(agreed, 1))
 
 
 def _finite(value: float) -> str:
@@ -78,9 +77,9 @@ def _score_remarks(group: Group, found: GroupStudy) -> Iterator[str]:
         yield f"{', '.join(constant)} gave every pair the same score: no correlation, no z-score."
     if found.opinion.partial:
         pairs = plural(found.opinion.partial, "pair")
-        yield f"{pairs} without the {group} score of every {KINDS[group]}: the mean is over the others."
+        yield f"{pairs} without the {group} score of every {group.role.upper()}: the mean is over the others."
     if len(found.subjects) == 1:
-        yield f"Only one {KINDS[group]}: agreement between subjects needs two."
+        yield f"Only one {group.role.upper()}: agreement between subjects needs two."
     if found.thirds.upper > TASKS_OF_SCALE - _ROUNDING:
         yield f"More than a third of the pairs have the highest {group} score: mild means unchanged there."
     if found.opinion.absent:
@@ -97,8 +96,9 @@ def _view_remarks(study: Study, group: Group) -> Iterator[str]:
         references = plural(sum(one.references for one in unseen), "reference")
         views = f"{'view' if len(unseen) == 1 else 'views'} {' and '.join(one.view for one in unseen)}"
         yield (
-            f"{references} without a {group} score: no {KINDS[group]} is made for the {views}. "
+            f"{references} without a {group} score: no {group.role.upper()} is made for the {views}. "
             "With --all-views those count that are made for another one."
         )
     if study.all_views:
-        yield f"{KINDS[group]}s also count for pictures of views that they are not made for (--all-views)."
+        subjects = f"{group.role.upper()}s"
+        yield f"{subjects} also count for pictures of views that they are not made for (--all-views)."

@@ -66,7 +66,7 @@ def _levels(study: Study, rows: dict[str, tuple[LeavingLevel | None, ...]]) -> T
     columns = [Column("Distortion")]
     more = ("level", "low", "high", *(f"mild_level_{level}" for level in LEVELS))
     for group in study.groups:
-        columns.append(Column(str(group).capitalize(), name=f"{group}_text"))
+        columns.append(Column(group.title(), name=f"{group}_text"))
         columns += [Column(what, name=f"{group}_{what}", shown=False) for what in more]
     columns.append(Column("The paper", name="paper"))
     lines: list[Row] = [
@@ -91,7 +91,7 @@ def _thirds(study: Study) -> Table:
         Column("Kind"),
         Column("Severe below", name="lower"),
         Column("Mild from", name="upper"),
-        *(Column(str(third).capitalize(), name=str(third)) for third in Third),
+        *(Column(third.title(), name=str(third)) for third in Third),
         Column("No score", name="unscored"),
     )
     rows: list[Row] = [

@@ -1,4 +1,4 @@
-"""Pictures inside a page: as data URIs, each no larger than its share of the page."""
+"""Pictures as data URIs of limited size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 __all__ = ["bytes_for_each", "data_uri"]
 
 _PAGE_BYTES: Final = 4_100_000
-"""All pictures of a page together, before base64 adds a third."""
+"""Of all pictures of a page together, before base64 adds a third."""
 _LARGEST_BYTES: Final = 90_000
 _SMALLEST_BYTES: Final = 12_000
 _WIDEST_PX: Final = 800
@@ -21,23 +21,23 @@ _LADDER: Final = ((1.0, 90), (1.0, 75), (0.8, 70), (0.6, 70), (0.6, 50), (0.4, 6
 
 
 def bytes_for_each(pictures: int) -> int:
-    """Return how many bytes each of so many pictures may have."""
+    """Return the maximum size of each of a number of pictures."""
     return max(_SMALLEST_BYTES, min(_LARGEST_BYTES, _PAGE_BYTES // max(1, pictures)))
 
 
-def data_uri(rgb: NDArray[np.uint8], most_bytes: int) -> str:
+def data_uri(rgb: NDArray[np.uint8], max_bytes: int) -> str:
     """Return a picture as a WebP data URI.
 
     Args:
         rgb: ``(H, W, 3)`` uint8, red first.
-        most_bytes: Size before base64; pictures full of noise are made smaller and coarser until they fit.
-            The last step of the ladder is taken whatever its size.
+        max_bytes: Size before base64; noisy pictures are scaled down and compressed until they fit. The last
+            step of the ladder is used in any case.
     """
     first_scale = min(1.0, _WIDEST_PX / rgb.shape[1])
     encoded = b""
     for scale, quality in _LADDER:
         encoded = _webp(rgb, first_scale * scale, quality)
-        if len(encoded) <= most_bytes:
+        if len(encoded) <= max_bytes:
             break
     return "data:image/webp;base64," + base64.b64encode(encoded).decode("ascii")
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
@@ -35,8 +34,6 @@ from embodied_iqa.subjects.model_card import ModelCard
 
 __all__ = ["write_report"]
 
-_LEVELS: Final = tuple(f"level {level}" for level in LEVELS)
-
 
 @dataclass(frozen=True, slots=True)
 class _Actions:
@@ -55,11 +52,10 @@ class _Distorted:
 
     scenes: int
     responses: Sequence[GradedResponse]
-    graded: int
     not_graded: tuple[str, ...]
     levels: Table
-    mean_over_all: str
-    mean_within: str
+    mean_over_all: float
+    mean_within: float
 
 
 def write_report(evaluation: PanelEvaluation, page: Path, pictures: Path) -> None:
@@ -78,10 +74,8 @@ def write_report(evaluation: PanelEvaluation, page: Path, pictures: Path) -> Non
         answers=_answers(evaluation),
         examples=_examples(evaluation),
         ranks=_ranks(evaluation),
-        distorted=_distorted(evaluation) if evaluation.distorted else None,
+        distorted=_distorted(evaluation, pictures) if evaluation.distorted else None,
     )
-    if evaluation.distorted:
-        _draw(evaluation, pictures)
     write_text_whole(page, text + "\n")
 
 
@@ -203,27 +197,40 @@ def _ranks(evaluation: PanelEvaluation) -> Table:
     return Table("", "Tasks of rising difficulty", columns, rows)
 
 
-def _distorted(evaluation: PanelEvaluation) -> _Distorted:
+def _distorted(evaluation: PanelEvaluation, pictures: Path) -> _Distorted:
+    """Return the numbers of the chapters and draw their heat maps."""
     scenes, plan, found = evaluation.distorted, evaluation.plan, agreement(evaluation)
-    upper = np.triu_indices(len(found.members), 1)
-    means = {
-        "success": (plan.vlas, np.stack([scene.success for scene in scenes]).mean(axis=(0, 2))),
-        "cognition": (plan.vlms, np.stack([scene.cognition for scene in scenes]).mean(axis=(0, 2))),
-    }
-    rows: list[Row] = [
-        (f"`{name}` {what}", *map(float, levels))
-        for what, (members, by_member) in means.items()
-        for name, levels in zip(members, by_member, strict=True)
-    ]
+    names, levels = [_label(number) for number in plan.distortions], [str(level) for level in LEVELS]
     responses = graded_responses(evaluation)
+    success = np.stack([scene.success for scene in scenes])
+    cognition = np.stack([scene.cognition for scene in scenes])
+    if responses:
+        shares = np.array([[share.value for share in response.shares] for response in responses])
+        _draw(pictures, "success", heat_map("Success of the VLAs by level", names, levels, shares))
+    if plan.vlms:
+        svg = heat_map("Cognition score of the VLMs by level", names, levels, cognition.mean(axis=(0, 1)))
+        _draw(pictures, "cognition", svg)
+    short = [name.removeprefix("panel-") for name in found.members]
+    for kind, title, values in (
+        ("all", "SRCC over all scenes and conditions", found.over_all),
+        ("within", "Mean SRCC within one condition", found.within),
+    ):
+        svg = heat_map(title, short, short, values, low=-1.0, high=1.0, slanted=True)
+        _draw(pictures, f"agreement-{kind}", svg)
+    rows: list[Row] = [
+        (f"`{name}` {what}", *map(float, means))
+        for what, members, scores in (("success", plan.vlas, success), ("cognition", plan.vlms, cognition))
+        for name, means in zip(members, scores.mean(axis=(0, 2)), strict=True)
+    ]
+    columns = [Column("member"), *(Column(f"level {level}") for level in levels)]
+    upper = np.triu_indices(len(found.members), 1)
     return _Distorted(
         scenes=len(scenes),
         responses=responses,
-        graded=sum(response.graded for response in responses),
         not_graded=tuple(_label(response.distortion) for response in responses if not response.graded),
-        levels=Table("", "Mean over all types", [Column("member"), *map(Column, _LEVELS)], rows),
-        mean_over_all=f"{np.nanmean(found.over_all[upper]):.2f}",
-        mean_within=f"{np.nanmean(found.within[upper]):.2f}",
+        levels=Table("", "Mean over all types", columns, rows),
+        mean_over_all=float(np.nanmean(found.over_all[upper])),
+        mean_within=float(np.nanmean(found.within[upper])),
     )
 
 
@@ -231,22 +238,5 @@ def _label(distortion_id: str) -> str:
     return f"{distortion_id} {entry(distortion_id).name}"
 
 
-def _draw(evaluation: PanelEvaluation, pictures: Path) -> None:
-    """Write the heat maps: success and cognition by distortion and level, agreement between members."""
-    plan, found = evaluation.plan, agreement(evaluation)
-    names, levels = [_label(number) for number in plan.distortions], [str(level) for level in LEVELS]
-    drawn = {}
-    if responses := graded_responses(evaluation):
-        success = np.array([[share.value for share in response.shares] for response in responses])
-        drawn["success"] = heat_map("Success of the VLAs by level", names, levels, success)
-    if plan.vlms:
-        cognition = np.stack([scene.cognition for scene in evaluation.distorted]).mean(axis=(0, 1))
-        drawn["cognition"] = heat_map("Cognition score of the VLMs by level", names, levels, cognition)
-    short = [name.removeprefix("panel-") for name in found.members]
-    for kind, title, values in (
-        ("all", "SRCC over all scenes and conditions", found.over_all),
-        ("within", "Mean SRCC within one condition", found.within),
-    ):
-        drawn[f"agreement-{kind}"] = heat_map(title, short, short, values, low=-1.0, high=1.0, slanted=True)
-    for name, svg in drawn.items():
-        write_text_whole(pictures / f"panel-{name}.svg", svg)
+def _draw(pictures: Path, name: str, svg: str) -> None:
+    write_text_whole(pictures / f"panel-{name}.svg", svg)

@@ -67,21 +67,10 @@ class GateTimeline:
 
 @dataclass(frozen=True, slots=True)
 class BlockedPeriod:
-    """A period in which one or several cameras were held or rejected for the same reasons.
+    """Equal spans, held or rejected for the same reasons, of one or several cameras."""
 
-    Attributes:
-        verdict: HOLD or REJECT.
-        start_s: Since the start of the run.
-        end_s: Since the start of the run.
-        views: The cameras.
-        reasons: May be empty.
-    """
-
-    verdict: Verdict
-    start_s: float
-    end_s: float
+    span: VerdictSpan
     views: tuple[View, ...]
-    reasons: tuple[str, ...]
 
 
 def gate_timelines(run: RunRecord) -> tuple[GateTimeline, ...]:
@@ -95,15 +84,16 @@ def gate_timelines(run: RunRecord) -> tuple[GateTimeline, ...]:
 
 
 def blocked_periods(timelines: Sequence[GateTimeline]) -> tuple[BlockedPeriod, ...]:
-    """Return by time when and why frames were held or rejected; equal spans of several cameras are one."""
+    """Return by time when and why frames were held or rejected."""
     views: dict[tuple[float, float, Verdict, tuple[str, ...]], list[View]] = {}
+    spans = {}
     for timeline in timelines:
         for span in timeline.blocked:
             key = (span.start_s, span.end_s, span.verdict, span.reasons)
+            spans.setdefault(key, span)
             views.setdefault(key, []).append(timeline.view)
     return tuple(
-        BlockedPeriod(verdict, start_s, end_s, tuple(views[start_s, end_s, verdict, reasons]), reasons)
-        for start_s, end_s, verdict, reasons in sorted(views, key=lambda key: key[:3])
+        BlockedPeriod(spans[key], tuple(views[key])) for key in sorted(spans, key=lambda key: key[:3])
     )
 
 

@@ -136,7 +136,7 @@ def _row(run: RunRecord, moment: Moment, frame: RecordedFrame, max_bytes: int) -
         try:
             rgb = FrameDistorter(run.distortion).apply(frame.rgb, frame.view, frame.stamp_ns)
         except UserError as error:
-            remarks.append(f"The distorted picture cannot be made again: {error}.")
+            remarks.append(f"The distorted picture cannot be recomputed: {error}.")
         else:
             pictures.append(Picture(Side.DISTORTED, data_uri(rgb, max_bytes), overlays))
     height_px, width_px = frame.rgb.shape[:2]

@@ -1,24 +1,24 @@
-"""Two answers side by side: which words differ."""
+"""Word-by-word comparison of two answers."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from typing import Final
 
 __all__ = ["MarkedWords", "compare_words"]
 
-_SPACES = re.compile(r"\s+")
-_EDGES = re.compile(r"^\W+|\W+$")
+_EDGES: Final = re.compile(r"^\W+|\W+$")
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedWords:
-    """A few words in a row that are all the same in the other answer, or all different.
+    """Consecutive words that are all equal to those of the other answer, or all different.
 
     Attributes:
-        text: The words as they were written.
-        differs: The other answer has other words here, or none.
+        text: The original words.
+        differs: Whether the other answer has other words here, or none.
     """
 
     text: str
@@ -28,9 +28,9 @@ class MarkedWords:
 def compare_words(reference: str, other: str) -> tuple[tuple[MarkedWords, ...], tuple[MarkedWords, ...]]:
     """Mark the differing words of both answers.
 
-    Case and punctuation at a word's edges do not count, as they do not in the scores.
+    Case and punctuation at the edges of words are ignored, as in the scores.
     """
-    ours, theirs = _words(reference), _words(other)
+    ours, theirs = reference.split(), other.split()
     matcher = SequenceMatcher(None, [_key(word) for word in ours], [_key(word) for word in theirs], False)
     left: list[MarkedWords] = []
     right: list[MarkedWords] = []
@@ -43,10 +43,6 @@ def compare_words(reference: str, other: str) -> tuple[tuple[MarkedWords, ...], 
     return tuple(left), tuple(right)
 
 
-def _words(text: str) -> list[str]:
-    return _SPACES.split(text.strip()) if text.strip() else []
-
-
 def _key(word: str) -> str:
-    """Return what is compared; a word of punctuation only stands for itself."""
+    """Return the compared part of a word; a word of punctuation only is compared as it is."""
     return _EDGES.sub("", word.casefold()) or word
