@@ -85,15 +85,14 @@ def gate_timelines(run: RunRecord) -> tuple[GateTimeline, ...]:
 
 def blocked_periods(timelines: Sequence[GateTimeline]) -> tuple[BlockedPeriod, ...]:
     """Return by time when and why frames were held or rejected."""
-    views: dict[tuple[float, float, Verdict, tuple[str, ...]], list[View]] = {}
-    spans = {}
+    found: dict[tuple[float, float, Verdict, tuple[str, ...]], list[tuple[VerdictSpan, View]]] = {}
     for timeline in timelines:
         for span in timeline.blocked:
             key = (span.start_s, span.end_s, span.verdict, span.reasons)
-            spans.setdefault(key, span)
-            views.setdefault(key, []).append(timeline.view)
+            found.setdefault(key, []).append((span, timeline.view))
     return tuple(
-        BlockedPeriod(spans[key], tuple(views[key])) for key in sorted(spans, key=lambda key: key[:3])
+        BlockedPeriod(found[key][0][0], tuple(view for _, view in found[key]))
+        for key in sorted(found, key=lambda key: key[:3])
     )
 
 
