@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from embodied_iqa.api import (
         Database,
         Gate,
-        GateOptions,
         Run,
         distort,
         load_vla,
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
         score_answer,
         simulated_frame,
     )
+    from embodied_iqa.gate.judge import GateOptions
 
 __version__ = "0.1.0"
 __all__ = [

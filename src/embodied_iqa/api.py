@@ -44,22 +44,6 @@ from embodied_iqa.subjects.registry import make_vla, make_vlm
 from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.trial.scores import RunScores
 
-__all__ = [
-    "Database",
-    "Gate",
-    "GateOptions",
-    "Run",
-    "distort",
-    "load_vla",
-    "load_vlm",
-    "measure",
-    "open_database",
-    "open_run",
-    "score_actions",
-    "score_answer",
-    "simulated_frame",
-]
-
 Picture = NDArray[np.uint8]
 _SIMULATED = "config/gate/simulated.yaml"
 

@@ -1,27 +1,53 @@
-"""Files and functions stay small enough to read in one go."""
+"""Files and functions stay small enough to read in one go: the numbers of CONTRIBUTING.md."""
 
 from __future__ import annotations
 
 import ast
+import re
+from statistics import median
 
-from style_sources import sources
+from style_sources import ROOT, sources
 
-MOST_LINES_OF_A_FILE = 400
-MOST_LINES_OF_A_FUNCTION = 60
+
+def _claimed(words: str) -> int:
+    """Return the number that CONTRIBUTING.md states before or after some words."""
+    text = " ".join((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
+    found = re.search(words.replace("N", r"(\d+)"), text)
+    assert found is not None, f"CONTRIBUTING.md does not state: {words}"
+    return int(found[1])
+
+
+def _functions(*folders: str) -> dict[str, int]:
+    return {
+        f"{source.name}:{node.lineno} {node.name}": (node.end_lineno or node.lineno) - node.lineno + 1
+        for source in sources(*folders)
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
 
 
 def test_no_long_file() -> None:
-    long = [f"{source.name}: {source.lines} lines" for source in sources("src", "scripts", "launch")
-            if source.lines > MOST_LINES_OF_A_FILE]  # fmt: skip
+    most = _claimed("no file over N lines")
+    long = [
+        f"{source.name}: {source.lines}"
+        for source in sources("src", "scripts", "launch")
+        if source.lines > most
+    ]
     assert not long, "\n".join(long)
+
+
+def test_files_are_short() -> None:
+    lines = [source.lines for source in sources("src") if source.path.name != "__init__.py"]
+    assert median(lines) <= _claimed("median file at most N lines")
 
 
 def test_no_long_function() -> None:
-    long = []
-    for source in sources("src", "scripts", "launch"):
-        for node in ast.walk(source.tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                lines = (node.end_lineno or node.lineno) - node.lineno + 1
-                if lines > MOST_LINES_OF_A_FUNCTION:
-                    long.append(f"{source.name}:{node.lineno} {node.name}: {lines} lines")
-    assert not long, "\n".join(long)
+    most = _claimed("no function over N lines")
+    long = {name: lines for name, lines in _functions("src", "scripts", "launch").items() if lines > most}
+    assert not long, long
+
+
+def test_functions_are_short() -> None:
+    lines = sorted(_functions("src").values())
+    for share, words in ((0.9, "nine in ten at most N"), (0.99, "ninety-nine in a hundred at most N")):
+        assert lines[int(share * len(lines))] <= _claimed(words), words

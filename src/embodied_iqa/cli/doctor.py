@@ -83,8 +83,8 @@ def _verdict(findings: list[tuple[str, Finding]], *, whole: bool) -> str:
 def _print(findings: list[tuple[str, Finding]], *, whole: bool) -> None:
     try:
         from rich.console import Console  # noqa: PLC0415 - the doctor also runs where rich is missing
-        from rich.markup import escape  # noqa: PLC0415
-        from rich.table import Table  # noqa: PLC0415
+        from rich.markup import escape  # noqa: PLC0415 - as above
+        from rich.table import Table  # noqa: PLC0415 - as above
     except ImportError:
         _print_plainly(findings, whole=whole)
         return

@@ -1,0 +1,40 @@
+"""Rules of CONTRIBUTING.md that no linter knows: nothing written twice in two rooms."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+
+from style_sources import PACKAGE, Source, sources
+
+_BLOCK = 6
+"""Equal lines in a row that count as written twice."""
+
+
+def _code(source: Source) -> list[tuple[int, str]]:
+    """Return number and text of the lines that are neither blank, comment, import nor docstring."""
+    left_out: set[int] = set()
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import | ast.ImportFrom) or (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        ):
+            left_out |= set(range(node.lineno, (node.end_lineno or 0) + 1))
+    lines = source.path.read_text(encoding="utf-8").splitlines()
+    return [
+        (number, line.strip())
+        for number, line in enumerate(lines, start=1)
+        if number not in left_out and line.strip() and not line.strip().startswith("#")
+    ]
+
+
+def test_no_block_stands_in_two_rooms() -> None:
+    places: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
+    for source in sources("src"):
+        room = source.path.relative_to(PACKAGE).parts[0]
+        lines = _code(source)
+        for start in range(len(lines) - _BLOCK + 1):
+            block = tuple(text for _, text in lines[start : start + _BLOCK])
+            if sum(len(text) > 2 for text in block) >= _BLOCK - 1:
+                places[block].setdefault(room, f"{source.name}:{lines[start][0]}")
+    twice = sorted({" = ".join(found.values()) for found in places.values() if len(found) > 1})
+    assert not twice, "\n".join(twice)
