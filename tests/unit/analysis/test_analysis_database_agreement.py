@@ -56,7 +56,7 @@ def test_matrix_is_that_of_pandas() -> None:
     assert found.counts[2, 2] == np.isfinite(scores[:, 2]).sum()
 
 
-def test_a_subject_that_always_says_the_same_agrees_with_nobody_and_is_counted() -> None:
+def test_a_constant_subject_has_no_correlation_and_is_counted() -> None:
     scores = scores_with_holes()
     scores[:, 1] = 5.0
     found = agreement(("a", "b", "c", "d"), scores)

@@ -51,7 +51,7 @@ def test_leaving_level_is_where_fewer_than_half_are_mild() -> None:
     assert [(item.low, item.high) for item in found[1:]] == [(NEVER, NEVER), (1, 1)]
 
 
-def test_leaving_level_can_be_told_where_most_scores_are_the_highest() -> None:
+def test_leaving_level_is_defined_if_most_scores_are_the_highest() -> None:
     """Any mean is below the highest score; a count of the unchanged pairs still tells levels apart."""
     levels = np.repeat([1, 2, 3, 4, 5], 100)
     changed = np.concatenate([np.arange(100) < 10 * level for level in (1, 3, 4, 6, 9)])

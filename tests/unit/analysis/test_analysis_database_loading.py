@@ -78,14 +78,14 @@ def test_a_task_without_score_leaves_the_pair_out_and_is_counted(tmp_path: Path)
     assert study(grid, load_attributes(store, grid.pairs), None).groups[Group.DECISION].opinion.partial == 1
 
 
-def test_subjects_count_only_where_they_are_at_home(tmp_path: Path) -> None:
+def test_subjects_count_only_for_their_own_views(tmp_path: Path) -> None:
     homes = {"vlm-0": "top", "vlm-1": "top", "vla-1": "wrist", "vla-2": "top"}
     store = write_database(tmp_path / "db", references=7, homes=homes)
     own, every = load_grid(store), load_grid(store, all_views=True)
     rows = store.scores().to_pandas()
     for group, role in ((Group.COGNITION, "vlm"), (Group.DECISION, "vla")):
-        at_home = rows[(rows["role"] == role) & rows["own_view"]]
-        expected = at_home.pivot_table("score", "pair_id", "subject", "sum")
+        own_view = rows[(rows["role"] == role) & rows["own_view"]]
+        expected = own_view.pivot_table("score", "pair_id", "subject", "sum")
         scores = own.groups[group]
         np.testing.assert_allclose(scores.total, expected.reindex(own.pairs.pair_ids).to_numpy())
         assert scores.missing.tolist() == [0, 0, 0], "what a subject should not look at is not missing"
@@ -100,7 +100,7 @@ def test_subjects_count_only_where_they_are_at_home(tmp_path: Path) -> None:
     assert {one.counted[Group.DECISION] for one in every.views} == {3}
 
 
-def test_references_that_nobody_is_made_for_are_counted(tmp_path: Path) -> None:
+def test_references_without_a_subject_for_their_view_are_counted(tmp_path: Path) -> None:
     homes = {f"{role}-{n}": "top" for role in ("vlm", "vla") for n in range(3)}
     store = write_database(tmp_path / "db", homes=homes)
     grid = load_grid(store)

@@ -109,7 +109,7 @@ def test_a_folder_that_is_neither_is_refused(tmp_path: Path, capsys: pytest.Capt
     assert "is not a database" in capsys.readouterr().err
 
 
-def test_constant_and_missing_scores_are_told(tmp_path: Path) -> None:
+def test_constant_and_missing_scores_are_reported(tmp_path: Path) -> None:
     store = write_database(tmp_path / "db", references=3)
     table = store.scores()
     other = pc.and_(pc.equal(table["subject"], "vla-1"), pc.equal(table["rank"], 2))
@@ -124,7 +124,7 @@ def test_constant_and_missing_scores_are_told(tmp_path: Path) -> None:
     assert ">nan<" not in text.lower()
 
 
-def test_the_page_says_whose_view_counts(tmp_path: Path) -> None:
+def test_the_page_says_which_subjects_count_for_a_view(tmp_path: Path) -> None:
     homes = {"vlm-0": "wrist", "vlm-1": "top", "vlm-2": "top", "vla-0": "side"}
     store = write_database(tmp_path / "db", references=7, homes=homes)
     text = write_database_report(store).read_text(encoding="utf-8")
@@ -143,7 +143,7 @@ def test_the_page_says_whose_view_counts(tmp_path: Path) -> None:
     assert "VLMs also count for pictures of views that they are not made for" in text
 
 
-def test_subjects_without_a_single_score_are_told(tmp_path: Path) -> None:
+def test_subjects_without_a_single_score_are_reported(tmp_path: Path) -> None:
     store = write_database(tmp_path / "db", references=3, homes={f"vlm-{n}": "top" for n in range(3)})
     table = store.scores()
     is_vla = pc.equal(table["role"], "vla")

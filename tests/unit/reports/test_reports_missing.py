@@ -1,4 +1,4 @@
-"""What a recording lacks, or says that it should not: the page tells, and stays whole."""
+"""Incomplete and hostile recordings: the page says what is missing and stays complete."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ def test_one_kind_of_message_is_missing(
 ) -> None:
     changed = with_run(record, 1, **{gone: ()})
     text = words(article(_page(recording, changed, tmp_path), 1))
-    told = {
+    sentences = {
         "answers": "There is no pair of answers about the same frame.",
         "chunks": "There is no pair of decisions on the same frame.",
         "verdicts": "The gate judged no frame in this run.",
     }
-    for name, sentence in told.items():
+    for name, sentence in sentences.items():
         assert (sentence in text) == (name == gone)
 
 
@@ -133,7 +133,9 @@ def test_no_reference_run(recording: Path, record: TrialRecord, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("broken", ["increments", "T_base_tool", "latency_ms"])
-def test_numbers_that_are_none(recording: Path, record: TrialRecord, tmp_path: Path, broken: str) -> None:
+def test_numbers_that_are_not_finite(
+    recording: Path, record: TrialRecord, tmp_path: Path, broken: str
+) -> None:
     run = record.runs[1]
     value = {
         "increments": np.full((3, 7), np.nan),

@@ -154,7 +154,7 @@ def test_the_page_names_weak_verbs_and_links_its_pictures(tmp_path: Path) -> Non
         assert (tmp_path / "docs" / "pictures" / f"panel-{name}.svg").read_text().startswith("<svg")
 
 
-def test_a_heat_map_shows_every_number_and_greys_what_is_none() -> None:
+def test_a_heat_map_shows_every_number_and_greys_missing_ones() -> None:
     svg = heat_map("t <&>", ["a", "b"], ["x", "y"], np.array([[0.0, 1.0], [0.5, np.nan]]))
     assert svg.count("<rect") == 5
     assert "#dddddd" in svg

@@ -112,7 +112,7 @@ def test_the_command_writes_the_page(copy: Path, capsys: pytest.CaptureFixture[s
     assert len(page.xpath("//article")) == 2
 
 
-def test_the_page_can_lie_elsewhere(copy: Path, tmp_path: Path) -> None:
+def test_the_page_can_be_written_elsewhere(copy: Path, tmp_path: Path) -> None:
     out = tmp_path / "pages" / "mine.html"
     assert report_of_folder(copy, out) == out
     assert out.is_file()
@@ -166,7 +166,7 @@ def _changed(tree: Any, path: tuple[str | int, ...], value: Any) -> None:
         (("runs",), "x", "contains no scores"),
     ],
 )
-def test_scores_that_are_none(copy: Path, path: tuple[str | int, ...], value: Any, said: str) -> None:
+def test_wrong_scores_are_refused(copy: Path, path: tuple[str | int, ...], value: Any, said: str) -> None:
     tree = json.loads((copy / "scores.json").read_text(encoding="utf-8"))
     _changed(tree, path, value)
     (copy / "scores.json").write_text(json.dumps(tree), encoding="utf-8")

@@ -80,13 +80,12 @@ def run_page(
     Args:
         run: The record.
         scores: Of the run.
-        reference: The reference run, drawn beside it; None without one.
-        frames: Of the run's moment (see `run_pictures.moment_of`).
+        reference: The reference run, to compare with; None without one.
+        frames: At the moment given by `run_pictures.moment_of`.
         anchor: For links.
         max_bytes: Of each picture.
     """
-    moment, timelines = moment_of(run), gate_timelines(run)
-    map_plot, height_plot = _tool_paths(run, reference)
+    moment, timelines, plots = moment_of(run), gate_timelines(run), _tool_plots(run, reference)
     return RunPage(
         anchor=anchor,
         record=run,
@@ -98,8 +97,8 @@ def run_page(
         views=view_rows(run, moment, frames, max_bytes),
         answers=answers_of(run),
         facts=decision_facts(moment),
-        map_plot=map_plot,
-        height_plot=height_plot,
+        map_plot=plots[0],
+        height_plot=plots[1],
         remarks=_remarks(run, moment, frames),
     )
 
@@ -119,19 +118,16 @@ def _remarks(run: RunRecord, moment: Moment, frames: Mapping[View, RecordedFrame
     return tuple(remarks)
 
 
-def _tool_paths(run: RunRecord, reference: RunRecord | None) -> tuple[LinePlot | None, LinePlot | None]:
-    """Return the path of the tool from above, and its height over time, beside the reference run."""
-    first = run if run.distortion is None else reference
-    second = None if run.distortion is None else run
-    x_y, time_height = ((1, 2), (1e3, 1e3)), ((0, 3), (1.0, 1e3))
-    seen = line_plot(_columns(first, *x_y), _columns(second, *x_y), _X_MM, _Y_MM, equal=True)
-    height = line_plot(_columns(first, *time_height), _columns(second, *time_height), _TIME_S, _HEIGHT_MM)
-    return seen, height
+def _tool_plots(run: RunRecord, reference: RunRecord | None) -> tuple[LinePlot | None, LinePlot | None]:
+    """Plot the path of the tool from above, and its height over time, beside the reference run."""
 
+    def line(one: RunRecord | None, columns: list[int], factors: list[float]) -> NDArray[np.float64] | None:
+        return None if one is None else np.asarray(one.tool_path[:, columns] * factors)
 
-def _columns(
-    run: RunRecord | None, columns: tuple[int, int], factors: tuple[float, float]
-) -> NDArray[np.float64] | None:
-    if run is None or len(run.tool_path) == 0:
-        return None
-    return np.asarray(run.tool_path[:, columns] * np.array(factors), dtype=np.float64)
+    first, second = (run, None) if run.distortion is None else (reference, run)
+    xy_mm = ([1, 2], [1e3, 1e3])
+    height_mm = ([0, 3], [1.0, 1e3])
+    return (
+        line_plot(line(first, *xy_mm), line(second, *xy_mm), _X_MM, _Y_MM, equal=True),
+        line_plot(line(first, *height_mm), line(second, *height_mm), _TIME_S, _HEIGHT_MM),
+    )

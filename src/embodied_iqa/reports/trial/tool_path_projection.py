@@ -58,30 +58,22 @@ def project_path(points_m: Array, intrinsics: Intrinsics, T_base_camera: Array) 
     seen = points_m @ T_camera_base[:3, :3].T + T_camera_base[:3, 3]
     pieces: list[list[Array]] = []
     for start, end in pairwise(seen):
-        cut = _in_front(start, end)
-        if cut is None:
+        if max(start[2], end[2]) < _NEAR_M:
             continue
-        if pieces and np.array_equal(pieces[-1][-1], cut[0]):
-            pieces[-1].append(cut[1])
+        first, last = _clipped(start, end), _clipped(end, start)
+        if pieces and np.array_equal(pieces[-1][-1], first):
+            pieces[-1].append(last)
         else:
-            pieces.append([cut[0], cut[1]])
+            pieces.append([first, last])
     return [_pixels(np.array(piece), intrinsics) for piece in pieces]
 
 
-def _in_front(start: Array, end: Array) -> tuple[Array, Array] | None:
-    """Return the part of a line that is in front of the near plane."""
-    if max(start[2], end[2]) < _NEAR_M:
-        return None
-    if start[2] < _NEAR_M:
-        start = _at_plane(start, end)
-    elif end[2] < _NEAR_M:
-        end = _at_plane(end, start)
-    return start, end
-
-
-def _at_plane(behind: Array, before: Array) -> Array:
-    share = (_NEAR_M - behind[2]) / (before[2] - behind[2])
-    return np.asarray(behind + share * (before - behind), dtype=np.float64)
+def _clipped(point: Array, other: Array) -> Array:
+    """Move a point behind the near plane along its line to the plane."""
+    if point[2] >= _NEAR_M:
+        return point
+    share = (_NEAR_M - point[2]) / (other[2] - point[2])
+    return np.asarray(point + share * (other - point), dtype=np.float64)
 
 
 def _pixels(points_m: Array, k: Intrinsics) -> Array:
