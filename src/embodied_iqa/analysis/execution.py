@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.analysis.correlation import Correlation, joint_ceiling, noise_ceiling, srcc
+from embodied_iqa.analysis.correlation import Correlation, srcc
 from embodied_iqa.analysis.grid import Group, PairTable, ScoreGrid
 from embodied_iqa.analysis.means import finite_mean
+from embodied_iqa.analysis.noise_ceiling import joint_ceiling, noise_ceiling
 from embodied_iqa.analysis.opinion import mean_opinion
 
 __all__ = ["ExecutionRow", "ExecutionRuns", "ExecutionTable", "execution_table"]

@@ -11,19 +11,12 @@ from numpy.typing import NDArray
 
 from embodied_iqa.analysis.attributes import AttributeTable, PairAttributes, attribute_table
 from embodied_iqa.analysis.breakdowns import BreakdownRow, Spread, breakdown, columns_of, spreads
-from embodied_iqa.analysis.correlation import (
-    Agreement,
-    Ceiling,
-    Correlation,
-    agreement,
-    joint_ceiling,
-    noise_ceiling,
-    srcc,
-)
+from embodied_iqa.analysis.correlation import Agreement, Correlation, agreement, srcc
 from embodied_iqa.analysis.execution import ExecutionRuns, ExecutionTable, execution_table
 from embodied_iqa.analysis.grid import TASKS_OF_SCALE, Group, GroupScores, PairTable, ScoreGrid, ViewCount
 from embodied_iqa.analysis.jnd import LeavingLevel, Thirds, leaving_levels, thirds
 from embodied_iqa.analysis.means import References, finite_mean
+from embodied_iqa.analysis.noise_ceiling import Ceiling, joint_ceiling, noise_ceiling
 from embodied_iqa.analysis.opinion import Opinion, mean_opinion
 
 __all__ = ["TOTAL", "GroupStudy", "Study", "SubjectRow", "study"]

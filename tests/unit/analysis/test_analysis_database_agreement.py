@@ -11,8 +11,9 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import spearmanr, zscore
 
 from database_grids import group_scores, pair_table
-from embodied_iqa.analysis.correlation import Undefined, agreement, noise_ceiling, srcc
+from embodied_iqa.analysis.correlation import Undefined, agreement, srcc
 from embodied_iqa.analysis.grid import Group
+from embodied_iqa.analysis.noise_ceiling import noise_ceiling
 from embodied_iqa.analysis.opinion import mean_opinion
 
 GRADES = arrays(np.float64, st.tuples(st.integers(3, 20), st.just(2)), elements=st.integers(0, 4).map(float))

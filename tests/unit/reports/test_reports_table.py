@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from embodied_iqa.reports.kit.figure import Point, ScatterPlot, place_points
+from embodied_iqa.reports.kit.scatter_plot import Point, ScatterPlot, place_points
 from embodied_iqa.reports.kit.table import Cell, Column, Table, cell_text, heat_class
 
 COLUMNS = (

@@ -9,8 +9,8 @@ from embodied_iqa.analysis.grid import Group
 from embodied_iqa.analysis.published import DECISION_EXECUTION, EXECUTION_REMARK
 from embodied_iqa.analysis.study import Study
 from embodied_iqa.reports.database.by_group import SCORE_RANGE, UNIT_RANGE, distortion_label
-from embodied_iqa.reports.kit.figure import Point, ScatterPlot, place_points
 from embodied_iqa.reports.kit.page import Chapter, Part
+from embodied_iqa.reports.kit.scatter_plot import Point, ScatterPlot, place_points
 from embodied_iqa.reports.kit.table import Column, Row, Table
 
 __all__ = ["chapter"]
@@ -22,24 +22,19 @@ _SCORE_STEP, _EXECUTION_STEP = 0.5, 10.0
 
 def chapter(study: Study, database: str) -> Chapter:
     """Return the chapter; without an experiment it shows the command that joins one."""
-    found = study.execution
+    title, found = "Does it matter to the arm?", study.execution
     if found is None:
         lead = "No experiment was joined. Run embodied-iqa experiment, then join its folder:"
         command = f"embodied-iqa db join-execution {database} EXPERIMENT"
-        parts: tuple[Part, ...] = ()
-    else:
-        lead = "What the arm did in the joined experiment, against what subjects understood and decided."
-        command = ""
-        scatters = (_scatter(found.rows, group) for group in study.groups)
-        parts = (
-            Part("Correlations", (_correlations(found),)),
-            Part(
-                "By distortion",
-                (_by_distortion(found),),
-                scatters=tuple(plot for plot in scatters if plot is not None),
-            ),
-        )
-    return Chapter("execution", "Does it matter to the arm?", lead, EXECUTION_REMARK, parts, command)
+        return Chapter("execution", title, lead, EXECUTION_REMARK, (), command)
+    lead = "What the arm did in the joined experiment, against what subjects understood and decided."
+    plots = (_scatter(found.rows, group) for group in study.groups)
+    scatters = tuple(plot for plot in plots if plot is not None)
+    parts = (
+        Part("Correlations", (_correlations(found),)),
+        Part("By distortion", (_by_distortion(found),), scatters=scatters),
+    )
+    return Chapter("execution", title, lead, EXECUTION_REMARK, parts)
 
 
 def _scatter(rows: tuple[ExecutionRow, ...], group: Group) -> ScatterPlot | None:

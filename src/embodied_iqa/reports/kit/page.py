@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from embodied_iqa.reports.kit.figure import LaneFigure, ScatterPlot
+from embodied_iqa.reports.kit.figure import LaneFigure
+from embodied_iqa.reports.kit.scatter_plot import ScatterPlot
 from embodied_iqa.reports.kit.table import Table
 
 __all__ = ["Chapter", "Page", "Part", "Tile"]
