@@ -14,12 +14,15 @@ from pathlib import Path
 import numpy as np
 
 from embodied_iqa.images.frame import Frame, View
+from embodied_iqa.panel.members import members_in
 from embodied_iqa.scenes.scene import make_scene, tasks_of
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.backends.classical.vla import ClassicalVla
 from embodied_iqa.subjects.backends.classical.vlm import ClassicalVlm
-from embodied_iqa.subjects.backends.panel.members import MODELS, make_panel_vla, make_panel_vlm, names_in
+from embodied_iqa.subjects.backends.panel.members import MODELS
+from embodied_iqa.subjects.backends.panel.vla import LearnedVla
+from embodied_iqa.subjects.backends.panel.vlm import LearnedVlm
 from embodied_iqa.subjects.protocols import Vla, VlaObservation, Vlm
 
 
@@ -47,11 +50,10 @@ def main() -> None:
         frames = {view: renderer.frame(view, world.snapshot()) for view in View}
     observation = VlaObservation(frames, task, world.T_base_tool, 0.0, 0)
 
-    names = names_in(arguments.models)
+    names = members_in(arguments.models)
     began = time.perf_counter()
     members: dict[str, Vla | Vlm] = {
-        name: (make_panel_vla if "-vla-" in name else make_panel_vlm)(name, arguments.models)
-        for name in names
+        name: (LearnedVla if "-vla-" in name else LearnedVlm)(arguments.models, name) for name in names
     }
     load_s = time.perf_counter() - began
     members |= {"classical-vla": ClassicalVla(), "classical-vlm": ClassicalVlm()}

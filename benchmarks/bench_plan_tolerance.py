@@ -13,7 +13,7 @@ import numpy as np
 
 from embodied_iqa.manipulation.waypoints import waypoints_to_array
 from embodied_iqa.panel.criterion import TOLERANCE_MM
-from embodied_iqa.panel.evaluation.clean_scenes import HOME_POSE, succeeds_at
+from embodied_iqa.panel.evaluation.clean_scenes import HOME_POSE, succeeds
 from embodied_iqa.panel.samples.draw_samples import sample_scene
 from embodied_iqa.scoring.proportions import wilson
 from embodied_iqa.simulation.expert import expert_waypoints
@@ -37,7 +37,7 @@ def main() -> None:
         for shift_mm in SHIFTS_MM:
             plan = expert.copy()
             plan[:, :2] += 1e-3 * shift_mm * np.array([np.cos(angle), np.sin(angle)])
-            done[task.verb][shift_mm] += succeeds_at(world, scene, task, plan)
+            done[task.verb][shift_mm] += succeeds(world, scene, task, plan)
     print("verb    criterion  " + "".join(f"{shift:>7.0f} mm" for shift in SHIFTS_MM))
     for verb, counts in done.items():
         shares = "".join(f"{wilson(count, arguments.scenes).value:>10.2f}" for count in counts.values())

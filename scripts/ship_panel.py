@@ -16,7 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from embodied_iqa.subjects.backends.panel.members import MODELS, card_of, names_in
+from embodied_iqa.panel.members import members_in
+from embodied_iqa.subjects.backends.panel.members import MODELS, card_of
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.model_card import ModelCard
 
@@ -39,7 +40,7 @@ def main() -> int:
     parser.add_argument("--scenes", type=int, default=80, help="for the constants (default: 80)")
     parser.add_argument("--workers", type=int, default=2, help="constants at once (default: 2)")
     arguments = parser.parse_args()
-    names = names_in(arguments.models)
+    names = members_in(arguments.models)
     if arguments.replace:
         for path in MODELS.iterdir():
             path.unlink()
@@ -47,7 +48,7 @@ def main() -> int:
     for name in names:
         for end in (".onnx", ".json"):
             shutil.copyfile(arguments.models / f"{name}{end}", MODELS / f"{name}{end}")
-    TABLE.write_text(HEAD + "".join(entry(card_of(name)) for name in names_in()), encoding="utf-8")
+    TABLE.write_text(HEAD + "".join(entry(card_of(name)) for name in members_in()), encoding="utf-8")
     with ThreadPoolExecutor(arguments.workers) as pool:
         list(pool.map(partial(calibrate, arguments.scenes), names))
     return 0

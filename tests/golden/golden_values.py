@@ -37,6 +37,7 @@ from embodied_iqa.kinematics import TOOL_2F140_M, Kinematics, choose, tool_along
 from embodied_iqa.metrics import FULL_REFERENCE
 from embodied_iqa.offline.headless_options import HeadlessOptions
 from embodied_iqa.panel.evaluation.clean_scenes import HOME_POSE
+from embodied_iqa.panel.members import VLA_NAMES, VLM_NAMES
 from embodied_iqa.panel.samples.draw_samples import sample_scene
 from embodied_iqa.resources import shared_file
 from embodied_iqa.scoring.cognition import score_cognition
@@ -45,7 +46,7 @@ from embodied_iqa.scoring.execution import Outcome, score_execution
 from embodied_iqa.scoring.frequencies import document_frequencies
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.backends.panel.members import MODELS, VLA_NAMES, VLM_NAMES
+from embodied_iqa.subjects.backends.panel.members import MODELS
 from embodied_iqa.subjects.backends.panel.vla import LearnedVla
 from embodied_iqa.subjects.constants_files import constants_of
 from embodied_iqa.subjects.protocols import VlaObservation

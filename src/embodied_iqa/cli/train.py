@@ -1,4 +1,4 @@
-"""`embodied-iqa train`: makes what is learned again, from nothing."""
+"""`embodied-iqa train`: training of the embedded panel from scratch."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from embodied_iqa.errors import MissingDependencyError, UsageError
+from embodied_iqa.lazy import load
+from embodied_iqa.panel.members import RECIPES, adapted, recipe_of
 from embodied_iqa.progress import ProgressBars
 
 if TYPE_CHECKING:
@@ -21,44 +24,45 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     actions = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     panel = actions.add_parser(
-        "panel", help="the embedded panel of learned VLAs and VLMs, from scenes that the simulator draws"
+        "panel", help="the embedded panel of learned VLAs and VLMs, on simulated scenes"
     )
     panel.add_argument(
-        "--out", type=Path, required=True, metavar="DIR", help="scenes, checkpoints, curves, models"
+        "--out",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="folder of scenes, checkpoints, curves and models",
     )
     panel.add_argument(
-        "--quick", action="store_true", help="a small panel within 15 minutes; scores are worse"
+        "--quick", action="store_true", help="fewer scenes and epochs: within 15 minutes; scores are worse"
     )
-    panel.add_argument("--members", metavar="A,B", help="names of members (default: all)")
-    panel.add_argument("--scenes", type=int, help="training scenes (default: as in each member's recipe)")
+    panel.add_argument("--members", metavar="A,B", help="members by name (default: all)")
+    panel.add_argument(
+        "--scenes", type=int, help="number of training scenes (default: as in each member's recipe)"
+    )
     panel.add_argument(
         "--epochs",
         type=int,
-        help="times that each scene is seen with plain tasks; those with harder ones stay in proportion",
+        help="epochs with plain tasks; the number of those with harder tasks changes in proportion",
     )
-    panel.add_argument("--seed", type=int, default=1, help="of scenes and weights (default: 1)")
-    panel.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
+    panel.add_argument("--seed", type=int, default=1, help="seed of scenes and weights (default: 1)")
+    panel.add_argument("--workers", type=int, default=2, help="number of processes (default: 2)")
     panel.add_argument("--json", action="store_true", help="print the results as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Train."""
-    from embodied_iqa.errors import MissingDependencyError, UsageError  # noqa: PLC0415 - keeps --help fast
-
     if arguments.workers < 1 or arguments.seed < 0:
         raise UsageError("wrong number of workers or seed", expected="workers from 1, seed from 0")
     if find_spec("torch") is None:
         raise MissingDependencyError(
             "training needs torch", expected="pip install -r requirements/models.txt"
         )
-    from embodied_iqa.panel.training.recipes import RECIPES, adapted, recipe_of  # noqa: PLC0415 - as above
-    from embodied_iqa.panel.training.train_panel import PanelPlan, train_panel  # noqa: PLC0415
-
     names = arguments.members.split(",") if arguments.members else list(RECIPES)
     recipes = [adapted(recipe_of(name.strip()), arguments.scenes, arguments.epochs) for name in names]
-    members = tuple(recipe.name for recipe in recipes)
-    plan = PanelPlan(
-        members,
+    training = load("embodied_iqa.panel.training.train_panel")
+    plan = training.PanelPlan(
+        tuple(recipe.name for recipe in recipes),
         arguments.out,
         arguments.seed,
         arguments.quick,
@@ -67,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.epochs,
     )
     with ProgressBars(transient=False) as bars:
-        cards = train_panel(plan, lambda news: bars.update(news.stage, news.done, news.total, note=news.note))
+        cards = training.train_panel(plan, bars)
     _print_results(plan, cards, as_json=arguments.json)
     return 0
 
@@ -78,12 +82,12 @@ def _print_results(plan: PanelPlan, cards: list[ModelCard], *, as_json: bool) ->
         print(json.dumps({"models": str(plan.models), "quick": plan.quick, "members": rows}, indent=2))
         return
     for card in cards:
-        print(f"{card.name}: {_in_words(card.results)}")
-    print(f"in {plan.models}; embodied-iqa evaluate panel --models {plan.models} has physics judge them")
+        print(f"{card.name}: {_result_text(card.results)}")
+    print(f"models: {plan.models}; evaluate them: embodied-iqa evaluate panel --models {plan.models}")
     if plan.quick:
-        print("quick training: expect worse scores than those of the panel that ships with the package")
+        print("quick training: scores are worse than those of the panel in the package")
 
 
-def _in_words(results: dict[str, float | str]) -> str:
+def _result_text(results: dict[str, float | str]) -> str:
     shown = ("geometric_success", "median_position_mm", "bleu", "exact")
     return ", ".join(f"{name.replace('_', ' ')} {results[name]}" for name in shown if name in results)

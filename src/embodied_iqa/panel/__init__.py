@@ -1,1 +1,1 @@
-"""The embedded panel: samples, training and evaluation."""
+"""Embedded panel: members, samples, training and evaluation."""

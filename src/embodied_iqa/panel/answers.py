@@ -1,4 +1,4 @@
-"""What a good answer says: the sentences that the learned VLMs are taught and judged by."""
+"""True answers: the sentences that learned VLMs are trained on and scored against."""
 
 from __future__ import annotations
 
@@ -8,33 +8,38 @@ from enum import StrEnum
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from embodied_iqa.images.frame import Frame
+from embodied_iqa.manipulation.shapes import SHAPES
+from embodied_iqa.scenes.scene import Scene
+from embodied_iqa.subjects.backends.panel.format import ABSENT
 from embodied_iqa.tasks.instruction import Instruction, Thing
 from embodied_iqa.tasks.vocabulary import Colour, Kind, Verb
 
-__all__ = ["Style", "VisibleThing", "true_answer"]
+__all__ = ["Style", "VisibleThing", "object_marks", "true_answer", "visible_things"]
 
 
 class Style(StrEnum):
-    """What a member mentions beside the object of the task."""
+    """What an answer mentions beside the object of the task."""
 
     PLACE = "place"
-    """Where in the picture it is, and what stands next to it."""
+    """Its place in the picture, and its neighbour."""
     RELATION = "relation"
-    """On which side of its neighbour it is."""
+    """The side of its neighbour."""
     COUNT = "count"
-    """How many objects are in the picture, and where it is."""
+    """The number of objects in the picture, and its place."""
 
 
 @dataclass(frozen=True, slots=True)
 class VisibleThing:
-    """An object as one camera has it.
+    """An object in one camera's picture.
 
     Attributes:
         colour: Its colour.
         kind: Its kind.
-        u: Where its centre appears, 0 is the left edge of the picture and 1 the right.
-        v: 0 is the upper edge and 1 the lower.
+        u: Column of its centre: 0 at the left edge of the picture, 1 at the right.
+        v: Row of its centre: 0 at the upper edge, 1 at the lower.
         x_m: Its centre in the base frame.
         y_m: Its centre in the base frame.
     """
@@ -48,11 +53,11 @@ class VisibleThing:
 
     @property
     def in_picture(self) -> bool:
-        """Whether the camera has its centre."""
+        """Whether its centre is in the picture."""
         return 0.0 <= self.u <= 1.0 and 0.0 <= self.v <= 1.0
 
     def is_a(self, thing: Thing) -> bool:
-        """Whether people would call it so."""
+        """Whether it has the colour and kind of a named thing."""
         return self.colour is thing.colour and self.kind is thing.kind
 
 
@@ -70,14 +75,15 @@ _ADVICE: Final = {
 }
 _NUMBERS: Final = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 _THIRDS: Final = (1 / 3, 2 / 3)
+_NEAR_M: Final = 0.01
 
 
 def true_answer(task: Instruction, things: Sequence[VisibleThing], style: Style) -> str:
-    """Answer a task in about ten words from the truth.
+    """Return the true answer to a task, about ten words.
 
     Args:
         task: The task.
-        things: Everything on the table, with where one camera has it.
+        things: All objects on the table, as one camera sees them.
         style: What to mention.
     """
     seen = [thing for thing in things if thing.in_picture]
@@ -85,9 +91,14 @@ def true_answer(task: Instruction, things: Sequence[VisibleThing], style: Style)
     if target is None:
         return f"I see no {task.object} in this picture."
     advice = _ADVICE[task.verb]
-    if task.destination is not None:
-        return _with_destination(task, target, seen, style)
     others = [thing for thing in seen if thing is not target]
+    if task.destination is not None:
+        goal = next((thing for thing in seen if thing.is_a(task.destination)), None)
+        if goal is None:
+            return f"The {task.object} is {_place(target)}, but I see no {task.destination}."
+        if style is Style.RELATION:
+            return f"I see the {task.object} {_side(target, goal)} the {task.destination}; {advice}."
+        return f"The {task.object} is {_place(target)}, the {task.destination} {_place(goal)}; {advice}."
     if style is Style.COUNT:
         return f"Of {_NUMBERS[min(len(seen), 10)]} objects the {task.object} is {_place(target)}; {advice}."
     if not others:
@@ -99,30 +110,37 @@ def true_answer(task: Instruction, things: Sequence[VisibleThing], style: Style)
     return f"The {task.object} is {_place(target)}, by the {name}; {advice}."
 
 
-def _with_destination(
-    task: Instruction, target: VisibleThing, seen: Sequence[VisibleThing], style: Style
-) -> str:
-    advice = _ADVICE[task.verb]
-    goal = None
-    if task.destination is not None:
-        goal = next((thing for thing in seen if thing.is_a(task.destination)), None)
-    if goal is None:
-        return f"The {task.object} is {_place(target)}, but I see no {task.destination}."
-    if style is Style.RELATION:
-        return f"I see the {task.object} {_side(target, goal)} the {task.destination}; {advice}."
-    return f"The {task.object} is {_place(target)}, the {task.destination} {_place(goal)}; {advice}."
-
-
 def _place(thing: VisibleThing) -> str:
-    """Say where in the picture, for the one who looks at it: "low left", "high", "in the middle"."""
+    """Return the place in the picture as the viewer sees it: "low left", "high", "in the middle"."""
     across = ("left", "", "right")[int(np.digitize(thing.u, _THIRDS))]
     along = ("high", "", "low")[int(np.digitize(thing.v, _THIRDS))]
     return " ".join(word for word in (along, across) if word) or "in the middle"
 
 
 def _side(target: VisibleThing, other: VisibleThing) -> str:
-    """Say on which side of ``other`` the target is in the picture; 4 : 3 pictures."""
+    """Return the side of ``other`` on which the target appears in a 4:3 picture."""
     du, dv = (target.u - other.u) * 4 / 3, target.v - other.v
     if abs(du) >= abs(dv):
         return "left of" if du < 0 else "right of"
     return "above" if dv < 0 else "below"
+
+
+def object_marks(scene: Scene, frame: Frame) -> NDArray[np.float64]:
+    """Return ``(n, 2)`` image positions (u, v) of standing objects' centres, in [0, 1] in the picture."""
+    centres = np.array([[item.x_m, item.y_m, SHAPES[item.kind].height_m / 2, 1.0] for item in scene.objects])
+    x, y, z, _ = np.linalg.inv(frame.T_base_camera) @ centres.T
+    size = frame.intrinsics
+    ahead = np.maximum(z, _NEAR_M)
+    u = (size.fx_px * x / ahead + size.cx_px + 0.5) / size.width_px
+    v = (size.fy_px * y / ahead + size.cy_px + 0.5) / size.height_px
+    marks: NDArray[np.float64] = np.clip(np.stack([u, v], axis=1), -1.0, 2.0)
+    return np.where((z > _NEAR_M)[:, None], marks, ABSENT)
+
+
+def visible_things(scene: Scene, frame: Frame) -> list[VisibleThing]:
+    """Return the objects of a scene at rest in a camera's picture."""
+    marks = object_marks(scene, frame)
+    return [
+        VisibleThing(item.colour, item.kind, float(u), float(v), item.x_m, item.y_m)
+        for item, (u, v) in zip(scene.objects, marks, strict=True)
+    ]

@@ -1,4 +1,4 @@
-"""Whether a plan would do: a geometric criterion, for when physics is too slow."""
+"""Geometric success criterion of plans, used where physics is too slow."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from embodied_iqa.tasks.vocabulary import Kind, Verb
 
-__all__ = ["TOLERANCE_MM", "PlanError", "plan_error", "would_do"]
+__all__ = ["TOLERANCE_MM", "PlanError", "plan_error", "would_succeed"]
 
 _X, _Z, _YAW, _TILT, _GRIPPER = 0, 3, 3, 4, 5
 _LOW_M: Final = 0.115
-"""Waypoints below this are where hands and objects meet."""
+"""Waypoints below this height touch objects."""
 _YAW_RAD: Final = float(np.deg2rad(15.0))
 _TILT_RAD: Final = 0.35
 _GRIPPER_STATE: Final = 0.2
@@ -32,19 +32,19 @@ TOLERANCE_MM: Final[dict[Verb, float]] = {
     Verb.PUSH: 24.0,
     Verb.TWIST: 22.0,
 }
-"""How far the lowest waypoints may be off, by verb: about what physics bears of a shift of the expert's plan
-(benchmarks/bench_plan_tolerance.py)."""
+"""Tolerated error of the lowest waypoints by verb: about the shift of the expert's plan that still
+succeeds in physics (benchmarks/bench_plan_tolerance.py)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanError:
-    """How far a plan is from the expert's.
+    """Differences between a plan and the expert's.
 
     Attributes:
         position_mm: Mean distance of the waypoints.
-        low_mm: Largest distance of those where hands and objects meet.
+        low_mm: Largest distance of the waypoints that touch objects.
         largest_mm: Largest distance.
-        yaw_rad: Largest difference of turns about the vertical.
+        yaw_rad: Largest difference of yaw.
         tilt_rad: Largest difference of tilts.
         gripper: Largest difference of gripper states.
         missing: Difference of the numbers of waypoints.
@@ -60,7 +60,7 @@ class PlanError:
 
 
 def plan_error(plan: NDArray[np.float64], expert: NDArray[np.float64]) -> PlanError | None:
-    """Compare waypoints ``(K, 6)`` with the expert's; None where one of the plans is empty."""
+    """Compare waypoints ``(K, 6)`` with the expert's; return None if one of the plans is empty."""
     count = min(len(plan), len(expert))
     if count == 0:
         return None
@@ -78,8 +78,8 @@ def plan_error(plan: NDArray[np.float64], expert: NDArray[np.float64]) -> PlanEr
     )
 
 
-def would_do(verb: Verb, kind: Kind, error: PlanError | None) -> bool:
-    """Say whether a plan that is this far off would succeed; no plan never does."""
+def would_succeed(verb: Verb, kind: Kind, error: PlanError | None) -> bool:
+    """Return whether a plan with this error would succeed; an empty plan (None) would not."""
     if error is None or error.missing:
         return False
     near = error.low_mm <= TOLERANCE_MM[verb] and error.largest_mm <= _ANYWHERE_MM

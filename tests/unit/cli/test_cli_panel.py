@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.cli.main import main
-from embodied_iqa.subjects.backends.panel.members import names_in
+from embodied_iqa.panel.members import members_in
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_an_empty_folder_holds_no_panel(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_an_evaluation_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    name = names_in()[0]
+    name = members_in()[0]
     words = ["--scenes", "2", "--members", name, "--distortions", "none", "--workers", "1", "--json"]
     assert main(["evaluate", "panel", *words, "--out", str(tmp_path / "page.md")]) == 0
     record = json.loads(capsys.readouterr().out)

@@ -6,18 +6,20 @@ import pickle
 
 import numpy as np
 
-from embodied_iqa.panel.evaluation.distorted_scenes import GridSettings, distort_scene
+from embodied_iqa.panel.evaluation.distorted_scenes import DistortionPlan, distort_scene
 from embodied_iqa.panel.evaluation.evaluate import EvaluationPlan, evaluate_panel
+from embodied_iqa.panel.members import VLA_NAMES, VLM_NAMES, members_in
+from embodied_iqa.progress import ProgressBars
 from embodied_iqa.scoring.frequencies import document_frequencies
-from embodied_iqa.subjects.backends.panel.members import MODELS, VLA_NAMES, VLM_NAMES, names_in
+from embodied_iqa.subjects.backends.panel.members import MODELS
 
-SHIPPED = names_in()
+SHIPPED = members_in()
 VLAS, VLMS = (tuple(name for name in SHIPPED if name in role)[:1] for role in (VLA_NAMES, VLM_NAMES))
 
 
 def test_settings_travel_to_other_processes_and_scenes_repeat() -> None:
     known = document_frequencies(["a b", "b c"])
-    settings = GridSettings(5, VLAS, VLMS, ("01", "13"), MODELS, dict.fromkeys(VLMS, known))
+    settings = DistortionPlan(5, VLAS, VLMS, ("01", "13"), MODELS, dict.fromkeys(VLMS, known))
     travelled = pickle.loads(pickle.dumps(settings))
     one, two = distort_scene(settings, 8), distort_scene(travelled, 8)
     np.testing.assert_array_equal(one.success, two.success)
@@ -26,11 +28,22 @@ def test_settings_travel_to_other_processes_and_scenes_repeat() -> None:
     assert one.cognition.shape == (1, 2, 5)
 
 
-def test_a_whole_evaluation_tells_every_stage() -> None:
-    told: dict[str, int] = {}
+class RecordedProgress(ProgressBars):
+    """Keeps the last update of each stage."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done: dict[str, float] = {}
+
+    def update(self, stage: str, done: float, *more: object, **named: object) -> None:
+        self.done[stage] = done
+
+
+def test_a_whole_evaluation_reports_every_stage() -> None:
+    bars = RecordedProgress()
     plan = EvaluationPlan(MODELS, VLAS, VLMS, 2, 1, ("01",), 9, workers=1)
-    found = evaluate_panel(plan, lambda stage, done, _: told.update({stage: done}))
-    assert told == {"acting": 2, "answering": 2, "five tasks a scene": 2, "distorting": 1}
+    found = evaluate_panel(plan, bars)
+    assert bars.done == {"acting": 2, "answering": 2, "five tasks a scene": 2, "distorting": 1}
     assert [task.scene for task in found.acted] == [0, 1]
     assert found.answered[0].answer
     assert [(task.member, task.rank) for task in found.ranked] == 2 * [

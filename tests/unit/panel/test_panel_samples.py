@@ -1,4 +1,4 @@
-"""What the panel learns from: labels agree with pictures, tasks with scenes, wording with the parser."""
+"""Training samples of the panel: labels agree with pictures, tasks with scenes, wording with the parser."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
-from embodied_iqa.panel.evaluation.clean_scenes import set_stage, succeeds
-from embodied_iqa.panel.samples.camera_views import object_marks, visible_things
+from embodied_iqa.panel.answers import object_marks, visible_things
+from embodied_iqa.panel.evaluation.clean_scenes import drawn_scene, succeeds
 from embodied_iqa.panel.samples.draw_samples import (
     RANKED_A_SCENE,
     draw_part,
@@ -24,7 +24,6 @@ from embodied_iqa.panel.samples.sample_files import load_samples, ranked_file
 from embodied_iqa.scenes.language.resolver import resolve_plan
 from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.backends.panel.vla import LearnedPlan
 from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.tasks.vocabulary import Verb
 
@@ -108,11 +107,11 @@ def test_a_part_is_stored_and_read_back_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("index", [3, 6, 8])
 def test_physics_carries_out_the_experts_plan_and_not_a_wrong_one(index: int) -> None:
-    stage = set_stage(21, index)
-    world = World(stage.scene)
-    expert = stage.expert
-    assert succeeds(world, stage, LearnedPlan(expert, 1.0, (0.5, 0.5)))
+    drawn = drawn_scene(21, index)
+    world = World(drawn.scene)
+    expert = drawn.expert
+    assert succeeds(world, drawn.scene, drawn.task, expert)
     wrong = expert + np.array([0.0, 0.06, 0.0, 0.0, 0.0, 0.0])
-    assert not succeeds(world, stage, LearnedPlan(wrong, 1.0, (0.5, 0.5)))
-    things = visible_things(stage.scene, stage.frames[View.TOP])
-    assert any(thing.is_a(stage.task.object) for thing in things)
+    assert not succeeds(world, drawn.scene, drawn.task, wrong)
+    things = visible_things(drawn.scene, drawn.frames[View.TOP])
+    assert any(thing.is_a(drawn.task.object) for thing in things)

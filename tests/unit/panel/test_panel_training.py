@@ -11,6 +11,7 @@ import torch
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import View
+from embodied_iqa.panel.members import RECIPES, Augmentation, Recipe, quick, recipe_of
 from embodied_iqa.panel.samples.sample_files import (
     MAX_THINGS,
     RankedTasks,
@@ -20,10 +21,9 @@ from embodied_iqa.panel.samples.sample_files import (
     save_ranked,
     save_samples,
 )
-from embodied_iqa.panel.training.augmentation import Augmentation, augment
-from embodied_iqa.panel.training.batches import Lessons, answers_of, expert_plan
-from embodied_iqa.panel.training.member_training import CourseFolders, DataRecipe, take_course
-from embodied_iqa.panel.training.recipes import RECIPES, Recipe, quick, recipe_of
+from embodied_iqa.panel.training.augmentation import augment
+from embodied_iqa.panel.training.batches import TrainingData, answers_of, expert_plan
+from embodied_iqa.panel.training.member_training import SampleOrigin, TrainingFolders, train_and_export
 from embodied_iqa.panel.training.training_loop import train_member
 from embodied_iqa.subjects.backends.panel.format import PICTURE_PX
 from embodied_iqa.subjects.backends.panel.vla import LearnedVla
@@ -32,7 +32,7 @@ from embodied_iqa.subjects.model_card import load_card
 from embodied_iqa.tasks.vocabulary import Colour, Kind, Verb
 
 COLOURS = {Colour.RED: (200, 20, 20), Colour.BLUE: (20, 40, 200)}
-DATA = DataRecipe(1, 2, (480, 360), "test", quick=True)
+ORIGIN = SampleOrigin(1, 2, (480, 360), "test", quick=True)
 
 
 def _samples(n: int, seed: int = 0) -> Samples:
@@ -85,10 +85,10 @@ def _save(samples: Samples, part: Path) -> None:
         save_ranked(ranked, ranked_file(part, view))
 
 
-def _lessons(recipe: Recipe, n: int) -> Lessons:
+def _data(recipe: Recipe, n: int) -> TrainingData:
     samples = _samples(n)
     order = [list(View).index(view) for view in recipe.views]
-    return Lessons(
+    return TrainingData(
         dataclasses.replace(samples, views=recipe.views, pictures=tuple(samples.pictures[i] for i in order)),
         recipe.style,
     )
@@ -97,17 +97,17 @@ def _lessons(recipe: Recipe, n: int) -> Lessons:
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_member_makes_a_step_downhill(name: str, tmp_path: Path) -> None:
     recipe = _recipe(name, epochs=3)
-    _, results = train_member(recipe, _lessons(recipe, 16), tmp_path / "state", lambda _: None)
+    _, results = train_member(recipe, _data(recipe, 16), tmp_path / "state", lambda _: None)
     assert len(results) == 4
     assert results[-1].loss < results[0].loss
 
 
 def test_it_overfits_a_few_scenes(tmp_path: Path) -> None:
     recipe = _recipe("panel-vla-film", epochs=25, ranked_epochs=0, tasks=2, rate=3e-3)
-    lessons = _lessons(recipe, 8)
-    network, results = train_member(recipe, lessons, tmp_path / "state", lambda _: None)
+    data = _data(recipe, 8)
+    network, results = train_member(recipe, data, tmp_path / "state", lambda _: None)
     assert results[-1].loss < 0.5 * results[0].loss
-    batch = lessons.batch(np.arange(8), np.tile([0, 1], (8, 1)))
+    batch = data.batch(np.arange(8), np.tile([0, 1], (8, 1)))
     with torch.no_grad():
         said = network(batch.pictures, batch.tasks)
     assert bool(((said.more > 0).sum(1) == batch.length).all())
@@ -115,12 +115,12 @@ def test_it_overfits_a_few_scenes(tmp_path: Path) -> None:
 
 def test_a_stopped_training_ends_with_the_same_weights(tmp_path: Path) -> None:
     recipe = _recipe("panel-vlm-plain", augmentation=Augmentation.LIGHT)
-    lessons = _lessons(recipe, 16)
-    whole, _ = train_member(recipe, lessons, tmp_path / "whole", lambda _: None)
-    train_member(recipe, lessons, tmp_path / "parts", lambda _: None, stop_after=1)
-    told: list[int] = []
-    parts, _ = train_member(recipe, lessons, tmp_path / "parts", lambda result: told.append(result.epoch))
-    assert told == [1, 2, 3]
+    data = _data(recipe, 16)
+    whole, _ = train_member(recipe, data, tmp_path / "whole", lambda _: None)
+    train_member(recipe, data, tmp_path / "parts", lambda _: None, stop_after=1)
+    reported: list[int] = []
+    parts, _ = train_member(recipe, data, tmp_path / "parts", lambda result: reported.append(result.epoch))
+    assert reported == [1, 2, 3]
     theirs = parts.state_dict()
     for name, weight in whole.state_dict().items():
         assert torch.equal(weight, theirs[name]), name
@@ -128,32 +128,32 @@ def test_a_stopped_training_ends_with_the_same_weights(tmp_path: Path) -> None:
 
 def test_a_checkpoint_that_was_being_replaced_is_found(tmp_path: Path) -> None:
     recipe = _recipe("panel-vla-film", epochs=1)
-    lessons = _lessons(recipe, 8)
-    train_member(recipe, lessons, tmp_path / "state", lambda _: None, stop_after=1)
+    data = _data(recipe, 8)
+    train_member(recipe, data, tmp_path / "state", lambda _: None, stop_after=1)
     (tmp_path / "state").rename(tmp_path / ".state.old")  # killed between the two renames
-    told: list[int] = []
-    train_member(recipe, lessons, tmp_path / "state", lambda result: told.append(result.epoch))
-    assert told == [1, 2]
+    reported: list[int] = []
+    train_member(recipe, data, tmp_path / "state", lambda result: reported.append(result.epoch))
+    assert reported == [1, 2]
 
 
 def test_a_checkpoint_of_another_recipe_is_refused(tmp_path: Path) -> None:
     recipe = _recipe("panel-vla-film", epochs=1)
-    lessons = _lessons(recipe, 8)
-    train_member(recipe, lessons, tmp_path / "state", lambda _: None)
+    data = _data(recipe, 8)
+    train_member(recipe, data, tmp_path / "state", lambda _: None)
     with pytest.raises(InputError, match="another recipe"):
-        train_member(_recipe("panel-vla-film", seed=99), lessons, tmp_path / "state", lambda _: None)
+        train_member(_recipe("panel-vla-film", seed=99), data, tmp_path / "state", lambda _: None)
     (tmp_path / "state" / "state.safetensors").write_bytes(b"broken")
     with pytest.raises(InputError, match="broken checkpoint"):
-        train_member(recipe, lessons, tmp_path / "state", lambda _: None)
+        train_member(recipe, data, tmp_path / "state", lambda _: None)
 
 
 @pytest.mark.parametrize("name", ["panel-vla-hand", "panel-vlm-side"])
-def test_a_course_ends_with_a_network_and_its_card(name: str, tmp_path: Path) -> None:
+def test_a_training_ends_with_a_network_and_its_card(name: str, tmp_path: Path) -> None:
     _save(_samples(8), tmp_path / "train" / "part-000")
     _save(_samples(4, seed=1), tmp_path / "test" / "part-000")
-    folders = CourseFolders(*(tmp_path / word for word in ("train", "test", "work", "models")))
+    folders = TrainingFolders(*(tmp_path / word for word in ("train", "test", "work", "models")))
     recipe = _recipe(name, epochs=1, scenes=8)
-    card = take_course(recipe, DATA, folders, lambda _: None)
+    card = train_and_export(recipe, ORIGIN, folders, lambda _: None)
     assert load_card(tmp_path / "models" / f"{name}.json") == card
     assert card.results["tasks"] == 8.0
     assert (tmp_path / "work" / f"{name}.svg").read_text().startswith("<svg")
@@ -163,17 +163,15 @@ def test_a_course_ends_with_a_network_and_its_card(name: str, tmp_path: Path) ->
 
 def test_what_is_exported_is_what_was_trained(tmp_path: Path) -> None:
     _save(_samples(8), tmp_path / "train" / "part-000")
-    folders = CourseFolders(tmp_path / "train", tmp_path / "train", tmp_path / "work", tmp_path / "models")
+    folders = TrainingFolders(tmp_path / "train", tmp_path / "train", tmp_path / "work", tmp_path / "models")
     recipe = _recipe("panel-vla-query", epochs=1, scenes=8)
-    take_course(recipe, DATA, folders, lambda _: None)
-    lessons = Lessons(load_samples(tmp_path / "train", recipe.views, worded_for=View.TOP), None)
-    network, _ = train_member(recipe, lessons, folders.work / recipe.name, lambda _: None)
-    batch = lessons.batch(np.array([3]), np.array([[1]]))
+    train_and_export(recipe, ORIGIN, folders, lambda _: None)
+    data = TrainingData(load_samples(tmp_path / "train", recipe.views, worded_for=View.TOP), None)
+    network, _ = train_member(recipe, data, folders.work / recipe.name, lambda _: None)
+    batch = data.batch(np.array([3]), np.array([[1]]))
     with torch.no_grad():
         said = network(batch.pictures, batch.tasks)
-    plan = LearnedVla(folders.models, recipe.name).plan(
-        [lessons.samples.pictures[0][3]], "pick the blue ball"
-    )
+    plan = LearnedVla(folders.models, recipe.name).plan([data.samples.pictures[0][3]], "pick the blue ball")
     seen = float(said.seen.sigmoid()[0])
     assert plan.seen == pytest.approx(seen, abs=2e-3), "but for weights in half precision"
 
@@ -181,17 +179,17 @@ def test_what_is_exported_is_what_was_trained(tmp_path: Path) -> None:
 def test_harder_tasks_come_after_the_plain_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _save(_samples(8), tmp_path / "part-000")
     recipe = _recipe("panel-vla-film", epochs=2, ranked_epochs=2)
-    lessons = Lessons(load_samples(tmp_path, recipe.views, worded_for=View.TOP), None)
+    data = TrainingData(load_samples(tmp_path, recipe.views, worded_for=View.TOP), None)
     asked: list[int] = []
-    batch = lessons.batch
+    batch = data.batch
 
     def noted(scenes: np.ndarray, tasks: np.ndarray, *more: object) -> object:
         asked.append(int(tasks.max()))
         return batch(scenes, tasks, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(lessons, "batch", noted)
-    train_member(recipe, lessons, tmp_path / "state", lambda _: None)
-    assert lessons.samples.tasks[0][2] == "pick the ball beside the blue one"
+    monkeypatch.setattr(data, "batch", noted)
+    train_member(recipe, data, tmp_path / "state", lambda _: None)
+    assert data.samples.tasks[0][2] == "pick the ball beside the blue one"
     assert asked == [1, 1, 2, 2]
 
 
@@ -206,14 +204,14 @@ def test_labels_are_the_expert_and_the_truth() -> None:
 
 def test_the_second_thing_of_an_answer_is_the_neighbour_that_it_names() -> None:
     samples = _samples(5)
-    lessons = Lessons(
+    data = TrainingData(
         dataclasses.replace(samples, views=(View.TOP,), pictures=samples.pictures[1:2]),
         recipe_of("panel-vlm-fine").style,
     )
-    batch = lessons.batch(np.arange(5), np.tile([0, 1], (5, 1)))
+    batch = data.batch(np.arange(5), np.tile([0, 1], (5, 1)))
     other = torch.from_numpy(samples.thing_mark[:, [1, 0], 1]).flatten(0, 1)
     torch.testing.assert_close(batch.marks[:, 1, 0], other)
-    acting = Lessons(lessons.samples, None).batch(np.arange(5), np.tile([0, 1], (5, 1)))
+    acting = TrainingData(data.samples, None).batch(np.arange(5), np.tile([0, 1], (5, 1)))
     assert bool((acting.marks[:, 1] < 0).all())
 
 

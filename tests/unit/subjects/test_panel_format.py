@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embodied_iqa.panel.answers import Style, VisibleThing, true_answer
-from embodied_iqa.panel.criterion import TOLERANCE_MM, plan_error, would_do
+from embodied_iqa.panel.criterion import TOLERANCE_MM, plan_error, would_succeed
 from embodied_iqa.subjects.backends.panel.format import (
     BEGIN,
     END,
@@ -83,19 +83,19 @@ def test_what_the_picture_does_not_show_is_said_to_be_missing() -> None:
 
 def test_a_plan_is_judged_where_hands_and_objects_meet() -> None:
     expert = np.array([[-0.5, 0.0, 0.12, 0.0, 0.0, 0.4], [-0.5, 0.0, 0.02, 0.0, 0.0, 1.0]])
-    assert would_do(Verb.PICK, Kind.BALL, plan_error(expert, expert))
+    assert would_succeed(Verb.PICK, Kind.BALL, plan_error(expert, expert))
     high, low = expert.copy(), expert.copy()
     off_m = 1.2 * TOLERANCE_MM[Verb.PICK] / 1e3
     high[0, 0] += off_m
     low[1, 0] += off_m
-    assert would_do(Verb.PICK, Kind.BALL, plan_error(high, expert))
-    assert not would_do(Verb.PICK, Kind.BALL, plan_error(low, expert))
-    assert not would_do(Verb.PICK, Kind.BALL, plan_error(expert[:1], expert))
-    assert not would_do(Verb.PICK, Kind.BALL, plan_error(expert[:0], expert))
+    assert would_succeed(Verb.PICK, Kind.BALL, plan_error(high, expert))
+    assert not would_succeed(Verb.PICK, Kind.BALL, plan_error(low, expert))
+    assert not would_succeed(Verb.PICK, Kind.BALL, plan_error(expert[:1], expert))
+    assert not would_succeed(Verb.PICK, Kind.BALL, plan_error(expert[:0], expert))
 
 
 def test_the_turn_matters_for_cubes_only() -> None:
     expert = np.array([[-0.5, 0.0, 0.02, 0.3, 0.0, 1.0]])
     turned = expert + np.array([0.0, 0.0, 0.0, 0.4, 0.0, 0.0])
-    assert would_do(Verb.PICK, Kind.BALL, plan_error(turned, expert))
-    assert not would_do(Verb.PICK, Kind.CUBE, plan_error(turned, expert))
+    assert would_succeed(Verb.PICK, Kind.BALL, plan_error(turned, expert))
+    assert not would_succeed(Verb.PICK, Kind.CUBE, plan_error(turned, expert))

@@ -14,18 +14,16 @@ from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.kinematics import chain_increments
 from embodied_iqa.manipulation.waypoints import waypoints_to_array
-from embodied_iqa.panel.criterion import plan_error, would_do
+from embodied_iqa.panel.criterion import plan_error, would_succeed
 from embodied_iqa.panel.evaluation.clean_scenes import HOME_POSE
+from embodied_iqa.panel.members import VLA_NAMES, VLM_NAMES, members_in
 from embodied_iqa.panel.samples.draw_samples import sample_scene
 from embodied_iqa.simulation.expert import expert_waypoints
 from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.backends.panel.members import (
     MODELS,
-    VLA_NAMES,
-    VLM_NAMES,
     card_of,
-    names_in,
 )
 from embodied_iqa.subjects.backends.panel.vla import LearnedVla
 from embodied_iqa.subjects.backends.panel.vlm import LearnedVlm
@@ -37,7 +35,7 @@ from embodied_iqa.subjects.reference import parse_reference, parse_vla, parse_vl
 from embodied_iqa.subjects.registry import info_of, make_vla, make_vlm
 
 LARGEST_PANEL_BYTES = 25_000_000
-SHIPPED = names_in()
+SHIPPED = members_in()
 VLAS, VLMS = (tuple(name for name in SHIPPED if name in role) for role in (VLA_NAMES, VLM_NAMES))
 SCENES = 30
 SEED = 77_003
@@ -109,7 +107,7 @@ def test_strong_blur_costs_success(name: str, stages: Stages) -> None:
         for shots, sharp in ((pictures, True), (foggy, False)):
             plan = vla.plan(shots, task)
             error = plan_error(plan.waypoints, expert) if plan.acts else None
-            done = would_do(verb, kind, error)  # type: ignore[arg-type]
+            done = would_succeed(verb, kind, error)  # type: ignore[arg-type]
             clean += done and sharp
             blurred += done and not sharp
     assert clean >= SCENES // 3
@@ -200,4 +198,4 @@ def test_a_panel_of_ones_own_is_named_by_its_place(stages: Stages, tmp_path: Pat
 
 def test_an_empty_folder_has_no_members(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no members"):
-        names_in(tmp_path)
+        members_in(tmp_path)

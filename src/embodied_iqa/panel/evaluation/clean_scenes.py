@@ -1,9 +1,10 @@
-"""The panel on clean pictures of unseen scenes: physics judges plans, the truth judges answers."""
+"""Members on undistorted pictures of unseen scenes: physics judges plans, true answers judge answers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -13,9 +14,8 @@ from numpy.typing import NDArray
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.kinematics import Kinematics
 from embodied_iqa.manipulation.waypoints import chunk_through, waypoints_from_array, waypoints_to_array
-from embodied_iqa.panel.answers import Style, true_answer
-from embodied_iqa.panel.criterion import plan_error, would_do
-from embodied_iqa.panel.samples.camera_views import visible_things
+from embodied_iqa.panel.answers import Style, true_answer, visible_things
+from embodied_iqa.panel.criterion import plan_error, would_succeed
 from embodied_iqa.panel.samples.draw_samples import sample_scene
 from embodied_iqa.scenes.dimensions import HOME_Q_RAD, T_flange_tool
 from embodied_iqa.scenes.scene import Scene
@@ -25,33 +25,34 @@ from embodied_iqa.simulation.rollout import rollout
 from embodied_iqa.simulation.success import task_success
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.backends.panel.members import card_of
-from embodied_iqa.subjects.backends.panel.vla import LearnedPlan, LearnedVla
+from embodied_iqa.subjects.backends.panel.vla import LearnedVla
 from embodied_iqa.subjects.backends.panel.vlm import LearnedVlm
 from embodied_iqa.tasks.instruction import Instruction
 from embodied_iqa.tasks.vocabulary import Verb
 
 __all__ = [
-    "NATIVE_PX",
+    "HOME_POSE",
     "ActedTask",
     "AnsweredTask",
-    "Stage",
+    "DrawnScene",
     "act_clean",
     "answer_clean",
-    "draw_stage",
+    "draw_scene",
+    "drawn_scene",
     "loaded_vla",
     "loaded_vlm",
-    "set_stage",
+    "style_of",
     "succeeds",
-    "succeeds_at",
 ]
 
-NATIVE_PX: Final = (640, 480)
-"""Size of the pictures that members get in a trial."""
+_TRIAL_PX: Final = (640, 480)
+"""Size of pictures in a trial."""
+HOME_POSE: Final = Kinematics(np.asarray(T_flange_tool)).forward(np.array(HOME_Q_RAD))
 
 
 @dataclass(frozen=True, slots=True)
 class ActedTask:
-    """One VLA's one attempt.
+    """One attempt of a VLA.
 
     Attributes:
         member: Its name.
@@ -62,8 +63,8 @@ class ActedTask:
         success: By physics.
         geometric: By the geometric criterion.
         acted: Whether it moved at all.
-        position_mm: Mean distance of its waypoints from the expert's; -1 where it did not move.
-        turn_deg: Largest difference of turns about the vertical; -1 where it did not move.
+        position_mm: Mean distance of its waypoints from the expert's; -1 if it did not move.
+        turn_deg: Largest difference of yaw; -1 if it did not move.
     """
 
     member: str
@@ -80,16 +81,16 @@ class ActedTask:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredTask:
-    """One VLM's one answer, and what it says to the picture of another scene.
+    """One answer of a VLM, and its answer about the picture of another scene.
 
     Attributes:
         member: Its name.
         scene: Number of the scene.
         verb: Of the task.
-        answer: What it said.
-        truth: The right answer.
-        swapped: What it said to the same task on the next scene's picture.
-        swapped_truth: What would have been right there.
+        answer: Its answer.
+        truth: The true answer.
+        swapped: Its answer to the same task on the next scene's picture.
+        swapped_truth: The true answer there.
     """
 
     member: str
@@ -102,14 +103,14 @@ class AnsweredTask:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stage:
+class DrawnScene:
     """A scene before its task.
 
     Attributes:
         index: Its number.
-        scene: What stands there.
-        task: What to do.
-        frames: What the views have.
+        scene: Its objects.
+        task: The task.
+        frames: A frame of each view.
     """
 
     index: int
@@ -124,101 +125,79 @@ class Stage:
         return waypoints_to_array(rows)
 
 
-HOME_POSE: Final = Kinematics(np.asarray(T_flange_tool)).forward(np.array(HOME_Q_RAD))
-
-
-def set_stage(seed: int, index: int) -> Stage:
+def drawn_scene(seed: int, index: int) -> DrawnScene:
     """Return scene number ``index`` of a seed with its main task, drawn at the size of a trial's pictures."""
-    return draw_stage(index, *sample_scene(seed, index))
+    return draw_scene(index, *sample_scene(seed, index))
 
 
-def draw_stage(index: int, scene: Scene, task: Instruction) -> Stage:
-    """Draw a scene at the size of a trial's pictures, as it stands before its task."""
+def draw_scene(index: int, scene: Scene, task: Instruction) -> DrawnScene:
+    """Draw a scene before its task, at the size of a trial's pictures."""
     snapshot = World(scene).snapshot()
-    with SceneRenderer(scene, *NATIVE_PX) as renderer:
-        return Stage(index, scene, task, {view: renderer.frame(view, snapshot) for view in View})
+    with SceneRenderer(scene, *_TRIAL_PX) as renderer:
+        return DrawnScene(index, scene, task, {view: renderer.frame(view, snapshot) for view in View})
 
 
 def act_clean(seed: int, index: int, names: tuple[str, ...], models: Path) -> list[ActedTask]:
-    """Let every VLA do the scene's main task, each in a world of its own."""
-    stage = set_stage(seed, index)
-    expert = stage.expert
-    world = World(stage.scene)
+    """Run the scene's main task with each VLA, from the same start."""
+    drawn = drawn_scene(seed, index)
+    task, expert, world = drawn.task, drawn.expert, World(drawn.scene)
     results = []
     for name in names:
         member = loaded_vla(name, models)
-        pictures = [stage.frames[view].rgb for view in member.info.views]
-        plan = member.plan(pictures, str(stage.task))
+        plan = member.plan([drawn.frames[view].rgb for view in member.info.views], str(task))
         error = plan_error(plan.waypoints, expert) if plan.acts else None
         results.append(
             ActedTask(
                 name,
                 index,
-                stage.task.verb,
-                len(stage.scene.objects),
-                str(stage.scene.background),
-                plan.acts and succeeds(world, stage, plan),
-                would_do(stage.task.verb, stage.task.kind, error),
-                plan.acts,
-                -1.0 if error is None else error.position_mm,
-                -1.0 if error is None else float(np.rad2deg(error.yaw_rad)),
+                task.verb,
+                len(drawn.scene.objects),
+                str(drawn.scene.background),
+                success=plan.acts and succeeds(world, drawn.scene, task, plan.waypoints),
+                geometric=would_succeed(task.verb, task.kind, error),
+                acted=plan.acts,
+                position_mm=-1.0 if error is None else error.position_mm,
+                turn_deg=-1.0 if error is None else float(np.rad2deg(error.yaw_rad)),
             )
         )
     return results
 
 
-def succeeds(world: World, stage: Stage, plan: LearnedPlan) -> bool:
-    """Carry a plan out from the start and say whether the task is done, by physics."""
-    return succeeds_at(world, stage.scene, stage.task, plan.waypoints)
-
-
-def succeeds_at(world: World, scene: Scene, task: Instruction, waypoints: NDArray[np.float64]) -> bool:
-    """Carry ``(K, 6)`` waypoints out from the start and say whether the task is done, by physics."""
+def succeeds(world: World, scene: Scene, task: Instruction, waypoints: NDArray[np.float64]) -> bool:
+    """Execute ``(K, 6)`` waypoints from the start; return whether the task is done, by physics."""
     world.reset()
     start = world.snapshot()
-    increments = chunk_through(waypoints_from_array(waypoints), world.T_base_tool)
-    result = rollout(world, increments)
+    result = rollout(world, chunk_through(waypoints_from_array(waypoints), world.T_base_tool))
     return result.stopped is None and task_success(scene, task, start, result.end)
 
 
 def answer_clean(seed: int, index: int, names: tuple[str, ...], models: Path) -> list[AnsweredTask]:
-    """Let every VLM answer the scene's main task, about its picture and about the next scene's."""
-    stage, other = set_stage(seed, index), set_stage(seed, index + 1)
-    task = str(stage.task)
+    """Query each VLM about the scene's main task, on its picture and on the next scene's."""
+    drawn, following = drawn_scene(seed, index), drawn_scene(seed, index + 1)
     results = []
     for name in names:
-        member = loaded_vlm(name, models)
-        view = member.info.views[0]
-        style = Style(str(card_of(name, models).training["style"]))
-        results.append(
-            AnsweredTask(
-                name,
-                index,
-                stage.task.verb,
-                member.answer(stage.frames[view], task),
-                true_answer(stage.task, visible_things(stage.scene, stage.frames[view]), style),
-                member.answer(other.frames[view], task),
-                true_answer(stage.task, visible_things(other.scene, other.frames[view]), style),
-            )
-        )
+        member, style = loaded_vlm(name, models), style_of(name, models)
+        texts = []
+        for shown in (drawn, following):
+            frame = shown.frames[member.info.views[0]]
+            things = visible_things(shown.scene, frame)
+            texts += [member.answer(frame, str(drawn.task)), true_answer(drawn.task, things, style)]
+        results.append(AnsweredTask(name, index, drawn.task.verb, *texts))
     return results
 
 
-_LOADED: dict[tuple[str, Path], LearnedVla | LearnedVlm] = {}
-"""Members of this process: loading takes longer than asking."""
-
-
+@cache
 def loaded_vla(name: str, models: Path) -> LearnedVla:
-    """Return a learned VLA, loaded once in this process."""
-    found = _LOADED.get((name, models))
-    if not isinstance(found, LearnedVla):
-        found = _LOADED[name, models] = LearnedVla(models, name)
-    return found
+    """Return a learned VLA; each process loads it once."""
+    return LearnedVla(models, name)
 
 
+@cache
 def loaded_vlm(name: str, models: Path) -> LearnedVlm:
-    """Return a learned VLM, loaded once in this process."""
-    found = _LOADED.get((name, models))
-    if not isinstance(found, LearnedVlm):
-        found = _LOADED[name, models] = LearnedVlm(models, name)
-    return found
+    """Return a learned VLM; each process loads it once."""
+    return LearnedVlm(models, name)
+
+
+def style_of(name: str, models: Path) -> Style:
+    """Return the style of a VLM's answers."""
+    return Style(str(card_of(name, models).training["style"]))

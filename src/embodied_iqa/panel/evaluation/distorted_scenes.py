@@ -1,4 +1,4 @@
-"""The panel under every distortion: how plans and answers change from the clean picture on."""
+"""Members on distorted pictures: changes of plans and answers against the undistorted picture."""
 
 from __future__ import annotations
 
@@ -13,32 +13,39 @@ from numpy.typing import NDArray
 from embodied_iqa.distortions.spec import LEVELS, DistortionSpec
 from embodied_iqa.distortions.stream import FrameDistorter
 from embodied_iqa.images.frame import View
-from embodied_iqa.panel.criterion import plan_error, would_do
-from embodied_iqa.panel.evaluation.clean_scenes import Stage, loaded_vla, loaded_vlm, set_stage, succeeds
+from embodied_iqa.panel.criterion import plan_error, would_succeed
+from embodied_iqa.panel.evaluation.clean_scenes import (
+    DrawnScene,
+    drawn_scene,
+    loaded_vla,
+    loaded_vlm,
+    succeeds,
+)
 from embodied_iqa.scoring.cognition import score_cognition
 from embodied_iqa.scoring.frequencies import DocumentFrequencies
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.backends.panel.vla import LearnedPlan
 
-__all__ = ["STILL_MM", "DistortedScene", "GridSettings", "distort_scene"]
+__all__ = ["STILL_MM", "DistortedScene", "DistortionPlan", "distort_scene"]
 
 STILL_MM: Final = 300.0
-"""How far off a plan counts that is not made, and the most that any counts."""
+"""Shift (mm) of a plan that is not made, and upper limit of every shift."""
 _CHECKS: Final = 6
-Shots = Mapping[View, NDArray[np.uint8]]
+"""Plans per scene that physics also judges."""
+Pictures = Mapping[View, NDArray[np.uint8]]
 
 
 @dataclass(frozen=True, slots=True)
-class GridSettings:
-    """What is asked of every scene.
+class DistortionPlan:
+    """Members and distortions, the same for every scene.
 
     Attributes:
         seed: Of scenes and distortions.
         vlas: Names of members.
         vlms: Names of members.
         distortions: Numbers, ``"01"`` to ``"30"``.
-        models: Where networks and cards lie.
-        frequencies: Document frequencies of the clean answers of each VLM.
+        models: Folder of networks and cards.
+        frequencies: Document frequencies of the answers of each VLM to undistorted pictures.
     """
 
     seed: int
@@ -51,13 +58,13 @@ class GridSettings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DistortedScene:
-    """One scene's main task under ``D`` distortions in five levels.
+    """Results on the main task of one scene under ``D`` distortions in five levels.
 
     Attributes:
         index: Number of the scene.
         success: ``(VLAs, D, 5)`` bool, by the geometric criterion.
-        shift_mm: ``(VLAs, D, 5)`` mean distance of the waypoints from those on the clean picture.
-        cognition: ``(VLMs, D, 5)`` score of the answer against that to the clean picture, in [0, 1].
+        shift_mm: ``(VLAs, D, 5)`` mean distance of the waypoints from those on the undistorted picture.
+        cognition: ``(VLMs, D, 5)`` score of the answer against that to the undistorted picture, in [0, 1].
         checked: Pairs of verdicts, by geometry and by physics, on a few conditions drawn at random.
     """
 
@@ -68,51 +75,46 @@ class DistortedScene:
     checked: tuple[tuple[bool, bool], ...]
 
 
-def distort_scene(settings: GridSettings, index: int) -> DistortedScene:
-    """Show one scene to all members under all distortions."""
-    stage = set_stage(settings.seed, index)
-    clean: Shots = {view: frame.rgb for view, frame in stage.frames.items()}
-    own = {name: loaded_vla(name, settings.models).plan(_of(name, settings, clean), str(stage.task))
-           for name in settings.vlas}  # fmt: skip
-    said = {name: _answer(name, settings, clean, stage) for name in settings.vlms}
-    expert = stage.expert
-    shape = (len(settings.distortions), len(LEVELS))
-    success = np.zeros((len(own), *shape), np.bool_)
-    shift_mm = np.zeros((len(own), *shape))
-    cognition = np.zeros((len(said), *shape))
+def distort_scene(plan: DistortionPlan, index: int) -> DistortedScene:
+    """Run one scene with all members under all distortions."""
+    drawn = drawn_scene(plan.seed, index)
+    clean: Pictures = {view: frame.rgb for view, frame in drawn.frames.items()}
+    clean_plans, clean_answers = _plans(plan, drawn, clean), _answers(plan, drawn, clean)
+    expert, task = drawn.expert, drawn.task
+    shape = (len(plan.distortions), len(LEVELS))
+    success = np.zeros((len(plan.vlas), *shape), np.bool_)
+    shift_mm = np.zeros((len(plan.vlas), *shape))
+    cognition = np.zeros((len(plan.vlms), *shape))
     plans: dict[tuple[int, int, int], LearnedPlan] = {}
     for which, level in np.ndindex(*shape):
-        spec = DistortionSpec(settings.distortions[which], LEVELS[level], seed=settings.seed + index)
-        shots = _distorted(clean, spec)
-        for row, (name, plan) in enumerate(own.items()):
-            now = loaded_vla(name, settings.models).plan(_of(name, settings, shots), str(stage.task))
+        spec = DistortionSpec(plan.distortions[which], LEVELS[level], seed=plan.seed + index)
+        distorter = FrameDistorter(spec)
+        pictures = {view: distorter.apply(rgb, view, 0) for view, rgb in clean.items()}
+        for row, now in enumerate(_plans(plan, drawn, pictures)):
             plans[row, which, level] = now
             error = plan_error(now.waypoints, expert) if now.acts else None
-            success[row, which, level] = would_do(stage.task.verb, stage.task.kind, error)
-            shift_mm[row, which, level] = _shift_mm(now, plan)
-        for row, (name, answer) in enumerate(said.items()):
-            now_said = _answer(name, settings, shots, stage)
-            score = score_cognition(now_said, answer, settings.frequencies[name])
-            cognition[row, which, level] = score.score
-    return DistortedScene(index, success, shift_mm, cognition, _checked(stage, plans, success))
+            success[row, which, level] = would_succeed(task.verb, task.kind, error)
+            shift_mm[row, which, level] = _shift_mm(now, clean_plans[row])
+        for row, answer in enumerate(_answers(plan, drawn, pictures)):
+            frequencies = plan.frequencies[plan.vlms[row]]
+            cognition[row, which, level] = score_cognition(answer, clean_answers[row], frequencies).score
+    return DistortedScene(index, success, shift_mm, cognition, _checked(drawn, plans, success))
 
 
-def _of(name: str, settings: GridSettings, shots: Shots) -> list[NDArray[np.uint8]]:
-    return [shots[view] for view in loaded_vla(name, settings.models).info.views]
+def _plans(plan: DistortionPlan, drawn: DrawnScene, pictures: Pictures) -> list[LearnedPlan]:
+    members = [loaded_vla(name, plan.models) for name in plan.vlas]
+    return [
+        member.plan([pictures[view] for view in member.info.views], str(drawn.task)) for member in members
+    ]
 
 
-def _answer(name: str, settings: GridSettings, shots: Shots, stage: Stage) -> str:
-    member = loaded_vlm(name, settings.models)
-    return member.describe(shots[member.info.views[0]], str(stage.task))
-
-
-def _distorted(clean: Shots, spec: DistortionSpec) -> Shots:
-    distorter = FrameDistorter(spec)
-    return {view: distorter.apply(rgb, view, 0) for view, rgb in clean.items()}
+def _answers(plan: DistortionPlan, drawn: DrawnScene, pictures: Pictures) -> list[str]:
+    members = [loaded_vlm(name, plan.models) for name in plan.vlms]
+    return [member.describe(pictures[member.info.views[0]], str(drawn.task)) for member in members]
 
 
 def _shift_mm(now: LearnedPlan, clean: LearnedPlan) -> float:
-    """Return how far the plan moved; nothing where neither acts."""
+    """Return the shift of the plan (mm); 0 if neither acts."""
     if now.acts != clean.acts:
         return STILL_MM
     error = plan_error(now.waypoints, clean.waypoints) if now.acts else None
@@ -120,17 +122,17 @@ def _shift_mm(now: LearnedPlan, clean: LearnedPlan) -> float:
 
 
 def _checked(
-    stage: Stage, plans: Mapping[tuple[int, int, int], LearnedPlan], success: NDArray[np.bool_]
+    drawn: DrawnScene, plans: Mapping[tuple[int, int, int], LearnedPlan], success: NDArray[np.bool_]
 ) -> tuple[tuple[bool, bool], ...]:
-    """Let physics judge a few plans, as many that would do as that would not."""
+    """Judge a few plans by physics, half of them successful by the geometric criterion."""
     if not plans:
         return ()
-    rng = np.random.default_rng([stage.index, 7])
-    world = World(stage.scene)
+    rng = np.random.default_rng([drawn.index, 7])
+    world = World(drawn.scene)
     pairs = []
     for verdict in (True, False):
         places = [place for place in sorted(plans) if success[place] == verdict and plans[place].acts]
         for pick in rng.permutation(len(places))[: _CHECKS // 2]:
             place = places[int(pick)]
-            pairs.append((verdict, succeeds(world, stage, plans[place])))
+            pairs.append((verdict, succeeds(world, drawn.scene, drawn.task, plans[place].waypoints)))
     return tuple(pairs)

@@ -1,35 +1,40 @@
-"""Evaluates the panel on unseen scenes, in several processes."""
+"""Evaluation of the panel on unseen scenes, in several processes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import as_completed
+from concurrent.futures import Future, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias, TypeVar
 
 from embodied_iqa.panel.evaluation.clean_scenes import ActedTask, AnsweredTask, act_clean, answer_clean
-from embodied_iqa.panel.evaluation.distorted_scenes import DistortedScene, GridSettings, distort_scene
-from embodied_iqa.panel.evaluation.task_ranks import RankedTask, ask_ranked
+from embodied_iqa.panel.evaluation.distorted_scenes import DistortedScene, DistortionPlan, distort_scene
+from embodied_iqa.panel.evaluation.task_ranks import RankedTask, run_ranked
+from embodied_iqa.progress import ProgressBars
 from embodied_iqa.scoring.frequencies import document_frequencies
 from embodied_iqa.workers import Workers, result_of
 
 __all__ = ["EvaluationPlan", "PanelEvaluation", "evaluate_panel"]
 
+_Row = TypeVar("_Row")
+_Job: TypeAlias = Callable[[int, int, tuple[str, ...], Path], list[_Row]]
+"""Seed, scene, members and their folder to the rows of a scene."""
+
 
 @dataclass(frozen=True, slots=True)
 class EvaluationPlan:
-    """What to do.
+    """Members, scenes and distortions of an evaluation.
 
     Attributes:
         models: Folder of networks and cards.
         vlas: Names of members.
         vlms: Names of members.
-        scenes: Unseen scenes on which members are judged clean; the verbs take turns.
+        scenes: Number of unseen scenes with undistorted pictures; the verbs alternate.
         grid_scenes: How many of them are also distorted.
         distortions: Numbers, ``"01"`` to ``"30"``.
-        seed: Of the scenes; not one of the training's.
-        workers: Processes.
+        seed: Of the scenes; differs from those of the training.
+        workers: Number of processes.
     """
 
     models: Path
@@ -44,12 +49,12 @@ class EvaluationPlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PanelEvaluation:
-    """What came of it.
+    """Results of an evaluation.
 
     Attributes:
-        plan: What was done.
+        plan: What was evaluated.
         acted: By scene, then member.
-        answered: Likewise.
+        answered: By scene, then member.
         ranked: By scene, then member, then rank.
         distorted: By scene.
     """
@@ -61,47 +66,36 @@ class PanelEvaluation:
     distorted: tuple[DistortedScene, ...]
 
 
-def evaluate_panel(plan: EvaluationPlan, tell: Callable[[str, int, int], None]) -> PanelEvaluation:
-    """Evaluate; ``tell`` is called with the stage, how much of it is done, and of how much."""
+def evaluate_panel(plan: EvaluationPlan, bars: ProgressBars) -> PanelEvaluation:
+    """Evaluate the members of a plan, with a bar for each stage."""
     with Workers(plan.workers) as pool:
-        acted = [row for rows in _each(pool, plan, act_clean, plan.vlas, tell) for row in rows]
-        answered = [row for rows in _each(pool, plan, answer_clean, plan.vlms, tell) for row in rows]
-        ranked = [row for rows in _each(pool, plan, ask_ranked, plan.vlas + plan.vlms, tell) for row in rows]
-        distorted = _distorted(pool, plan, answered, tell)
-    return PanelEvaluation(plan, tuple(acted), tuple(answered), tuple(ranked), tuple(distorted))
+
+        def each(stage: str, job: _Job[_Row], names: tuple[str, ...]) -> tuple[_Row, ...]:
+            scenes = range(plan.scenes) if names else ()
+            jobs = [pool.submit(job, plan.seed, index, names, plan.models) for index in scenes]
+            return tuple(row for rows in _results(jobs, stage, bars) for row in rows)
+
+        acted = each("acting", act_clean, plan.vlas)
+        answered = each("answering", answer_clean, plan.vlms)
+        ranked = each("five tasks a scene", run_ranked, plan.vlas + plan.vlms)
+        jobs = []
+        if plan.distortions:
+            distortions = _distortion_plan(plan, answered)
+            jobs = [pool.submit(distort_scene, distortions, index) for index in range(plan.grid_scenes)]
+        distorted = tuple(_results(jobs, "distorting", bars))
+    return PanelEvaluation(plan, acted, answered, ranked, distorted)
 
 
-def _each(
-    pool: Workers,
-    plan: EvaluationPlan,
-    job: Callable[[int, int, tuple[str, ...], Path], list[Any]],
-    names: tuple[str, ...],
-    tell: Callable[[str, int, int], None],
-) -> list[list[Any]]:
-    if not names:
-        return []
-    stage = "acting" if job is act_clean else "answering" if job is answer_clean else "five tasks a scene"
-    jobs = [pool.submit(job, plan.seed, index, names, plan.models) for index in range(plan.scenes)]
+def _results(jobs: Sequence[Future[_Row]], stage: str, bars: ProgressBars) -> list[_Row]:
+    """Return the results in the order of the jobs, as soon as all have ended; the first error is raised."""
     for count, done in enumerate(as_completed(jobs), start=1):
         result_of(done)
-        tell(stage, count, len(jobs))
+        bars.update(stage, count, len(jobs))
     return [job.result() for job in jobs]
 
 
-def _distorted(
-    pool: Workers,
-    plan: EvaluationPlan,
-    answered: Sequence[AnsweredTask],
-    tell: Callable[[str, int, int], None],
-) -> list[DistortedScene]:
-    if not plan.distortions or not plan.grid_scenes:
-        return []
+def _distortion_plan(plan: EvaluationPlan, answered: Sequence[AnsweredTask]) -> DistortionPlan:
     frequencies = {
         name: document_frequencies(row.answer for row in answered if row.member == name) for name in plan.vlms
     }
-    settings = GridSettings(plan.seed, plan.vlas, plan.vlms, plan.distortions, plan.models, frequencies)
-    jobs = [pool.submit(distort_scene, settings, index) for index in range(plan.grid_scenes)]
-    for count, done in enumerate(as_completed(jobs), start=1):
-        result_of(done)
-        tell("distorting", count, len(jobs))
-    return [job.result() for job in jobs]
+    return DistortionPlan(plan.seed, plan.vlas, plan.vlms, plan.distortions, plan.models, frequencies)

@@ -1,4 +1,4 @@
-"""Draws what the panel learns from: seeded scenes with pictures, objects and tasks."""
+"""Seeded training samples: scenes with pictures, objects and tasks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import Frame, View
-from embodied_iqa.panel.samples.camera_views import object_marks
+from embodied_iqa.panel.answers import object_marks
 from embodied_iqa.panel.samples.paraphrases import reworded
 from embodied_iqa.panel.samples.sample_files import (
     MAX_THINGS,
@@ -41,19 +41,19 @@ __all__ = [
 ]
 
 DRAWN_PX: Final = (480, 360)
-"""Training pictures are drawn twice as wide as members see them."""
+"""Size of training pictures before they are reduced to that of the networks' input."""
 TASKS_A_SCENE: Final = 12
 _ABSENT_TASKS: Final = 2
 _WORDINGS: Final = 2
 RANKED_A_SCENE: Final = _WORDINGS * (MAX_RANK - 1)
-"""Tasks of rank 2 to 5, each rank twice."""
+"""Tasks of rank 2 to 5, two of each."""
 _COLOURS: Final = tuple(Colour)
 _KINDS: Final = tuple(Kind)
 _VERBS: Final = tuple(Verb)
 
 
 def random_instruction(verb: Verb, rng: np.random.Generator) -> Instruction:
-    """Draw an object, and where the verb has one a destination of another colour."""
+    """Draw an object and, if the verb has one, a destination of another colour."""
     first, second = (_COLOURS[int(index)] for index in rng.permutation(len(_COLOURS))[:2])
     kinds, goals = KINDS_OF_VERB[verb], DESTINATIONS_OF_VERB[verb]
     target = Thing(first, kinds[int(rng.integers(len(kinds)))])
@@ -62,14 +62,14 @@ def random_instruction(verb: Verb, rng: np.random.Generator) -> Instruction:
 
 
 def sample_scene(seed: int, index: int) -> tuple[Scene, Instruction]:
-    """Return scene number ``index`` of a seed, with its main task; the verbs take turns."""
+    """Return scene number ``index`` of a seed, with its main task; the verbs alternate."""
     rng = np.random.default_rng([seed, index])
     instruction = random_instruction(_VERBS[index % len(_VERBS)], rng)
     return make_scene(int(rng.integers(2**31)), instruction), instruction
 
 
 def scene_tasks(scene: Scene, main: Instruction, rng: np.random.Generator) -> list[Instruction]:
-    """Draw tasks of a scene: the main one, others that it affords, and a few whose objects are not there."""
+    """Draw tasks of a scene: the main one, other feasible ones, and a few whose objects are missing."""
     others = [task for task in tasks_of(scene) if task != main]
     count = TASKS_A_SCENE - _ABSENT_TASKS
     drawn = [main]
@@ -89,32 +89,23 @@ def _absent_task(scene: Scene, rng: np.random.Generator) -> Instruction:
             return task
 
 
-class SampleDrawer:
-    """Collects scenes into arrays.
+def _labels(seed: int, index: int, frames: Sequence[Frame]) -> dict[str, Any]:
+    """Return all fields of `Samples` but the pictures, of scene number ``index``."""
+    scene, main = sample_scene(seed, index)
+    rng = np.random.default_rng([seed, index, 1])
+    tasks = scene_tasks(scene, main, rng)
+    texts = tuple(reworded(task, rng) for task in tasks)
+    return {"tasks": texts, **_task_labels(scene, tasks), **_thing_labels(scene, frames)}
 
-    Args:
-        seed: Of the data.
-        views: All views, in the order of `View`.
-    """
 
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
-        self._views = tuple(View)
-
-    def label(self, index: int, frames: Sequence[Frame]) -> dict[str, object]:
-        """Return everything but the pictures of scene number ``index``."""
-        scene, main = sample_scene(self._seed, index)
-        rng = np.random.default_rng([self._seed, index, 1])
-        tasks = scene_tasks(scene, main, rng)
-        things = [item.thing for item in scene.objects]
-        return {
-            "tasks": tuple(reworded(task, rng) for task in tasks),
-            "verb": [_VERBS.index(task.verb) for task in tasks],
-            "target": [_index(things, task.object) for task in tasks],
-            "goal": [_index(things, task.destination) for task in tasks],
-            "wanted": [_wanted(task) for task in tasks],
-            **_thing_labels(scene, frames),
-        }
+def _task_labels(scene: Scene, tasks: Sequence[Instruction]) -> dict[str, list[Any]]:
+    things = [item.thing for item in scene.objects]
+    return {
+        "verb": [_VERBS.index(task.verb) for task in tasks],
+        "target": [_index(things, task.object) for task in tasks],
+        "goal": [_index(things, task.destination) for task in tasks],
+        "wanted": [_wanted(task) for task in tasks],
+    }
 
 
 def _index(things: Sequence[Thing], thing: Thing | None) -> int:
@@ -144,20 +135,25 @@ def draw_samples(seed: int, indices: Sequence[int], shots: Iterator[tuple[Frame,
     """Join scenes and their pictures.
 
     Args:
-        seed: Of the data.
+        seed: Of the samples.
         indices: Numbers of the scenes.
-        shots: Each scene's frames, one a view in the order of `View`.
+        shots: Each scene's frames, one per view in the order of `View`.
     """
-    drawer = SampleDrawer(seed)
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     pictures: list[list[NDArray[np.uint8]]] = [[] for _ in View]
     for index, frames in zip(indices, shots, strict=True):
-        rows.append(drawer.label(index, frames))
+        rows.append(_labels(seed, index, frames))
         for store, frame in zip(pictures, frames, strict=True):
             store.append(shrink(frame.rgb))
-    columns = {name: np.array([row[name] for row in rows]) for name in rows[0] if name != "tasks"}
-    tasks = tuple(row["tasks"] for row in rows)
-    return Samples(tuple(View), tuple(np.stack(store) for store in pictures), tasks, **columns)  # type: ignore[arg-type]
+    return Samples(tuple(View), tuple(np.stack(store) for store in pictures), **_columns(rows))
+
+
+def _columns(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the tasks of all scenes as a tuple, and each label as an array."""
+    columns: dict[str, Any] = {
+        name: np.array([row[name] for row in rows]) for name in rows[0] if name != "tasks"
+    }
+    return columns | {"tasks": tuple(row["tasks"] for row in rows)}
 
 
 def draw_part(folder: Path, seed: int, first: int, end: int) -> None:
@@ -168,19 +164,17 @@ def draw_part(folder: Path, seed: int, first: int, end: int) -> None:
 
 
 def draw_ranked(part: Path, seed: int, first: int, end: int) -> None:
-    """Make the tasks of rank 2 to 5 of a part's scenes, worded for each camera's pictures, where missing."""
+    """Store the tasks of rank 2 to 5 of a part's scenes, worded for each camera's pictures, where missing."""
     for view in View:
         file = ranked_file(part, view)
         if not file.is_file():
             rows = [_ranked(seed, index, view) for index in range(first, end)]
-            columns = {name: np.array([row[name] for row in rows]) for name in rows[0] if name != "tasks"}
-            save_ranked(RankedTasks(tuple(row["tasks"] for row in rows), **columns), file)
+            save_ranked(RankedTasks(**_columns(rows)), file)
 
 
 def _ranked(seed: int, index: int, view: View) -> dict[str, Any]:
-    """Word tasks of a scene; one that is too poor for them has its main task instead, in varied words."""
+    """Return tasks of a scene; if it has too few objects for them, its main task in varied words."""
     scene, main = sample_scene(seed, index)
-    things = [item.thing for item in scene.objects]
     try:
         found = [
             (task.text, task.plan[0])
@@ -191,17 +185,11 @@ def _ranked(seed: int, index: int, view: View) -> dict[str, Any]:
         rng = np.random.default_rng([seed, index, 2])
         found = [(reworded(main, rng), main) for _ in range(RANKED_A_SCENE)]
     steps = [step for _, step in found]
-    return {
-        "tasks": tuple(text for text, _ in found),
-        "verb": [_VERBS.index(step.verb) for step in steps],
-        "target": [_index(things, step.object) for step in steps],
-        "goal": [_index(things, step.destination) for step in steps],
-        "wanted": [_wanted(step) for step in steps],
-    }
+    return {"tasks": tuple(text for text, _ in found), **_task_labels(scene, steps)}
 
 
 def _shots(scenes: Sequence[Scene]) -> Iterator[tuple[Frame, ...]]:
-    """Yield each scene as every view has it before anything has moved; beads have to be let fall first."""
+    """Yield the frames of each scene before any motion; only beads have to settle first, in physics."""
     with SceneBatchRenderer(*DRAWN_PX) as renderer:
         for scene in scenes:
             beads = any(item.kind is Kind.CUP for item in scene.objects)

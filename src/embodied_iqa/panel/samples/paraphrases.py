@@ -1,4 +1,4 @@
-"""The same task in other words, as people vary them; seeded."""
+"""Seeded paraphrases of a task."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _POLITE: Final = 0.1
 
 
 def reworded(task: Instruction, rng: np.random.Generator) -> str:
-    """Return the task in words: mostly the canonical ones, else other verbs, kinds and manners."""
+    """Return the task as text: mostly the canonical words, otherwise other verbs, nouns or a polite form."""
     if rng.random() < _PLAIN:
         return str(task)
     phrase = _PHRASES[task.verb][int(rng.integers(len(_PHRASES[task.verb])))]

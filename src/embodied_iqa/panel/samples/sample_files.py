@@ -1,6 +1,6 @@
-"""Training samples on disk: scenes with their pictures, objects, tasks and plans, in parts written whole.
+"""Training samples on disk: scenes with pictures, objects and tasks, in parts that are written atomically.
 
-Tasks of rank 2 to 5 are worded for one camera's picture; they lie beside a part, a file a camera.
+Tasks of rank 2 to 5 are worded for one camera's picture; a part has a file of them for each camera.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
+from embodied_iqa.files import write_whole
 from embodied_iqa.images.frame import View
 
 __all__ = [
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 MAX_THINGS: Final = 10
-"""Most objects of a scene that are kept as labels."""
+"""Largest number of labelled objects in a scene."""
 _TEXTS: Final = "tasks.json"
 _ARRAYS: Final = "labels.npz"
 
@@ -42,16 +43,16 @@ class Samples:
     Attributes:
         views: The views.
         pictures: For each view ``(n, 180, 240, 3)`` uint8.
-        tasks: ``n`` tuples of ``R`` tasks in words.
+        tasks: ``n`` tuples of ``R`` task texts.
         verb: ``(n, R)`` int64, index in `Verb`.
-        target: ``(n, R)`` int64, index of what is handled among the things, or -1.
+        target: ``(n, R)`` int64, index of the manipulated object among the things, or -1.
         goal: ``(n, R)`` int64, index of the destination among the things, or -1.
         wanted: ``(n, R, 4)`` int64: colour and kind of the object and of the destination, -1 for none.
-        thing_kind: ``(n, T)`` int64, index in `Kind`, or -1 behind the last thing.
+        thing_kind: ``(n, T)`` int64, index in `Kind`, or -1 after the last thing.
         thing_colour: ``(n, T)`` int64, index in `Colour`.
-        thing_place: ``(n, T, 3)`` float32, centre in the base frame (m) and turn about the vertical (rad).
-        thing_mark: ``(n, T, V, 2)`` float32, where a view has its centre, (u, v) in [0, 1] in the picture.
-        ranked: How many of a scene's tasks, the last ones, are of rank 2 to 5.
+        thing_place: ``(n, T, 3)`` float32, centre in the base frame (m) and yaw (rad).
+        thing_mark: ``(n, T, V, 2)`` float32, image position (u, v) of its centre, in [0, 1] in the picture.
+        ranked: Number of a scene's tasks of rank 2 to 5, which are the last ones.
     """
 
     views: tuple[View, ...]
@@ -76,11 +77,11 @@ _LABELS: Final = tuple(item.name for item in fields(Samples))[3:-1]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedTasks:
-    """Tasks of rank 2 to 5 of the ``n`` scenes of a part, ``Q`` each, in words for one camera's picture.
+    """Tasks of rank 2 to 5 of the ``n`` scenes of a part, ``Q`` each, worded for one camera's picture.
 
     Attributes:
-        tasks: ``n`` tuples of ``Q`` tasks in words.
-        verb: ``(n, Q)`` int64, as in `Samples`, like the rest of the first step.
+        tasks: ``n`` tuples of ``Q`` task texts.
+        verb: ``(n, Q)`` int64; this and the following as in `Samples`, for the first step.
         target: ``(n, Q)`` int64.
         goal: ``(n, Q)`` int64.
         wanted: ``(n, Q, 4)`` int64.
@@ -97,17 +98,19 @@ _RANKED: Final = tuple(item.name for item in fields(RankedTasks))[1:]
 
 
 def ranked_file(part: Path, view: View) -> Path:
-    """Where the tasks of rank 2 to 5 for a camera's pictures of a part lie."""
+    """Return the file of the tasks of rank 2 to 5 for a camera's pictures of a part."""
     return part / f"ranked-{view}.npz"
 
 
 def save_ranked(ranked: RankedTasks, file: Path) -> None:
-    """Write them, whole or not at all."""
-    partial = file.with_name(f".{file.name}.partial")
-    with partial.open("wb") as stream:
-        texts = np.array(ranked.tasks)
-        np.savez(stream, tasks=texts, **{name: getattr(ranked, name) for name in _RANKED})
-    partial.replace(file)
+    """Write the file atomically."""
+    labels = {name: getattr(ranked, name) for name in _RANKED}
+
+    def write(fresh: Path) -> None:
+        with fresh.open("wb") as stream:
+            np.savez(stream, tasks=np.array(ranked.tasks), **labels)
+
+    write_whole(file, write)
 
 
 def _load_ranked(file: Path) -> dict[str, Any]:
@@ -117,7 +120,7 @@ def _load_ranked(file: Path) -> dict[str, Any]:
 
 
 def save_samples(samples: Samples, folder: Path) -> None:
-    """Write a part, whole or not at all."""
+    """Write a part atomically."""
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
@@ -129,23 +132,23 @@ def save_samples(samples: Samples, folder: Path) -> None:
 
 
 def parts_of(folder: Path) -> list[Path]:
-    """List the finished parts below a folder, in order."""
+    """Return the finished parts in a folder, in order."""
     return sorted(path for path in folder.glob("part-*") if path.is_dir())
 
 
 def load_samples(
     folder: Path, views: Sequence[View], limit: int | None = None, *, worded_for: View | None = None
 ) -> Samples:
-    """Read the parts below a folder, with the pictures of the named views only.
+    """Read the parts in a folder, with the pictures of some views.
 
     Args:
-        folder: Where `save_samples` wrote ``part-*``.
-        views: Which pictures.
-        limit: Read no more scenes than these.
-        worded_for: Append the tasks of rank 2 to 5 for this camera's pictures to the others.
+        folder: Folder of the parts, ``part-*``.
+        views: Views of the pictures.
+        limit: Largest number of scenes.
+        worded_for: Append the tasks of rank 2 to 5 for this camera's pictures.
 
     Raises:
-        InputError: There is no part, or one is broken.
+        InputError: The folder has no part, or one is broken.
     """
     parts = parts_of(folder)
     if not parts:

@@ -1,39 +1,32 @@
-"""Pictures as a worse camera in another light would take them: what makes a member robust."""
+"""Augmentation of training pictures: blur, brightness, tint and noise."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+from functools import cache
 from typing import Final
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.panel.members import Augmentation
 from embodied_iqa.subjects.backends.panel.format import PICTURE_PX
 
-__all__ = ["Augmentation", "augment"]
+__all__ = ["augment"]
 
 _BANK_SIZE: Final = 16
 _BANK_MARGIN_PX: Final = 32
 _LEVELS: Final = np.arange(256, dtype=np.float32)
 
 
-class Augmentation(StrEnum):
-    """How far training pictures are changed."""
-
-    NONE = "none"
-    LIGHT = "light"
-    STRONG = "strong"
-
-
 @dataclass(frozen=True, slots=True)
 class _Strength:
-    """How far at most.
+    """Upper limits of the changes.
 
     Attributes:
         blur: Probability of a blur.
-        sigma_px: Largest blur.
+        sigma_px: Largest standard deviation of the blur.
         gain: Spread of brightness.
         tint: Spread of each channel.
         noise: Largest standard deviation in grey levels.
@@ -53,11 +46,10 @@ _STRENGTH: Final = {
 
 
 def augment(pictures: NDArray[np.uint8], kind: Augmentation, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Return changed copies of ``(B, 180, 240, 3)`` uint8 pictures: blur, brightness, tint and noise."""
+    """Return augmented copies of ``(B, 180, 240, 3)`` uint8 pictures."""
     if kind is Augmentation.NONE:
         return pictures
-    strength = _STRENGTH[kind]
-    bank = _noise_bank()
+    strength, bank = _STRENGTH[kind], _noise_bank()
     changed = np.empty_like(pictures)
     for index, picture in enumerate(pictures):
         changed[index] = _change(picture, strength, bank, rng)
@@ -84,13 +76,10 @@ def _change(
     return changed
 
 
-_BANKS: list[NDArray[np.int16]] = []
-
-
+@cache
 def _noise_bank() -> NDArray[np.int16]:
-    """Return normal noise of standard deviation 32, drawn once: drawing costs more than all the rest."""
-    if not _BANKS:
-        width, height = PICTURE_PX[0] + _BANK_MARGIN_PX, PICTURE_PX[1] + _BANK_MARGIN_PX
-        rng = np.random.default_rng(20250101)
-        _BANKS.append((32 * rng.standard_normal((_BANK_SIZE, height, width, 3))).astype(np.int16))
-    return _BANKS[0]
+    """Return normal noise of standard deviation 32; drawing it for each picture would be slow."""
+    width, height = PICTURE_PX[0] + _BANK_MARGIN_PX, PICTURE_PX[1] + _BANK_MARGIN_PX
+    rng = np.random.default_rng(20250101)
+    noise: NDArray[np.float64] = 32 * rng.standard_normal((_BANK_SIZE, height, width, 3))
+    return noise.astype(np.int16)

@@ -1,4 +1,4 @@
-"""Samples as numbers: words looked up, answers composed, batches drawn."""
+"""Batches of training samples: words as numbers, true answers, the expert's plans."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from torch import Tensor
 from embodied_iqa.manipulation.planner import ObjectPose, plan_waypoints
 from embodied_iqa.manipulation.waypoints import MAX_WAYPOINTS, WAYPOINT_FIELDS, waypoints_to_array
 from embodied_iqa.panel.answers import Style, VisibleThing, true_answer
+from embodied_iqa.panel.members import Augmentation
 from embodied_iqa.panel.samples.sample_files import Samples
-from embodied_iqa.panel.training.augmentation import Augmentation, augment
+from embodied_iqa.panel.training.augmentation import augment
 from embodied_iqa.panel.training.losses import Batch
 from embodied_iqa.subjects.backends.panel.format import (
     MAX_ANSWER_WORDS,
     MAX_TASK_WORDS,
+    PAD,
     PLAN_CENTRE,
     PLAN_SCALE,
     Vocabulary,
@@ -27,7 +29,7 @@ from embodied_iqa.subjects.backends.panel.format import (
 from embodied_iqa.tasks.instruction import Instruction, Thing
 from embodied_iqa.tasks.vocabulary import Colour, Kind, Verb
 
-__all__ = ["Lessons", "answers_of", "expert_plan", "instruction_of", "things_of"]
+__all__ = ["TrainingData", "answers_of", "expert_plan", "instruction_of", "things_of"]
 
 _KINDS: Final = tuple(Kind)
 _COLOURS: Final = tuple(Colour)
@@ -37,7 +39,7 @@ _SCALE: Final = np.array(PLAN_SCALE, np.float32)
 
 
 def things_of(samples: Samples, scene: int, view: int) -> list[VisibleThing]:
-    """Return the objects of a scene as a view has them."""
+    """Return the objects of a scene in a view's picture."""
     count = int((samples.thing_kind[scene] >= 0).sum())
     return [
         VisibleThing(
@@ -51,33 +53,29 @@ def things_of(samples: Samples, scene: int, view: int) -> list[VisibleThing]:
 
 
 def instruction_of(samples: Samples, scene: int, task: int) -> Instruction:
-    """Return a task as what it means."""
+    """Return the instruction that a task text stands for."""
     colour, kind, goal_colour, goal_kind = (int(value) for value in samples.wanted[scene, task])
     goal = Thing(_COLOURS[goal_colour], _KINDS[goal_kind]) if goal_kind >= 0 else None
     return Instruction(_VERBS[samples.verb[scene, task]], Thing(_COLOURS[colour], _KINDS[kind]), goal)
 
 
 def answers_of(samples: Samples, view: int, style: Style) -> list[list[str]]:
-    """Compose the true answer to every task of every scene."""
-    answers = []
-    for scene in range(len(samples)):
-        things = things_of(samples, scene, view)
-        row = [
-            true_answer(instruction_of(samples, scene, task), things, style)
-            for task in range(len(samples.tasks[scene]))
-        ]
-        answers.append(row)
-    return answers
+    """Return the true answer to every task of every scene."""
+    return [
+        [true_answer(instruction_of(samples, scene, task), things, style) for task in range(len(texts))]
+        for scene, texts in enumerate(samples.tasks)
+        for things in (things_of(samples, scene, view),)
+    ]
 
 
-class Lessons:
-    """Samples with their words as numbers.
+class TrainingData:
+    """Samples with words as numbers.
 
     Args:
-        samples: What to learn from, with the pictures of the member's views.
-        style: What its answers mention; None for a VLA.
-        words: The words of tasks; None collects them.
-        answer_vocabulary: The words of answers; None collects them.
+        samples: Samples with the pictures of the member's views.
+        style: Style of its answers; None for a VLA.
+        words: Vocabulary of tasks; None for the words of the samples.
+        answer_vocabulary: Vocabulary of answers; None for the words of the samples.
     """
 
     def __init__(
@@ -90,20 +88,14 @@ class Lessons:
         self.samples = samples
         tasks = [[task_words(task) for task in row] for row in samples.tasks]
         self.words = words or Vocabulary.of(task for row in tasks for task in row)
-        self.tasks = np.array(
-            [[self.words.encode(task, MAX_TASK_WORDS) for task in row] for row in tasks], np.int64
-        )
+        self.tasks = _encoded(self.words, tasks, MAX_TASK_WORDS)
         self.answer_words: Vocabulary | None = None
         self.answers = np.zeros((*self.tasks.shape[:2], 0), np.int64)
         if style is not None:
             answers = [[answer_words(text) for text in row] for row in answers_of(samples, 0, style)]
             self.answer_words = answer_vocabulary or Vocabulary.of(a for row in answers for a in row)
-            rows = [
-                [self.answer_words.encode(a, MAX_ANSWER_WORDS + 1, framed=True) for a in row]
-                for row in answers
-            ]
-            longest = max(sum(1 for number in a if number) for row in rows for a in row)
-            self.answers = np.array(rows, np.int64)[:, :, :longest]
+            numbers = _encoded(self.answer_words, answers, MAX_ANSWER_WORDS + 1, framed=True)
+            self.answers = numbers[:, :, : (numbers != PAD).sum(axis=-1).max()]
         self._plan, self._length = _plans(samples)
         self._places, self._placed = _places(samples)
         self._marks = _marks(samples, _second_things(samples, style))
@@ -119,17 +111,17 @@ class Lessons:
         augmentation: Augmentation = Augmentation.NONE,
         rng: np.random.Generator | None = None,
     ) -> Batch:
-        """Draw a batch.
+        """Return a batch.
 
         Args:
-            scenes: ``(B,)`` which scenes.
-            tasks: ``(B, R)`` which tasks of each.
-            augmentation: What to do to the pictures.
-            rng: For the augmentation.
+            scenes: ``(B,)`` scenes.
+            tasks: ``(B, R)`` tasks of each.
+            augmentation: Of the pictures.
+            rng: Of the augmentation.
         """
         samples, rows = self.samples, scenes[:, None]
         rng = rng or np.random.default_rng(0)
-        pictures = tuple(as_tensor(augment(shots[scenes], augmentation, rng)) for shots in samples.pictures)
+        pictures = tuple(_as_tensor(augment(shots[scenes], augmentation, rng)) for shots in samples.pictures)
         return Batch(
             pictures=pictures,
             tasks=torch.from_numpy(self.tasks[rows, tasks]),
@@ -148,13 +140,20 @@ class Lessons:
         )
 
 
-def as_tensor(pictures: NDArray[np.uint8]) -> Tensor:
+def _encoded(
+    vocabulary: Vocabulary, rows: list[list[list[str]]], length: int, *, framed: bool = False
+) -> NDArray[np.int64]:
+    numbers = [[vocabulary.encode(words, length, framed=framed) for words in row] for row in rows]
+    return np.array(numbers, np.int64)
+
+
+def _as_tensor(pictures: NDArray[np.uint8]) -> Tensor:
     """Return ``(B, H, W, 3)`` uint8 as ``(B, 3, H, W)`` float in [-0.5, 0.5], channels last in memory."""
     return torch.from_numpy(pictures).permute(0, 3, 1, 2).float().div_(255).sub_(0.5)
 
 
 def _second_things(samples: Samples, style: Style | None) -> NDArray[np.int64]:
-    """Return ``(n, R)``: what else a task is about: the destination, else the neighbour in an answer."""
+    """Return ``(n, R)``: the destination of each task, else the neighbour that an answer names."""
     if style in {None, Style.COUNT}:
         return samples.goal
     place, mark = samples.thing_place[:, :, :2], samples.thing_mark[:, :, 0]
@@ -169,7 +168,7 @@ def _second_things(samples: Samples, style: Style | None) -> NDArray[np.int64]:
 
 
 def _marks(samples: Samples, second: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return ``(n, R, 2, V, 2)``: where the views have the target of each task and the second thing."""
+    """Return ``(n, R, 2, V, 2)``: image positions of the target and the second thing of each task."""
     scenes = np.arange(len(samples))[:, None]
     both = []
     for index in (samples.target, second):
@@ -179,15 +178,14 @@ def _marks(samples: Samples, second: NDArray[np.int64]) -> NDArray[np.float32]:
 
 
 def _seen(samples: Samples, marks: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Return ``(n, R)``: whether some view has everything that the task names."""
-    inside = np.asarray(((marks > 0.0) & (marks < 1.0)).all(axis=-1)).any(axis=-1)
-    shown = np.asarray(inside)
+    """Return ``(n, R)``: whether some view shows everything that the task names."""
+    shown = np.asarray(np.asarray(((marks > 0.0) & (marks < 1.0)).all(axis=-1)).any(axis=-1))
     seen: NDArray[np.bool_] = shown[:, :, 0] & (shown[:, :, 1] | (samples.goal < 0))
     return seen & (samples.target >= 0)
 
 
 def _plans(samples: Samples) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Return the expert's waypoints ``(n, R, K, 6)``, centred and scaled, and ``(n, R)`` how many count."""
+    """Return the expert's waypoints ``(n, R, K, 6)``, centred and scaled, and their numbers ``(n, R)``."""
     shape = samples.verb.shape
     plans = np.zeros((*shape, MAX_WAYPOINTS, len(WAYPOINT_FIELDS)), np.float32)
     lengths = np.zeros(shape, np.int64)
@@ -201,7 +199,7 @@ def _plans(samples: Samples) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
 
 
 def expert_plan(samples: Samples, scene: int, task: int) -> NDArray[np.float64]:
-    """Return the expert's ``(K, 6)`` waypoints for a task whose objects are there."""
+    """Return the expert's ``(K, 6)`` waypoints for a task whose objects are present."""
     target, goal = samples.target[scene, task], samples.goal[scene, task]
     verb = _VERBS[samples.verb[scene, task]]
     destination = _pose(samples, scene, goal) if goal >= 0 else None
@@ -214,7 +212,7 @@ def _pose(samples: Samples, scene: int, thing: int) -> ObjectPose:
 
 
 def _places(samples: Samples) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return ``(n, R, 5)``: x, y of target and destination and the target's turn; and which count."""
+    """Return ``(n, R, 5)``: x, y of target and destination and the target's yaw; and 1 where they apply."""
     scenes = np.arange(len(samples))[:, None]
     target = samples.thing_place[scenes, np.maximum(samples.target, 0)]
     goal = samples.thing_place[scenes, np.maximum(samples.goal, 0)]

@@ -1,4 +1,4 @@
-"""From a picture and a task to an answer in words: the learned VLM."""
+"""Network of the learned VLMs: from a picture and a task to an answer."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Final, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from embodied_iqa.panel.training.encoders import TOKENS, make_encoder
+from embodied_iqa.panel.training.encoders import TASK_WIDTH, TOKENS, make_encoder, make_reader
 from embodied_iqa.panel.training.policies import Query
-from embodied_iqa.panel.training.task_encoder import TASK_WIDTH, make_reader
 from embodied_iqa.subjects.backends.panel.format import BEGIN, MAX_ANSWER_WORDS
 
 __all__ = ["Captioner", "CaptionerOutput", "CaptionerShape"]
@@ -21,12 +20,12 @@ _WORD_WIDTH: Final = 48
 
 
 class CaptionerOutput(NamedTuple):
-    """What a captioner says about ``N = B R`` tasks.
+    """Output of a captioner for ``N = B R`` tasks.
 
     Attributes:
         words: ``(N, L, V)`` logits of the next word.
-        attention: One view's ``(N, heads, 300)`` logits of where the task's queries look.
-        tokens: One view's ``(B, 300, C)`` features.
+        attention: ``(N, heads, 300)`` attention logits of the task's queries, for one view.
+        tokens: ``(B, 300, C)`` features, for one view.
     """
 
     words: Tensor
@@ -36,12 +35,12 @@ class CaptionerOutput(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CaptionerShape:
-    """What it is built of.
+    """Parts of a captioner.
 
     Attributes:
-        encoder: Its name.
-        reader: Its name.
-        heads: Queries of the task.
+        encoder: Name of the image encoder.
+        reader: Name of the task encoder.
+        heads: Number of the task's queries.
     """
 
     encoder: str
@@ -49,14 +48,14 @@ class CaptionerShape:
     heads: int = 4
 
 
-class _Sight(NamedTuple):
-    """What is seen.
+class _Encoded(NamedTuple):
+    """Encoded picture and task.
 
     Attributes:
-        values: ``(B, 300, C + 2)`` features and places of the cells.
-        keys: ``(B, 64, 300)``.
-        context: ``(1, B R, H)``, the first state.
-        task: ``(B R, 1, 96)``, as the reader has it.
+        values: ``(B, 300, C + 2)`` features and positions of the cells.
+        keys: ``(B, 64, 300)`` attention keys of the cells.
+        context: ``(1, B R, H)``, the initial state.
+        task: ``(B R, 1, 96)``, the encoded task.
     """
 
     values: Tensor
@@ -66,11 +65,11 @@ class _Sight(NamedTuple):
 
 
 class Captioner(nn.Module):
-    """A gated recurrent unit follows the words; for each word its state looks at the picture's cells.
+    """A gated recurrent unit over the words; for each word its state attends to the picture's cells.
 
-    Queries of the task set the first state. Attention comes after the unit, as in Luong et al. (2015): in
-    training all words look at once. Each word is chosen beside the task as it was read: what to do is said
-    last, and a unit does not always learn to keep it that long.
+    Queries of the task set the initial state. Attention follows the unit, as in Luong et al. (2015), so that
+    training computes all words at once. The output layer also gets the encoded task: an answer ends with the
+    action, and the unit does not always learn to keep it that long.
     """
 
     def __init__(self, words: int, answers: int, shape: CaptionerShape) -> None:
@@ -91,22 +90,22 @@ class Captioner(nn.Module):
 
     def forward(self, pictures: tuple[Tensor, ...], tasks: Tensor, answers: Tensor) -> CaptionerOutput:
         """Predict each word of ``(B, R, L + 1)`` answers from those before it."""
-        sight, attention, cells = self._see(pictures[0], tasks)
-        words, _ = self._continue(answers[:, :, :-1].flatten(0, 1), sight.context, sight)
+        encoded, attention, cells = self._encode(pictures[0], tasks)
+        words, _ = self._continue(answers[:, :, :-1].flatten(0, 1), encoded.context, encoded)
         return CaptionerOutput(words, (attention,), (cells,))
 
     def say(self, pictures: tuple[Tensor, ...], tasks: Tensor) -> Tensor:
-        """Return the most probable words, one after the other, ``(B R, 22)``; what follows END is noise."""
-        sight, _, _ = self._see(pictures[0], tasks)
-        state, said = sight.context, []
+        """Return the greedy answer, ``(B R, 22)`` word numbers; those after END are meaningless."""
+        encoded, _, _ = self._encode(pictures[0], tasks)
+        state, answer = encoded.context, []
         word = torch.full_like(tasks[:, :, 0].flatten()[:, None], BEGIN)
         for _ in range(MAX_ANSWER_WORDS):
-            logits, state = self._continue(word, state, sight)
+            logits, state = self._continue(word, state, encoded)
             word = logits.argmax(-1)
-            said.append(word)
-        return torch.cat(said, dim=1)
+            answer.append(word)
+        return torch.cat(answer, dim=1)
 
-    def _see(self, picture: Tensor, tasks: Tensor) -> tuple[_Sight, Tensor, Tensor]:
+    def _encode(self, picture: Tensor, tasks: Tensor) -> tuple[_Encoded, Tensor, Tensor]:
         batch, several = tasks.shape[:2]
         task = self.reader(tasks.flatten(0, 1)).float()
         cells = self.encoder(picture).flatten(2).transpose(1, 2).float()
@@ -114,14 +113,14 @@ class Captioner(nn.Module):
         context = self.begin(torch.cat([seen.flatten(0, 1), task], dim=1)).float().tanh()
         valued = torch.cat([cells, self.query.centres.expand(batch, -1, -1)], dim=-1)
         keys = (self.key(cells) + self.key_place).transpose(1, 2)
-        return _Sight(valued, keys, context[None], task[:, None]), logits.flatten(0, 1), cells
+        return _Encoded(valued, keys, context[None], task[:, None]), logits.flatten(0, 1), cells
 
-    def _continue(self, words: Tensor, state: Tensor, sight: _Sight) -> tuple[Tensor, Tensor]:
-        """Follow ``(N, L)`` words; return the logits of those that come after each, and the last state."""
-        batch = len(sight.values)
+    def _continue(self, words: Tensor, state: Tensor, encoded: _Encoded) -> tuple[Tensor, Tensor]:
+        """Process ``(N, L)`` words; return the logits of each next word, and the last state."""
+        batch = len(encoded.values)
         states, state = self.unit(self.embed(words), state)
         look = self.look(states).view(batch, -1, _KEY_WIDTH)
-        weights = (torch.matmul(look, sight.keys).float() * _KEY_WIDTH**-0.5).softmax(-1)
-        seen = torch.matmul(weights, sight.values).view(*states.shape[:2], -1)
-        task = sight.task.expand(-1, words.shape[1], -1)
+        weights = (torch.matmul(look, encoded.keys).float() * _KEY_WIDTH**-0.5).softmax(-1)
+        seen = torch.matmul(weights, encoded.values).view(*states.shape[:2], -1)
+        task = encoded.task.expand(-1, words.shape[1], -1)
         return self.out(torch.cat([states, seen, task], dim=-1)), state

@@ -1,6 +1,7 @@
-"""From a picture to a grid of features: the encoders that the members differ in.
+"""Encoders of pictures and of tasks.
 
-Each maps ``(B, 3, 180, 240)`` in [-0.5, 0.5] to ``(B, C, 15, 20)``.
+An image encoder maps ``(B, 3, 180, 240)`` in [-0.5, 0.5] to ``(B, C, 15, 20)``; a task encoder maps
+``(N, 24)`` word numbers to ``(N, 96)``.
 """
 
 from __future__ import annotations
@@ -11,15 +12,28 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["ENCODERS", "GRID", "TOKENS", "cell_centres", "make_encoder"]
+from embodied_iqa.subjects.backends.panel.format import MAX_TASK_WORDS, PAD
+
+__all__ = [
+    "ENCODERS",
+    "GRID",
+    "TASK_WIDTH",
+    "TOKENS",
+    "cell_centres",
+    "conv",
+    "make_encoder",
+    "make_reader",
+]
 
 GRID: Final = (15, 20)
 """Rows and columns of the features."""
 TOKENS: Final = GRID[0] * GRID[1]
+TASK_WIDTH: Final = 96
+_WORD_WIDTH: Final = 32
 
 
 def cell_centres() -> Tensor:
-    """Return ``(300, 2)``: where each cell's middle lies in the picture, (x, y) in [0, 1]."""
+    """Return ``(300, 2)`` positions (x, y) of the cells' centres in the picture, in [0, 1]."""
     rows, columns = GRID
     y = (torch.arange(rows) + 0.5) / rows
     x = (torch.arange(columns) + 0.5) / columns
@@ -39,7 +53,7 @@ def conv(
 
 
 class Residual(nn.Module):
-    """Two 3 x 3 convolutions beside a shortcut (He et al. 2016)."""
+    """Two 3 x 3 convolutions and a shortcut (He et al. 2016)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -51,7 +65,7 @@ class Residual(nn.Module):
 
 
 class Mixer(nn.Module):
-    """A wide depthwise convolution, then a pointwise one: mixes places, then channels (ConvMixer, 2022)."""
+    """A depthwise 7 x 7 convolution, then a pointwise one (ConvMixer, 2022)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -66,7 +80,7 @@ class Mixer(nn.Module):
 
 
 class Attention(nn.Module):
-    """A pre-norm transformer layer over the cells; keys and values come from 5 x 5 pooled cells."""
+    """A pre-norm transformer layer over the cells, with keys and values of 5 x 5 pooled cells."""
 
     _POOL = (3, 4)
 
@@ -93,47 +107,21 @@ class Attention(nn.Module):
         return attended
 
 
-class Plain(nn.Sequential):
-    """A coarse stem and residual blocks."""
-
-    def __init__(self, width: int = 64) -> None:
-        super().__init__(conv(3, 48, 8, 6, 1), conv(48, width, 3, 2), Residual(width), Residual(width))
+def _coarse_stem(width: int) -> tuple[nn.Module, ...]:
+    return conv(3, 48, 8, 6, 1), conv(48, width, 3, 2)
 
 
-class FineStem(nn.Sequential):
-    """A stem of three small strided convolutions: sees finer detail before it is averaged away."""
-
-    def __init__(self, width: int = 64) -> None:
-        super().__init__(
-            conv(3, 24, 5, 3), conv(24, 48, 3, 2), conv(48, width, 3, 2), Residual(width), Residual(width)
-        )
-
-
-class MixerNet(nn.Sequential):
-    """A coarse stem and four mixer blocks."""
-
-    def __init__(self, width: int = 80) -> None:
-        super().__init__(conv(3, 48, 8, 6, 1), conv(48, width, 3, 2), *(Mixer(width) for _ in range(4)))
-
-
-class FineMixer(nn.Sequential):
-    """The fine stem and three mixer blocks: for cameras that see the table from far and aslant."""
-
-    def __init__(self, width: int = 80) -> None:
-        super().__init__(
-            conv(3, 24, 5, 3),
-            conv(24, 48, 3, 2),
-            conv(48, width, 3, 2),
-            *(Mixer(width) for _ in range(3)),
-        )
+def _fine_stem(width: int) -> tuple[nn.Module, ...]:
+    """Three convolutions with small strides: keeps finer detail."""
+    return conv(3, 24, 5, 3), conv(24, 48, 3, 2), conv(48, width, 3, 2)
 
 
 class Hybrid(nn.Module):
-    """A convolutional stem, one residual block, then two transformer layers over the grid."""
+    """A convolutional stem, a residual block and two transformer layers."""
 
-    def __init__(self, width: int = 64) -> None:
+    def __init__(self, width: int) -> None:
         super().__init__()
-        self.stem = nn.Sequential(conv(3, 48, 8, 6, 1), conv(48, width, 3, 2), Residual(width))
+        self.stem = nn.Sequential(*_coarse_stem(width), Residual(width))
         self.places = nn.Parameter(0.02 * torch.randn(1, TOKENS, width))
         self.layers = nn.Sequential(Attention(width), Attention(width), nn.LayerNorm(width))
 
@@ -144,17 +132,64 @@ class Hybrid(nn.Module):
         return grid
 
 
-ENCODERS: Final[dict[str, tuple[type[nn.Module], int]]] = {
-    "plain": (Plain, 64),
-    "fine": (FineStem, 64),
-    "mixer": (MixerNet, 80),
-    "fine-mixer": (FineMixer, 80),
-    "hybrid": (Hybrid, 64),
-}
-"""Name to class and number of channels."""
+class GatedReader(nn.Module):
+    """Word embeddings and a gated recurrent unit; the state after the last word."""
+
+    def __init__(self, words: int) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(words, _WORD_WIDTH, padding_idx=PAD)
+        self.unit = nn.GRU(_WORD_WIDTH, TASK_WIDTH, batch_first=True)
+
+    def forward(self, tasks: Tensor) -> Tensor:
+        """Encode ``(N, 24)`` word numbers as ``(N, 96)``."""
+        states, _ = self.unit(self.embed(tasks))
+        last = (tasks != PAD).sum(1, keepdim=True).clamp_min(1) - 1
+        here = torch.arange(MAX_TASK_WORDS, device=tasks.device)[None] == last
+        read: Tensor = (states * here[:, :, None].to(states.dtype)).sum(1)
+        return read
+
+
+class PooledReader(nn.Module):
+    """Word embeddings with positions, a convolution, and the maximum of each channel."""
+
+    def __init__(self, words: int) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(words, _WORD_WIDTH, padding_idx=PAD)
+        self.places = nn.Parameter(0.1 * torch.randn(MAX_TASK_WORDS, _WORD_WIDTH))
+        self.near = nn.Conv1d(_WORD_WIDTH, TASK_WIDTH, 5, padding=2)
+        self.mix = nn.Sequential(nn.ReLU(), nn.Linear(TASK_WIDTH, TASK_WIDTH))
+
+    def forward(self, tasks: Tensor) -> Tensor:
+        """Encode ``(N, 24)`` word numbers as ``(N, 96)``."""
+        there = (tasks != PAD)[:, :, None]
+        words = (self.embed(tasks) + self.places) * there
+        heard = self.near(words.transpose(1, 2)).transpose(1, 2)
+        pooled = heard.masked_fill(~there, -10.0).amax(1)
+        read: Tensor = self.mix(pooled)
+        return read
+
+
+ENCODERS: Final = {"plain": 64, "fine": 64, "mixer": 80, "fine-mixer": 80, "hybrid": 64}
+"""Name of an image encoder to its number of channels."""
+READERS: Final = {"gated": GatedReader, "pooled": PooledReader}
+"""Name of a task encoder to its class."""
 
 
 def make_encoder(name: str) -> tuple[nn.Module, int]:
-    """Return a new encoder and its number of channels."""
-    encoder, width = ENCODERS[name]
-    return encoder(), width
+    """Return a new image encoder and its number of channels."""
+    width = ENCODERS[name]
+    match name:
+        case "plain":
+            return nn.Sequential(*_coarse_stem(width), Residual(width), Residual(width)), width
+        case "fine":
+            return nn.Sequential(*_fine_stem(width), Residual(width), Residual(width)), width
+        case "mixer":
+            return nn.Sequential(*_coarse_stem(width), *(Mixer(width) for _ in range(4))), width
+        case "fine-mixer":
+            return nn.Sequential(*_fine_stem(width), *(Mixer(width) for _ in range(3))), width
+    return Hybrid(width), width
+
+
+def make_reader(name: str, words: int) -> nn.Module:
+    """Return a new task encoder for a vocabulary of ``words`` words."""
+    return READERS[name](words)

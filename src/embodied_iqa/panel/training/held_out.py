@@ -1,4 +1,4 @@
-"""How well an exported member does on held-out samples: geometry for plans, BLEU for answers."""
+"""Scores of an exported member on held-out samples: geometric success of plans, BLEU of answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from embodied_iqa.panel.answers import Style
-from embodied_iqa.panel.criterion import plan_error, would_do
+from embodied_iqa.panel.criterion import plan_error, would_succeed
 from embodied_iqa.panel.samples.sample_files import Samples
 from embodied_iqa.panel.training.batches import answers_of, expert_plan, instruction_of
 from embodied_iqa.scoring.cognition import score_cognition
@@ -17,15 +17,15 @@ from embodied_iqa.subjects.backends.panel.vla import LearnedVla
 from embodied_iqa.subjects.backends.panel.vlm import LearnedVlm
 from embodied_iqa.tasks.vocabulary import Verb
 
-__all__ = ["examine_vla", "examine_vlm"]
+__all__ = ["evaluate_vla", "evaluate_vlm"]
 
 _TASKS_A_SCENE: Final = 3
 
 
-def examine_vla(member: LearnedVla, samples: Samples) -> dict[str, float | str]:
-    """Return geometric success, by verb too, and the median position error over the tasks that it acts on.
+def evaluate_vla(member: LearnedVla, samples: Samples) -> dict[str, float | str]:
+    """Return geometric success, also by verb, and the median position error of the tasks that it acts on.
 
-    Counts the first tasks of each scene whose objects are there, also where the member's views miss them.
+    Counts the first tasks of each scene whose objects are present, even if the member's views miss them.
     """
     done: dict[Verb, list[bool]] = {verb: [] for verb in Verb}
     distances_mm: list[float] = []
@@ -34,7 +34,7 @@ def examine_vla(member: LearnedVla, samples: Samples) -> dict[str, float | str]:
         plan = member.plan([shots[scene] for shots in samples.pictures], samples.tasks[scene][task])
         expert = expert_plan(samples, scene, task)
         error = plan_error(plan.waypoints, expert) if plan.acts else None
-        done[instruction.verb].append(would_do(instruction.verb, instruction.kind, error))
+        done[instruction.verb].append(would_succeed(instruction.verb, instruction.kind, error))
         if error is not None:
             distances_mm.append(error.position_mm)
     rates = {verb: float(np.mean(verdicts)) for verb, verdicts in done.items() if verdicts}
@@ -46,8 +46,8 @@ def examine_vla(member: LearnedVla, samples: Samples) -> dict[str, float | str]:
     }
 
 
-def examine_vlm(member: LearnedVlm, samples: Samples, style: Style) -> dict[str, float | str]:
-    """Return mean BLEU against the true answers, and the share of answers that are right to the word."""
+def evaluate_vlm(member: LearnedVlm, samples: Samples, style: Style) -> dict[str, float | str]:
+    """Return mean BLEU against the true answers, and the share of identical answers."""
     truths = answers_of(samples, 0, style)
     frequencies = document_frequencies(text for row in truths for text in row)
     scores: list[float] = []
@@ -65,15 +65,11 @@ def examine_vlm(member: LearnedVlm, samples: Samples, style: Style) -> dict[str,
 
 
 def _present(samples: Samples) -> Iterator[tuple[int, int]]:
-    """Yield scene and task of the first few different tasks of each scene whose objects are there."""
+    """Yield scene and task of the first few distinct tasks of each scene whose objects are present."""
     for scene in range(len(samples)):
-        seen: set[tuple[int, int, int]] = set()
+        seen: set[tuple[int, ...]] = set()
         for task in range(samples.verb.shape[1]):
-            key = (
-                int(samples.verb[scene, task]),
-                int(samples.target[scene, task]),
-                int(samples.goal[scene, task]),
-            )
+            key = tuple(int(label[scene, task]) for label in (samples.verb, samples.target, samples.goal))
             if key[1] < 0 or key in seen:
                 continue
             seen.add(key)

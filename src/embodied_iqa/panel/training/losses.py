@@ -1,4 +1,4 @@
-"""What is minimised: the plan or the words, and two helpers that show where and what things are."""
+"""Losses: of the plan or the words, and auxiliary losses of attention and of objects."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["Batch", "ThingHead", "caption_loss", "grounding_loss", "plan_loss", 
 _SPREAD_CELLS: Final = 0.7
 _COLUMN_WEIGHTS: Final = (1.0, 1.0, 1.0, 0.5, 0.5, 0.3)
 _BETA: Final = 0.05
-"""Errors beyond 5 mm count linearly, smaller ones quadratically."""
+"""Errors above 5 mm count linearly, smaller ones quadratically."""
 _TURN: Final = 2.0
 _SQUARE: Final = [list(Kind).index(kind) for kind in (Kind.CUBE, Kind.BUTTON, Kind.SOCKET, Kind.MAT)]
-"""Kinds whose turn shows, modulo a quarter."""
+"""Kinds with a visible yaw, modulo a quarter turn."""
 _ON_VIEWS: Final = "bqn,bnc->bqc"
 
 
@@ -35,12 +35,12 @@ class Batch:
         pictures: For each view ``(B, 3, 180, 240)`` in [-0.5, 0.5].
         tasks: ``(B, R, 24)`` word numbers.
         plan: ``(B R, K, 6)``, centred and scaled.
-        places: ``(B R, 5)``, x, y of target and destination, and the target's turn, centred and scaled.
-        placed: ``(B R, 5)`` 1 where that means something.
-        length: ``(B R,)`` waypoints that count.
+        places: ``(B R, 5)``, x, y of target and destination, and the target's yaw, centred and scaled.
+        placed: ``(B R, 5)`` 1 where `places` apply.
+        length: ``(B R,)`` number of waypoints.
         seen: ``(B R,)`` whether any view shows the target.
-        marks: ``(B R, 2, V, 2)`` where the views have target and destination; outside [0, 1] where not.
-        thing_marks: ``(B, T, V, 2)``.
+        marks: ``(B R, 2, V, 2)`` image positions of target and destination; outside [0, 1] if not seen.
+        thing_marks: ``(B, T, V, 2)`` image positions of all objects.
         thing_kinds: ``(B, T)``, -1 for none.
         thing_colours: ``(B, T)``, -1 for none.
         thing_turns: ``(B, T)`` in rad.
@@ -64,45 +64,45 @@ class Batch:
     answers: Tensor
 
 
-def plan_loss(said: PolicyOutput, batch: Batch) -> Tensor:
-    """Smooth L1 of the waypoints that count; cross-entropy of which count and of the target being seen."""
-    places = torch.arange(said.more.shape[1])
+def plan_loss(output: PolicyOutput, batch: Batch) -> Tensor:
+    """Smooth L1 of the waypoints; cross-entropy of their number and of whether the target is seen."""
+    places = torch.arange(output.more.shape[1])
     there = (places[None] < batch.length[:, None]).float()
     acting = there * batch.seen[:, None].float()
-    error = functional.smooth_l1_loss(said.plan, batch.plan, reduction="none", beta=_BETA)
+    error = functional.smooth_l1_loss(output.plan, batch.plan, reduction="none", beta=_BETA)
     weighted = (error * error.new_tensor(_COLUMN_WEIGHTS)).sum(-1)
     plan = (weighted * acting).sum() / acting.sum().clamp_min(1.0)
     known = (batch.length > 0).float()[:, None]
-    more = functional.binary_cross_entropy_with_logits(said.more, there, reduction="none")
-    seen = functional.binary_cross_entropy_with_logits(said.seen, batch.seen.float())
-    if said.places.shape[1]:
+    more = functional.binary_cross_entropy_with_logits(output.more, there, reduction="none")
+    seen = functional.binary_cross_entropy_with_logits(output.seen, batch.seen.float())
+    if output.places.shape[1]:
         known_places = batch.placed * batch.seen[:, None].float()
         missed = functional.smooth_l1_loss(
-            said.places[:, : batch.places.shape[1]], batch.places, reduction="none", beta=_BETA
+            output.places[:, : batch.places.shape[1]], batch.places, reduction="none", beta=_BETA
         )
         plan = plan + 2.0 * (missed * known_places).sum() / known_places.sum().clamp_min(1.0)
     return plan + (more * known).sum() / (known.sum().clamp_min(1.0) * len(places)) + 0.2 * seen
 
 
-def caption_loss(said: CaptionerOutput, batch: Batch) -> Tensor:
-    """Cross-entropy of every word of the answer."""
+def caption_loss(output: CaptionerOutput, batch: Batch) -> Tensor:
+    """Cross-entropy of each word of the answer."""
     wanted = batch.answers[:, :, 1:].flatten(0, 1)
-    return functional.cross_entropy(said.words.flatten(0, 1).float(), wanted.flatten(), ignore_index=PAD)
+    return functional.cross_entropy(output.words.flatten(0, 1).float(), wanted.flatten(), ignore_index=PAD)
 
 
 def vote_loss(votes: Tensor, batch: Batch) -> Tensor:
-    """Smooth L1 of what the cells with an object of the last view believe about where it stands."""
+    """Smooth L1 of the positions predicted by the cells of the last view that show an object."""
     if votes.shape[1] == 0:
         return torch.zeros(())
     spot, inside = _spots(batch.thing_marks[:, :, -1])
     here = inside * (batch.thing_kinds >= 0).float()
-    said = torch.einsum(_ON_VIEWS, spot, votes)[..., :2]
-    error = functional.smooth_l1_loss(said, batch.thing_places, reduction="none", beta=_BETA).sum(-1)
+    output = torch.einsum(_ON_VIEWS, spot, votes)[..., :2]
+    error = functional.smooth_l1_loss(output, batch.thing_places, reduction="none", beta=_BETA).sum(-1)
     return (error * here).sum() / here.sum().clamp_min(1.0)
 
 
 def grounding_loss(attention: tuple[Tensor, ...], marks: Tensor) -> Tensor:
-    """Cross-entropy of the first heads' attention with a spot on the target, then on the destination."""
+    """Cross-entropy of the first two heads' attention with spots on the target and on the destination."""
     total = torch.zeros(())
     for view, logits in enumerate(attention):
         aim, inside = _spots(marks[:, :, view])
@@ -112,7 +112,7 @@ def grounding_loss(attention: tuple[Tensor, ...], marks: Tensor) -> Tensor:
 
 
 def _spots(marks: Tensor) -> tuple[Tensor, Tensor]:
-    """Return ``(..., 300)`` normal spots at marks, and ``(...)`` 1 where the mark is in the picture."""
+    """Return ``(..., 300)`` Gaussian spots at marks, and ``(...)`` 1 where the mark is in the picture."""
     scale = marks.new_tensor([float(GRID[1]), float(GRID[0])])
     offset = (marks[..., None, :] - cell_centres()) * scale
     weight = torch.exp(-(offset**2).sum(-1) / (2 * _SPREAD_CELLS**2))
@@ -121,9 +121,9 @@ def _spots(marks: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class ThingHead(nn.Module):
-    """Reads kind, colour, turn and place of every object from the features where it stands; to learn from.
+    """Auxiliary head: predicts kind, colour, yaw and position of each object from the features at its place.
 
-    Without it the turn of a cube is not learned in any sensible time.
+    Without it a member takes far longer to learn the yaw of cubes.
     """
 
     _TURNS, _PLACES = 2, 2
@@ -139,13 +139,13 @@ class ThingHead(nn.Module):
         for view, (cells, read) in enumerate(zip(tokens, self.read, strict=True)):
             spot, inside = _spots(batch.thing_marks[:, :, view])
             here = inside * (batch.thing_kinds >= 0).float()
-            said = read(torch.einsum(_ON_VIEWS, spot, cells.float()))
-            total = total + self._loss(said, batch, here)
+            output = read(torch.einsum(_ON_VIEWS, spot, cells.float()))
+            total = total + self._loss(output, batch, here)
         return total
 
-    def _loss(self, said: Tensor, batch: Batch, here: Tensor) -> Tensor:
+    def _loss(self, output: Tensor, batch: Batch, here: Tensor) -> Tensor:
         sizes = [len(Kind), len(Colour), self._TURNS, self._PLACES]
-        kinds, colours, turns, places = said.split(sizes, dim=-1)
+        kinds, colours, turns, places = output.split(sizes, dim=-1)
         count = here.sum().clamp_min(1.0)
         kind = functional.cross_entropy(
             kinds.transpose(1, 2), batch.thing_kinds.clamp_min(0), reduction="none"

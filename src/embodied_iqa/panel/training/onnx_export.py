@@ -1,4 +1,4 @@
-"""A trained network as ONNX: pictures as bytes and word numbers in, metres or words out."""
+"""Export of a trained network to ONNX: inputs are bytes and word numbers, outputs metres or word numbers."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from torch import Tensor, nn
 
 from embodied_iqa.panel.training.captioners import Captioner
 from embodied_iqa.panel.training.encoders import cell_centres
-from embodied_iqa.panel.training.networks import Network
 from embodied_iqa.panel.training.policies import FilmPolicy, QueryPolicy, plan_in_metres
+from embodied_iqa.panel.training.training_loop import Network
 from embodied_iqa.subjects.backends.panel.format import MAX_TASK_WORDS, PICTURE_PX
 
 __all__ = ["export_member"]
 
 _OPSET: Final = 17
 _LARGE: Final = 1024
-"""Numbers from which a weight is stored in half precision."""
+"""Smallest number of elements of a weight that is stored in half precision."""
 
 
 class _Acting(nn.Module):
-    """Tasks on one scene, from bytes to metres."""
+    """Policy for several tasks on one scene, with pictures as bytes and plans in metres."""
 
     def __init__(self, network: FilmPolicy | QueryPolicy) -> None:
         super().__init__()
@@ -34,13 +34,13 @@ class _Acting(nn.Module):
         self.register_buffer("centres", cell_centres(), persistent=False)
 
     def forward(self, words: Tensor, *pictures: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        said = self.network(tuple(map(_unit, pictures)), words[None])
-        aim = torch.matmul(said.attention[0][:, 0].softmax(-1), self.centres)
-        return plan_in_metres(said.plan), said.more.sigmoid(), said.seen.sigmoid(), aim
+        output = self.network(tuple(map(_unit, pictures)), words[None])
+        aim = torch.matmul(output.attention[0][:, 0].softmax(-1), self.centres)
+        return plan_in_metres(output.plan), output.more.sigmoid(), output.seen.sigmoid(), aim
 
 
 class _Answering(nn.Module):
-    """Tasks on one picture, from bytes to word numbers."""
+    """Captioner for several tasks on one picture, with pictures as bytes."""
 
     def __init__(self, network: Captioner) -> None:
         super().__init__()
@@ -55,9 +55,9 @@ def _unit(picture: Tensor) -> Tensor:
 
 
 def export_member(network: Network, views: int, path: Path) -> None:
-    """Write the network as ONNX, whole or not at all.
+    """Write the network as ONNX, atomically.
 
-    Inputs: ``words`` ``(R, 24)`` int64, of any number of tasks, and ``picture_0`` (``picture_1``)
+    Inputs: ``words`` ``(R, 24)`` int64 for any number of tasks, and ``picture_0`` (``picture_1``)
     ``(1, 180, 240, 3)`` uint8. Outputs of a VLA: ``plan`` ``(R, K, 6)``, ``more`` ``(R, K)`` and ``seen``
     ``(R,)`` probabilities, ``aim`` ``(R, 2)`` in [0, 1]; of a VLM: ``answer`` ``(R, 22)`` int64.
     """
@@ -71,7 +71,7 @@ def export_member(network: Network, views: int, path: Path) -> None:
     partial = path.with_suffix(".partial")
     path.parent.mkdir(parents=True, exist_ok=True)
     with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")  # the exporter announces its successor
+        warnings.simplefilter("ignore")  # a deprecation warning of the exporter
         torch.onnx.export(
             module,
             (words, *pictures),
@@ -87,9 +87,9 @@ def export_member(network: Network, views: int, path: Path) -> None:
 
 
 def _halve(path: Path) -> None:
-    """Store large weights in half precision; a cast, done once at loading, makes them single again.
+    """Store large weights in half precision; a cast, done once at loading, restores single precision.
 
-    The networks then take half the room. Rounding moved plans for pictures of noise by 1.1 mm at most.
+    This halves the files. Rounding moved plans for pictures of noise by at most 1.1 mm.
     """
     model = onnx.load(path)
     graph = model.graph

@@ -1,4 +1,4 @@
-"""From pictures and a task to waypoints: the two kinds of learned VLA."""
+"""Networks of the learned VLAs: from pictures and a task to waypoints."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from embodied_iqa.manipulation.waypoints import MAX_WAYPOINTS
-from embodied_iqa.panel.training.encoders import TOKENS, cell_centres, conv, make_encoder
-from embodied_iqa.panel.training.task_encoder import TASK_WIDTH, make_reader
+from embodied_iqa.panel.training.encoders import (
+    TASK_WIDTH,
+    TOKENS,
+    cell_centres,
+    conv,
+    make_encoder,
+    make_reader,
+)
 from embodied_iqa.subjects.backends.panel.format import PLAN_CENTRE, PLAN_SCALE
 
 __all__ = ["FILM_WIDTH", "FilmPolicy", "PolicyOutput", "QueryPolicy", "QueryShape"]
@@ -24,17 +30,17 @@ FILM_WIDTH: Final = 56
 
 
 class PolicyOutput(NamedTuple):
-    """What a policy says about ``N = B R`` tasks on ``B`` scenes.
+    """Output of a policy for ``N = B R`` tasks on ``B`` scenes.
 
     Attributes:
         plan: ``(N, K, 6)`` waypoints, centred and scaled.
-        more: ``(N, K)`` logit of each waypoint being there at all.
+        more: ``(N, K)`` logit of each waypoint's existence.
         seen: ``(N,)`` logit of the target being in the picture.
-        attention: For each view ``(N, heads, 300)`` logits of where it looks.
+        attention: For each view ``(N, heads, 300)`` attention logits.
         tokens: For each view ``(B, 300, C)`` features.
         places: ``(N, 8)`` of `_AffineHead`, or ``(N, 0)``.
-        votes: ``(B, 300, 3)``, where each cell of the last view believes that what it shows stands: x, y and
-            turn, centred and scaled like a plan; or ``(B, 0, 3)``.
+        votes: ``(B, 300, 3)``, x, y and yaw of the object in each cell of the last view, centred and scaled
+            like a plan; or ``(B, 0, 3)``.
     """
 
     plan: Tensor
@@ -46,19 +52,23 @@ class PolicyOutput(NamedTuple):
     votes: Tensor
 
 
+def _hidden_layers(width: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Linear(width, _HEAD_WIDTH), nn.ReLU(), nn.Linear(_HEAD_WIDTH, _HEAD_WIDTH), nn.ReLU()
+    )
+
+
 class _AffineHead(nn.Module):
-    """Says where target and destination are; what the task makes of it is an affine map that it learns.
+    """Predicts the places of target and destination; the plan is an affine function of them, set by the task.
 
     The places are eight numbers: x and y of the target, then of the destination (centred and scaled like a
-    plan), the target's turn, and three that are free. The first five begin with what the cells vote for that
-    the first two queries look at.
+    plan), the target's yaw, and three free ones. The first five correct the votes of the cells that the
+    first two queries attend to.
     """
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.hidden = nn.Sequential(
-            nn.Linear(width, _HEAD_WIDTH), nn.ReLU(), nn.Linear(_HEAD_WIDTH, _HEAD_WIDTH), nn.ReLU()
-        )
+        self.hidden = _hidden_layers(width)
         self.out = nn.Linear(_HEAD_WIDTH, PLACES + 1)
         outputs = MAX_WAYPOINTS * (PLAN_WIDTH * (PLACES + 1) + 1)
         self.task = nn.Sequential(nn.Linear(TASK_WIDTH, 128), nn.ReLU(), nn.Linear(128, outputs))
@@ -74,13 +84,11 @@ class _AffineHead(nn.Module):
 
 
 class _Head(nn.Module):
-    """Two hidden layers, then the plan, which waypoints there are, and whether the target is seen."""
+    """Two hidden layers, then the plan, the existence of its waypoints, and whether the target is seen."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.hidden = nn.Sequential(
-            nn.Linear(width, _HEAD_WIDTH), nn.ReLU(), nn.Linear(_HEAD_WIDTH, _HEAD_WIDTH), nn.ReLU()
-        )
+        self.hidden = _hidden_layers(width)
         self.out = nn.Linear(_HEAD_WIDTH, MAX_WAYPOINTS * (PLAN_WIDTH + 1) + 1)
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -91,13 +99,13 @@ class _Head(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class QueryShape:
-    """What it is built of.
+    """Parts of a `QueryPolicy`.
 
     Attributes:
-        encoder: Its name.
-        reader: Its name.
+        encoder: Name of the image encoder.
+        reader: Name of the task encoder.
         views: Number of views.
-        heads: Queries a view.
+        heads: Queries per view.
     """
 
     encoder: str
@@ -107,9 +115,9 @@ class QueryShape:
 
 
 class QueryPolicy(nn.Module):
-    """Late fusion: the task asks, the picture's cells answer; where they lie and what they hold decides.
+    """Late fusion: queries of the task attend to the picture's cells, to their features and positions.
 
-    The plan is an affine function, chosen by the task, of places that are read from the picture.
+    The plan is an affine function, set by the task, of places that are read from the picture.
     """
 
     def __init__(self, words: int, shape: QueryShape) -> None:
@@ -125,7 +133,7 @@ class QueryPolicy(nn.Module):
         self.head = _AffineHead(shape.views * shape.heads * (width + 2) + TASK_WIDTH)
 
     def forward(self, pictures: tuple[Tensor, ...], tasks: Tensor) -> PolicyOutput:
-        """Plan for ``(B, 3, 180, 240)`` pictures a view and ``(B, R, 24)`` tasks."""
+        """Plan from ``(B, 3, 180, 240)`` pictures of each view and ``(B, R, 24)`` tasks."""
         batch, several = tasks.shape[:2]
         task = self.reader(tasks.flatten(0, 1)).float()
         parts, attention, tokens = [task], [], []
@@ -143,10 +151,10 @@ class QueryPolicy(nn.Module):
 
 
 class Query(nn.Module):
-    """Several attention queries that a task asks of a picture's cells, twice.
+    """Attention of a task's queries to a picture's cells, in two passes.
 
-    What the first look finds moves the queries of the second: "left of the bowl" needs to know where that is.
-    Before training the second look is the first.
+    The result of the first pass shifts the queries of the second: "left of the bowl" depends on the place of
+    the bowl. Before training both passes are equal.
     """
 
     def __init__(self, width: int, heads: int) -> None:
@@ -163,7 +171,7 @@ class Query(nn.Module):
         self.register_buffer("centres", cell_centres(), persistent=False)
 
     def forward(self, cells: Tensor, task: Tensor) -> tuple[Tensor, Tensor]:
-        """Return ``(B, R, heads (C + 2))`` features and places, and ``(B, R, heads, 300)`` logits."""
+        """Return ``(B, R, heads (C + 2))`` features and positions, and ``(B, R, heads, 300)`` logits."""
         batch, several = task.shape[:2]
         queries = self.ask(task).view(batch, several * self.heads, _KEY_WIDTH)
         keys = self.key(cells) + self.key_place
@@ -176,7 +184,7 @@ class Query(nn.Module):
 
     @staticmethod
     def _look(queries: Tensor, keys: Tensor, valued: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what queries see of the cells, and their logits."""
+        """Return the attended values and the attention logits."""
         logits = torch.matmul(queries, keys.transpose(1, 2)).float() * _KEY_WIDTH**-0.5
         return torch.matmul(logits.softmax(-1), valued), logits
 
@@ -184,7 +192,7 @@ class Query(nn.Module):
 class FilmPolicy(nn.Module):
     """Early fusion: the task modulates every block (FiLM, Perez et al. 2018).
 
-    Its plan is regressed from keypoints, the places of a spatial softmax, and a few values held there.
+    Its plan is regressed from keypoints, the positions of a spatial softmax, and a few features at these.
     """
 
     def __init__(self, words: int, reader: str, width: int = FILM_WIDTH, keypoints: int = 24) -> None:

@@ -1,28 +1,33 @@
-"""The panel from nothing: draws the samples, then trains its members, several at a time."""
+"""Training of the panel from scratch: draws the samples, then trains several members in parallel."""
 
 from __future__ import annotations
 
 import dataclasses
 import multiprocessing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, as_completed
 from dataclasses import dataclass
 from multiprocessing.queues import Queue
 from pathlib import Path
 from queue import Empty
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from embodied_iqa.errors import InternalError
+from embodied_iqa.lazy import load
+from embodied_iqa.panel.members import Recipe, adapted, quick, recipe_of
 from embodied_iqa.panel.samples.draw_samples import DRAWN_PX, draw_part, draw_ranked
-from embodied_iqa.panel.training.recipes import Recipe, adapted, quick, recipe_of
+from embodied_iqa.progress import ProgressBars
 from embodied_iqa.subjects.model_card import ModelCard
 from embodied_iqa.workers import Workers, result_of
 
-__all__ = ["PanelPlan", "Progress", "train_panel"]
+if TYPE_CHECKING:
+    from embodied_iqa.panel.training.training_state import EpochResult
 
-PART_SCENES: Final = 250
-_TEST_SEED_OFFSET: Final = 1_000_003
-_LONGEST_WAIT_S: Final = 0.5
+__all__ = ["PanelPlan", "train_panel"]
+
+_PART_SCENES: Final = 250
+_HELD_OUT_OFFSET: Final = 1_000_003
+_POLL_PERIOD_S: Final = 0.5
 
 _Events: TypeAlias = "Queue[tuple[str, int, float]]"
 """Member, epoch and loss, from the workers."""
@@ -30,16 +35,16 @@ _Events: TypeAlias = "Queue[tuple[str, int, float]]"
 
 @dataclass(frozen=True, slots=True)
 class PanelPlan:
-    """What to train.
+    """Members and amount of training.
 
     Attributes:
-        members: Names of recipes.
+        members: Names.
         out: Folder of samples, checkpoints, curves and models.
-        seed: Of the scenes, and added to the members' own seeds.
-        quick: Small and worse.
-        workers: Processes.
-        scenes: Training scenes of each member; None for its recipe's.
-        epochs: Likewise.
+        seed: Of the scenes; also changes the members' own seeds.
+        quick: Fewer scenes and epochs; worse scores.
+        workers: Number of processes.
+        scenes: Training scenes of each member; None as in its recipe.
+        epochs: Epochs with plain tasks; None as in the recipe.
     """
 
     members: tuple[str, ...]
@@ -52,7 +57,7 @@ class PanelPlan:
 
     @property
     def command(self) -> str:
-        """The command line that does this."""
+        """Command line of this training."""
         words = ["embodied-iqa train panel"]
         words += ["--quick"] if self.quick else []
         words += [f"--scenes {self.scenes}"] if self.scenes else []
@@ -61,29 +66,26 @@ class PanelPlan:
 
     @property
     def models(self) -> Path:
-        """Where networks and cards go."""
+        """Folder of networks and cards."""
         return self.out / "models"
 
+    @property
+    def held_out_scenes(self) -> int:
+        """Number of held-out scenes."""
+        return _PART_SCENES if self.quick else 2 * _PART_SCENES
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far it is.
-
-    Attributes:
-        stage: What is under way.
-        done: How much of it.
-        total: Of how much.
-        note: In words.
-    """
-
-    stage: str
-    done: int
-    total: int
-    note: str = ""
+    @property
+    def held_out_seed(self) -> int:
+        """Seed of the held-out scenes."""
+        return self.seed + _HELD_OUT_OFFSET
 
 
-def train_panel(plan: PanelPlan, tell: Callable[[Progress], None]) -> list[ModelCard]:
-    """Draw samples and train, export and examine the members; resumes where an earlier run was stopped.
+def train_panel(plan: PanelPlan, bars: ProgressBars) -> list[ModelCard]:
+    """Draw samples, then train, export and evaluate the members; resumes an interrupted training.
+
+    Args:
+        plan: Members and amount of training.
+        bars: A bar for the scenes and one per member.
 
     Raises:
         UsageError: A member is unknown.
@@ -91,13 +93,13 @@ def train_panel(plan: PanelPlan, tell: Callable[[Progress], None]) -> list[Model
     """
     recipes = [_recipe(plan, name) for name in plan.members]
     with Workers(plan.workers) as pool:
-        _draw(plan, max(recipe.scenes for recipe in recipes), pool, tell)
+        _draw(plan, max(recipe.scenes for recipe in recipes), pool, bars)
     events = multiprocessing.get_context("spawn").Queue()
-    with Workers(plan.workers, _begin, events) as pool:  # new ones: those that drew hold a graphics context
+    with Workers(plan.workers, _begin, events) as pool:  # new processes: the others hold a graphics context
         jobs = [pool.submit(_train, plan, recipe.name) for recipe in recipes]
         totals = {recipe.name: recipe.all_epochs for recipe in recipes}
-        for name, epoch, loss in _told(jobs, events):
-            tell(Progress(name, epoch, totals[name], f"loss {loss:.3f}"))
+        for name, epoch, loss in _reported(jobs, events):
+            bars.update(name, epoch, totals[name], note=f"loss {loss:.3f}")
         return [job.result() for job in jobs]
 
 
@@ -107,50 +109,40 @@ def _recipe(plan: PanelPlan, name: str) -> Recipe:
     return dataclasses.replace(recipe, seed=recipe.seed + 1000 * plan.seed)
 
 
-def test_scenes(plan: PanelPlan) -> int:
-    """Return the number of held-out scenes."""
-    return PART_SCENES if plan.quick else 2 * PART_SCENES
-
-
-def test_seed(plan: PanelPlan) -> int:
-    """Return the seed of the held-out scenes."""
-    return plan.seed + _TEST_SEED_OFFSET
-
-
-def _draw(plan: PanelPlan, scenes: int, pool: Workers, tell: Callable[[Progress], None]) -> None:
-    """Draw the parts of training and held-out samples that are not there yet."""
+def _draw(plan: PanelPlan, scenes: int, pool: Workers, bars: ProgressBars) -> None:
+    """Draw the missing parts of training and held-out samples."""
     wanted = [
-        *_parts(plan.out / "test", test_seed(plan), test_scenes(plan)),
+        *_parts(plan.out / "test", plan.held_out_seed, plan.held_out_scenes),
         *_parts(plan.out / "train", plan.seed, scenes),
     ]
     jobs = [pool.submit(_draw_part, *part) for part in wanted]
     for count, job in enumerate(as_completed(jobs), start=1):
         result_of(job)
-        tell(Progress("scenes", count, len(wanted)))
+        bars.update("scenes", count, len(wanted))
 
 
 def _draw_part(part: Path, seed: int, first: int, end: int) -> None:
-    """Draw what is not there yet of a part."""
+    """Draw the missing files of a part."""
     if not part.is_dir():
         draw_part(part, seed, first, end)
     draw_ranked(part, seed, first, end)
 
 
 def _parts(folder: Path, seed: int, scenes: int) -> Iterator[tuple[Path, int, int, int]]:
-    for part, start in enumerate(range(0, scenes, PART_SCENES)):
-        yield folder / f"part-{part:03d}", seed, start, min(start + PART_SCENES, scenes)
+    for part, start in enumerate(range(0, scenes, _PART_SCENES)):
+        yield folder / f"part-{part:03d}", seed, start, min(start + _PART_SCENES, scenes)
 
 
-def _told(jobs: Iterable[Future[ModelCard]], events: _Events) -> Iterator[tuple[str, int, float]]:
-    """Yield what the workers report until all have ended."""
+def _reported(jobs: Iterable[Future[ModelCard]], events: _Events) -> Iterator[tuple[str, int, float]]:
+    """Yield the reports of the workers until all have ended."""
     open_jobs = set(jobs)
     while open_jobs:
         try:
-            yield events.get(timeout=_LONGEST_WAIT_S)
+            yield events.get(timeout=_POLL_PERIOD_S)
         except Empty:
             ended = {job for job in open_jobs if job.done()}
             for job in ended:
-                result_of(job)  # an error ends everything
+                result_of(job)  # raises the error of a worker
             open_jobs -= ended
 
 
@@ -158,25 +150,20 @@ _events: _Events | None = None
 
 
 def _begin(events: _Events) -> None:
-    global _events  # noqa: PLW0603 - one a worker process, set once
+    global _events  # noqa: PLW0603 - set once in each worker process
     _events = events
 
 
-def _tell(name: str, epoch: int, loss: float) -> None:
-    if _events is None:
-        raise InternalError("a worker was given a member before it was set up")
-    _events.put((name, epoch, loss))
-
-
 def _train(plan: PanelPlan, name: str) -> ModelCard:
-    """Take one member's course; runs in a worker."""
-    from embodied_iqa.panel.training.member_training import (  # noqa: PLC0415 - needs torch
-        CourseFolders,
-        DataRecipe,
-        take_course,
-    )
+    """Train one member; runs in a worker."""
+    training = load("embodied_iqa.panel.training.member_training")
+    origin = training.SampleOrigin(plan.seed, plan.held_out_seed, DRAWN_PX, plan.command, plan.quick)
+    folders = training.TrainingFolders(plan.out / "train", plan.out / "test", plan.out / "work", plan.models)
 
-    recipe = _recipe(plan, name)
-    data = DataRecipe(plan.seed, test_seed(plan), DRAWN_PX, plan.command, plan.quick)
-    folders = CourseFolders(plan.out / "train", plan.out / "test", plan.out / "work", plan.models)
-    return take_course(recipe, data, folders, lambda result: _tell(name, result.epoch, result.loss))
+    def on_epoch(result: EpochResult) -> None:
+        if _events is None:
+            raise InternalError("a worker got a member before its set-up")
+        _events.put((name, result.epoch, result.loss))
+
+    card: ModelCard = training.train_and_export(_recipe(plan, name), origin, folders, on_epoch)
+    return card

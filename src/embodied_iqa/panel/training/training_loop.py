@@ -1,4 +1,4 @@
-"""Trains one member, epoch by epoch, resumable after each."""
+"""Training of one member, resumable after each epoch."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from embodied_iqa.errors import InternalError
-from embodied_iqa.panel.training.batches import Lessons
-from embodied_iqa.panel.training.captioners import Captioner
+from embodied_iqa.panel.members import Recipe
+from embodied_iqa.panel.training.batches import TrainingData
+from embodied_iqa.panel.training.captioners import Captioner, CaptionerShape
+from embodied_iqa.panel.training.encoders import ENCODERS
 from embodied_iqa.panel.training.losses import (
     Batch,
     ThingHead,
@@ -25,84 +27,95 @@ from embodied_iqa.panel.training.losses import (
     plan_loss,
     vote_loss,
 )
-from embodied_iqa.panel.training.networks import Network, feature_width, make_network
-from embodied_iqa.panel.training.recipes import Recipe
+from embodied_iqa.panel.training.policies import FILM_WIDTH, FilmPolicy, QueryPolicy, QueryShape
 from embodied_iqa.panel.training.training_state import EpochResult, load_checkpoint, save_checkpoint
 
-__all__ = ["Pupil", "train_member"]
+__all__ = ["Network", "train_member"]
 
 _GROUNDING: Final = 0.3
 _THINGS: Final = 0.3
 _WEIGHT_DECAY: Final = 0.02
 _WARM_UP: Final = 0.1
-_SECOND: Final = 0.5
-"""The highest rate with tasks of all ranks, as a share of that with plain ones."""
+_RANKED_RATE: Final = 0.5
+"""Highest learning rate with tasks of all ranks, as a share of that with plain tasks."""
 _LARGEST_GRADIENT: Final = 1.0
 
 
-class Pupil(nn.Module):
-    """A network with the head that is only there to learn from."""
+Network = FilmPolicy | QueryPolicy | Captioner
 
-    def __init__(self, recipe: Recipe, lessons: Lessons) -> None:
+
+def _make_network(recipe: Recipe, words: int, answers: int) -> tuple[Network, int]:
+    """Return a new network for vocabularies of these sizes, and the number of channels of its features."""
+    if not recipe.is_vla:
+        shape = CaptionerShape(recipe.encoder, recipe.reader)
+        return Captioner(words, answers, shape), ENCODERS[recipe.encoder]
+    if recipe.encoder == "film":
+        return FilmPolicy(words, recipe.reader), FILM_WIDTH
+    shape_of_policy = QueryShape(recipe.encoder, recipe.reader, len(recipe.views))
+    return QueryPolicy(words, shape_of_policy), ENCODERS[recipe.encoder]
+
+
+class TrainingModel(nn.Module):
+    """A network with the auxiliary head, which only training uses."""
+
+    def __init__(self, recipe: Recipe, data: TrainingData) -> None:
         super().__init__()
-        answers = 0 if lessons.answer_words is None else len(lessons.answer_words.words)
-        self.network: Network = make_network(recipe, len(lessons.words.words), answers)
-        self.things = ThingHead(feature_width(recipe), len(recipe.views))
+        answers = 0 if data.answer_words is None else len(data.answer_words.words)
+        self.network, width = _make_network(recipe, len(data.words.words), answers)
+        self.things = ThingHead(width, len(recipe.views))
 
     def loss(self, batch: Batch) -> Tensor:
         """Return the whole loss of a batch."""
         if isinstance(self.network, Captioner):
-            answer = self.network(batch.pictures, batch.tasks, batch.answers)
-            main, said = caption_loss(answer, batch), answer
+            output = self.network(batch.pictures, batch.tasks, batch.answers)
+            main = caption_loss(output, batch)
         else:
-            plan = self.network(batch.pictures, batch.tasks)
-            main, said = plan_loss(plan, batch) + vote_loss(plan.votes, batch), plan
-        helpers = _GROUNDING * grounding_loss(said.attention, batch.marks)
-        return main + helpers + _THINGS * self.things(said.tokens, batch)
+            output = self.network(batch.pictures, batch.tasks)
+            main = plan_loss(output, batch) + vote_loss(output.votes, batch)
+        grounding = _GROUNDING * grounding_loss(output.attention, batch.marks)
+        return main + grounding + _THINGS * self.things(output.tokens, batch)
 
 
 def train_member(
     recipe: Recipe,
-    lessons: Lessons,
+    data: TrainingData,
     folder: Path,
-    tell: Callable[[EpochResult], None],
+    on_epoch: Callable[[EpochResult], None],
     *,
     stop_after: int | None = None,
 ) -> tuple[Network, list[EpochResult]]:
-    """Train a member; go on where an earlier call was stopped.
-
-    The weights after an epoch depend on recipe and samples only, not on where training was interrupted.
+    """Train a member, or continue an interrupted training; the weights do not depend on interruptions.
 
     Args:
-        recipe: How.
-        lessons: What from.
-        folder: Where its state is kept.
-        tell: Called after every epoch, also those that were done before.
-        stop_after: Leave after this epoch, as if stopped there.
+        recipe: Network and hyperparameters.
+        data: Training samples.
+        folder: Folder of the checkpoint.
+        on_epoch: Called after each epoch, also for those of an earlier call.
+        stop_after: Return after this epoch.
 
     Returns:
-        The network, ready for use, and its history.
+        The network in evaluation mode, and the results of all epochs.
     """
     cv2.setNumThreads(1)
     torch.manual_seed(recipe.seed)
-    pupil = Pupil(recipe, lessons)
-    pupil.to(memory_format=torch.channels_last)
-    optimiser = _optimiser(pupil, recipe)
-    record = dataclasses.asdict(recipe) | {"lessons": len(lessons)}
-    results = load_checkpoint(folder, pupil, optimiser, record)
+    model = TrainingModel(recipe, data)
+    model.to(memory_format=torch.channels_last)
+    optimiser = _optimiser(model, recipe)
+    record = dataclasses.asdict(recipe) | {"lessons": len(data)}
+    results = load_checkpoint(folder, model, optimiser, record)
     for result in results:
-        tell(result)
+        on_epoch(result)
     for epoch in range(len(results), min(recipe.all_epochs, stop_after or recipe.all_epochs)):
-        result = _epoch(pupil, optimiser, recipe, lessons, epoch)
+        result = _epoch(model, optimiser, recipe, data, epoch)
         results.append(result)
-        save_checkpoint(folder, pupil, optimiser, results, record)
-        tell(result)
-    return pupil.network.eval(), results
+        save_checkpoint(folder, model, optimiser, results, record)
+        on_epoch(result)
+    return model.network.eval(), results
 
 
-def _optimiser(pupil: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
-    matrices = [weight for weight in pupil.parameters() if weight.ndim > 1]
-    vectors = [weight for weight in pupil.parameters() if weight.ndim <= 1]
+def _optimiser(model: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
+    matrices = [weight for weight in model.parameters() if weight.ndim > 1]
+    vectors = [weight for weight in model.parameters() if weight.ndim <= 1]
     groups = [
         {"params": matrices, "weight_decay": _WEIGHT_DECAY},
         {"params": vectors, "weight_decay": 0.0},
@@ -111,45 +124,45 @@ def _optimiser(pupil: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
 
 
 def _epoch(
-    pupil: Pupil, optimiser: torch.optim.Optimizer, recipe: Recipe, lessons: Lessons, epoch: int
+    model: TrainingModel, optimiser: torch.optim.Optimizer, recipe: Recipe, data: TrainingData, epoch: int
 ) -> EpochResult:
-    """Go once through all scenes."""
+    """Train on all scenes once."""
     begin = time.monotonic()
     rng = np.random.default_rng([recipe.seed, epoch])
-    order = rng.permutation(len(lessons))
+    order = rng.permutation(len(data))
     steps = max(1, len(order) // recipe.batch)
     plain = epoch < recipe.epochs
-    several = lessons.tasks.shape[1] - (lessons.samples.ranked if plain else 0)
+    several = data.tasks.shape[1] - (data.samples.ranked if plain else 0)
     total = 0.0
-    pupil.train()
+    model.train()
     for step in range(steps):
         scenes = order[step * recipe.batch : (step + 1) * recipe.batch]
         tasks = rng.permuted(np.tile(np.arange(several), (len(scenes), 1)), axis=1)[:, : recipe.tasks]
-        batch = lessons.batch(scenes, tasks, recipe.augmentation, rng)
+        batch = data.batch(scenes, tasks, recipe.augmentation, rng)
         _set_rate(optimiser, recipe, epoch + step / steps)
-        total += _step(pupil, optimiser, batch)
+        total += _step(model, optimiser, batch)
     return EpochResult(epoch + 1, total / steps, time.monotonic() - begin)
 
 
-def _step(pupil: Pupil, optimiser: torch.optim.Optimizer, batch: Batch) -> float:
+def _step(model: TrainingModel, optimiser: torch.optim.Optimizer, batch: Batch) -> float:
     with torch.autocast("cpu", torch.bfloat16):
-        loss = pupil.loss(batch)
+        loss = model.loss(batch)
     value = float(loss.detach())
     if not math.isfinite(value):
-        raise InternalError("the loss is no number any more")
+        raise InternalError("the loss is not finite")
     optimiser.zero_grad(set_to_none=True)
     loss.backward()
-    nn.utils.clip_grad_norm_(pupil.parameters(), _LARGEST_GRADIENT)
+    nn.utils.clip_grad_norm_(model.parameters(), _LARGEST_GRADIENT)
     optimiser.step()
     return value
 
 
 def _set_rate(optimiser: torch.optim.Optimizer, recipe: Recipe, epoch: float) -> None:
-    """Rise in a line, then fall along half a cosine, once for plain tasks and, lower, for all."""
+    """Set linear warm-up and cosine decay, first for plain tasks, then for tasks of all ranks."""
     if epoch < recipe.epochs:
         highest, done = recipe.rate, epoch / recipe.epochs
     else:
-        highest, done = _SECOND * recipe.rate, (epoch - recipe.epochs) / recipe.ranked_epochs
+        highest, done = _RANKED_RATE * recipe.rate, (epoch - recipe.epochs) / recipe.ranked_epochs
     if done < _WARM_UP:
         share = done / _WARM_UP
     else:

@@ -6,7 +6,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.errors import UsageError
 from embodied_iqa.subjects.backends.panel.vla import LearnedVla
 from embodied_iqa.subjects.backends.panel.vlm import LearnedVlm
 from embodied_iqa.subjects.catalogue import Backend
@@ -14,26 +13,10 @@ from embodied_iqa.subjects.model_card import ModelCard, load_card
 from embodied_iqa.subjects.options import VlaRequest, VlmRequest
 from embodied_iqa.subjects.reference import SubjectReference
 
-__all__ = ["MODELS", "VLA_NAMES", "VLM_NAMES", "card_of", "make_vla", "make_vlm", "names_in"]
+__all__ = ["MODELS", "card_of", "make_vla", "make_vlm"]
 
 MODELS: Final = Path(str(files("embodied_iqa.subjects.backends.panel"))) / "models"
 """Networks and cards that ship with the package."""
-
-VLA_NAMES: Final = (
-    "panel-vla-film",
-    "panel-vla-query",
-    "panel-vla-side",
-    "panel-vla-hand",
-    "panel-vla-hybrid",
-)
-VLM_NAMES: Final = (
-    "panel-vlm-fine",
-    "panel-vlm-plain",
-    "panel-vlm-mixer",
-    "panel-vlm-side",
-    "panel-vlm-hand",
-)
-_SUFFIXES: Final = (".onnx", ".json")
 
 
 def make_vla(request: VlaRequest) -> LearnedVla:
@@ -57,19 +40,3 @@ def _location(reference: SubjectReference) -> tuple[Path, str, str]:
 def card_of(name: str, folder: Path = MODELS) -> ModelCard:
     """Return a member's card."""
     return load_card(folder / f"{name}.json")
-
-
-def names_in(folder: Path = MODELS) -> tuple[str, ...]:
-    """Return the members whose network and card are in a folder, in the panel's order.
-
-    Raises:
-        UsageError: The folder has none.
-    """
-    names = tuple(
-        name
-        for name in (*VLA_NAMES, *VLM_NAMES)
-        if all((folder / f"{name}{end}").is_file() for end in _SUFFIXES)
-    )
-    if not names:
-        raise UsageError(f"no members of the panel in {folder}", expected="NAME.onnx with NAME.json")
-    return names

@@ -1,38 +1,63 @@
-"""The members of the panel and how each is trained."""
+"""Members of the embedded panel: networks, cameras and amount of training. This is the only list of them."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
 from typing import Final
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.panel.answers import Style
-from embodied_iqa.panel.training.augmentation import Augmentation
+from embodied_iqa.subjects.backends.panel.members import MODELS
 
-__all__ = ["RECIPES", "Recipe", "adapted", "quick", "recipe_of"]
+__all__ = [
+    "RECIPES",
+    "VLA_NAMES",
+    "VLM_NAMES",
+    "Augmentation",
+    "Recipe",
+    "adapted",
+    "members_in",
+    "quick",
+    "recipe_of",
+    "task_camera",
+]
+
+_WHOLE_TABLE: Final = (View.TOP, View.SIDE)
+"""Cameras that show the whole table."""
+
+
+class Augmentation(StrEnum):
+    """Strength of the random changes to training pictures."""
+
+    NONE = "none"
+    LIGHT = "light"
+    STRONG = "strong"
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One member.
+    """Network, cameras and training of a member.
 
     Attributes:
         name: Its name in the catalogue.
-        summary: One honest sentence about it.
-        encoder: Its encoder (`ENCODERS`), or ``film`` for the policy with early fusion.
-        reader: How it reads the task.
-        views: What it looks at; the first is the one that it names.
+        summary: One sentence.
+        encoder: Image encoder (`ENCODERS`), or ``film`` for the policy with early fusion.
+        reader: Task encoder (`READERS`).
+        views: Input views; a VLA's actions aim in the first.
         style: What its answers mention; None for a VLA.
-        augmentation: What is done to its training pictures.
-        scenes: Training scenes.
-        epochs: Times that it sees each with plain tasks.
-        ranked_epochs: Times after that with tasks of all ranks.
-        tasks: Tasks a scene and step.
-        batch: Scenes a step.
+        augmentation: Of the training pictures.
+        scenes: Number of training scenes.
+        epochs: Epochs with plain tasks.
+        ranked_epochs: Following epochs with tasks of all ranks.
+        tasks: Tasks per scene and step.
+        batch: Scenes per step.
         rate: Highest learning rate.
-        seed: Of the first weights, the order and the augmentation.
+        seed: Of initial weights, order and augmentation.
     """
 
     name: str
@@ -52,12 +77,12 @@ class Recipe:
 
     @property
     def is_vla(self) -> bool:
-        """Whether it acts; else it answers."""
+        """Whether the member acts; otherwise it answers."""
         return self.style is None
 
     @property
     def all_epochs(self) -> int:
-        """Both kinds."""
+        """Epochs with plain and with ranked tasks."""
         return self.epochs + self.ranked_epochs
 
 
@@ -120,6 +145,8 @@ RECIPES: Final[dict[str, Recipe]] = {
     )
 }  # fmt: skip
 """All members by name."""
+VLA_NAMES: Final = tuple(name for name, recipe in RECIPES.items() if recipe.is_vla)
+VLM_NAMES: Final = tuple(name for name, recipe in RECIPES.items() if not recipe.is_vla)
 
 
 def recipe_of(name: str) -> Recipe:
@@ -134,9 +161,9 @@ def recipe_of(name: str) -> Recipe:
 
 
 def adapted(recipe: Recipe, scenes: int | None, epochs: int | None) -> Recipe:
-    """Return the recipe with another amount of training, where one is given; ``epochs`` of plain tasks.
+    """Return the recipe with another number of scenes or of epochs with plain tasks, where given.
 
-    Those with tasks of all ranks stay in proportion.
+    The number of epochs with ranked tasks changes in proportion.
 
     Raises:
         UsageError: A number is not positive.
@@ -149,5 +176,25 @@ def adapted(recipe: Recipe, scenes: int | None, epochs: int | None) -> Recipe:
 
 
 def quick(recipe: Recipe) -> Recipe:
-    """Return the small version: fewer scenes and epochs, worse scores."""
+    """Return the recipe with fewer scenes and epochs; its scores are worse."""
     return dataclasses.replace(recipe, scenes=2_500, epochs=8, ranked_epochs=2, batch=24)
+
+
+def members_in(folder: Path = MODELS) -> tuple[str, ...]:
+    """Return the members whose network and card are in a folder, in the order of the panel.
+
+    Raises:
+        UsageError: The folder has none.
+    """
+    names = tuple(name for name in RECIPES if all((folder / f"{name}{end}").is_file() for end in _SUFFIXES))
+    if not names:
+        raise UsageError(f"no members of the panel in {folder}", expected="NAME.onnx with NAME.json")
+    return names
+
+
+_SUFFIXES: Final = (".onnx", ".json")
+
+
+def task_camera(views: Sequence[View]) -> View:
+    """Return the camera that "left" and "right" refer to: one that shows the whole table, if any."""
+    return next((view for view in views if view in _WHOLE_TABLE), views[0])
