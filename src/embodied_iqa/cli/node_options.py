@@ -1,4 +1,4 @@
-"""`--config` and `--set`: how subjects are loaded, in the words of the ROS parameters."""
+"""`--config` and `--set`: ROS parameters on the command line."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _FORM: Final = "node.parameter=value"
 
 
 def add_node_options(parser: argparse.ArgumentParser) -> None:
-    """Add the two arguments."""
+    """Add both arguments."""
     add = parser.add_argument
     add("--config", type=Path, action="append", default=[], metavar="FILE", help="ROS parameter file")
     add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="one parameter")
 
 
 def overrides_of(words: Sequence[str], what: str = "a parameter", form: str = _FORM) -> dict[str, Scalar]:
-    """Return what `--set` says.
+    """Return the values of `--set`.
 
     Args:
-        words: Name, equals sign, and the value as YAML.
-        what: What a word sets.
-        form: What a word looks like.
+        words: Name, equals sign and value as YAML.
+        what: What a word sets, for the message.
+        form: Form of a word, for the message.
 
     Raises:
         UsageError: A word is not of that form, or its value is not YAML.

@@ -1,46 +1,25 @@
-"""What the sub-commands print for people."""
+"""Console and tables of the sub-commands."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from rich.console import Console
+from rich.table import Table
 
-__all__ = ["console", "results_table", "stage_name"]
+__all__ = ["console", "results_table"]
 
-_UNSEEN_WIDTH = 200
-
-_STAGES = (
-    "opening",
-    "reset",
-    "distortion",
-    "arming",
-    "executing",
-    "settling",
-    "closing",
-    "preparing",
-    "judging",
-)
-
-
-def stage_name(stage: int) -> str:
-    """Return a stage of a trial in a word."""
-    return _STAGES[stage] if 0 <= stage < len(_STAGES) else "?"
+_FILE_WIDTH: Final = 200
 
 
 def console() -> Console:
-    """Return where tables go: as wide as the terminal, or wide enough for all where there is none."""
-    from rich.console import Console  # noqa: PLC0415 - start-up stays short
-
-    return Console(width=None if sys.stdout.isatty() else _UNSEEN_WIDTH)
+    """Return a console as wide as the terminal, or wide enough for every table in a file or pipe."""
+    return Console(width=None if sys.stdout.isatty() else _FILE_WIDTH)
 
 
 def results_table(scores: dict[str, Any]) -> None:
-    """Print the runs of a scores.json, a table for each task."""
-    from rich.table import Table  # noqa: PLC0415
-
+    """Print the runs of a scores.json, one table per task."""
     tables: dict[str, Table] = {}
     for run in scores["runs"]:
         if run["task"] not in tables:

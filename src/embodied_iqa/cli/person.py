@@ -1,4 +1,4 @@
-"""Asks the person at the terminal what a trial on a real arm wants to know."""
+"""Questions of a trial on a real arm, asked at the terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KEYS = {Stage.PREPARE: "y = ready, q = give up", Stage.JUDGE: "y = done, n = no
 
 
 def parse_answer(line: str, stage: Stage) -> Answer | None:
-    """Read a typed answer: a key, and after it any remark ("n the cube slipped"); None where it is none."""
+    """Parse an answer: a key and an optional remark ("n the cube slipped"); None if invalid."""
     key, _, remark = line.strip().partition(" ")
     known = {"y": Answer(True, remark=remark), "q": Answer(False, give_up=True, remark=remark)}
     if stage is Stage.JUDGE:
@@ -27,14 +27,14 @@ def parse_answer(line: str, stage: Stage) -> Answer | None:
 
 
 def person_at_terminal(bars: ProgressBars) -> Callable[[Question], Answer] | None:
-    """Return who asks the person, or None where nobody sits at a terminal.
+    """Return a function that asks at the terminal, or None without a terminal.
 
     Args:
-        bars: Hidden while the person is asked.
+        bars: Hidden during a question.
     """
     if not sys.stdin.isatty():
         print(
-            "nobody sits at this terminal: prepare and judge each run through the service /trial/confirm "
+            "no terminal: prepare and judge each run with the service /trial/confirm "
             "(see docs/robot-guide.md)",
             file=sys.stderr,
         )
@@ -42,10 +42,10 @@ def person_at_terminal(bars: ProgressBars) -> Callable[[Question], Answer] | Non
 
     def ask(question: Question) -> Answer:
         with bars.paused():
-            while True:
+            answer = None
+            while answer is None:
                 print(f"\n{question_text(question)}  [{_KEYS[question.stage]}] ", end="", file=sys.stderr)
                 answer = parse_answer(input(), question.stage)
-                if answer is not None:
-                    return answer
+            return answer
 
     return ask

@@ -6,16 +6,19 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.table import Table
+
+from embodied_iqa.cli.output import console
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
+from embodied_iqa.scenes.language.five_tasks import draw_task_scene, make_tasks
+from embodied_iqa.scenes.scene import Scene
+from embodied_iqa.tasks.instruction import Instruction
+from embodied_iqa.tasks.task import Task, task_row
+from embodied_iqa.tasks.task_files import check_task_file
 from embodied_iqa.tasks.vocabulary import Verb
-
-if TYPE_CHECKING:
-    from embodied_iqa.scenes.scene import Scene
-    from embodied_iqa.tasks.instruction import Instruction
-    from embodied_iqa.tasks.task import Task
 
 __all__ = ["configure", "run"]
 
@@ -52,8 +55,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from embodied_iqa.tasks.task_files import check_task_file  # noqa: PLC0415 - keeps --help fast
-
     found, errors = check_task_file(arguments.file, files_exist=not arguments.no_files)
     tasks = sum(len(item.tasks) for item in found)
     if arguments.json:
@@ -68,8 +69,6 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _make(arguments: argparse.Namespace) -> int:
-    from embodied_iqa.scenes.language.five_tasks import draw_task_scene, make_tasks  # noqa: PLC0415 - as above
-
     seeds = [arguments.scene_seed] if arguments.scenes is None else list(range(arguments.scenes))
     if not 1 <= len(seeds) <= _MAX_SCENES:
         raise UsageError("bad number of scenes", expected=f"1 to {_MAX_SCENES}", got=arguments.scenes)
@@ -89,8 +88,6 @@ def _make(arguments: argparse.Namespace) -> int:
 
 
 def _record(seed: int, view: str, scene: Scene, main: Instruction, tasks: tuple[Task, ...]) -> dict[str, Any]:
-    from embodied_iqa.tasks.task import task_row  # noqa: PLC0415 - as above
-
     return {
         "scene_seed": seed,
         "made_from": {"seed": scene.seed, "instruction": str(main)},
@@ -104,17 +101,10 @@ def _record(seed: int, view: str, scene: Scene, main: Instruction, tasks: tuple[
 
 
 def _print_scene(seed: int, scene: Scene, tasks: tuple[Task, ...]) -> None:
-    from rich.table import Table  # noqa: PLC0415 - as above
-
-    from embodied_iqa.cli.output import console  # noqa: PLC0415
-
     objects = ", ".join(str(item.thing) for item in scene.objects)
     table = Table(title=f"scene {seed}: {objects}", title_justify="left", header_style="bold")
-    table.add_column("rank", justify="right")
-    table.add_column("task")
-    table.add_column("ability")
-    table.add_column("points", justify="right")
-    table.add_column("means")
+    for name in ("rank", "task", "ability", "points", "means"):
+        table.add_column(name, justify="right" if name in {"rank", "points"} else "left")
     for task in tasks:
         plan = "; ".join(str(step) for step in task.plan)
         table.add_row(str(task.rank), task.text, task.ability, str(task.difficulty), plan)

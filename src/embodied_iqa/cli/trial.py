@@ -8,10 +8,11 @@ import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from embodied_iqa.cli.consent import add_consent, with_consent
 from embodied_iqa.cli.node_options import add_node_options, overrides_of
-from embodied_iqa.cli.output import results_table, stage_name
+from embodied_iqa.cli.output import results_table
 from embodied_iqa.cli.person import person_at_terminal
 from embodied_iqa.config import Scalar
 from embodied_iqa.distortions import parse_distortion
@@ -30,8 +31,25 @@ from embodied_iqa.graph.session_plan import (
 )
 from embodied_iqa.graph.session_results import SessionInfo, finish_session
 from embodied_iqa.images.frame import parse_view
+from embodied_iqa.lazy import load
 from embodied_iqa.progress import ProgressBars
+from embodied_iqa.trial.protocol import Stage
 from embodied_iqa.trial.run_folder import make_run_folder, new_run_id
+
+if TYPE_CHECKING:
+    from embodied_iqa.ros.trial_client import TrialProgress
+
+_STAGES: Final = {
+    Stage.OPEN: "opening",
+    Stage.RESET: "reset",
+    Stage.DISTORT: "distortion",
+    Stage.ARM: "arming",
+    Stage.EXECUTE: "executing",
+    Stage.SETTLE: "settling",
+    Stage.CLOSE: "closing",
+    Stage.PREPARE: "preparing",
+    Stage.JUDGE: "judging",
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,39 +65,37 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--vlm", metavar="NAME", help="vision-language model")
     add("--vla", metavar="NAME", help="vision-language-action model")
-    add("--camera", choices=[str(source) for source in CameraSource], help="where pictures come from")
+    add("--camera", choices=[str(source) for source in CameraSource], help="source of the pictures")
     add(
         "--camera-path",
         metavar="PATH",
         help="folder of pictures or recording (--camera files or bag), or module:factory (--camera python)",
     )
     add("--view", action="append", metavar="NAME", help="camera: wrist, top or side; may be repeated")
-    add("--robot", choices=[str(kind) for kind in RobotKind], help="which arm moves")
-    add("--robot-ip", metavar="ADDRESS", help="of the UR arm's controller (--robot ur5)")
+    add("--robot", choices=[str(kind) for kind in RobotKind], help="arm to move")
+    add("--robot-ip", metavar="ADDRESS", help="address of the UR controller (--robot ur5)")
     add("--run-dir", type=Path, metavar="DIR", help="new or empty folder (default runs/<date>)")
     add_node_options(parser)
     add_consent(parser)
-    add("--attach", action="store_true", help="use a graph that runs already (ros2 launch)")
+    add("--attach", action="store_true", help="use a running graph (ros2 launch)")
     add("--json", action="store_true", help="print scores.json instead of a table")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the session; return the exit code."""
-    from embodied_iqa.reports.trial.report import report_of_folder  # noqa: PLC0415 - start-up stays short
-    from embodied_iqa.ros.environment import prepare_environment, require_ros  # noqa: PLC0415 - needs ROS
-
-    settings = _settings(arguments)
-    prepare_environment()
-    require_ros()
+    plan = _session_plan(arguments)
+    environment = load("embodied_iqa.ros.environment")
+    environment.prepare_environment()
+    environment.require_ros()
     started = datetime.now(UTC).astimezone()
     launched = frozenset({"log"}) if arguments.attach else frozenset()
     run_folder = make_run_folder(arguments.run_dir or Path("runs") / new_run_id(started), may_hold=launched)
     info = SessionInfo(run_folder, started.isoformat(timespec="seconds"), tuple(sys.argv))
-    info.write_config(settings)
-    folders = settings.folders(run_folder)
-    remarks = _run_with_progress(settings, folders, run_folder)
+    info.write_config(plan)
+    folders = plan.folders(run_folder)
+    remarks = _run_with_progress(plan, folders, run_folder)
     scores = finish_session(info, folders, remarks)
-    page = report_of_folder(run_folder)
+    page = load("embodied_iqa.reports.trial.report:report_of_folder")(run_folder)
     if arguments.json:
         print(json.dumps(scores, indent=2))
         return 0
@@ -90,9 +106,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _settings(arguments: argparse.Namespace) -> SessionPlan:
+def _session_plan(arguments: argparse.Namespace) -> SessionPlan:
     if arguments.no_distortion and arguments.distortion:
-        raise UsageError("--no-distortion does not go with --distortion")
+        raise UsageError("--no-distortion excludes --distortion")
     words = () if arguments.no_distortion else tuple(arguments.distortion or DEFAULT_DISTORTIONS)
     return SessionPlan(
         tasks=check_tasks(tuple(arguments.task or DEFAULT_TASKS)),
@@ -127,24 +143,21 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
     return overrides | overrides_of(with_consent(arguments, "vlm_node", "vla_node"))
 
 
-def _run_with_progress(settings: SessionPlan, folders: tuple[TaskFolder, ...], run_folder: Path) -> list[str]:
-    from embodied_iqa.ros.trial_client import TrialProgress  # noqa: PLC0415 - needs ROS
-    from embodied_iqa.ros.trial_session import run_session  # noqa: PLC0415 - needs ROS
-
-    runs = 1 + len(settings.distortions)
+def _run_with_progress(plan: SessionPlan, folders: tuple[TaskFolder, ...], run_folder: Path) -> list[str]:
+    runs = 1 + len(plan.distortions)
     total = runs * len(folders)
     with ProgressBars(transient=False) as bars:
         bars.update("trial", 0, total, title="starting the graph")
 
-        def show(number: int, news: TrialProgress) -> None:
-            where = (
-                f"run {min(news.run_index + 1, news.run_count)} of {news.run_count}, {stage_name(news.stage)}"
-            )
+        def show(number: int, progress: TrialProgress) -> None:
+            run = min(progress.run_index + 1, progress.run_count)
+            where = f"run {run} of {progress.run_count}, {_STAGES.get(progress.stage, '?')}"
             title = f"{folders[number].task}: {where}"
-            bars.update("trial", number * runs + news.run_index, title=title)
+            bars.update("trial", number * runs + progress.run_index, title=title)
 
-        attended = settings.graph.arm_node.robot is RobotKind.UR5
+        attended = plan.graph.arm_node.robot is RobotKind.UR5
         person = person_at_terminal(bars) if attended else None
-        remarks: list[str] = run_session(settings, folders, run_folder, show, person)
+        run_session = load("embodied_iqa.ros.trial_session:run_session")
+        remarks: list[str] = run_session(plan, folders, run_folder, show, person)
         bars.update("trial", total, title="done")
     return remarks

@@ -75,7 +75,7 @@ def test_killed_and_resumed_gives_the_same(tmp_path: Path, capsys: pytest.Captur
     [
         (["--workers", "0"], "wrong --workers"),
         (["--workers", "2", "--ros"], "1 with --ros"),
-        (["--attach"], "--attach goes with --ros"),
+        (["--attach"], "--attach needs --ros"),
         (["--set", "nonsense"], "node.parameter=value"),
         (["--gate", "maybe"], "invalid choice"),
     ],

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from embodied_iqa.cli.experiment_output import as_tree, write_csv
+from embodied_iqa.cli.experiment.table import as_tree, write_csv
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.experiment import folder as experiment_folder
 from embodied_iqa.experiment.folder import ExperimentFolder

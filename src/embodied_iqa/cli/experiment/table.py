@@ -1,29 +1,31 @@
-"""What `embodied-iqa experiment` prints and writes for people and tables."""
+"""Mean execution scores of an experiment as a printed table, CSV and JSON."""
 
 from __future__ import annotations
 
 import csv
-import os
+import io
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+from rich.table import Table
 
 from embodied_iqa.cli.output import console
-from embodied_iqa.errors import InputError
 from embodied_iqa.experiment.scores import MeanRow
+from embodied_iqa.files import write_text_whole
 from embodied_iqa.scoring.execution import EXECUTION_RECIPE
 
 __all__ = ["as_tree", "print_table", "write_csv"]
 
-SCHEMA = 1
-_COLUMNS = ("distortion_id", "distortion_name", "distortion_class", "runs", "left_out", "success_rate")
-_MORE = ("emergency_stops", "score", "spread")
+_SCHEMA: Final = 1
+_COLUMNS: Final = tuple(item.name for item in fields(MeanRow))[:-1]
 
 
 def as_tree(rows: Sequence[MeanRow]) -> dict[str, Any]:
-    """Return the table as JSON has it."""
+    """Return the table as plain data for JSON."""
     return {
-        "schema": SCHEMA,
+        "schema": _SCHEMA,
         "recipe": EXECUTION_RECIPE,
         "distortions": [_tree(row) for row in rows if row.distortion_id != "all"],
         "all": next(_tree(row) for row in rows if row.distortion_id == "all"),
@@ -31,25 +33,19 @@ def as_tree(rows: Sequence[MeanRow]) -> dict[str, Any]:
 
 
 def write_csv(rows: Sequence[MeanRow], path: Path) -> None:
-    """Write the table, whole or not at all; an empty cell where nothing counts."""
+    """Write the table atomically; cells without a value are empty."""
     levels = _levels(rows)
-    fresh = path.with_name(f".{path.name}.part")
-    try:
-        with fresh.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([*_COLUMNS, *_MORE, *(f"score_level_{level}" for level in levels)])
-            for row in rows:
-                cells = [getattr(row, name) for name in (*_COLUMNS, *_MORE)]
-                writer.writerow([*map(_cell, cells), *(_cell(row.by_level.get(level)) for level in levels)])
-        os.replace(fresh, path)  # noqa: PTH105 - one call that says what it is for
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from None
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*_COLUMNS, *(f"score_level_{level}" for level in levels)])
+    for row in rows:
+        cells = [getattr(row, name) for name in _COLUMNS]
+        writer.writerow([*cells, *(row.by_level.get(level) for level in levels)])
+    write_text_whole(path, text.getvalue())
 
 
 def print_table(rows: Sequence[MeanRow]) -> None:
     """Print the table."""
-    from rich.table import Table  # noqa: PLC0415
-
     levels = _levels(rows)
     table = Table(title="mean execution score", title_justify="left", header_style="bold")
     table.add_column("distortion")
@@ -74,11 +70,5 @@ def _levels(rows: Sequence[MeanRow]) -> list[int]:
 
 
 def _tree(row: MeanRow) -> dict[str, Any]:
-    tree = {name: getattr(row, name) for name in (*_COLUMNS, *_MORE)}
+    tree = {name: getattr(row, name) for name in _COLUMNS}
     return tree | {"by_level": {str(level): score for level, score in row.by_level.items()}}
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    return repr(value) if isinstance(value, float) else str(value)

@@ -1,0 +1,52 @@
+"""`embodied-iqa experiment`: execution scores of subjects on distorted pictures, resumable."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from embodied_iqa.cli.node_options import add_node_options
+from embodied_iqa.experiment.plan import EMBEDDED
+from embodied_iqa.gate.verdict import GateMode
+from embodied_iqa.lazy import load
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("--subjects", default=EMBEDDED, metavar="NAMES", help=f"VLAs by commas, or {EMBEDDED} (default)")
+    add("--tasks", type=int, metavar="N", help="the first N of the ten tasks (default: all)")
+    add("--task", action="append", default=[], metavar="TEXT", help="a task in words; may be repeated")
+    add("--scene-seed", type=int, default=7, metavar="N", help="scene of the first task (default 7)")
+    add("--distortions", default="all", metavar="IDS", help="such as 02,12,19, or all (default)")
+    add("--levels", default="5", metavar="LEVELS", help="such as 5 (default), 1,3,5 or 1-5")
+    add("--seed", type=int, default=0, metavar="N", help="seed of the distortions (default 0)")
+    add(
+        "--gate",
+        choices=[str(mode) for mode in GateMode],
+        help="default off, as in the paper; required for a real arm",
+    )
+    add("--vlm", default="", metavar="NAME", help="also query this VLM: cognition beside execution")
+    add("--out", type=Path, required=True, metavar="DIR", help="new folder, or one to continue")
+    add(
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="number of processes (default 1), without --ros",
+    )
+    add_node_options(parser)
+    add("--ros", action="store_true", help="through the ROS graph in real time, recorded")
+    add("--robot", choices=["sim", "ur5"], help="with --ros: arm to move (default sim)")
+    add("--robot-ip", metavar="ADDRESS", help="address of the UR controller (--robot ur5)")
+    add("--camera", choices=["simulated", "realsense"], help="source of the pictures")
+    add("--attach", action="store_true", help="with --ros: use a running graph (ros2 launch)")
+    add("--json", action="store_true", help="print the table as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Perform the missing runs and score all; return the exit code."""
+    exit_code: int = load(f"{__name__}.running").run(arguments)
+    return exit_code
