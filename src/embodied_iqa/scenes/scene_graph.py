@@ -21,7 +21,7 @@ from embodied_iqa.scenes.viewpoints import viewpoint_of
 from embodied_iqa.tasks.instruction import Thing
 from embodied_iqa.tasks.vocabulary import CATEGORY_OF_KIND, Category, Colour, Kind
 
-__all__ = ["Extreme", "Node", "SceneGraph", "Side", "Truth", "unique_match"]
+__all__ = ["Extreme", "Head", "Node", "SceneGraph", "Side", "Truth", "unique_match"]
 
 _SURELY_M: Final = 0.04
 _GAP_M: Final = 0.025
@@ -99,6 +99,29 @@ class Node:
     def thing(self) -> Thing:
         """Its colour and kind, as people name it."""
         return Thing(self.colour, self.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The noun of a reference, such as "red cube", "toy" or "object"; None matches anything.
+
+    Attributes:
+        colour: The named colour.
+        kind: The named kind.
+        category: The named category, in place of a kind.
+    """
+
+    colour: Colour | None = None
+    kind: Kind | None = None
+    category: Category | None = None
+
+    def fits(self, node: Node) -> bool:
+        """Return whether the noun applies to an object."""
+        return (
+            self.colour in {None, node.colour}
+            and self.kind in {None, node.kind}
+            and self.category in {None, node.category}
+        )
 
 
 def unique_match(nodes: Sequence[Node], truths: Sequence[Truth]) -> Node | None:

@@ -12,7 +12,7 @@ from embodied_iqa.scenes.dimensions import CAMERAS, STEP_NS, VERTICAL_FOV_RAD
 from embodied_iqa.scenes.scene import Background, Scene
 from embodied_iqa.scenes.viewpoints import look_at
 from embodied_iqa.simulation.engine import mujoco
-from embodied_iqa.simulation.geoms import add_rod
+from embodied_iqa.simulation.geoms import add_plain_materials, add_rod
 from embodied_iqa.simulation.object_models import add_object
 from embodied_iqa.simulation.robot_model import FINGER_JOINTS, add_actuators, add_robot
 from embodied_iqa.simulation.room_model import add_backgrounds, add_room, table_tint
@@ -55,21 +55,6 @@ _BASE: Final = f"""
 """
 """What is the same in every model; the rest depends on the scene or on the robot's dimensions."""
 
-_PLAIN_MATERIALS: Final = {
-    "shell": (0.80, 0.81, 0.82),
-    "cap": (0.49, 0.56, 0.61),
-    "steel": (0.58, 0.59, 0.61),
-    "dark": (0.25, 0.25, 0.27),
-    "black": (0.12, 0.12, 0.13),
-    "pad": (0.34, 0.34, 0.35),
-    "button_base": (0.22, 0.22, 0.23),
-    "edge": (0.45, 0.43, 0.41),
-    "white": (0.95, 0.95, 0.94),
-    "bead": (0.90, 0.87, 0.80),
-    "drawer": (0.74, 0.73, 0.71),
-    "mat": (0.80, 0.80, 0.79),
-}
-
 
 def build_model(
     scene: Scene,
@@ -92,8 +77,7 @@ def build_model(
     spec = mujoco.MjSpec.from_string(_BASE)
     spec.visual.global_.offwidth, spec.visual.global_.offheight = picture_px
     spec.visual.quality.shadowsize, spec.visual.quality.offsamples = (4096, 4) if fine else (0, 0)
-    for name, rgb in _PLAIN_MATERIALS.items():
-        spec.add_material(name=name, rgba=(*rgb, 1), specular=0.25, shininess=0.4)
+    add_plain_materials(spec)
     add_vessel_meshes(spec)
     world = spec.worldbody
     add_room(world, scene, shadows=fine)

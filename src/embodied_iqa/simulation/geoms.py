@@ -1,4 +1,4 @@
-"""Geoms of the cell's model (`mujoco.MjSpec`): collision masks and the common shapes."""
+"""Geoms of the cell's model (`mujoco.MjSpec`): plain materials, collision masks and common shapes."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ __all__ = [
     "Vector",
     "add_box",
     "add_cylinder",
+    "add_plain_materials",
     "add_rod",
     "add_slide",
 ]
@@ -41,6 +42,28 @@ Group 3 is not drawn: the robot collides with simple shapes beneath its visual g
 
 FRICTION: Final = (0.5, 0.01, 0.001)
 """Sliding, torsional and rolling friction of most objects."""
+
+
+_PLAIN_MATERIALS: Final = {
+    "shell": (0.80, 0.81, 0.82),
+    "cap": (0.49, 0.56, 0.61),
+    "steel": (0.58, 0.59, 0.61),
+    "dark": (0.25, 0.25, 0.27),
+    "black": (0.12, 0.12, 0.13),
+    "pad": (0.34, 0.34, 0.35),
+    "button_base": (0.22, 0.22, 0.23),
+    "edge": (0.45, 0.43, 0.41),
+    "white": (0.95, 0.95, 0.94),
+    "bead": (0.90, 0.87, 0.80),
+    "drawer": (0.74, 0.73, 0.71),
+    "mat": (0.80, 0.80, 0.79),
+}
+
+
+def add_plain_materials(spec: Any) -> None:
+    """Add the materials of a single colour that do not depend on the scene."""
+    for name, rgb in _PLAIN_MATERIALS.items():
+        spec.add_material(name=name, rgba=(*rgb, 1), specular=0.25, shininess=0.4)
 
 
 def add_box(

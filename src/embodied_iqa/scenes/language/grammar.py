@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NoReturn, TypeVar
 
 from embodied_iqa.errors import UsageError
-from embodied_iqa.scenes.scene_graph import Extreme, Side
+from embodied_iqa.scenes.scene_graph import Extreme, Head, Side
 from embodied_iqa.tasks.instruction import Thing
 from embodied_iqa.tasks.vocabulary import (
     COLOUR_WORDS,
@@ -39,10 +39,8 @@ class Described:
     """Description of an object in a sentence.
 
     Attributes:
-        colour: Its colour.
-        kind: Its kind.
-        category: Its category.
-        extreme: Property in which it differs from the other objects that match the above.
+        head: Its noun.
+        extreme: Property in which it differs from the other objects that the noun applies to.
         side: Its side of the only anchor.
         nearest: Whether it is the nearest to the only anchor.
         between: Whether it is between the two anchors.
@@ -51,9 +49,7 @@ class Described:
         not_kinds: Excluded kinds.
     """
 
-    colour: Colour | None = None
-    kind: Kind | None = None
-    category: Category | None = None
+    head: Head
     extreme: Extreme | None = None
     side: Side | None = None
     nearest: bool = False
@@ -195,7 +191,7 @@ class _Parser:
         colour = COLOUR_WORDS.get(self._word())
         self.at += colour is not None
         kind, category = self._noun()
-        noun = Described(colour, kind, category, extreme)
+        noun = Described(Head(colour, kind, category), extreme)
         return noun if extreme is not None else self._clause(noun)
 
     def _noun(self) -> tuple[Kind | None, Category | None]:

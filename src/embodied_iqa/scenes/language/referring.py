@@ -8,11 +8,11 @@ from enum import StrEnum
 from itertools import combinations
 from typing import Final
 
-from embodied_iqa.scenes.scene_graph import Extreme, Node, SceneGraph, Side, unique_match
+from embodied_iqa.scenes.scene_graph import Extreme, Head, Node, SceneGraph, Side, unique_match
 from embodied_iqa.tasks.instruction import Thing
 from embodied_iqa.tasks.vocabulary import Category, Colour, Kind
 
-__all__ = ["FORMS_OF_RANK", "Form", "Head", "Reference", "plain", "references"]
+__all__ = ["FORMS_OF_RANK", "Form", "Reference", "plain", "references"]
 
 
 class Form(StrEnum):
@@ -50,29 +50,6 @@ FORMS_OF_RANK: Final[dict[int, tuple[Form, ...]]] = {
 _MOST_EXCLUDED: Final = 3
 _NAMED_CATEGORIES: Final = (Category.TOY, Category.DISH, Category.PART, Category.CONTROL)
 """Categories with an everyday word."""
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The noun of a reference, such as "red cube", "toy" or "object"; None matches anything.
-
-    Attributes:
-        colour: The named colour.
-        kind: The named kind.
-        category: The named category, in place of a kind.
-    """
-
-    colour: Colour | None = None
-    kind: Kind | None = None
-    category: Category | None = None
-
-    def fits(self, node: Node) -> bool:
-        """Return whether the noun applies to an object."""
-        return (
-            self.colour in {None, node.colour}
-            and self.kind in {None, node.kind}
-            and self.category in {None, node.category}
-        )
 
 
 @dataclass(frozen=True, slots=True)

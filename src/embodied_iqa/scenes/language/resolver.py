@@ -8,7 +8,7 @@ from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.scenes.language.grammar import Described, Step, parse_task
 from embodied_iqa.scenes.scene import Scene
-from embodied_iqa.scenes.scene_graph import Node, SceneGraph, Truth, unique_match
+from embodied_iqa.scenes.scene_graph import Head, Node, SceneGraph, Truth, unique_match
 from embodied_iqa.tasks.instruction import Instruction, Thing, first_possible
 from embodied_iqa.tasks.vocabulary import VERB_WORDS
 
@@ -76,22 +76,18 @@ def _find(described: Described, graph: SceneGraph) -> Node:
 
 def _noun_of(described: Described) -> str:
     """Return the noun of a description, for messages."""
-    words = [described.extreme, described.colour, described.kind or described.category or "object"]
+    head = described.head
+    words = [described.extreme, head.colour, head.kind or head.category or "object"]
     return " ".join(str(word) for word in words if word is not None)
 
 
 def _has_attributes(described: Described, node: Node) -> bool:
-    if described.colour is not None and node.colour is not described.colour:
-        return False
-    if described.kind is not None and node.kind is not described.kind:
-        return False
-    if described.category is not None and node.category is not described.category:
-        return False
-    return node.colour not in described.not_colours and node.kind not in described.not_kinds
+    excluded = node.colour in described.not_colours or node.kind in described.not_kinds
+    return described.head.fits(node) and not excluded
 
 
 def _anchor(thing: Thing, graph: SceneGraph) -> Node:
-    return _find(Described(thing.colour, thing.kind), graph)
+    return _find(Described(Head(thing.colour, thing.kind)), graph)
 
 
 def _relation(described: Described, node: Node, anchors: Sequence[Node], graph: SceneGraph) -> Truth:

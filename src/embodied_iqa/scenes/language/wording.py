@@ -7,8 +7,8 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from embodied_iqa.scenes.language.referring import Form, Head, Reference
-from embodied_iqa.scenes.scene_graph import Extreme, Side
+from embodied_iqa.scenes.language.referring import Form, Reference
+from embodied_iqa.scenes.scene_graph import Extreme, Head, Side
 from embodied_iqa.tasks.instruction import Instruction, Thing
 from embodied_iqa.tasks.vocabulary import Category, Colour, Kind, Verb
 
