@@ -1,14 +1,26 @@
-"""Rules of CONTRIBUTING.md that no linter knows: nothing written twice in two rooms."""
+"""Rules of CONTRIBUTING.md that no linter knows: reasons of `noqa`, nothing written twice in two rooms."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 
 from style_sources import PACKAGE, Source, sources
 
 _BLOCK = 6
 """Equal lines in a row that count as written twice."""
+
+
+def test_every_noqa_names_its_rule_and_its_reason() -> None:
+    form = re.compile(r"# noqa: [A-Z]+\d+(, [A-Z]+\d+)* - \S")
+    wrong = [
+        f"{source.name}:{number}: {line.strip()}"
+        for source in sources("src", "scripts", "launch")
+        for number, line in enumerate(source.path.read_text(encoding="utf-8").splitlines(), start=1)
+        if "# noqa" in line and not form.search(line)
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
 def _code(source: Source) -> list[tuple[int, str]]:

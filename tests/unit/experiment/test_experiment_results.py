@@ -64,7 +64,7 @@ def test_rows_survive_parquet_and_give_the_same_bytes(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="other columns"):
         read_rows(tmp_path / "scored.parquet")
     (tmp_path / "broken.parquet").write_bytes(b"PAR1")
-    with pytest.raises(InputError, match="cannot read the experiment"):
+    with pytest.raises(InputError, match="cannot be read"):
         read_rows(tmp_path / "broken.parquet")
 
 
