@@ -22,18 +22,6 @@ import yaml
 
 from embodied_iqa.errors import InputError, InternalError, UsageError
 
-__all__ = [
-    "Parameter",
-    "Scalar",
-    "build",
-    "flatten",
-    "load_yaml",
-    "parameters_of",
-    "parsed",
-    "ranged",
-    "values_of",
-]
-
 Scalar = bool | int | float | str | list[bool] | list[int] | list[float] | list[str]
 ConfigT = TypeVar("ConfigT")
 

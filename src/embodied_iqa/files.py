@@ -11,16 +11,6 @@ from typing import Any, Final
 
 from embodied_iqa.errors import InputError
 
-__all__ = [
-    "PART_SUFFIX",
-    "Buffer",
-    "remove_parts",
-    "sha256_of",
-    "write_json_whole",
-    "write_text_whole",
-    "write_whole",
-]
-
 Buffer = bytes | bytearray | memoryview
 """Contiguous bytes that can be written to a file."""
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from embodied_iqa.errors import MissingDependencyError, UsageError, first_line
 
-__all__ = ["load"]
-
 _PACKAGE = __name__.partition(".")[0]
 
 

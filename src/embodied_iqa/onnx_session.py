@@ -8,8 +8,6 @@ from typing import Any
 from embodied_iqa.errors import InputError
 from embodied_iqa.lazy import load
 
-__all__ = ["open_session"]
-
 
 def open_session(network: bytes, name: str, *, disabled_optimizers: Sequence[str] = ()) -> Any:
     """Open a network.

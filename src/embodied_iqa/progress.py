@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Self, TypeVar
 
-__all__ = ["ProgressBars", "track"]
-
 _LINE_PERIOD_S: Final = 15.0
 
 _Item = TypeVar("_Item")

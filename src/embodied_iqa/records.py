@@ -21,8 +21,6 @@ from cattrs.strategies import configure_union_passthrough
 
 from embodied_iqa.errors import InputError
 
-__all__ = ["load_json", "read_json", "structure", "unstructure"]
-
 T = TypeVar("T")
 Plain = str | bool | int | float | None
 _NAMES: Final = {bool: "true or false", int: "a whole number", float: "a finite number", str: "text"}

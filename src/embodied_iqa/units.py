@@ -4,7 +4,5 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["MILLISECOND_NS", "SECOND_NS"]
-
 SECOND_NS: Final = 1_000_000_000
 MILLISECOND_NS: Final = 1_000_000

@@ -12,8 +12,6 @@ from typing import Any, Final
 from embodied_iqa.errors import InputError, UsageError, UserError, first_line
 from embodied_iqa.lazy import load
 
-__all__ = ["PREFIX", "check_target", "load_factory", "load_object"]
-
 PREFIX: Final = "python:"
 _TARGET: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*\Z")
 _IMPORTABLE: Final = "an installed module, or its folder in PYTHONPATH"

@@ -14,8 +14,6 @@ from typing import Any, Final, ParamSpec, Self, TypeVar
 
 from embodied_iqa.errors import InputError
 
-__all__ = ["Workers", "one_thread_each", "result_of"]
-
 _ONE_THREAD: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _RASTERISER: Final = "LP_NUM_THREADS"
 

@@ -12,8 +12,6 @@ from embodied_iqa.analysis.correlation import Correlation, srcc
 from embodied_iqa.analysis.grid import Group, PairTable
 from embodied_iqa.analysis.means import finite_means
 
-__all__ = ["ATTRIBUTES", "AttributeRow", "AttributeTable", "PairAttributes", "attribute_table"]
-
 Array = NDArray[np.float64]
 ATTRIBUTES: Final = ("luminance", "contrast", "chrominance", "sharpness", "spatial_information")
 """Columns of the database; sharpness is the opposite of blur."""

@@ -15,8 +15,6 @@ from embodied_iqa.analysis.means import References, cell_means
 from embodied_iqa.distortions import entry
 from embodied_iqa.distortions.spec import LEVELS
 
-__all__ = ["QUANTILES", "BreakdownRow", "Spread", "breakdown", "columns_of", "spreads"]
-
 Array = NDArray[np.float64]
 QUANTILES: Final = (5, 25, 50, 75, 95)
 """In percent."""

@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-__all__ = ["Agreement", "Correlation", "Undefined", "agreement", "srcc"]
-
 Array = NDArray[np.float64]
 _LEAST: Final = 3
 

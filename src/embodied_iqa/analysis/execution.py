@@ -14,8 +14,6 @@ from embodied_iqa.analysis.means import finite_mean
 from embodied_iqa.analysis.noise_ceiling import joint_ceiling, noise_ceiling
 from embodied_iqa.analysis.opinion import mean_opinion
 
-__all__ = ["ExecutionRow", "ExecutionRuns", "ExecutionTable", "execution_table"]
-
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import InputError
 from embodied_iqa.subjects.catalogue.entry import Role
 
-__all__ = ["PARTS", "TASKS_OF_SCALE", "Group", "GroupScores", "PairTable", "ScoreGrid", "ViewCount"]
-
 Array = NDArray[np.float64]
 Words = NDArray[np.str_]
 

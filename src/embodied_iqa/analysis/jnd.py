@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from embodied_iqa.analysis.means import References, cell_means
 from embodied_iqa.distortions.spec import LEVELS
 
-__all__ = ["NEVER", "LeavingLevel", "Third", "Thirds", "leaving_levels", "thirds"]
-
 Array = NDArray[np.float64]
 NEVER = len(LEVELS) + 1
 """In place of a level: at none of the levels."""

@@ -24,8 +24,6 @@ from embodied_iqa.analysis.grid import (
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.errors import InputError
 
-__all__ = ["load_attributes", "load_grid", "runs_of_table"]
-
 Array = NDArray[np.float64]
 _TOTAL: Final = "score"
 _COLUMNS: Final = (

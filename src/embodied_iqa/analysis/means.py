@@ -8,8 +8,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CellMeans", "References", "cell_means", "finite_mean", "finite_means"]
-
 Array = NDArray[np.float64]
 _INTERVAL: Final = (2.5, 97.5)
 

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from embodied_iqa.analysis.correlation import srcc
 from embodied_iqa.analysis.opinion import mean_opinion
 
-__all__ = ["Ceiling", "joint_ceiling", "noise_ceiling"]
-
 Array = NDArray[np.float64]
 _MAX_SPLITS: Final = 50
 

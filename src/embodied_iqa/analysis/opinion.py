@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.analysis.means import finite_means
 
-__all__ = ["Opinion", "mean_opinion"]
-
 Array = NDArray[np.float64]
 
 

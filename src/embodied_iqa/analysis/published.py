@@ -5,14 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = [
-    "AGREEMENT",
-    "DECISION_EXECUTION",
-    "EXECUTION_REMARK",
-    "REMARKS",
-    "SHAPE",
-]
-
 SHAPE: Final = "1,230 references, 36,900 pairs, 5.5 million annotations of 15 VLMs and 15 VLAs"
 AGREEMENT: Final[Mapping[str, float]] = {
     "precision": 0.31,

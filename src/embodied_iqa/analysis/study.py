@@ -19,8 +19,6 @@ from embodied_iqa.analysis.means import References, finite_mean
 from embodied_iqa.analysis.noise_ceiling import Ceiling, joint_ceiling, noise_ceiling
 from embodied_iqa.analysis.opinion import Opinion, mean_opinion
 
-__all__ = ["TOTAL", "GroupStudy", "Study", "SubjectRow", "study"]
-
 Array = NDArray[np.float64]
 TOTAL: Final = "score"
 """Key of the score itself, beside its parts."""

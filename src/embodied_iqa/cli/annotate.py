@@ -6,8 +6,6 @@ import argparse
 
 from embodied_iqa.cli import build
 
-__all__ = ["configure", "run"]
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `build`, with other default steps."""

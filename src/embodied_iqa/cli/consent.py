@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-__all__ = ["add_consent", "with_consent"]
-
 _OPTION: Final = "loading.trust_remote_code=true"
 
 

@@ -22,8 +22,6 @@ from embodied_iqa.subjects.backends.panel.members import MODELS
 if TYPE_CHECKING:
     from embodied_iqa.panel.evaluation.evaluate import EvaluationPlan, PanelEvaluation
 
-__all__ = ["configure", "run"]
-
 _SEED = 4_000_037
 _EVALUATION = "embodied_iqa.panel.evaluation.evaluate"
 _SUMMARY = "embodied_iqa.reports.panel.summary"

@@ -22,8 +22,6 @@ from embodied_iqa.images.frame import View, parse_view
 from embodied_iqa.lazy import load
 from embodied_iqa.progress import track
 
-__all__ = ["configure", "run"]
-
 _SIZE = re.compile(r"(\d+)x(\d+)")
 
 

@@ -12,8 +12,6 @@ import yaml
 from embodied_iqa.config import Scalar
 from embodied_iqa.errors import UsageError
 
-__all__ = ["add_node_options", "overrides_of"]
-
 _FORM: Final = "node.parameter=value"
 
 

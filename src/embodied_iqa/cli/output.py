@@ -8,8 +8,6 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["console", "results_table"]
-
 _FILE_WIDTH: Final = 200
 
 

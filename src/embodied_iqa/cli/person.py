@@ -12,8 +12,6 @@ from embodied_iqa.trial.protocol import Stage
 if TYPE_CHECKING:
     from embodied_iqa.progress import ProgressBars
 
-__all__ = ["parse_answer", "person_at_terminal"]
-
 _KEYS = {Stage.PREPARE: "y = ready, q = give up", Stage.JUDGE: "y = done, n = not done, q = give up"}
 
 

@@ -13,8 +13,6 @@ from embodied_iqa.progress import ProgressBars
 if TYPE_CHECKING:
     from embodied_iqa.recording.repair.recover import RecoveryReport
 
-__all__ = ["configure", "run"]
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""

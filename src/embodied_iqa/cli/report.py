@@ -9,8 +9,6 @@ from pathlib import Path
 from embodied_iqa.errors import UsageError
 from embodied_iqa.lazy import load
 
-__all__ = ["configure", "run"]
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""

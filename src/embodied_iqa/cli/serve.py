@@ -17,8 +17,6 @@ from embodied_iqa.subjects.serving.served import ServedSubject, serve_vla, serve
 from embodied_iqa.subjects.serving.server import PolicyServer, ServerSettings
 from embodied_iqa.subjects.wire.tokens import token_from
 
-__all__ = ["configure", "run"]
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""

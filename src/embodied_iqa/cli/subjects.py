@@ -10,8 +10,6 @@ from embodied_iqa.cli.consent import add_consent
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.errors import UsageError
 
-__all__ = ["configure", "run"]
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""

@@ -24,8 +24,6 @@ from embodied_iqa.subjects.protocols import Vla, Vlm
 from embodied_iqa.subjects.reference import SubjectReference, parse_reference
 from embodied_iqa.subjects.registry import make_vla, make_vlm
 
-__all__ = ["calibrate"]
-
 _STDERR = Console(stderr=True)
 
 

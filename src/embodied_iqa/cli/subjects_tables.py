@@ -14,15 +14,6 @@ from embodied_iqa.subjects.catalogue import SubjectEntry
 from embodied_iqa.subjects.constants_files import constants_of
 from embodied_iqa.subjects.readiness import Readiness
 
-__all__ = [
-    "print_catalogue",
-    "print_entry",
-    "print_readiness",
-    "record_of",
-    "record_of_readiness",
-    "scale_in_words",
-]
-
 _DASH = "-"
 
 

@@ -20,8 +20,6 @@ from embodied_iqa.tasks.task import Task, task_row
 from embodied_iqa.tasks.task_files import check_task_file
 from embodied_iqa.tasks.vocabulary import Verb
 
-__all__ = ["configure", "run"]
-
 _MAX_SCENES = 100_000
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from embodied_iqa.panel.training.train_panel import PanelPlan
     from embodied_iqa.subjects.model_card import ModelCard
 
-__all__ = ["configure", "run"]
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""

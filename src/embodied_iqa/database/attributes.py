@@ -10,8 +10,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Attributes", "QualityLimits", "attributes_of", "rejection_reason"]
-
 
 @dataclass(frozen=True, slots=True)
 class Attributes:

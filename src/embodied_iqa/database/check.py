@@ -18,8 +18,6 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.files import PART_SUFFIX, sha256_of
 from embodied_iqa.images.codecs import read_picture
 
-__all__ = ["CheckReport", "check_database"]
-
 _MOST_REPORTED: Final = 20
 _KEY: Final = ["picture", "task_id"]
 """What an answer is about: a pair or a reference, and a task."""

@@ -18,15 +18,6 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.experiment.rows import COLUMNS
 from embodied_iqa.files import sha256_of, write_whole
 
-__all__ = [
-    "RUN_KEY",
-    "duplicate_runs",
-    "join_execution",
-    "joined_execution",
-    "merged_execution",
-    "write_execution",
-]
-
 _RUNS: Final = "runs.parquet"
 RUN_KEY: Final = (
     "subject", "subject_version", "task", "scene_seed",

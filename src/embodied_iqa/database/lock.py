@@ -9,8 +9,6 @@ from pathlib import Path
 
 from embodied_iqa.errors import InputError
 
-__all__ = ["locked"]
-
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:

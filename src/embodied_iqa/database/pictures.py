@@ -16,8 +16,6 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.images.codecs import read_picture
 from embodied_iqa.images.frame import Frame, Intrinsics, View
 
-__all__ = ["distorted_frame", "picture_hash", "read_frames", "spec_of"]
-
 
 def picture_hash(rgb: Any) -> str:
     """Return the hash of a picture's pixels, 64 hexadecimal digits."""

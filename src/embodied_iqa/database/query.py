@@ -8,8 +8,6 @@ from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.errors import UsageError
 from embodied_iqa.lazy import load
 
-__all__ = ["query", "views_of"]
-
 
 def views_of(store: DatabaseStore) -> dict[str, str]:
     """Return the existing tables: name to files. ``references`` is a keyword of SQL, so it is ``refs``."""

@@ -17,8 +17,6 @@ from embodied_iqa.scoring.constants import SubjectConstants
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.protocols import SubjectInfo
 
-__all__ = ["DatabaseRecord", "RecordedSubject", "read_record", "write_record"]
-
 
 @dataclass(frozen=True, slots=True)
 class RecordedSubject:

@@ -15,8 +15,6 @@ from typing import Annotated, Any, Final, TypeVar, cast, get_args, get_origin, g
 
 import pyarrow as pa
 
-__all__ = ["rows_of", "schema_of", "table_of"]
-
 Row = TypeVar("Row")
 Convert = Callable[[Any], Any]
 _ARROW: Final = {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}

@@ -17,8 +17,6 @@ from embodied_iqa.database.schema import Annotation, Pair, Reference, ReferenceT
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.errors import UsageError
 
-__all__ = ["SampledPair", "answer_text", "draw_pairs", "side_by_side"]
-
 
 @dataclass(frozen=True, slots=True)
 class SampledPair:

@@ -14,23 +14,6 @@ from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.protocols import ChunkStatus
 from embodied_iqa.tasks.task import TaskSource
 
-__all__ = [
-    "ANNOTATIONS",
-    "PAIRS",
-    "REFERENCES",
-    "SCHEMA_VERSION",
-    "SCORES",
-    "TASKS",
-    "Annotation",
-    "Camera",
-    "Pair",
-    "Person",
-    "Reference",
-    "ReferenceTask",
-    "Score",
-    "SourceKind",
-]
-
 SCHEMA_VERSION: Final = 1
 """Changes with every change that a reader of the tables has to follow."""
 

@@ -7,8 +7,6 @@ from typing import Final
 
 import numpy as np
 
-__all__ = ["SPLIT_SEEDS", "TRAIN_SHARE", "split_columns", "training_references"]
-
 TRAIN_SHARE: Final = 0.8
 SPLIT_SEEDS: Final = tuple(range(10))
 """Seeds of the ten repetitions."""

@@ -21,17 +21,6 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.files import write_whole
 from embodied_iqa.subjects.constants_files import file_stem
 
-__all__ = [
-    "RECORD_FILE",
-    "DatabaseStore",
-    "is_database",
-    "open_database",
-    "read_digest",
-    "read_table",
-    "stamped",
-    "write_table",
-]
-
 RECORD_FILE: Final = "dataset.json"
 _DIGEST: Final = b"embodied_iqa.plan"
 

@@ -26,17 +26,6 @@ from embodied_iqa.files import sha256_of
 from embodied_iqa.images.codecs import write_picture
 from embodied_iqa.workers import Workers, result_of
 
-__all__ = [
-    "BatchOptions",
-    "CleanPicture",
-    "Job",
-    "PictureFormat",
-    "Region",
-    "expected_record",
-    "random_level",
-    "run_jobs",
-]
-
 
 class PictureFormat(StrEnum):
     """Lossless format of the outputs."""

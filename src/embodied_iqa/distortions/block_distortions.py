@@ -17,8 +17,6 @@ from embodied_iqa.distortions.blocks import (
 from embodied_iqa.distortions.entry import DistortionClass, calibrated
 from embodied_iqa.distortions.image import FloatImage, Image, rounded
 
-__all__ = ["ENTRIES", "block_exchange", "block_interpolation", "block_lost", "block_repeat", "interpolated"]
-
 _LOST_SIDE_PX = 32
 _EXCHANGED_SIDE_PX = 16
 

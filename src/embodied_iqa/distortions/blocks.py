@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.distortions.image import Image
 
-__all__ = ["NEIGHBOURS", "BlockGrid", "block_grid", "choose_blocks", "neighbour_planes", "rearrange"]
-
 _KADID_AREA_PX = 512 * 384
 _SMALLEST_SIDE_PX = 4
 NEIGHBOURS = ((0, -1), (-1, 0), (0, 1), (1, 0))

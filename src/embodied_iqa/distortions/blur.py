@@ -14,8 +14,6 @@ from embodied_iqa.distortions.convolution import convolve
 from embodied_iqa.distortions.entry import DistortionClass, calibrated, kadid
 from embodied_iqa.distortions.image import Image
 
-__all__ = ["ENTRIES", "disk_kernel", "gaussian_blur", "lens_blur", "line_kernel", "motion_blur"]
-
 _SUBPIXELS = 16
 
 

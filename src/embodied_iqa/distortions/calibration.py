@@ -24,8 +24,6 @@ from embodied_iqa.distortions.spec import LEVELS
 from embodied_iqa.errors import UsageError
 from embodied_iqa.metrics import FullReferenceMetric, full_reference_metric
 
-__all__ = ["METRICS", "SEARCHES", "Calibration", "Curve", "Search", "calibrate", "mean_drop"]
-
 METRICS = ("ssim", "gmsd")
 """The metrics whose mean is aligned."""
 

@@ -27,8 +27,6 @@ from embodied_iqa.distortions.spec import LEVELS, DistortionSpec
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.user_code import PREFIX, load_object
 
-__all__ = ["catalogue", "distort", "entry", "miqd_catalogue", "parse_distortion"]
-
 
 @cache
 def catalogue() -> tuple[Entry, ...]:

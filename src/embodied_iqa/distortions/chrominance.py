@@ -12,8 +12,6 @@ from embodied_iqa.distortions.entry import DistortionClass, calibrated, kadid
 from embodied_iqa.distortions.image import FloatImage, Image, lab_of, rgb_of_lab
 from embodied_iqa.distortions.palette import quantize_colors
 
-__all__ = ["ENTRIES", "color_diffusion", "color_shift", "edge_mask", "hsv_saturation", "lab_saturation"]
-
 _EDGE_BLUR_PX = 4.0
 _COARSE = 4
 _COARSE_FROM_PX = 8.0

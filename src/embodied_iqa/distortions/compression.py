@@ -12,8 +12,6 @@ from embodied_iqa.distortions.entry import DistortionClass, calibrated, kadid
 from embodied_iqa.distortions.image import Image
 from embodied_iqa.errors import InternalError
 
-__all__ = ["ENTRIES", "jpeg", "jpeg2000", "webp"]
-
 _SMALLEST_JPEG2000_PX = 32
 """OpenCV asks for six resolutions: five halvings of the shorter side."""
 _RATES_PER_RATIO = 1000

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.distortions.image import Image
 
-__all__ = ["convolve"]
-
 _TILE_PX = 11
 """OpenCV filters 8-bit pictures directly, skipping zero taps, while a kernel has under 130 cells."""
 _MOST_DIRECT_TAPS = 180

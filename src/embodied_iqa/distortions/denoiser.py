@@ -22,8 +22,6 @@ from embodied_iqa.distortions.image import Image
 from embodied_iqa.errors import InputError
 from embodied_iqa.onnx_session import open_session
 
-__all__ = ["CONTEXT_PX", "LAYERS", "Denoiser", "noise_level", "shipped_denoiser"]
-
 LAYERS: Final = 4
 CONTEXT_PX: Final = 2 * LAYERS
 """Border that the convolutions, which do not pad, consume on each side of a picture."""

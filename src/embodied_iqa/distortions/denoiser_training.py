@@ -21,8 +21,6 @@ from embodied_iqa.distortions.image import FloatImage, Image
 from embodied_iqa.errors import UsageError
 from embodied_iqa.files import write_whole
 
-__all__ = ["IntegerNetwork", "TrainingRecipe", "save_denoiser", "train_denoiser"]
-
 _CHANNELS: Final = 12
 _LAST_LAYER_SCALE: Final = 0.1
 """The network starts by predicting almost no noise: large first errors would disable channels for good."""

@@ -14,8 +14,6 @@ from numpy.random import Generator
 
 from embodied_iqa.distortions.image import Image
 
-__all__ = ["DistortionClass", "Entry", "Operator", "Source", "calibrated", "kadid", "miqd"]
-
 Operator: TypeAlias = Callable[..., Image]
 """``operator(image, rng, *parameters) -> image``, pure; ``rng`` is a ``numpy.random.Generator``."""
 

@@ -10,18 +10,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
 
-__all__ = [
-    "SMALLEST_SIDE_PX",
-    "FloatImage",
-    "Image",
-    "checked",
-    "from_unit",
-    "lab_of",
-    "rgb_of_lab",
-    "rounded",
-    "to_unit",
-]
-
 SMALLEST_SIDE_PX = 16
 """Smallest side that distortions accept."""
 

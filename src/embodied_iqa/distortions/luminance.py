@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from embodied_iqa.distortions.entry import DistortionClass, calibrated, kadid
 from embodied_iqa.distortions.image import FloatImage, Image, lab_of, rgb_of_lab, rounded
 
-__all__ = ["ENTRIES", "max_brighten", "max_darken", "mean_brighten", "mean_darken", "tone_curve"]
-
 
 def tone_curve(middle: float) -> NDArray[np.float64]:
     """Return the coefficients ``(b, c)`` of ``b x + c x^2`` through (0, 0), (0.5, middle) and (1, 1)."""

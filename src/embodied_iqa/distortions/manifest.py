@@ -14,8 +14,6 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.files import write_text_whole
 from embodied_iqa.records import read_json, structure, unstructure
 
-__all__ = ["Manifest", "Record"]
-
 _JOURNAL: Final = "manifest.partial.jsonl"
 
 

@@ -15,8 +15,6 @@ from embodied_iqa.distortions.entry import DistortionClass, miqd
 from embodied_iqa.distortions.image import Image
 from embodied_iqa.distortions.random_fields import uniform_words
 
-__all__ = ["ENTRIES", "defocus_blur", "defocus_kernel", "glass_blur", "motion_blur", "trail_kernel"]
-
 _WORDS = 65536
 _MOTION_ANGLES_DEG = (-45.0, 45.0)
 

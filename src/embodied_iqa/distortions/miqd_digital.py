@@ -12,8 +12,6 @@ from embodied_iqa.distortions.image import Image
 from embodied_iqa.distortions.noise import white_noise
 from embodied_iqa.distortions.spatial import shrink_and_enlarge
 
-__all__ = ["ENTRIES", "contrast", "gaussian_noise", "pixelate"]
-
 
 def contrast(image: Image, _: Generator, factor: float) -> Image:
     """Multiply each channel's difference from its mean by ``factor``."""

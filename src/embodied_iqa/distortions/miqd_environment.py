@@ -15,8 +15,6 @@ from embodied_iqa.distortions.image import FloatImage, Image, rounded
 from embodied_iqa.distortions.miqd_blur import trail_kernel
 from embodied_iqa.distortions.random_fields import normal_quantiles, uniform_words
 
-__all__ = ["ENTRIES", "darkness", "fog", "plasma", "snow"]
-
 _FAINTEST = 1.0 / 512
 """Octaves fainter than half a gray value, relative to the first, are invisible."""
 _SNOW_ANGLES_DEG = (45.0, 135.0)

@@ -15,15 +15,6 @@ from embodied_iqa.distortions.entry import DistortionClass, calibrated, kadid
 from embodied_iqa.distortions.image import Image, rounded
 from embodied_iqa.distortions.random_fields import gaussian_field
 
-__all__ = [
-    "ENTRIES",
-    "color_noise",
-    "gaussian_denoise",
-    "impulse_noise",
-    "multiplicative_noise",
-    "white_noise",
-]
-
 _DENOISE_SIGMA_PX = 2.0
 _YCBCR_TO_RGB = np.array(
     [[1.164384, 0.0, 1.596027], [1.164384, -0.391762, -0.812968], [1.164384, 2.017232, 0.0]]

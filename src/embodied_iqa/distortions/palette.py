@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.distortions.image import Image, rounded
 
-__all__ = ["least_variance_palette", "quantize_colors"]
-
 _SAMPLES_PX = 160
 _CELLS = 32
 _WORDS = 65536

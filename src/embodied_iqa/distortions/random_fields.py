@@ -10,8 +10,6 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-__all__ = ["gaussian_field", "normal_quantiles", "uniform_words"]
-
 _WORDS = 65536
 
 

@@ -10,8 +10,6 @@ from embodied_iqa.distortions.image import Image, checked
 from embodied_iqa.images.codecs import picture_files, read_picture
 from embodied_iqa.lazy import load
 
-__all__ = ["PHOTOGRAPHS", "Reference", "pictures_of_folder", "read_reference", "scikit_photographs"]
-
 PHOTOGRAPHS: Final = ("astronaut.png", "chelsea.png", "coffee.png", "motorcycle_left.png", "rocket.jpg")
 """Colour photographs inside the scikit-image package (its data folder names their licences: free to use)."""
 

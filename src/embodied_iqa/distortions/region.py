@@ -19,17 +19,6 @@ from embodied_iqa.distortions.spec import LEVELS
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.codecs import decode_file
 
-__all__ = [
-    "FEATHER_PX",
-    "RegionMode",
-    "distort_region",
-    "feathered",
-    "mask_of_labels",
-    "read_mask",
-    "region_combinations",
-    "region_mode",
-]
-
 FEATHER_PX = 32
 """Reach of the seam to either side of the region's border."""
 

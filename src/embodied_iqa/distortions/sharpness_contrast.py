@@ -11,8 +11,6 @@ from numpy.random import Generator
 from embodied_iqa.distortions.entry import DistortionClass, calibrated, kadid
 from embodied_iqa.distortions.image import Image, lab_of, rgb_of_lab, rounded
 
-__all__ = ["ENTRIES", "contrast_change", "contrast_curve", "sharpness_change"]
-
 _RADIUS_PX = 3.0
 
 

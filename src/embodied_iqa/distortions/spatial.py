@@ -13,8 +13,6 @@ from embodied_iqa.distortions.entry import DistortionClass, kadid
 from embodied_iqa.distortions.image import Image, rounded
 from embodied_iqa.distortions.random_fields import normal_quantiles, uniform_words
 
-__all__ = ["ENTRIES", "gray_quantization", "jitter", "resolution_limit", "shrink_and_enlarge"]
-
 _PASSES = 5
 _SUBPIXELS = 32
 """OpenCV's bilinear remap works in steps of 1/32 px."""

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from embodied_iqa.errors import UsageError
 
-__all__ = ["LEVELS", "DistortionSpec"]
-
 LEVELS = (1, 2, 3, 4, 5)
 
 

@@ -10,8 +10,6 @@ from embodied_iqa.distortions.catalogue import distort, entry
 from embodied_iqa.distortions.image import Image
 from embodied_iqa.distortions.spec import DistortionSpec
 
-__all__ = ["FrameDistorter", "frame_generator"]
-
 _FROZEN_STAMP_NS = -1
 _EVERY_VIEW = "*"
 

@@ -14,8 +14,6 @@ from embodied_iqa.emulator.uploaded_script import Waypoint
 from embodied_iqa.kinematics import Kinematics, pose_to_transform, transform_to_pose
 from embodied_iqa.kinematics.choice import TWO_PI
 
-__all__ = ["COMMANDS"]
-
 Array = NDArray[np.float64]
 Ticks = Iterator[None]
 

@@ -17,8 +17,6 @@ from embodied_iqa.emulator.registers import RegisterView
 from embodied_iqa.emulator.streaming import ServoStream, SpeedStream
 from embodied_iqa.emulator.uploaded_script import Waypoint
 
-__all__ = ["CommandTable", "ControlScript", "ScriptError"]
-
 _READY, _DONE = 1, 2
 _STOP_SCRIPT = 255
 _SETTLE_S = 0.3

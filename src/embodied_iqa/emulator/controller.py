@@ -21,8 +21,6 @@ from embodied_iqa.emulator.streaming import ServoStream
 from embodied_iqa.emulator.uploaded_script import CONTROL_SCRIPT, UploadedScript
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["Controller"]
-
 _MESSAGES_KEPT = 50
 
 

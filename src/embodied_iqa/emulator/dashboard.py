@@ -7,8 +7,6 @@ from collections.abc import Callable
 from embodied_iqa.emulator.controller import Controller
 from embodied_iqa.emulator.safety import RobotMode
 
-__all__ = ["DASHBOARD_GREETING", "Dashboard"]
-
 DASHBOARD_GREETING = b"Connected: Universal Robots Dashboard Server\n"
 _PROGRAM = "rtde_control.urp"
 

@@ -20,8 +20,6 @@ from embodied_iqa.emulator.uploaded_script import ScriptPeer
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["FAULT_PORT", "Emulator", "check_host"]
-
 RTDE_PORT, DASHBOARD_PORT, GRIPPER_PORT = 30004, 29999, 63352
 SCRIPT_PORTS = (30001, 30002, 30003)
 FAULT_PORT = 29990

@@ -13,8 +13,6 @@ from embodied_iqa.emulator.link import Link
 from embodied_iqa.emulator.plant import KinematicPlant
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["FaultSwitches"]
-
 
 class FaultSwitches:
     """Sets and clears faults of one emulated robot.

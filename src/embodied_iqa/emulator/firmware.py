@@ -7,8 +7,6 @@ from enum import StrEnum
 
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["FIRMWARE", "Firmware", "Series"]
-
 
 class Series(StrEnum):
     """A generation of UR controllers."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from embodied_iqa.emulator.plant import Plant
 from embodied_iqa.emulator.safety import Safety
 
-__all__ = ["GripperServer", "RobotiqModel"]
-
 _RESET, _ACTIVATING, _ACTIVE = 0, 1, 3
 _MOVING, _STOPPED_OPENING, _STOPPED_CLOSING, _ARRIVED = range(4)
 _FULL = 255

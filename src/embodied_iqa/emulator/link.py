@@ -6,8 +6,6 @@ import asyncio
 import socket
 from collections.abc import Callable
 
-__all__ = ["LinePeer", "Link", "Peer"]
-
 _MOST_WAITING_BYTES = 1 << 20
 _LONGEST_LINE = 65536
 

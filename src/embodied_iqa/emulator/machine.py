@@ -11,8 +11,6 @@ from embodied_iqa.emulator.motions import Trapezoid, brake, move_joints, move_li
 from embodied_iqa.emulator.plant import Plant
 from embodied_iqa.kinematics import Kinematics, choose
 
-__all__ = ["Machine", "Reference"]
-
 Array = NDArray[np.float64]
 
 _STEADY_RADPS = 1e-3

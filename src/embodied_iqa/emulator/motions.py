@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.kinematics import Kinematics, choose, rotation_to_rotvec, rotvec_to_rotation
 
-__all__ = ["MAX_JOINT_SPEED_RADPS", "MotionImpossibleError", "Trapezoid", "brake", "move_joints", "move_line"]
-
 Array = NDArray[np.float64]
 
 MAX_JOINT_SPEED_RADPS = 3.2

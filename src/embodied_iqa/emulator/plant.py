@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from embodied_iqa.scenes.dimensions import HOME_Q_RAD
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["KinematicPlant", "Plant"]
-
 Array = NDArray[np.float64]
 
 

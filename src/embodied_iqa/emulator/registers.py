@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ACKNOWLEDGE_REGISTER", "REGISTERS", "WORLD_TIME_REGISTER", "OutputRegisters", "RegisterView"]
-
 REGISTERS = 48
 """Number of general-purpose registers of each kind and direction."""
 

@@ -14,8 +14,6 @@ from embodied_iqa.emulator.rtde_types import RtdeType, Value
 from embodied_iqa.kinematics import transform_to_pose
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["OUTPUTS", "Output", "OutputValues"]
-
 Read = Callable[[Controller], Value]
 
 _STOPPED, _PLAYING = 1, 2

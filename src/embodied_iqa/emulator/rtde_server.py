@@ -12,8 +12,6 @@ from embodied_iqa.emulator.link import Link, Peer
 from embodied_iqa.emulator.rtde_outputs import OUTPUTS, OutputValues
 from embodied_iqa.emulator.rtde_types import INPUTS, NOT_FOUND, Packing
 
-__all__ = ["RtdeHub"]
-
 _HEADER = struct.Struct(">HB")
 _VERSION = 2
 _IN_USE = "IN_USE"

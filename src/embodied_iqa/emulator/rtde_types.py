@@ -10,8 +10,6 @@ from enum import StrEnum
 
 from embodied_iqa.emulator.registers import REGISTERS
 
-__all__ = ["INPUTS", "NOT_FOUND", "Packing", "RtdeType"]
-
 NOT_FOUND = "NOT_FOUND"
 
 Value = int | float | tuple[float, ...]

@@ -7,8 +7,6 @@ from enum import IntEnum
 
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["RobotMode", "Safety", "SafetyMode"]
-
 
 class RobotMode(IntEnum):
     """Power state of the robot, with RTDE's numbers."""

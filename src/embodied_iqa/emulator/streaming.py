@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from embodied_iqa.emulator.machine import Machine
 from embodied_iqa.emulator.motions import MAX_JOINT_SPEED_RADPS
 
-__all__ = ["ServoStream", "SpeedStream"]
-
 Array = NDArray[np.float64]
 
 _DAMPING = 1e-6

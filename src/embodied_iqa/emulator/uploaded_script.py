@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.emulator.link import Link, Peer
 
-__all__ = ["CONTROL_SCRIPT", "ScriptPeer", "UploadedScript", "Waypoint", "split_scripts"]
-
 CONTROL_SCRIPT = "rtde_control"
 """Name of the script that the client library `ur_rtde` uploads."""
 

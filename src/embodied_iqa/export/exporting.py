@@ -21,8 +21,6 @@ from embodied_iqa.export.opinions import opinions_of, views_text
 from embodied_iqa.export.plain import fill_csv
 from embodied_iqa.export.pyiqa import fill_pyiqa
 
-__all__ = ["ExportFormat", "export_database"]
-
 _OTHER: Final = "other"
 _SIMULATED: Final = "apache-2.0"
 _PHOTOGRAPHS: Final = (

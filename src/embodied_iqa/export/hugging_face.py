@@ -17,8 +17,6 @@ from embodied_iqa.export.pictures import PictureFile, distorted_pictures, refere
 from embodied_iqa.export.plain import opinion_columns
 from embodied_iqa.progress import track
 
-__all__ = ["CONFIGS", "card_head", "fill_hugging_face"]
-
 CONFIGS: Final = ("pairs", "references", "tasks", "scores")
 _SHARD_PICTURES: Final = 1500
 _GROUP_PICTURES: Final = 100

@@ -12,8 +12,6 @@ from embodied_iqa.analysis.grid import Group, PairTable, ScoreGrid
 from embodied_iqa.analysis.jnd import thirds
 from embodied_iqa.analysis.opinion import mean_opinion
 
-__all__ = ["PairOpinions", "Target", "opinions_of", "views_text"]
-
 Array = NDArray[np.float64]
 
 

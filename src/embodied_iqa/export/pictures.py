@@ -18,8 +18,6 @@ from embodied_iqa.errors import InputError, InternalError
 from embodied_iqa.images.codecs import read_picture
 from embodied_iqa.subjects.constants_files import file_stem
 
-__all__ = ["PictureFile", "distorted_pictures", "reference_pictures"]
-
 
 @dataclass(frozen=True, slots=True)
 class PictureFile:

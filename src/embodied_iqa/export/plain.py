@@ -15,8 +15,6 @@ from embodied_iqa.database.splits import split_columns
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.export.opinions import PairOpinions
 
-__all__ = ["fill_csv", "opinion_columns", "write_csv"]
-
 _BATCH_ROWS: Final = 10_000
 _README: Final = """\
 | file | a row is |

@@ -15,8 +15,6 @@ from embodied_iqa.export.pictures import PictureFile, distorted_pictures, refere
 from embodied_iqa.export.plain import write_csv
 from embodied_iqa.progress import track
 
-__all__ = ["fill_pyiqa"]
-
 _REFERENCES: Final = Path("pictures", "references")
 _PAIRS: Final = Path("pictures", "pairs")
 _README: Final = """\

@@ -10,8 +10,6 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.gate.statistics import Statistic
 from embodied_iqa.gate.verdict import Verdict
 
-__all__ = ["SYMPTOMS", "Bounds", "Symptom"]
-
 
 @dataclass(frozen=True, slots=True)
 class Symptom:

@@ -16,8 +16,6 @@ from embodied_iqa.gate.bounds import SYMPTOMS, Bounds
 from embodied_iqa.gate.statistics import ImageStatistics, Statistic
 from embodied_iqa.images.frame import View
 
-__all__ = ["MIN_FRAMES", "GateCalibration", "Margins", "calibrate"]
-
 MIN_FRAMES: Final = 20
 """Fewer frames do not show the ordinary range."""
 

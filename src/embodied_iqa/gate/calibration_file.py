@@ -18,8 +18,6 @@ from embodied_iqa.gate.statistics import STATISTICS_VERSION, Statistic
 from embodied_iqa.images.frame import View
 from embodied_iqa.resources import shared_file
 
-__all__ = ["load_calibrations", "save_calibrations", "shared_calibrations"]
-
 _FORMAT: Final = 1
 _SIDES: Final = ("hard_low", "soft_low", "soft_high", "hard_high")
 _SIGNIFICANT_DIGITS: Final = 6

@@ -14,8 +14,6 @@ from embodied_iqa.gate.statistics import ImageStatistics, measure
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.frame import View
 
-__all__ = ["Gatekeeper"]
-
 
 class Gatekeeper:
     """Judges pictures; live, in a headless trial and in rescoring.

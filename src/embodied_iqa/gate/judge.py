@@ -12,8 +12,6 @@ from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.frame import View
 from embodied_iqa.units import MILLISECOND_NS
 
-__all__ = ["GateFrame", "GateOptions", "GateState", "ImageQuality", "judge_picture", "step"]
-
 _MAX_REASONS = 3
 
 

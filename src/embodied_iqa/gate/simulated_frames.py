@@ -19,8 +19,6 @@ from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.rollout import rollout
 from embodied_iqa.simulation.world import World
 
-__all__ = ["POSES_A_SCENE", "SAMPLES_A_TASK", "frames_a_scene", "simulated_frames"]
-
 SAMPLES_A_TASK: Final = 18
 """Frames spread evenly over an expert's rollout of one task."""
 

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
 
-__all__ = ["MIN_SIDE_PX", "STATISTICS_VERSION", "ImageStatistics", "Statistic", "measure"]
-
 STATISTICS_VERSION: Final = "2"
 """Changes whenever a number can change; calibrations of another version are refused."""
 

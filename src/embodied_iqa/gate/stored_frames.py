@@ -15,8 +15,6 @@ from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.recording.reader import TrialReader
 
-__all__ = ["FolderFrames", "RecordedFrames", "StoredFrame", "open_frames"]
-
 _SUFFIXES: Final = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm"})
 
 

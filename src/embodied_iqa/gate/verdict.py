@@ -7,8 +7,6 @@ from enum import IntEnum, StrEnum
 
 from embodied_iqa.images.frame import View
 
-__all__ = ["GateLease", "GateMode", "Verdict"]
-
 
 class Verdict(IntEnum):
     """Ordered by severity: of several verdicts the most severe wins (``max``)."""

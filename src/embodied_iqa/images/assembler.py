@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.images.frame import Frame, Intrinsics, View
 
-__all__ = ["FrameAssembler", "Source"]
-
 
 class Source(IntEnum):
     """Version of a picture; the values are those of the messages."""

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError, UsageError
 
-__all__ = ["PICTURE_SUFFIXES", "decode_file", "picture_files", "read_picture", "write_picture"]
-
 PICTURE_SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 """Suffixes of image files, in any case."""
 

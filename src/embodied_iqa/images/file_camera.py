@@ -13,8 +13,6 @@ from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.codecs import PICTURE_SUFFIXES, read_picture
 from embodied_iqa.images.frame import Frame, Intrinsics, View
 
-__all__ = ["EndOfFramesError", "FileCamera", "intrinsics_of_fov"]
-
 _LISTED = 5
 
 

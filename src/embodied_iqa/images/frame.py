@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import UsageError
 
-__all__ = ["Camera", "Frame", "Intrinsics", "View", "parse_view"]
-
 
 class View(StrEnum):
     """Viewpoint of a camera: the wrist (first person), or top and side (third person)."""

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
 
-__all__ = ["IDENTITY", "PoseHistory", "checked_pose", "fixed_pose", "wrist_pose"]
-
 Array = NDArray[np.float64]
 
 IDENTITY: Final = tuple(float(value) for value in np.eye(4).ravel())

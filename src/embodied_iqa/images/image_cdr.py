@@ -12,8 +12,6 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.files import Buffer
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["ENCODINGS", "IMAGE_TYPE", "ImagePicture", "image_from_cdr", "image_to_cdr", "stamp_from_cdr"]
-
 IMAGE_TYPE = "sensor_msgs/msg/Image"
 
 ENCODINGS: dict[str, int] = {"rgb8": 3, "bgr8": 3, "mono8": 1, "rgba8": 4, "bgra8": 4}

@@ -10,8 +10,6 @@ from scipy.spatial.transform import Rotation
 
 from embodied_iqa.images.frame import Intrinsics
 
-__all__ = ["as_sent", "intrinsics_from_info", "matrix_from_pose"]
-
 
 def matrix_from_pose(pose: Any) -> NDArray[np.float64]:
     """Return a pose as a ``(4, 4)`` float64 transform (m).

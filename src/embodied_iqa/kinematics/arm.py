@@ -16,8 +16,6 @@ from embodied_iqa.kinematics.se3 import invert
 from embodied_iqa.kinematics.singularity import SingularityMargins, smallest_margins
 from embodied_iqa.lazy import load
 
-__all__ = ["Kinematics"]
-
 Array = NDArray[np.float64]
 
 

@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from embodied_iqa.errors import UsageError
 from embodied_iqa.kinematics.arm import Kinematics
 
-__all__ = ["TWO_PI", "Choice", "ChoiceOptions", "Obstruction", "choose", "nearest_turns"]
-
 Array = NDArray[np.float64]
 
 TWO_PI = 2.0 * np.pi

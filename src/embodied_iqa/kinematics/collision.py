@@ -16,8 +16,6 @@ from embodied_iqa.kinematics.arm import Kinematics
 from embodied_iqa.kinematics.geometry import UrGeometry
 from embodied_iqa.lazy import load
 
-__all__ = ["Collision", "CollisionModel", "Part", "World"]
-
 Array = NDArray[np.float64]
 _Point = tuple[float, float, float]
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import UsageError
 
-__all__ = ["TOOL_2F140_M", "UR5", "UrGeometry", "tool_along_z"]
-
 TOOL_2F140_M = 0.2
 """Flange to fingertips of a closed Robotiq 2F-140, along the flange's z."""
 

@@ -8,8 +8,6 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["InverseBatch", "InverseResult", "Reach"]
-
 
 class Reach(IntEnum):
     """Reachability of a pose."""

@@ -12,18 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from embodied_iqa.errors import UsageError
 
-__all__ = [
-    "T_BASE_LINK_BASE",
-    "chain_increments",
-    "increments_between",
-    "increments_to_transforms",
-    "invert",
-    "pose_to_transform",
-    "rotation_to_rotvec",
-    "rotvec_to_rotation",
-    "transform_to_pose",
-]
-
 Array = NDArray[np.float64]
 
 T_BASE_LINK_BASE: Array = np.diag([-1.0, -1.0, 1.0, 1.0])

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.kinematics.geometry import UrGeometry
 
-__all__ = ["Singularity", "SingularityMargins", "smallest_margins"]
-
 
 class Singularity(StrEnum):
     """Singularities, at each of which the arm loses a direction of motion."""

@@ -25,8 +25,6 @@ from embodied_iqa.manipulation.shapes import (
 from embodied_iqa.manipulation.waypoints import Waypoint, chunk_through, tool_yaw_rad
 from embodied_iqa.tasks.vocabulary import DESTINATIONS_OF_VERB, Kind, Verb
 
-__all__ = ["PUSH_DIRECTION", "ObjectPose", "closing", "plan_chunk", "plan_waypoints", "pushed_ahead_m"]
-
 Array = NDArray[np.float64]
 Plan = tuple[Waypoint, ...]
 

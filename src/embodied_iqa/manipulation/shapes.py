@@ -7,29 +7,6 @@ from typing import Final
 
 from embodied_iqa.tasks.vocabulary import Kind
 
-__all__ = [
-    "BOWL_FOOT_RADIUS_M",
-    "BUTTON_BASE_HALF_M",
-    "BUTTON_BASE_HEIGHT_M",
-    "BUTTON_CAP_RADIUS_M",
-    "CUP_FOOT_RADIUS_M",
-    "CUP_GRIP_HEIGHT_M",
-    "DRAWER_HANDLE_AHEAD_M",
-    "FINGER_HALF_WIDTH_M",
-    "FINGER_TIP_BEYOND_TOOL_M",
-    "KNOB_BAR_HALF_M",
-    "LID_BOSS_HEIGHT_M",
-    "LID_BOSS_RADIUS_M",
-    "LID_HANDLE_RADIUS_M",
-    "LID_PLATE_M",
-    "PEG_GRIP_HEIGHT_M",
-    "SHAPES",
-    "SOCKET_FLOOR_M",
-    "SOCKET_HOLE_HALF_M",
-    "STROKE_M",
-    "ObjectShape",
-]
-
 STROKE_M: Final = 0.140
 """Opening between the finger pads at g = 0; closed at g = 1."""
 

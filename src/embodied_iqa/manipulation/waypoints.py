@@ -12,17 +12,6 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import UsageError
 from embodied_iqa.kinematics import increments_between
 
-__all__ = [
-    "MAX_WAYPOINTS",
-    "WAYPOINT_FIELDS",
-    "Waypoint",
-    "chunk_through",
-    "tool_yaw_rad",
-    "waypoint_pose",
-    "waypoints_from_array",
-    "waypoints_to_array",
-]
-
 Array = NDArray[np.float64]
 
 MAX_WAYPOINTS: Final = 10

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.metrics.pictures import check_pair
 
-__all__ = ["gmsd"]
-
 _C = 170.0
 _PREWITT = np.array([[1, 0, -1], [1, 0, -1], [1, 0, -1]], np.float32) / 3
 

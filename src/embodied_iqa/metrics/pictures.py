@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
 
-__all__ = ["check_pair"]
-
 
 def check_pair(reference: NDArray[np.uint8], distorted: NDArray[np.uint8], smallest_px: int) -> None:
     """Check that two pictures are ``(H, W, 3)`` uint8 of the same shape.

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.metrics.pictures import check_pair
 
-__all__ = ["psnr"]
-
 
 def psnr(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
     """Return ``10 log10(255^2 / MSE)`` over all values.

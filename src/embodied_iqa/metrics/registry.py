@@ -16,8 +16,6 @@ from embodied_iqa.metrics.psnr import psnr
 from embodied_iqa.metrics.ssim import ssim
 from embodied_iqa.user_code import PREFIX, load_object
 
-__all__ = ["FULL_REFERENCE", "FullReferenceMetric", "full_reference_metric"]
-
 
 @dataclass(frozen=True, slots=True)
 class FullReferenceMetric:

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.metrics.pictures import check_pair
 
-__all__ = ["ssim"]
-
 _WINDOW_PX = 11
 _SIGMA_PX = 1.5
 _C1 = (0.01 * 255.0) ** 2

@@ -59,8 +59,6 @@ from embodied_iqa.trial.protocol import (
 from embodied_iqa.trial.record import AnswerRecord, ChunkRecord, RunRecord, VerdictRecord
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["Cell", "HeadlessRun", "run_headless"]
-
 _EPOCHS_BEFORE: Final = 2
 """A live session idles in its first epoch and starts its first run at the second."""
 

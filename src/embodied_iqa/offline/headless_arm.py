@@ -9,8 +9,6 @@ from embodied_iqa.robot.controller import ArmController
 from embodied_iqa.robot.messages import ArmGoal, ArmState, GripperState
 from embodied_iqa.simulation.world import World
 
-__all__ = ["HeadlessArm"]
-
 
 class HeadlessArm:
     """Steps the controller on a world.

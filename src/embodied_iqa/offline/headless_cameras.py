@@ -17,8 +17,6 @@ from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.trial.record import VerdictRecord
 
-__all__ = ["HeadlessCameras"]
-
 
 class HeadlessCameras:
     """Keeps snapshots of the world and renders them on demand.

@@ -11,8 +11,6 @@ from embodied_iqa.scenes.dimensions import STEP_NS
 from embodied_iqa.trial.protocol import TrialPlan
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["HeadlessOptions"]
-
 
 @dataclass(frozen=True, slots=True)
 class HeadlessOptions:

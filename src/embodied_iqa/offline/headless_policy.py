@@ -17,8 +17,6 @@ from embodied_iqa.trial.deciding import DecisionRequest, decide
 from embodied_iqa.trial.record import ChunkRecord
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["HeadlessPolicy", "goal_of"]
-
 
 class HeadlessPolicy:
     """Chooses the frames to decide on, and decides.

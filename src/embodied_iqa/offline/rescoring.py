@@ -29,8 +29,6 @@ from embodied_iqa.trial.deciding import DecisionRequest, answer, decide
 from embodied_iqa.trial.reading import read_trial, stamp_ns
 from embodied_iqa.trial.record import AnswerRecord, ChunkRecord, RunRecord, TrialRecord, VerdictRecord
 
-__all__ = ["Rescorer", "Subjects"]
-
 _PARTS = ("camera_info", "pose", "image_raw")
 Progress = Callable[[int], None]
 _Picture: TypeAlias = tuple[RunRecord, View, ImagePicture]

@@ -17,8 +17,6 @@ from embodied_iqa.subjects.backends.panel.format import ABSENT
 from embodied_iqa.tasks.instruction import Instruction, Thing
 from embodied_iqa.tasks.vocabulary import Colour, Kind, Verb
 
-__all__ = ["Style", "VisibleThing", "object_marks", "true_answer", "visible_things"]
-
 
 class Style(StrEnum):
     """What an answer mentions beside the object of the task."""

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.tasks.vocabulary import Kind, Verb
 
-__all__ = ["TOLERANCE_MM", "PlanError", "plan_error", "would_succeed"]
-
 _X, _Z, _YAW, _TILT, _GRIPPER = 0, 3, 3, 4, 5
 _LOW_M: Final = 0.115
 """Waypoints below this height touch objects."""

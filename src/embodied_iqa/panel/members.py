@@ -14,19 +14,6 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.panel.answers import Style
 from embodied_iqa.subjects.backends.panel.members import MODELS
 
-__all__ = [
-    "RECIPES",
-    "VLA_NAMES",
-    "VLM_NAMES",
-    "Augmentation",
-    "Recipe",
-    "adapted",
-    "members_in",
-    "quick",
-    "recipe_of",
-    "task_camera",
-]
-
 _WHOLE_TABLE: Final = (View.TOP, View.SIDE)
 """Cameras that show the whole table."""
 

@@ -21,8 +21,6 @@ from embodied_iqa.recording.recorded import RecordedPicture
 from embodied_iqa.recording.transforms import TransformTree
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["BagCamera", "BagCameraOptions"]
-
 _BASE_FRAME: Final = "base"
 _TRANSFORM_TOPICS: Final = ("/tf_static", "/tf")
 _DEFAULT_PERIOD_NS: Final = 33_333_333

@@ -10,8 +10,6 @@ import zstandard
 
 from embodied_iqa.files import Buffer
 
-__all__ = ["DEFAULT_ZSTD_LEVEL", "Compression", "compress", "decompress", "decompress_start"]
-
 DEFAULT_ZSTD_LEVEL = 1
 """A third of the time of the library's default (3) on camera pictures, for files 1-2 % larger."""
 

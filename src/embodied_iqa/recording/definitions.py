@@ -13,8 +13,6 @@ from rosbags.typesys import Stores, get_typestore
 
 from embodied_iqa.errors import InputError
 
-__all__ = ["MessageDefinitions", "default_prefixes", "default_sources"]
-
 _SEPARATOR = "=" * 80
 _FIELD = re.compile(
     r"^\s*([A-Za-z][A-Za-z0-9_]*(?:/[A-Za-z][A-Za-z0-9_/]*)?)(?:<=\d+)?(?:\[[^\]]*\])?\s+[A-Za-z]"

@@ -7,8 +7,6 @@ from typing import Any
 
 from embodied_iqa.errors import InputError
 
-__all__ = ["RecordingReadError", "RecordingWriteError"]
-
 
 class _RecordingError(InputError):
     """An input error that quotes its file.

@@ -17,21 +17,6 @@ from mcap.records import Attachment, Channel, Footer, Header, McapRecord, Metada
 
 from embodied_iqa.files import Buffer
 
-__all__ = [
-    "CHUNK_PREFIX",
-    "FOOTER_BYTES",
-    "LENGTH",
-    "MAGIC",
-    "MESSAGE_PREFIX",
-    "RECORD_PREFIX",
-    "ChunkParts",
-    "DamagedRecordError",
-    "decode",
-    "encode",
-    "message_prefix",
-    "split_chunk",
-]
-
 MAGIC = b"\x89MCAP0\r\n"
 RECORD_PREFIX = struct.Struct("<BQ")
 """Opcode and length of what follows."""

@@ -26,8 +26,6 @@ from embodied_iqa.recording.errors import RecordingWriteError
 from embodied_iqa.recording.framing import MAGIC, encode
 from embodied_iqa.recording.mcap_summary import ChunkContent, Summary
 
-__all__ = ["McapOutput"]
-
 _MOST_PARTS: Final = 512  # of one write; below every system's IOV_MAX
 
 

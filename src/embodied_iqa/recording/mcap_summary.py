@@ -17,8 +17,6 @@ from embodied_iqa.files import Buffer
 from embodied_iqa.recording.compression import Compression, compress
 from embodied_iqa.recording.framing import CHUNK_PREFIX, LENGTH, RECORD_PREFIX, encode
 
-__all__ = ["ChunkContent", "Summary", "statistics_counts"]
-
 
 @dataclass(frozen=True, slots=True)
 class ChunkContent:

@@ -15,8 +15,6 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.recording.definitions import MessageDefinitions
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["TypeStore"]
-
 _ENCAPSULATION_BYTES = 4
 _DTYPES = {"bool": "bool", "byte": "uint8", "char": "uint8", "octet": "uint8"}
 

@@ -19,8 +19,6 @@ from embodied_iqa.recording.errors import RecordingReadError
 from embodied_iqa.recording.framing import FOOTER_BYTES, MAGIC
 from embodied_iqa.recording.scanned_record import summary_section
 
-__all__ = ["checked_summary", "open_recording", "recording_file", "reporting_damage"]
-
 _DAMAGE: Final = (
     McapError,
     CRCValidationError,

@@ -6,8 +6,6 @@ import yaml
 
 from embodied_iqa.errors import UsageError
 
-__all__ = ["qos_text"]
-
 _INFINITE = {"sec": 9223372036, "nsec": 854775807}
 
 

@@ -18,8 +18,6 @@ from embodied_iqa.recording.messages import TypeStore
 from embodied_iqa.recording.opening import checked_summary, open_recording, recording_file, reporting_damage
 from embodied_iqa.recording.recorded import RecordedMessage, RecordedPicture, TopicInfo
 
-__all__ = ["TrialReader"]
-
 
 class TrialReader:
     """An indexed MCAP file, read chunk by chunk while it is iterated.

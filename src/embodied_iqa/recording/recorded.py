@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from embodied_iqa.images.image_cdr import ImagePicture
 
-__all__ = ["RecordedMessage", "RecordedPicture", "TopicInfo"]
-
 
 @dataclass(frozen=True, slots=True)
 class TopicInfo:

@@ -14,8 +14,6 @@ from embodied_iqa.files import Buffer
 from embodied_iqa.recording.errors import RecordingWriteError
 from embodied_iqa.recording.writer import TrialWriter
 
-__all__ = ["QueueStatus", "RecordingQueue"]
-
 _POLL_S: Final = 0.25  # the thread checks at least this often whether a flush is due
 
 

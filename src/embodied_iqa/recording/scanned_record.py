@@ -21,8 +21,6 @@ from embodied_iqa.recording.framing import (
     split_chunk,
 )
 
-__all__ = ["ScannedRecord", "record_at", "summary_section"]
-
 _LARGEST_RECORD: Final = 1 << 30
 _KNOWN_OPCODES: Final = range(Opcode.HEADER, Opcode.DATA_END + 1)
 _INDEX_HEAD: Final = struct.Struct("<HI")

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TransformTree"]
-
 
 @dataclass(slots=True)
 class _Edge:

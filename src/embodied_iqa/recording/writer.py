@@ -21,8 +21,6 @@ from embodied_iqa.recording.mcap_summary import ChunkContent
 from embodied_iqa.recording.messages import TypeStore
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["LIBRARY", "TrialWriter", "WriterOptions", "WriterStatus"]
-
 LIBRARY: Final = f"embodied-iqa {__version__}"
 
 

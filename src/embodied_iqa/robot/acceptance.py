@@ -10,8 +10,6 @@ from embodied_iqa.robot.messages import ArmGoal, ArmMode, GoalOutcome, GoalRepor
 from embodied_iqa.robot.planning import Planner, plan_goal
 from embodied_iqa.robot.state import ControllerOptions, ControllerState, Run
 
-__all__ = ["accept_goal"]
-
 Accepted = tuple[ControllerState, tuple[GoalReport, ...], Violation | None]
 
 

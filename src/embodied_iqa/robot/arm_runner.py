@@ -27,8 +27,6 @@ from embodied_iqa.robot.messages import (
 from embodied_iqa.robot.state import ControllerState
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["ArmReport", "ArmRunner", "ArmTick"]
-
 _LEASES_KEPT: Final = 32
 
 

@@ -36,8 +36,6 @@ from embodied_iqa.robot.messages import (
 from embodied_iqa.robot.planning import Planner, plan_goal
 from embodied_iqa.robot.state import ControllerOptions, ControllerState
 
-__all__ = ["ArmController", "make_controller"]
-
 Array = NDArray[np.float64]
 _REGULAR_Q_RAD = np.array([0.0, -1.57, 1.57, -1.57, -1.57, 0.0])
 """A configuration far from every singularity."""

@@ -10,8 +10,6 @@ from embodied_iqa.robot.messages import ArmMode, GoalOutcome, GoalReport
 from embodied_iqa.robot.speed_scaling import Progress, brake, brake_time_s, proceed
 from embodied_iqa.robot.state import ControllerOptions, ControllerState, Run
 
-__all__ = ["advance_run"]
-
 Advanced = tuple[ControllerState, tuple[GoalReport, ...]]
 
 

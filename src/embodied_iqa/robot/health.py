@@ -8,8 +8,6 @@ from embodied_iqa.robot.limits import ArmLimits, check_configurations
 from embodied_iqa.robot.messages import ArmState, StopCause
 from embodied_iqa.robot.state import ControllerOptions, ControllerState
 
-__all__ = ["fault_of", "why_not_armed"]
-
 
 def fault_of(
     state: ControllerState, limits: ArmLimits, options: ControllerOptions, now_ns: int

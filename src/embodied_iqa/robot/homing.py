@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from embodied_iqa.kinematics import increments_between, rotation_to_rotvec, rotvec_to_rotation
 from embodied_iqa.robot.limits import ArmLimits
 
-__all__ = ["StartPose", "distance_to_start", "way_back"]
-
 Array = NDArray[np.float64]
 
 _CLEAR_M: Final = 0.05

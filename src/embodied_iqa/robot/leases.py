@@ -9,8 +9,6 @@ from embodied_iqa.gate.verdict import GateLease, Verdict
 from embodied_iqa.images.frame import View
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["LeaseBook", "Permission"]
-
 
 @dataclass(frozen=True, slots=True)
 class Permission:

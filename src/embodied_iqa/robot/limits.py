@@ -12,16 +12,6 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import UsageError
 from embodied_iqa.kinematics.choice import TWO_PI
 
-__all__ = [
-    "ArmLimits",
-    "LimitKind",
-    "Violation",
-    "check_configurations",
-    "check_increments",
-    "check_motion",
-    "check_positions",
-]
-
 Array = NDArray[np.float64]
 
 _ROUNDING = 1.0 + 1e-6

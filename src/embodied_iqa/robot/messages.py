@@ -11,20 +11,6 @@ from numpy.typing import NDArray
 from embodied_iqa.gate.verdict import GateLease
 from embodied_iqa.images.frame import View
 
-__all__ = [
-    "ArmGoal",
-    "ArmInputs",
-    "ArmMode",
-    "ArmOutput",
-    "ArmState",
-    "ArmStatus",
-    "GoalOutcome",
-    "GoalReport",
-    "GripperState",
-    "StopCause",
-    "StopEvent",
-]
-
 
 class ArmMode(StrEnum):
     """Mode of the arm."""

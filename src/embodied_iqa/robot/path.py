@@ -11,8 +11,6 @@ from scipy.spatial.transform import Rotation, Slerp
 from embodied_iqa.kinematics import CollisionModel, Kinematics, Reach, nearest_turns
 from embodied_iqa.robot.limits import ArmLimits, LimitKind, Violation, check_configurations, check_positions
 
-__all__ = ["PathOptions", "ToolPath", "joints_along", "tool_path"]
-
 Array = NDArray[np.float64]
 
 _FEWEST = 9

@@ -12,8 +12,6 @@ from embodied_iqa.robot.limits import ArmLimits, Violation, check_increments, ch
 from embodied_iqa.robot.path import PathOptions, joints_along, tool_path
 from embodied_iqa.robot.timing import TimedPath, TimingOptions, timed
 
-__all__ = ["Planner", "Segment", "plan_goal"]
-
 Array = NDArray[np.float64]
 
 

@@ -8,8 +8,6 @@ import time
 
 from embodied_iqa.errors import InputError
 
-__all__ = ["RobotiqConnection"]
-
 _LONGEST_REPLY = 1024
 
 

@@ -13,8 +13,6 @@ from embodied_iqa.robot.messages import GripperState
 from embodied_iqa.robot.robotiq_connection import RobotiqConnection
 from embodied_iqa.robot.ur_options import GripperOptions
 
-__all__ = ["RobotiqGripper"]
-
 _ACTIVE = 3
 _MOVING, _STOPPED_OPENING, _STOPPED_CLOSING = 0, 1, 2
 _FULL = 255

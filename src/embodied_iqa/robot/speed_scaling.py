@@ -9,8 +9,6 @@ from ruckig import ControlInterface, InputParameter, Result, Ruckig, Trajectory
 from embodied_iqa.errors import InternalError
 from embodied_iqa.robot.timing import TimedPath
 
-__all__ = ["Progress", "brake", "brake_time_s", "proceed"]
-
 _STILL = 1e-9
 
 

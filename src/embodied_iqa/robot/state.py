@@ -14,8 +14,6 @@ from embodied_iqa.robot.planning import Segment
 from embodied_iqa.robot.speed_scaling import Progress
 from embodied_iqa.units import MILLISECOND_NS, SECOND_NS
 
-__all__ = ["ControllerOptions", "ControllerState", "Run"]
-
 Array = NDArray[np.float64]
 
 

@@ -22,8 +22,6 @@ from scipy.ndimage import maximum_filter1d, uniform_filter1d
 from embodied_iqa.robot.limits import ArmLimits
 from embodied_iqa.robot.path import ToolPath
 
-__all__ = ["TimedPath", "TimingOptions", "timed"]
-
 Array = NDArray[np.float64]
 
 _CURVE_SHARE = 0.3

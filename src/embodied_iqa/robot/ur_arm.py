@@ -26,8 +26,6 @@ from embodied_iqa.robot.ur_messages import Command, UrFlags, UrState
 from embodied_iqa.robot.ur_options import CB3_RATE_HZ, SessionOptions, UrOptions
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["UrArm"]
-
 _NO_GRIPPER = GripperState(position=0.0)
 _GRIPPER_S = 0.2
 

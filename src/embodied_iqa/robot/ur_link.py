@@ -11,8 +11,6 @@ from embodied_iqa.robot.ur_options import SessionOptions
 from embodied_iqa.robot.ur_process import UrProcess
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["UrLink"]
-
 _HEARTBEAT_S = 0.02
 _EXIT_S = 0.5
 

@@ -13,21 +13,6 @@ from dataclasses import asdict, dataclass
 from enum import IntFlag, StrEnum
 from typing import Any
 
-__all__ = [
-    "ANSWER",
-    "FAREWELL",
-    "LONGEST_MESSAGE",
-    "REPLY",
-    "REQUEST",
-    "STATE",
-    "Answer",
-    "Command",
-    "Reply",
-    "Request",
-    "UrFlags",
-    "UrState",
-]
-
 ANSWER, REQUEST = b"A", b"C"
 STATE, REPLY, FAREWELL = b"T", b"R", b"F"
 """First byte of each message: two kinds to the worker, three kinds from it."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from embodied_iqa.config import ranged
 from embodied_iqa.errors import UsageError
 
-__all__ = ["CB3_RATE_HZ", "GripperOptions", "SessionOptions", "UrOptions"]
-
 CB3_RATE_HZ = 125.0
 
 

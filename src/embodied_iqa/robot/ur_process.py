@@ -15,8 +15,6 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.robot.ur_messages import FAREWELL, LONGEST_MESSAGE
 from embodied_iqa.robot.ur_options import SessionOptions
 
-__all__ = ["UrProcess"]
-
 _BUFFER_BYTES = 1 << 18
 
 

@@ -12,8 +12,6 @@ from embodied_iqa.lazy import load
 from embodied_iqa.robot.ur_messages import Command, Request, UrFlags, UrState
 from embodied_iqa.robot.ur_options import SessionOptions
 
-__all__ = ["UrSession"]
-
 _VARIABLES = [
     "timestamp", "actual_q", "actual_qd", "actual_TCP_pose", "target_q", "runtime_state",
     "safety_status_bits", "robot_mode", "target_speed_fraction",

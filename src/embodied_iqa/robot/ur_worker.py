@@ -21,8 +21,6 @@ from embodied_iqa.robot.ur_messages import ANSWER, FAREWELL, LONGEST_MESSAGE, RE
 from embodied_iqa.robot.ur_options import SessionOptions
 from embodied_iqa.robot.ur_session import UrSession
 
-__all__ = ["main"]
-
 _HEARTBEAT_S = 0.05
 _SEND_S = 1.0
 

@@ -21,8 +21,6 @@ from embodied_iqa.subjects.protocols import ActionChunk as Chunk
 from embodied_iqa.subjects.protocols import ChunkStatus
 from embodied_iqa.trial.protocol import Command, Rearm, Reply, SetDistortion, StopArm
 
-__all__ = ["ArmReturn"]
-
 _POLL_S = 0.02
 _TRY_S = 1.0
 _SUBJECT = "return to the start"

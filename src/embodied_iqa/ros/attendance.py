@@ -11,8 +11,6 @@ from rclpy.node import Node
 
 from embodied_iqa.trial.protocol import AskPerson, Event, Reply
 
-__all__ = ["Attendance"]
-
 
 class Attendance:
     """One open question at a time, with a deadline.

@@ -11,8 +11,6 @@ from rclpy.task import Future
 
 from embodied_iqa.errors import UserError
 
-__all__ = ["Answer", "AnswerT", "RequestT", "ResponseT", "call"]
-
 _POLL_S = 0.1
 
 RequestT = TypeVar("RequestT")

@@ -23,8 +23,6 @@ from embodied_iqa.kinematics import tool_along_z
 from embodied_iqa.recording.bag_camera import BagCamera, BagCameraOptions
 from embodied_iqa.user_code import load_factory
 
-__all__ = ["RealSense", "open_cameras", "open_realsense", "pose_functions", "realsense_options"]
-
 RealSense = RealSenseCamera | RecordedRealSense
 
 

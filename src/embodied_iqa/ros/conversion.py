@@ -23,27 +23,6 @@ from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus
 from embodied_iqa.trial.record import ChunkRecord
 from embodied_iqa.units import SECOND_NS
 
-__all__ = [
-    "BASE_FRAME",
-    "JOINT_NAMES",
-    "LATEST_NS",
-    "camera_info_of",
-    "chunk_to_msg",
-    "depth_to_msg",
-    "header_of",
-    "increments_of",
-    "joints_to_msg",
-    "lease_of",
-    "lease_to_msg",
-    "ns_of",
-    "optical_frame",
-    "pose_of",
-    "spec_of",
-    "spec_to_msg",
-    "state_to_msg",
-    "time_of",
-]
-
 BASE_FRAME: Final = "base"
 JOINT_NAMES: Final = ("joint_1", "joint_2", "joint_3", "joint_4", "joint_5", "joint_6", "gripper")
 LATEST_NS: Final = 2**31 * SECOND_NS - 1

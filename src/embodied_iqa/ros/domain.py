@@ -12,8 +12,6 @@ from pathlib import Path
 
 from embodied_iqa.errors import InputError
 
-__all__ = ["own_domain"]
-
 _DOMAINS = range(1, 102)
 """Domains outside of the ephemeral ports of Linux; 0 is the default of all."""
 

@@ -12,8 +12,6 @@ from pathlib import Path
 from embodied_iqa.errors import MissingDependencyError
 from embodied_iqa.resources import shared_file
 
-__all__ = ["preload_interfaces", "prepare_environment", "process_environment", "require_ros"]
-
 _MMAP_THRESHOLD = (-3, 1 << 28)
 """Parameter of glibc's mallopt and its value [byte]."""
 _TRIM_THRESHOLD = (-1, 1 << 29)

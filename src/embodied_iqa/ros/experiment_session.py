@@ -17,8 +17,6 @@ from embodied_iqa.trial.attendance import Person
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import RunRecord
 
-__all__ = ["run_on_graph"]
-
 
 def run_on_graph(
     plan: ExperimentPlan,

@@ -18,8 +18,6 @@ from embodied_iqa.images.message_geometry import intrinsics_from_info, matrix_fr
 from embodied_iqa.ros.conversion import ns_of
 from embodied_iqa.ros.qos import PICTURE
 
-__all__ = ["TOPICS", "FrameInput"]
-
 TOPICS = {Source.RAW: "/camera/{view}/image_raw", Source.DISTORTED: "/distorted/{view}/image_raw"}
 """Topics of the images."""
 

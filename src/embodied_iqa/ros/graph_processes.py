@@ -14,8 +14,6 @@ from embodied_iqa.ros.domain import own_domain
 from embodied_iqa.ros.environment import process_environment
 from embodied_iqa.ros.node import SUPERVISOR
 
-__all__ = ["running_nodes"]
-
 _DOMAIN = "ROS_DOMAIN_ID"
 
 

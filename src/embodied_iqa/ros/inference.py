@@ -14,8 +14,6 @@ from rclpy.node import Node
 from embodied_iqa.ros.node import Health
 from embodied_iqa.subjects.inference import InferenceQueue, Outcome, OutcomeKind
 
-__all__ = ["NodeInference"]
-
 _STUCK_S = 30.0
 """Longer inference is a warning."""
 

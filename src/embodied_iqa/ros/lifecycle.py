@@ -16,8 +16,6 @@ from embodied_iqa.errors import UserError
 from embodied_iqa.ros.calls import call
 from embodied_iqa.ros.node import CONFIGURE_FAILED
 
-__all__ = ["LifecycleManager"]
-
 _AGAIN_S = 2.0
 _REASON_S = 1.0
 _NEXT = {

@@ -10,8 +10,6 @@ from embodied_iqa.images.file_camera import EndOfFramesError
 from embodied_iqa.images.realsense import RgbdFrame
 from embodied_iqa.ros.camera_sources import RealSense
 
-__all__ = ["LiveCameras"]
-
 _DEADLINE_S = 0.5
 _JOIN_S = 5.0
 

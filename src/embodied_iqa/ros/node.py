@@ -26,17 +26,6 @@ from embodied_iqa.errors import EmbodiedIqaError, UserError
 from embodied_iqa.images.frame import View
 from embodied_iqa.ros.environment import prepare_environment
 
-__all__ = [
-    "CONFIGURE_FAILED",
-    "SUPERVISOR",
-    "BaseNode",
-    "Health",
-    "ManagedNode",
-    "Spin",
-    "StopRequest",
-    "main_of",
-]
-
 ConfigT = TypeVar("ConfigT")
 MessageT = TypeVar("MessageT")
 NodeT = TypeVar("NodeT", bound=Node)

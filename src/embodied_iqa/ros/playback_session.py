@@ -11,8 +11,6 @@ from embodied_iqa.graph.parameters import GraphParameters
 from embodied_iqa.graph.processes import ProcessesFailedError
 from embodied_iqa.ros.graph_processes import running_nodes
 
-__all__ = ["play_back", "with_playback"]
-
 _POLL_S = 0.1
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
-__all__ = ["CLOCK", "EVENT", "LATCHED", "PICTURE", "STATE"]
-
 
 def _profile(depth: int, *, latched: bool = False, reliable: bool = True) -> QoSProfile:
     return QoSProfile(

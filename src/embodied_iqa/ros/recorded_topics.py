@@ -15,8 +15,6 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.recording.qos import qos_text
 from embodied_iqa.ros.qos import EVENT, LATCHED, PICTURE, STATE
 
-__all__ = ["RecordedTopic", "arm_topics", "camera_topics", "recorded_topics"]
-
 
 @dataclass(frozen=True, slots=True)
 class RecordedTopic:

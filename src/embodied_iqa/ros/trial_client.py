@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from rclpy.action.client import ClientGoalHandle
     from rclpy.type_support import FeedbackMessage  # defined in typings/ only
 
-__all__ = ["TrialClient", "TrialFailedError", "TrialProgress"]
-
 ResultT = TypeVar("ResultT")
 
 _POLL_S = 0.1

@@ -45,8 +45,6 @@ from embodied_iqa.trial.protocol import (
 if TYPE_CHECKING:
     from rclpy.type_support import ServiceType  # defined in typings/ only
 
-__all__ = ["TrialCommands", "vla_problem"]
-
 _AGAIN_S = 0.02
 _FIRST_CONTACT_S = 6.0  # longer than a VLM waits for a frame
 _HURRY_S = 2.0

@@ -19,8 +19,6 @@ from embodied_iqa.ros.trial_client import TrialClient, TrialProgress
 from embodied_iqa.trial.attendance import Person
 from embodied_iqa.trial.run_folder import git_hash, versions
 
-__all__ = ["run_session"]
-
 TaskProgress = Callable[[int, TrialProgress], None]
 
 

@@ -15,8 +15,6 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.robot.messages import ArmState
 from embodied_iqa.robot.ur_arm import UrArm
 
-__all__ = ["UrRobot"]
-
 _SILENCE_S = 0.02
 _RETRY_S = 1.0
 

@@ -11,24 +11,6 @@ from numpy.typing import NDArray
 from embodied_iqa.images.frame import View
 from embodied_iqa.kinematics import TOOL_2F140_M, UR5, tool_along_z
 
-__all__ = [
-    "BUTTON_THRESHOLD_M",
-    "BUTTON_TRAVEL_M",
-    "CAMERAS",
-    "DRAWER_TRAVEL_M",
-    "HOME_Q_RAD",
-    "STEP_NS",
-    "TABLE_X_M",
-    "TABLE_Y_M",
-    "UR5_ALPHA_RAD",
-    "UR5_A_M",
-    "UR5_D_M",
-    "VERTICAL_FOV_RAD",
-    "WALL_X_M",
-    "CameraMount",
-    "T_flange_tool",
-]
-
 UR5_D_M: Final[tuple[float, ...]] = tuple(UR5.table[:, 0].tolist())
 UR5_A_M: Final[tuple[float, ...]] = tuple(UR5.table[:, 1].tolist())
 UR5_ALPHA_RAD: Final = (np.pi / 2, 0.0, 0.0, np.pi / 2, -np.pi / 2, 0.0)

@@ -10,8 +10,6 @@ from embodied_iqa.manipulation.shapes import SHAPES
 from embodied_iqa.tasks.instruction import Instruction
 from embodied_iqa.tasks.vocabulary import Kind, Verb
 
-__all__ = ["GAP_M", "MIN_DISTANCE_M", "OBJECTS_X_M", "OBJECTS_Y_M", "draw_places"]
-
 OBJECTS_X_M: Final = (-0.68, -0.36)
 OBJECTS_Y_M: Final = (-0.26, 0.26)
 GAP_M: Final = 0.045

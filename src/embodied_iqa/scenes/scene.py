@@ -21,20 +21,6 @@ from embodied_iqa.tasks.vocabulary import (
     Verb,
 )
 
-__all__ = [
-    "OBJECT_RGB",
-    "TABLE_RGB",
-    "Background",
-    "Light",
-    "Scene",
-    "SceneObject",
-    "draw_instruction",
-    "find_destination",
-    "find_object",
-    "make_scene",
-    "tasks_of",
-]
-
 OBJECT_RGB: Final[dict[Colour, tuple[float, float, float]]] = {
     Colour.RED: (0.82, 0.07, 0.08),
     Colour.ORANGE: (0.95, 0.42, 0.03),

@@ -21,8 +21,6 @@ from embodied_iqa.scenes.viewpoints import viewpoint_of
 from embodied_iqa.tasks.instruction import Thing
 from embodied_iqa.tasks.vocabulary import CATEGORY_OF_KIND, Category, Colour, Kind
 
-__all__ = ["Extreme", "Head", "Node", "SceneGraph", "Side", "Truth", "unique_match"]
-
 _SURELY_M: Final = 0.04
 _GAP_M: Final = 0.025
 _GAP_PICTURE: Final = 0.02

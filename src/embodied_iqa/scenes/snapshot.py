@@ -15,26 +15,6 @@ from embodied_iqa.scenes.dimensions import HOME_Q_RAD
 from embodied_iqa.scenes.scene import Scene, SceneObject
 from embodied_iqa.tasks.vocabulary import Kind
 
-__all__ = [
-    "BEADS",
-    "FIXED_KINDS",
-    "FREE",
-    "WorldSnapshot",
-    "bead_positions_m",
-    "beads_at_rest_m",
-    "check_qpos",
-    "gripper_of",
-    "inner_position",
-    "nominal_pose",
-    "nominal_snapshot",
-    "object_address",
-    "object_axis",
-    "object_position_m",
-    "object_yaw_rad",
-    "positions_of",
-    "qpos_size",
-]
-
 Array = NDArray[np.float64]
 
 FIXED_KINDS: Final = frozenset({Kind.SOCKET, Kind.MAT, Kind.KNOB, Kind.DRAWER})

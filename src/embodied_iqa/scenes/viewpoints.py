@@ -14,8 +14,6 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.kinematics.se3 import invert
 from embodied_iqa.scenes.dimensions import CAMERAS, VERTICAL_FOV_RAD, T_flange_tool
 
-__all__ = ["Viewpoint", "look_at", "viewpoint_of"]
-
 Array = NDArray[np.float64]
 
 _ASPECT: Final = 4 / 3

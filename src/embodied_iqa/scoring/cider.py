@@ -15,8 +15,6 @@ from typing import Final
 
 from embodied_iqa.scoring.frequencies import MAX_ORDER, DocumentFrequencies, ngrams
 
-__all__ = ["CIDER_MAX", "cider_d", "normalised_cider"]
-
 CIDER_MAX: Final = 10.0
 _LENGTH_SIGMA: Final = 6.0
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rouge_score.rouge_scorer import RougeScorer
     from sacrebleu.metrics import BLEU
 
-__all__ = ["COGNITION_RECIPE", "CognitionScore", "score_cognition"]
-
 COGNITION_RECIPE: Final = (
     "case-folded words without punctuation; "
     "sentence BLEU-4, effective order, exponential smoothing (sacrebleu); ROUGE-L F1 (rouge-score); "

@@ -13,8 +13,6 @@ from embodied_iqa.files import write_text_whole
 from embodied_iqa.records import load_json, structure, unstructure
 from embodied_iqa.scoring.frequencies import DocumentFrequencies
 
-__all__ = ["FORMAT", "SubjectConstants", "UncalibratedError", "load_constants", "save_constants"]
-
 FORMAT: Final = 1
 """Version of the file format."""
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.kinematics import chain_increments, rotation_to_rotvec
 
-__all__ = ["DECISION_RECIPE", "DecisionScore", "StepError", "position_scale_m", "score_decision"]
-
 Array = NDArray[np.float64]
 
 DECISION_RECIPE: Final = (

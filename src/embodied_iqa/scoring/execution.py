@@ -9,8 +9,6 @@ from typing import Final
 
 from embodied_iqa.errors import UsageError
 
-__all__ = ["EXECUTION_RECIPE", "ExecutionScore", "Outcome", "score_execution"]
-
 EXECUTION_RECIPE: Final = (
     "success 100; failure 100 minus the distance in cm between the final tool positions of the reference run "
     "and the distorted run, not below 0; emergency stop 0"

@@ -11,8 +11,6 @@ from typing import Final
 
 from embodied_iqa.errors import InputError
 
-__all__ = ["MAX_ORDER", "DocumentFrequencies", "document_frequencies", "ngrams", "words"]
-
 MAX_ORDER: Final = 4
 """N-grams of one to four words."""
 _WORD = re.compile(r"[^\W_]+")

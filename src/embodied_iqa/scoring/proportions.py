@@ -8,8 +8,6 @@ from typing import Final
 
 from embodied_iqa.errors import InputError
 
-__all__ = ["Share", "wilson"]
-
 _Z: Final = 1.959963984540054
 """Quantile of the normal distribution for a two-sided 95 % interval."""
 

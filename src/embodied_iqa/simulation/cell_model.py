@@ -19,8 +19,6 @@ from embodied_iqa.simulation.room_model import add_backgrounds, add_room, table_
 from embodied_iqa.simulation.vessel_models import add_vessel_meshes
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["FORCE_SENSORS", "MAX_HEIGHT_PX", "MAX_WIDTH_PX", "build_model"]
-
 FORCE_SENSORS: Final = ("table", "wall", "floor")
 """Surfaces that the robot must not press against."""
 MAX_WIDTH_PX: Final = 1920

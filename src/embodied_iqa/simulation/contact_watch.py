@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import UsageError
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["ContactWatch"]
-
 _TIME_CONSTANT_S: Final = 0.010
 
 

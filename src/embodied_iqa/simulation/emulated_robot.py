@@ -15,8 +15,6 @@ from embodied_iqa.errors import UsageError
 from embodied_iqa.simulation.world import World
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["EmulatedRobot"]
-
 
 class EmulatedRobot:
     """Emulator of a UR controller that drives the world's arm and ticks with the world.

@@ -12,8 +12,6 @@ from embodied_iqa.scenes.snapshot import WorldSnapshot, object_position_m, objec
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus
 from embodied_iqa.tasks.instruction import Instruction
 
-__all__ = ["expert_chunk", "expert_waypoints"]
-
 Array = NDArray[np.float64]
 
 

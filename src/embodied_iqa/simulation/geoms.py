@@ -7,24 +7,6 @@ from typing import Any, Final
 
 from embodied_iqa.simulation.engine import mujoco
 
-__all__ = [
-    "BOX",
-    "CYLINDER",
-    "FRICTION",
-    "HINGED",
-    "OBJECT",
-    "ROBOT",
-    "SPHERE",
-    "STATIC",
-    "VISUAL",
-    "Vector",
-    "add_box",
-    "add_cylinder",
-    "add_plain_materials",
-    "add_rod",
-    "add_slide",
-]
-
 Vector = tuple[float, float, float]
 
 BOX: Final = mujoco.mjtGeom.mjGEOM_BOX

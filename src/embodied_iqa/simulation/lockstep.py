@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["Lockstep"]
-
 
 class Lockstep:
     """The last stamp that each partner answered, and which partners to wait for.

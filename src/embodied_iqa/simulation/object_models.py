@@ -33,8 +33,6 @@ from embodied_iqa.simulation.geoms import (
 from embodied_iqa.simulation.vessel_models import add_bead, add_bowl, add_cup, add_lid, add_pot
 from embodied_iqa.tasks.vocabulary import Kind
 
-__all__ = ["add_object"]
-
 _ROLLING: Final = (0.5, 0.01, 0.0025)  # a felt ball: it comes to rest within centimetres
 _CAP_HALF_HEIGHT_M: Final = 0.008
 _SPRING_N_PER_M: Final = 250.0

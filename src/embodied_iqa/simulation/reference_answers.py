@@ -16,8 +16,6 @@ from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.batching import answer_all
 from embodied_iqa.subjects.protocols import ChunkStatus, Vla, Vlm
 
-__all__ = ["PICTURE_SIZE_PX", "reference_answers", "reference_chunks", "reference_scenes"]
-
 PICTURE_SIZE_PX: Final = (640, 480)
 
 

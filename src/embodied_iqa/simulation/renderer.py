@@ -17,8 +17,6 @@ from embodied_iqa.scenes.snapshot import WorldSnapshot, check_qpos
 from embodied_iqa.simulation.cell_model import MAX_HEIGHT_PX, MAX_WIDTH_PX, build_model
 from embodied_iqa.simulation.engine import load_triton, mujoco
 
-__all__ = ["BACKGROUND", "Closable", "SceneRenderer", "intrinsics_of"]
-
 _MAX_GEOMS: Final = 1000
 BACKGROUND: Final = -1
 """Index in a segmentation of everything but the objects."""

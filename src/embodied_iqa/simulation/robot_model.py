@@ -11,8 +11,6 @@ from embodied_iqa.scenes.dimensions import TOOL_Z_M, UR5_A_M, UR5_ALPHA_RAD, UR5
 from embodied_iqa.simulation.engine import mujoco
 from embodied_iqa.simulation.geoms import BOX, ROBOT, SPHERE, Vector, add_box, add_rod, add_slide
 
-__all__ = ["FINGER_JOINTS", "KP", "KV", "add_actuators", "add_robot"]
-
 KP: Final = (8000.0, 8000.0, 8000.0, 2000.0, 2000.0, 2000.0)
 KV: Final = (400.0, 400.0, 400.0, 100.0, 100.0, 100.0)
 """Gains of the position servos, Nm/rad and Nms/rad: as stiff as the real arm's."""

@@ -25,8 +25,6 @@ from embodied_iqa.subjects.protocols import ChunkStatus, Vla, VlaObservation
 from embodied_iqa.tasks.instruction import Instruction
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["EpisodeResult", "RolloutOptions", "RolloutResult", "observe", "rollout", "run_episode"]
-
 Array = NDArray[np.float64]
 
 _PERIOD_NS: Final = 8_000_000

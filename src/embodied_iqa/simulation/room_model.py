@@ -21,8 +21,6 @@ from embodied_iqa.simulation.engine import mujoco
 from embodied_iqa.simulation.geoms import FRICTION, STATIC, Vector, add_box, add_rod
 from embodied_iqa.simulation.textures import texture
 
-__all__ = ["Lamp", "add_backgrounds", "add_room", "lamps_of", "table_tint"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Backdrop:

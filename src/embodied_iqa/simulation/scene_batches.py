@@ -25,8 +25,6 @@ from embodied_iqa.simulation.renderer import BACKGROUND, Closable, SceneRenderer
 from embodied_iqa.simulation.room_model import lamps_of, table_tint
 from embodied_iqa.tasks.vocabulary import Colour, Kind
 
-__all__ = ["SceneBatchRenderer"]
-
 _MANY: Final = (Kind.CUBE, Kind.CYLINDER, Kind.BALL, Kind.BOWL, Kind.BUTTON)
 _ONE: Final = (Kind.CUP, Kind.DRAWER)
 _COPIES: Final = {kind: 4 if kind in _MANY else 1 if kind in _ONE else 3 for kind in Kind}

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["ServoTarget"]
-
 _LONGEST_PERIOD_NS: Final = 25_000_000
 """Commands further apart are separate targets, not samples of one motion."""
 

@@ -33,8 +33,6 @@ from embodied_iqa.scenes.snapshot import (
 from embodied_iqa.tasks.instruction import Instruction
 from embodied_iqa.tasks.vocabulary import Verb
 
-__all__ = ["PULLED_M", "PUSHED_M", "RAISED_M", "TWISTED_RAD", "task_success"]
-
 Array = NDArray[np.float64]
 
 RAISED_M: Final = 0.05

@@ -11,8 +11,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["texture"]
-
 Array = NDArray[np.float64]
 
 _SIZE_PX: Final = 1024

@@ -20,8 +20,6 @@ from embodied_iqa.simulation.engine import mujoco
 from embodied_iqa.simulation.geoms import BOX, FRICTION, OBJECT, SPHERE, VISUAL, add_box, add_cylinder
 from embodied_iqa.tasks.vocabulary import Kind
 
-__all__ = ["add_bead", "add_bowl", "add_cup", "add_lid", "add_pot", "add_vessel_meshes"]
-
 _SIDES: Final = 12
 _TURNS: Final = 40
 _BOWL_FOOT_M: Final = 0.026  # of the collision shape: a little wider, for a firmer stand

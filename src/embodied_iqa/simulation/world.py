@@ -20,8 +20,6 @@ from embodied_iqa.simulation.servo_target import ServoTarget
 from embodied_iqa.tasks.vocabulary import Kind
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["FORCE_LIMIT_N", "World"]
-
 FORCE_LIMIT_N: Final = 50.0
 _SETTLE_STEPS: Final = 300
 _FEED_FORWARD_S: Final = np.array(KV) / np.array(KP)

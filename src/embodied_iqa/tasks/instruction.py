@@ -22,8 +22,6 @@ from embodied_iqa.tasks.vocabulary import (
     Verb,
 )
 
-__all__ = ["Instruction", "Thing", "first_possible", "parse_instruction"]
-
 _T = TypeVar("_T")
 _WORD: Final = re.compile(r"[^\s.,;!?]+")
 _POLITE: Final = frozenset({"please", "can", "could", "would", "you", "now", "robot"})

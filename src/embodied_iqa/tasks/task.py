@@ -10,8 +10,6 @@ from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.tasks.instruction import Instruction, parse_instruction
 from embodied_iqa.tasks.vocabulary import Verb
 
-__all__ = ["MAX_RANK", "MAX_TEXT_CHARACTERS", "Task", "TaskRow", "TaskSource", "task_from_row", "task_row"]
-
 MAX_RANK: Final = 5
 MAX_TEXT_CHARACTERS: Final = 200
 _STEP_SEPARATOR: Final = "; "

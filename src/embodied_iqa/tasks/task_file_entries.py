@@ -16,8 +16,6 @@ import yaml
 
 from embodied_iqa.errors import InputError
 
-__all__ = ["MAX_BYTES", "Entry", "Fields", "TaskEntry", "Value", "read_entries"]
-
 MAX_BYTES: Final = 8 * 2**20
 
 _FORMAT: Final = "embodied-iqa-tasks"

@@ -15,8 +15,6 @@ from embodied_iqa.tasks.task import MAX_RANK, MAX_TEXT_CHARACTERS, Task, TaskSou
 from embodied_iqa.tasks.task_file_entries import Entry, Fields, TaskEntry, Value, read_entries
 from embodied_iqa.tasks.vocabulary import Verb
 
-__all__ = ["PictureLabels", "PictureTasks", "check_task_file", "load_task_file"]
-
 _WordT = TypeVar("_WordT", bound=StrEnum)
 _MAX_STAMP_NS: Final = 2**63 - 1
 _NUMBER: Final = re.compile(r"[0-9]{1,19}", re.ASCII)

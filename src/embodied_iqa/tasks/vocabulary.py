@@ -5,21 +5,6 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-__all__ = [
-    "CATEGORY_OF_KIND",
-    "COLOUR_WORDS",
-    "DESTINATIONS_OF_VERB",
-    "IGNORED_WORDS",
-    "KINDS_OF_VERB",
-    "KIND_WORDS",
-    "REVERSING_WORDS",
-    "VERB_WORDS",
-    "Category",
-    "Colour",
-    "Kind",
-    "Verb",
-]
-
 
 class Verb(StrEnum):
     """What the robot is to do."""

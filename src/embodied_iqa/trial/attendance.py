@@ -8,8 +8,6 @@ from typing import TypeAlias
 
 from embodied_iqa.trial.protocol import Stage
 
-__all__ = ["Answer", "Person", "Question", "question_text"]
-
 
 @dataclass(frozen=True, slots=True)
 class Question:

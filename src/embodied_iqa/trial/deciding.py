@@ -24,8 +24,6 @@ from embodied_iqa.subjects.protocols import (
 )
 from embodied_iqa.trial.record import AnswerRecord, ChunkRecord
 
-__all__ = ["DecisionRequest", "act", "answer", "chunk_record", "decide", "describe"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecisionRequest:

@@ -7,8 +7,6 @@ from bisect import bisect_right
 from embodied_iqa.distortions import DistortionSpec, FrameDistorter
 from embodied_iqa.errors import UsageError
 
-__all__ = ["DistortionSchedule"]
-
 
 class DistortionSchedule:
     """Changes of the distortion, each from a stamp on.

@@ -40,8 +40,6 @@ from embodied_iqa.trial.protocol import (
     WorldSeen,
 )
 
-__all__ = ["TrialState", "cancel", "start", "step"]
-
 Step = tuple["TrialState", list[Command]]
 
 _SOURCES = (Source.RAW, Source.DISTORTED)

@@ -13,35 +13,6 @@ from embodied_iqa.distortions.spec import DistortionSpec
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.scoring.execution import Outcome
 
-__all__ = [
-    "Answered",
-    "ArmSeen",
-    "AskPerson",
-    "AskVlm",
-    "CheckStart",
-    "ChunkSeen",
-    "CloseRecording",
-    "Command",
-    "Event",
-    "Finish",
-    "FrameSeen",
-    "MarkRunEnd",
-    "MarkRunStart",
-    "OpenRecording",
-    "Rearm",
-    "Reply",
-    "ResetWorld",
-    "ReturnToStart",
-    "RunResult",
-    "RunWorld",
-    "SetDistortion",
-    "SetTask",
-    "Stage",
-    "StopArm",
-    "TrialPlan",
-    "WorldSeen",
-]
-
 
 class Stage(IntEnum):
     """Where a trial is; all but DONE are the feedback of the action."""

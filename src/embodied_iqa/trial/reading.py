@@ -21,8 +21,6 @@ from embodied_iqa.subjects.protocols import ChunkStatus
 from embodied_iqa.trial.record import AnswerRecord, ChunkRecord, RunRecord, TrialRecord, VerdictRecord
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["METADATA", "read_trial"]
-
 METADATA = "embodied_iqa"
 """Name of our metadata record in a recording."""
 

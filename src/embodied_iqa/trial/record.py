@@ -14,8 +14,6 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.subjects.protocols import ChunkStatus
 
-__all__ = ["AnswerRecord", "ChunkRecord", "RunRecord", "TrialRecord", "VerdictRecord"]
-
 
 @dataclass(frozen=True, slots=True)
 class AnswerRecord:

@@ -19,8 +19,6 @@ from embodied_iqa import __version__
 from embodied_iqa.errors import InputError
 from embodied_iqa.resources import source_checkout
 
-__all__ = ["git_hash", "make_run_folder", "new_run_id", "slug", "versions", "write_json", "write_yaml"]
-
 _PACKAGES = (
     "numpy",
     "scipy",

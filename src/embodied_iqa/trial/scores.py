@@ -21,8 +21,6 @@ from embodied_iqa.scoring.decision import DECISION_RECIPE, score_decision
 from embodied_iqa.scoring.execution import EXECUTION_RECIPE, Outcome, score_execution
 from embodied_iqa.trial.record import ChunkRecord, RunRecord, TrialRecord
 
-__all__ = ["RECIPES", "RunScores", "as_json", "score_trial", "unscored_subjects"]
-
 RECIPES = {"cognition": COGNITION_RECIPE, "decision": DECISION_RECIPE, "execution": EXECUTION_RECIPE}
 """How the scores are computed; stated in every result file."""
 

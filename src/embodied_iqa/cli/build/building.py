@@ -28,8 +28,6 @@ from embodied_iqa.progress import ProgressBars
 from embodied_iqa.subjects.reference import SubjectReference, parse_reference
 from embodied_iqa.subjects.registry import VLAS, VLMS, check_backend
 
-__all__ = ["panel_of", "run"]
-
 
 def run(arguments: argparse.Namespace) -> int:
     """Build what is missing; return the exit code."""

@@ -15,8 +15,6 @@ from embodied_iqa.database.building.engine import BlockReport
 from embodied_iqa.database.building.options import Step
 from embodied_iqa.progress import ProgressBars
 
-__all__ = ["BuildProgress", "print_summary", "summary_tree"]
-
 
 class BuildProgress:
     """A bar per step: blocks, rows per second, time left."""

@@ -14,8 +14,6 @@ from embodied_iqa.database.check import check_database
 from embodied_iqa.database.query import query
 from embodied_iqa.database.store import open_database
 
-__all__ = ["check", "join_execution", "merge", "sql"]
-
 
 def check(arguments: argparse.Namespace) -> int:
     """Verify a database; return 1 where it has errors."""

@@ -17,8 +17,6 @@ from embodied_iqa.database.sample import SampledPair, answer_text, draw_pairs, s
 from embodied_iqa.database.store import open_database
 from embodied_iqa.images.codecs import write_picture
 
-__all__ = ["run"]
-
 _STRIP_PX: Final = 26
 _WIDTH_PX: Final = 960
 

@@ -17,8 +17,6 @@ from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.world import World
 
-__all__ = ["RENDERED", "rendered_references", "run"]
-
 DEFAULT_OUT: Final = Path("calibrated.json")
 DEFAULT_STEPS: Final = 24
 RENDERED: Final = ((101, "side"), (102, "top"), (103, "wrist"), (104, "side"), (105, "wrist"))

@@ -12,8 +12,6 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.images.codecs import picture_files
 from embodied_iqa.recording.reader import TrialReader
 
-__all__ = ["clean_pictures", "count_pictures"]
-
 _CAMERA_TOPIC: Final = re.compile(r"/camera/(?P<view>[^/]+)/image_raw")
 
 

@@ -7,8 +7,6 @@ import json
 
 from embodied_iqa.distortions import LEVELS, Entry, catalogue, miqd_catalogue
 
-__all__ = ["run"]
-
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the catalogues."""

@@ -26,8 +26,6 @@ from embodied_iqa.distortions.region import read_mask
 from embodied_iqa.errors import UsageError
 from embodied_iqa.progress import ProgressBars
 
-__all__ = ["run"]
-
 _RANDOM = "random"
 
 

@@ -16,8 +16,6 @@ from embodied_iqa.distortions.references import read_reference, scikit_photograp
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.codecs import write_picture
 
-__all__ = ["contact_sheet", "run"]
-
 DEFAULT_OUT: Final = Path("distortions.png")
 CELL_PX: Final = (160, 120)
 """Width and height of a picture on the sheet."""

@@ -10,8 +10,6 @@ from embodied_iqa.distortions.references import pictures_of_folder, scikit_photo
 from embodied_iqa.lazy import load
 from embodied_iqa.progress import ProgressBars
 
-__all__ = ["run"]
-
 DEFAULT_OUT: Final = Path("denoiser.onnx")
 _SMOOTHING: Final = 0.02
 

@@ -33,8 +33,6 @@ from embodied_iqa.offline.headless_options import HeadlessOptions
 from embodied_iqa.progress import ProgressBars
 from embodied_iqa.subjects.reference import SubjectReference
 
-__all__ = ["run"]
-
 _GATE: Final = "gate_node.judge.mode"
 _RESULT_FREE: Final = ("recorder_node", "playback_node")
 """Nodes whose parameters do not change results."""

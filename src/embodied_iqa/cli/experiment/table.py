@@ -16,8 +16,6 @@ from embodied_iqa.experiment.scores import MeanRow
 from embodied_iqa.files import write_text_whole
 from embodied_iqa.scoring.execution import EXECUTION_RECIPE
 
-__all__ = ["as_tree", "print_table", "write_csv"]
-
 _SCHEMA: Final = 1
 _COLUMNS: Final = tuple(item.name for item in fields(MeanRow))[:-1]
 

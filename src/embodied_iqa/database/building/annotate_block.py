@@ -15,8 +15,6 @@ from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.protocols import ActionChunk, VlaObservation
 
-__all__ = ["BlockPictures", "annotate"]
-
 _Answer = str | ActionChunk | Failure
 
 

@@ -24,8 +24,6 @@ from embodied_iqa.database.store import DatabaseStore, is_database
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.files import remove_parts
 
-__all__ = ["BuildSummary", "StepSummary", "Watcher", "build"]
-
 _PLANNED: Final = {Step.REFERENCES, Step.TASKS, Step.DISTORT}
 """Steps that depend on the plan; the others use the existing tables, also in a merged database."""
 

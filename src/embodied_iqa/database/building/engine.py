@@ -17,8 +17,6 @@ from embodied_iqa.errors import EmbodiedIqaError, InputError
 from embodied_iqa.lazy import load
 from embodied_iqa.workers import Workers, one_thread_each
 
-__all__ = ["BlockReport", "Engine", "Job", "run_jobs"]
-
 _JOBS_PER_WORKER: Final = 2
 """Jobs that are submitted ahead: bounds the memory, however many there are."""
 _RESTARTS: Final = 3

@@ -14,8 +14,6 @@ from embodied_iqa.scoring.cognition import COGNITION_RECIPE
 from embodied_iqa.scoring.constants import load_constants
 from embodied_iqa.scoring.decision import DECISION_RECIPE
 
-__all__ = ["finish"]
-
 
 def finish(store: DatabaseStore) -> DatabaseRecord:
     """Write `dataset.json` as the tables are now, without clock times, and return it."""

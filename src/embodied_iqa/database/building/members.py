@@ -19,8 +19,6 @@ from embodied_iqa.subjects.protocols import ActionChunk, SubjectInfo, Vla, VlaOb
 from embodied_iqa.subjects.reference import SubjectReference
 from embodied_iqa.subjects.registry import make_vla, make_vlm
 
-__all__ = ["Failure", "Member", "QueryCost", "cameras_for", "frames_for", "load_member"]
-
 _BATCH: Final = 40
 """Queries in a batch: eight pictures with their five tasks; a model may divide it further."""
 _REASON_CHARACTERS: Final = 200

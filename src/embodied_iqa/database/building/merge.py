@@ -26,8 +26,6 @@ from embodied_iqa.database.schema import ANNOTATIONS, PAIRS, REFERENCES, TASKS, 
 from embodied_iqa.database.store import DatabaseStore, write_table
 from embodied_iqa.errors import InputError
 
-__all__ = ["merge_databases"]
-
 
 def merge_databases(
     first: DatabaseStore, second: DatabaseStore, out: Path, workers: int = 1

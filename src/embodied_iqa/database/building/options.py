@@ -13,17 +13,6 @@ from embodied_iqa.errors import UsageError
 from embodied_iqa.subjects.options import VlaOptions, VlmOptions
 from embodied_iqa.subjects.reference import SubjectReference
 
-__all__ = [
-    "BLOCK",
-    "BuildOptions",
-    "BuildPlan",
-    "EngineKind",
-    "EngineOptions",
-    "PictureStorage",
-    "Step",
-    "digest_of",
-]
-
 BLOCK: Final = 4
 """References in a block: the work of one job, and the most that a kill loses."""
 

@@ -22,8 +22,6 @@ from embodied_iqa.database.schema import ANNOTATIONS, Annotation, Pair, Referenc
 from embodied_iqa.database.store import DatabaseStore, read_digest, read_table, write_table
 from embodied_iqa.errors import InputError
 
-__all__ = ["AnnotateStep", "Block", "blocks_of"]
-
 _Owned = TypeVar("_Owned", ReferenceTask, Pair)
 
 

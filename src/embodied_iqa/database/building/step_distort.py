@@ -24,8 +24,6 @@ from embodied_iqa.distortions.spec import LEVELS
 from embodied_iqa.images.codecs import write_picture
 from embodied_iqa.images.frame import Frame
 
-__all__ = ["make_pairs", "specs_of"]
-
 _SEED_BITS: Final = 63
 
 

@@ -26,8 +26,6 @@ from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.records import read_json, unstructure
 from embodied_iqa.tasks.task import Task, task_row
 
-__all__ = ["ReferenceStep", "Rejected"]
-
 _MOST_REJECTED: Final = 20
 """Candidates per wanted reference that are read before the source is refused as unsuitable."""
 

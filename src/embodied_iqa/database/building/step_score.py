@@ -31,8 +31,6 @@ from embodied_iqa.scoring.frequencies import document_frequencies
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.protocols import ChunkStatus
 
-__all__ = ["score_database"]
-
 _ROWS_PER_GROUP: Final = 65_536
 _Shown = tuple[View, float]
 """View of a reference, and the gripper's opening."""

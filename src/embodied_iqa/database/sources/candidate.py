@@ -18,8 +18,6 @@ from embodied_iqa.scenes.dimensions import HOME_Q_RAD, T_flange_tool
 from embodied_iqa.tasks.task import Task
 from embodied_iqa.tasks.task_files import PictureTasks
 
-__all__ = ["Candidate", "ReferenceSource", "fingerprint_of", "home_tool"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:

@@ -16,8 +16,6 @@ from embodied_iqa.scenes.viewpoints import viewpoint_of
 from embodied_iqa.simulation.renderer import intrinsics_of
 from embodied_iqa.tasks.task_files import PictureTasks, load_task_file
 
-__all__ = ["FolderSource"]
-
 
 @dataclass(frozen=True, slots=True)
 class FolderSource:

@@ -23,8 +23,6 @@ from embodied_iqa.tasks.task_files import PictureLabels, PictureTasks, load_task
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import TrialRecord
 
-__all__ = ["RecordingSource"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Moment:

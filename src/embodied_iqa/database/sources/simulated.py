@@ -19,8 +19,6 @@ from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
 from embodied_iqa.simulation.world import World
 from embodied_iqa.tasks.vocabulary import CATEGORY_OF_KIND, Kind
 
-__all__ = ["SimulationSource"]
-
 _SEED_TAG: Final = 0xDA7A
 
 

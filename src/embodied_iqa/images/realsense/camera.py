@@ -19,8 +19,6 @@ from embodied_iqa.images.realsense.pictures import Lens, RgbdFrame
 from embodied_iqa.images.realsense.stamps import StampMapper
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["PoseAt", "RealSenseCamera", "RgbdCamera"]
-
 PoseAt: TypeAlias = Callable[[int], NDArray[np.float64] | None]
 """Stamp (ROS time, ns) to ``T_base_camera`` ``(4, 4)``, or None where it is not known."""
 

@@ -17,8 +17,6 @@ from embodied_iqa.images.realsense.pairing import Pairing, SetStamp
 from embodied_iqa.images.realsense.pictures import Lens, colour_pixels, lens_of
 from embodied_iqa.images.realsense.stamps import ClockDomain, check_domains
 
-__all__ = ["Capture", "PictureSet", "play_file", "stream_device"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PictureSet:

@@ -8,8 +8,6 @@ from typing import Any, Final, TypeAlias
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.lazy import load
 
-__all__ = ["Devices", "colour_modes", "connected_devices", "find_device", "load_library", "serial_of"]
-
 _INSTALL: Final = "pip install -r requirements/hardware.txt; apt-get install libusb-1.0-0"
 
 Devices: TypeAlias = Callable[[], Sequence[Any]]

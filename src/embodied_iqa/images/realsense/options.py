@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from embodied_iqa.errors import UsageError
 
-__all__ = ["RealSenseOptions"]
-
 
 @dataclass(frozen=True, slots=True)
 class RealSenseOptions:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["Pairing", "SetStamp"]
-
 _TOLERANCE_PERIODS: Final = 0.6
 """Half a period is the most by which two free-running sensors of one rate differ; the rest is jitter."""
 

@@ -13,8 +13,6 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import Frame, Intrinsics
 from embodied_iqa.images.realsense.devices import load_library
 
-__all__ = ["Lens", "RgbdFrame", "colour_pixels", "lens_of"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RgbdFrame:

@@ -16,8 +16,6 @@ from embodied_iqa.images.realsense.devices import load_library
 from embodied_iqa.images.realsense.options import RealSenseOptions
 from embodied_iqa.images.realsense.pictures import RgbdFrame
 
-__all__ = ["RECORDING_SUFFIXES", "RecordedRealSense"]
-
 RECORDING_SUFFIXES: Final = (".bag", ".db3")
 _SLICE_S: Final = 0.1
 

@@ -8,8 +8,6 @@ from typing import Final
 from embodied_iqa.errors import InputError
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["ClockDomain", "StampMapper", "check_domains"]
-
 DRIFT_PPM: Final = 200.0
 """Two quartz clocks differ by less: crystals of cameras and computers are good to 100 ppm each."""
 

@@ -30,21 +30,6 @@ from embodied_iqa.subjects.backends.panel.vlm import LearnedVlm
 from embodied_iqa.tasks.instruction import Instruction
 from embodied_iqa.tasks.vocabulary import Verb
 
-__all__ = [
-    "HOME_POSE",
-    "ActedTask",
-    "AnsweredTask",
-    "DrawnScene",
-    "act_clean",
-    "answer_clean",
-    "draw_scene",
-    "drawn_scene",
-    "loaded_vla",
-    "loaded_vlm",
-    "style_of",
-    "succeeds",
-]
-
 _TRIAL_PX: Final = (640, 480)
 """Size of pictures in a trial."""
 HOME_POSE: Final = Kinematics(np.asarray(T_flange_tool)).forward(np.array(HOME_Q_RAD))

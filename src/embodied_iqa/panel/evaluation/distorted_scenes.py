@@ -26,8 +26,6 @@ from embodied_iqa.scoring.frequencies import DocumentFrequencies
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.backends.panel.vla import LearnedPlan
 
-__all__ = ["STILL_MM", "DistortedScene", "DistortionPlan", "distort_scene"]
-
 STILL_MM: Final = 300.0
 """Shift (mm) of a plan that is not made, and upper limit of every shift."""
 _CHECKS: Final = 6

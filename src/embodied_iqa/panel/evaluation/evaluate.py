@@ -15,8 +15,6 @@ from embodied_iqa.progress import ProgressBars
 from embodied_iqa.scoring.frequencies import document_frequencies
 from embodied_iqa.workers import Workers, result_of
 
-__all__ = ["EvaluationPlan", "PanelEvaluation", "evaluate_panel"]
-
 _Row = TypeVar("_Row")
 _Job: TypeAlias = Callable[[int, int, tuple[str, ...], Path], list[_Row]]
 """Seed, scene, members and their folder to the rows of a scene."""

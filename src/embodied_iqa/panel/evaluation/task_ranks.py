@@ -22,8 +22,6 @@ from embodied_iqa.scenes.language.five_tasks import draw_task_scene, make_tasks
 from embodied_iqa.subjects.backends.panel.members import card_of
 from embodied_iqa.tasks.task import Task
 
-__all__ = ["RankedTask", "run_ranked"]
-
 
 @dataclass(frozen=True, slots=True)
 class RankedTask:

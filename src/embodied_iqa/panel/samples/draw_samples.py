@@ -30,16 +30,6 @@ from embodied_iqa.tasks.instruction import Instruction, Thing
 from embodied_iqa.tasks.task import MAX_RANK
 from embodied_iqa.tasks.vocabulary import DESTINATIONS_OF_VERB, KINDS_OF_VERB, Colour, Kind, Verb
 
-__all__ = [
-    "DRAWN_PX",
-    "RANKED_A_SCENE",
-    "draw_part",
-    "draw_ranked",
-    "draw_samples",
-    "random_instruction",
-    "sample_scene",
-]
-
 DRAWN_PX: Final = (480, 360)
 """Size of training pictures before they are reduced to that of the networks' input."""
 TASKS_A_SCENE: Final = 12

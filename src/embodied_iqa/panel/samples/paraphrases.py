@@ -9,8 +9,6 @@ import numpy as np
 from embodied_iqa.tasks.instruction import Instruction, Thing
 from embodied_iqa.tasks.vocabulary import Kind, Verb
 
-__all__ = ["reworded"]
-
 _KIND_WORDS: Final[dict[Kind, str]] = {
     Kind.CUBE: "block",
     Kind.CYLINDER: "can",

@@ -19,17 +19,6 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.files import write_whole
 from embodied_iqa.images.frame import View
 
-__all__ = [
-    "MAX_THINGS",
-    "RankedTasks",
-    "Samples",
-    "load_samples",
-    "parts_of",
-    "ranked_file",
-    "save_ranked",
-    "save_samples",
-]
-
 MAX_THINGS: Final = 10
 """Largest number of labelled objects in a scene."""
 _TEXTS: Final = "tasks.json"

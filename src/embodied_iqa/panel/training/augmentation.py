@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from embodied_iqa.panel.members import Augmentation
 from embodied_iqa.subjects.backends.panel.format import PICTURE_PX
 
-__all__ = ["augment"]
-
 _BANK_SIZE: Final = 16
 _BANK_MARGIN_PX: Final = 32
 _LEVELS: Final = np.arange(256, dtype=np.float32)

@@ -29,8 +29,6 @@ from embodied_iqa.subjects.backends.panel.format import (
 from embodied_iqa.tasks.instruction import Instruction, Thing
 from embodied_iqa.tasks.vocabulary import Colour, Kind, Verb
 
-__all__ = ["TrainingData", "answers_of", "expert_plan", "instruction_of", "things_of"]
-
 _KINDS: Final = tuple(Kind)
 _COLOURS: Final = tuple(Colour)
 _VERBS: Final = tuple(Verb)

@@ -12,8 +12,6 @@ from embodied_iqa.panel.training.encoders import TASK_WIDTH, TOKENS, make_encode
 from embodied_iqa.panel.training.policies import Query
 from embodied_iqa.subjects.backends.panel.format import BEGIN, MAX_ANSWER_WORDS
 
-__all__ = ["Captioner", "CaptionerOutput", "CaptionerShape"]
-
 _STATE: Final = 160
 _KEY_WIDTH: Final = 64
 _WORD_WIDTH: Final = 48

@@ -14,17 +14,6 @@ from torch.nn import functional
 
 from embodied_iqa.subjects.backends.panel.format import MAX_TASK_WORDS, PAD
 
-__all__ = [
-    "ENCODERS",
-    "GRID",
-    "TASK_WIDTH",
-    "TOKENS",
-    "cell_centres",
-    "conv",
-    "make_encoder",
-    "make_reader",
-]
-
 GRID: Final = (15, 20)
 """Rows and columns of the features."""
 TOKENS: Final = GRID[0] * GRID[1]
@@ -61,6 +50,7 @@ class Residual(nn.Module):
         self.second = nn.Sequential(nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width))
 
     def forward(self, features: Tensor) -> Tensor:
+        """Map ``(N, width, h, w)`` to the same shape."""
         return functional.relu(features + self.second(self.first(features)))
 
 
@@ -75,6 +65,7 @@ class Mixer(nn.Module):
         self.channels = conv(width, width, 1)
 
     def forward(self, features: Tensor) -> Tensor:
+        """Map ``(N, width, h, w)`` to the same shape."""
         mixed: Tensor = self.channels(features + self.places(features))
         return mixed
 
@@ -93,6 +84,7 @@ class Attention(nn.Module):
         self.feed = nn.Sequential(nn.Linear(width, 2 * width), nn.ReLU(), nn.Linear(2 * width, width))
 
     def forward(self, tokens: Tensor) -> Tensor:
+        """Map ``(N, cells, width)`` to the same shape."""
         batch, count, width = tokens.shape
         normed = self.norm_1(tokens)
         grid = normed.transpose(1, 2).reshape(batch, width, *GRID)
@@ -126,6 +118,7 @@ class Hybrid(nn.Module):
         self.layers = nn.Sequential(Attention(width), Attention(width), nn.LayerNorm(width))
 
     def forward(self, pictures: Tensor) -> Tensor:
+        """Map pictures to a grid of features."""
         features: Tensor = self.stem(pictures)
         tokens = self.layers(features.flatten(2).transpose(1, 2) + self.places)
         grid: Tensor = tokens.transpose(1, 2).reshape(features.shape)

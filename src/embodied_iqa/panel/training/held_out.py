@@ -17,8 +17,6 @@ from embodied_iqa.subjects.backends.panel.vla import LearnedVla
 from embodied_iqa.subjects.backends.panel.vlm import LearnedVlm
 from embodied_iqa.tasks.vocabulary import Verb
 
-__all__ = ["evaluate_vla", "evaluate_vlm"]
-
 _TASKS_A_SCENE: Final = 3
 
 

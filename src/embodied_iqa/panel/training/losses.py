@@ -15,8 +15,6 @@ from embodied_iqa.panel.training.policies import PolicyOutput
 from embodied_iqa.subjects.backends.panel.format import PAD
 from embodied_iqa.tasks.vocabulary import Colour, Kind
 
-__all__ = ["Batch", "ThingHead", "caption_loss", "grounding_loss", "plan_loss", "vote_loss"]
-
 _SPREAD_CELLS: Final = 0.7
 _COLUMN_WEIGHTS: Final = (1.0, 1.0, 1.0, 0.5, 0.5, 0.3)
 _BETA: Final = 0.05

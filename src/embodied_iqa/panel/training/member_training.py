@@ -21,8 +21,6 @@ from embodied_iqa.subjects.backends.panel.vlm import LearnedVlm
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.model_card import ModelCard, save_card
 
-__all__ = ["SampleOrigin", "TrainingFolders", "train_and_export"]
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingFolders:

@@ -18,8 +18,6 @@ from embodied_iqa.panel.training.policies import FilmPolicy, QueryPolicy, plan_i
 from embodied_iqa.panel.training.training_loop import Network
 from embodied_iqa.subjects.backends.panel.format import MAX_TASK_WORDS, PICTURE_PX
 
-__all__ = ["export_member"]
-
 _OPSET: Final = 17
 _LARGE: Final = 1024
 """Smallest number of elements of a weight that is stored in half precision."""

@@ -20,8 +20,6 @@ from embodied_iqa.panel.training.encoders import (
 )
 from embodied_iqa.subjects.backends.panel.format import PLAN_CENTRE, PLAN_SCALE
 
-__all__ = ["FILM_WIDTH", "FilmPolicy", "PolicyOutput", "QueryPolicy", "QueryShape"]
-
 PLAN_WIDTH: Final = len(PLAN_SCALE)
 PLACES: Final = 8
 _HEAD_WIDTH: Final = 256

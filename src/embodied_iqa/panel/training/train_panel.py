@@ -23,8 +23,6 @@ from embodied_iqa.workers import Workers, result_of
 if TYPE_CHECKING:
     from embodied_iqa.panel.training.training_state import EpochResult
 
-__all__ = ["PanelPlan", "train_panel"]
-
 _PART_SCENES: Final = 250
 _HELD_OUT_OFFSET: Final = 1_000_003
 _POLL_PERIOD_S: Final = 0.5

@@ -30,8 +30,6 @@ from embodied_iqa.panel.training.losses import (
 from embodied_iqa.panel.training.policies import FILM_WIDTH, FilmPolicy, QueryPolicy, QueryShape
 from embodied_iqa.panel.training.training_state import EpochResult, load_checkpoint, save_checkpoint
 
-__all__ = ["Network", "train_member"]
-
 _GROUNDING: Final = 0.3
 _THINGS: Final = 0.3
 _WEIGHT_DECAY: Final = 0.02

@@ -18,8 +18,6 @@ from torch import Tensor, nn
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import write_text_whole
 
-__all__ = ["EpochResult", "load_checkpoint", "save_checkpoint", "save_curve"]
-
 _TENSORS, _NUMBERS = "state.safetensors", "state.json"
 _WIDTH, _HEIGHT, _MARGIN = 420, 240, 40
 _DECADES: Final = 0.05

@@ -19,8 +19,6 @@ from embodied_iqa.recording.framing import (
     decode,
 )
 
-__all__ = ["MessageParts", "OpenChunk", "open_chunk", "open_cut_chunk", "parse_chunk"]
-
 
 @dataclass(frozen=True, slots=True)
 class MessageParts:

@@ -21,8 +21,6 @@ from embodied_iqa.recording.repair.verify import verified_counts
 from embodied_iqa.recording.scanned_record import ScannedRecord, summary_section
 from embodied_iqa.recording.writer import LIBRARY
 
-__all__ = ["RecoveryReport", "recover"]
-
 Progress = Callable[[int, int], None]
 """Gets bytes done and bytes in all."""
 

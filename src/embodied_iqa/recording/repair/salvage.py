@@ -18,8 +18,6 @@ from embodied_iqa.recording.repair.chunks import OpenChunk, open_chunk, open_cut
 from embodied_iqa.recording.repair.scan import Gap
 from embodied_iqa.recording.scanned_record import ScannedRecord
 
-__all__ = ["Salvage"]
-
 _LOOSE_BYTES = 64 * 1024
 
 

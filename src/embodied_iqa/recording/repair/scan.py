@@ -13,8 +13,6 @@ from mcap.opcode import Opcode
 from embodied_iqa.recording.framing import CHUNK_PREFIX, LENGTH, MAGIC, RECORD_PREFIX
 from embodied_iqa.recording.scanned_record import ScannedRecord, record_at
 
-__all__ = ["Gap", "scan"]
-
 _WINDOW_BYTES: Final = 8 << 20
 _CHUNK_START: Final = re.compile(rb"\x06(?=.{36}(?:\x04\0\0\0zstd|\x03\0\0\0lz4|\0\0\0\0))", re.DOTALL)
 """Opcode, then length, times, size and CRC (36 bytes), then the compression's name."""

@@ -15,8 +15,6 @@ from embodied_iqa.recording.repair.chunks import open_chunk
 from embodied_iqa.recording.repair.scan import Gap, scan
 from embodied_iqa.recording.scanned_record import summary_section
 
-__all__ = ["verified_counts"]
-
 
 def verified_counts(file: BinaryIO, size: int, progress: Callable[[int, int], None]) -> dict[int, int] | None:
     """Return how many messages each channel of a whole, indexed file has; None where it needs repair.

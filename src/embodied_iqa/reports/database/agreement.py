@@ -13,8 +13,6 @@ from embodied_iqa.reports.database.by_group import UNIT_RANGE
 from embodied_iqa.reports.kit.page import Chapter, Part
 from embodied_iqa.reports.kit.table import Column, Row, Table
 
-__all__ = ["chapter"]
-
 
 def chapter(study: Study) -> Chapter:
     """Return the chapter."""

@@ -12,8 +12,6 @@ from embodied_iqa.reports.database.by_group import distortion_label, title_of
 from embodied_iqa.reports.kit.page import Chapter, Part
 from embodied_iqa.reports.kit.table import Column, Row, Table
 
-__all__ = ["chapter"]
-
 
 def chapter(study: Study) -> Chapter:
     """Return the chapter."""

@@ -20,8 +20,6 @@ from embodied_iqa.reports.kit.figure import Dot, Lane
 from embodied_iqa.reports.kit.page import Chapter, Part
 from embodied_iqa.reports.kit.table import Cell, Column, Row, Table
 
-__all__ = ["chapter"]
-
 
 def chapter(study: Study) -> Chapter:
     """Return the chapter."""

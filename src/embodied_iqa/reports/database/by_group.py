@@ -12,18 +12,6 @@ from embodied_iqa.distortions.spec import DistortionSpec
 from embodied_iqa.reports.kit.figure import FigureRow, Lane, LaneFigure, Tick
 from embodied_iqa.reports.kit.formatting import distortion_name
 
-__all__ = [
-    "SCORE_RANGE",
-    "SCORE_TICKS",
-    "UNIT_RANGE",
-    "across_groups",
-    "distortion_label",
-    "lane_figure",
-    "paper_remark",
-    "score_percent",
-    "title_of",
-]
-
 T = TypeVar("T")
 SCORE_RANGE: Final = (0.0, 5.0)
 UNIT_RANGE: Final = (0.0, 1.0)

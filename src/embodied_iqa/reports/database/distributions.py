@@ -21,8 +21,6 @@ from embodied_iqa.reports.kit.figure import Box, Lane
 from embodied_iqa.reports.kit.page import Chapter, Part
 from embodied_iqa.reports.kit.table import Column, Row, Table
 
-__all__ = ["chapter"]
-
 
 def chapter(study: Study) -> Chapter:
     """Return the chapter."""

@@ -13,8 +13,6 @@ from embodied_iqa.reports.kit.page import Chapter, Part
 from embodied_iqa.reports.kit.scatter_plot import Point, ScatterPlot, place_points
 from embodied_iqa.reports.kit.table import Column, Row, Table
 
-__all__ = ["chapter"]
-
 _PERCENT: Final = (0.0, 100.0)
 _PAPER: Final = {Group.COGNITION: "below 0.5", Group.DECISION: f"{DECISION_EXECUTION} (above 0.6)"}
 _SCORE_STEP, _EXECUTION_STEP = 0.5, 10.0

@@ -13,8 +13,6 @@ from embodied_iqa.analysis.study import TOTAL, GroupStudy, Study
 from embodied_iqa.reports.kit.formatting import ABSENT, number, plural, share
 from embodied_iqa.reports.kit.page import Tile
 
-__all__ = ["headline", "lead", "remarks", "tiles"]
-
 _ROUNDING: Final = 1e-6
 
 

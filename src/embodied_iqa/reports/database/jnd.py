@@ -14,8 +14,6 @@ from embodied_iqa.reports.kit.figure import Dot, Lane, Tick
 from embodied_iqa.reports.kit.page import Chapter, Part
 from embodied_iqa.reports.kit.table import Cell, Column, Row, Table
 
-__all__ = ["chapter"]
-
 _TITLE: Final = "First level that is not mild"
 
 

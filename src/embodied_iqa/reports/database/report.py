@@ -29,8 +29,6 @@ from embodied_iqa.reports.kit.page import Chapter, Page
 from embodied_iqa.reports.kit.render import render_page
 from embodied_iqa.reports.kit.table import Table
 
-__all__ = ["REPORT", "DatabasePage", "build_page", "write_database_report"]
-
 REPORT: Final = "report.html"
 
 

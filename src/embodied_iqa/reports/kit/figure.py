@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Box", "Dot", "FigureRow", "Lane", "LaneFigure", "Tick"]
-
 
 @dataclass(frozen=True, slots=True)
 class Tick:

@@ -11,8 +11,6 @@ from embodied_iqa.distortions.spec import DistortionSpec
 from embodied_iqa.errors import UsageError
 from embodied_iqa.units import SECOND_NS
 
-__all__ = ["ABSENT", "clean_text", "distortion_name", "number", "plural", "seconds", "share"]
-
 ABSENT: Final = "\N{EM DASH}"
 """Shown in place of a value that does not exist."""
 _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.reports.kit.render import render
 
-__all__ = ["heat_map"]
-
 _COLOURS_RGB: Final = np.array([[196.0, 60.0, 48.0], [250.0, 240.0, 210.0], [44.0, 123.0, 90.0]])
 """Of the lowest, the middle and the highest value."""
 _UNKNOWN: Final = "#dddddd"

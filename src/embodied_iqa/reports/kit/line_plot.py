@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.reports.kit.figure import Tick
 
-__all__ = ["Axis", "Curve", "LinePlot", "line_plot"]
-
 Array = NDArray[np.float64]
 
 _MAX_POINTS: Final = 240

@@ -8,8 +8,6 @@ from embodied_iqa.reports.kit.figure import LaneFigure
 from embodied_iqa.reports.kit.scatter_plot import ScatterPlot
 from embodied_iqa.reports.kit.table import Table
 
-__all__ = ["Chapter", "Page", "Part", "Tile"]
-
 
 @dataclass(frozen=True, slots=True)
 class Tile:

@@ -9,8 +9,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["bytes_for_each", "data_uri"]
-
 _PAGE_BYTES: Final = 4_100_000
 """Of all pictures of a page together, before base64 adds a third."""
 _LARGEST_BYTES: Final = 90_000

@@ -14,8 +14,6 @@ from embodied_iqa.reports.kit.page import Page
 from embodied_iqa.reports.kit.table import cell_text, heat_class
 from embodied_iqa.trial.scores import RECIPES
 
-__all__ = ["render", "render_page"]
-
 
 def render_page(template: str, page: Page) -> str:
     """Return a page that contains everything it needs; templates extend `page.html.j2`."""

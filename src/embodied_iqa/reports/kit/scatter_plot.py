@@ -9,8 +9,6 @@ from typing import Final
 
 from embodied_iqa.reports.kit.figure import Tick
 
-__all__ = ["Point", "ScatterPlot", "place_points"]
-
 _LABEL_WIDTH, _LABEL_HEIGHT = 6.0, 4.0
 """Space that a label takes, percent."""
 _WHOLE: Final = 100.0

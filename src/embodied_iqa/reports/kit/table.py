@@ -11,8 +11,6 @@ from typing import Final, TypeVar
 
 from embodied_iqa.reports.kit.formatting import ABSENT, clean_text, number
 
-__all__ = ["Cell", "Column", "Row", "Table", "cell_text", "heat_class"]
-
 Cell = str | int | float | None
 """None and NaN stand for a value that does not exist."""
 Row = tuple[Cell, ...]

@@ -14,8 +14,6 @@ from embodied_iqa.reports.panel.summary import success_by, vla_rows, vlm_rows, w
 from embodied_iqa.subjects.backends.panel.members import card_of
 from embodied_iqa.subjects.model_card import ModelCard, save_card
 
-__all__ = ["update_cards"]
-
 _HARMED: Final = 0.75
 """Success or cognition score below which a distortion counts as harmful."""
 _MOST_HARMFUL: Final = 8

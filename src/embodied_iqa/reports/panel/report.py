@@ -32,8 +32,6 @@ from embodied_iqa.scoring.proportions import Share
 from embodied_iqa.subjects.backends.panel.members import card_of
 from embodied_iqa.subjects.model_card import ModelCard
 
-__all__ = ["write_report"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Actions:

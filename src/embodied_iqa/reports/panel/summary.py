@@ -19,22 +19,6 @@ from embodied_iqa.scoring.frequencies import DocumentFrequencies, document_frequ
 from embodied_iqa.scoring.proportions import Share, wilson
 from embodied_iqa.tasks.task import MAX_RANK
 
-__all__ = [
-    "Agreement",
-    "GradedResponse",
-    "RankRow",
-    "VlaRow",
-    "VlmRow",
-    "agreement",
-    "criterion_check",
-    "graded_responses",
-    "rank_rows",
-    "success_by",
-    "vla_rows",
-    "vlm_rows",
-    "weak_verbs",
-]
-
 Array = NDArray[np.float64]
 _LEAST_DIFFERENT: Final = 3
 _WEAK: Final = 0.75

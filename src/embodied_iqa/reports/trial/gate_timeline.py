@@ -14,15 +14,6 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.trial.record import RunRecord, VerdictRecord
 from embodied_iqa.units import SECOND_NS
 
-__all__ = [
-    "BlockedPeriod",
-    "GateTimeline",
-    "VerdictSpan",
-    "blocked_periods",
-    "gate_timelines",
-    "merge_reasons",
-]
-
 _DEFAULT_PERIOD_NS: Final = 66_000_000
 _NUMBER: Final = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.]*\d)")
 _SEPARATOR: Final = "; "

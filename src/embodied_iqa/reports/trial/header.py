@@ -12,8 +12,6 @@ from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.trial.record import RunRecord
 from embodied_iqa.trial.scores import RunScores
 
-__all__ = ["headline", "subtitle", "tiles"]
-
 
 def headline(tasks: Sequence[ReportedTask]) -> str:
     """Say how many runs succeeded on clean and on distorted pictures.

@@ -16,8 +16,6 @@ from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.trial.reading import stamp_ns as stamp_of
 from embodied_iqa.units import MILLISECOND_NS, SECOND_NS
 
-__all__ = ["RecordedFrame", "Window", "frames_at"]
-
 T = TypeVar("T")
 
 _NEAR_NS: Final = 100 * MILLISECOND_NS

@@ -23,8 +23,6 @@ from embodied_iqa.reports.trial.run_pictures import moment_of
 from embodied_iqa.reports.trial.stored_run import ReportedTask, RunContext, load_run
 from embodied_iqa.trial.record import TrialRecord
 
-__all__ = ["REPORT", "report_of_folder", "write_report"]
-
 REPORT: Final = "report.html"
 
 

@@ -23,8 +23,6 @@ from embodied_iqa.reports.trial.run_subjects import Answer, Fact, answers_of, de
 from embodied_iqa.trial.record import RunRecord
 from embodied_iqa.trial.scores import RunScores
 
-__all__ = ["RunPage", "run_page"]
-
 _X_MM: Final = Axis("x, away from the robot is negative [mm]", 100.0)
 _Y_MM: Final = Axis("y [mm]", 100.0)
 _TIME_S: Final = Axis("time [s]", 1.0)

@@ -19,8 +19,6 @@ from embodied_iqa.reports.trial.recorded_frames import RecordedFrame
 from embodied_iqa.reports.trial.tool_path_projection import chunk_points_m, project_path
 from embodied_iqa.trial.record import ChunkRecord, RunRecord
 
-__all__ = ["Moment", "Side", "ViewRow", "moment_of", "view_rows"]
-
 
 class Side(StrEnum):
     """Reference or distorted; the name of the CSS class."""

@@ -16,8 +16,6 @@ from embodied_iqa.reports.trial.word_diff import MarkedWords, compare_words
 from embodied_iqa.subjects.protocols import ChunkStatus
 from embodied_iqa.trial.record import AnswerRecord, ChunkRecord, RunRecord
 
-__all__ = ["Answer", "Fact", "answers_of", "decision_facts"]
-
 _STATUS: Final = {
     ChunkStatus.ACT: "acts",
     ChunkStatus.DONE: "says the task is done",

@@ -16,8 +16,6 @@ from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import RunRecord, TrialRecord
 from embodied_iqa.trial.scores import RunScores
 
-__all__ = ["ReportedTask", "RunContext", "StoredScores", "load_run", "load_scores"]
-
 _RECORDING: Final = "trial.mcap"
 _SCORES: Final = "scores.json"
 _CONFIG: Final = "config.yaml"

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from embodied_iqa.images.frame import Intrinsics
 from embodied_iqa.kinematics import chain_increments, invert
 
-__all__ = ["chunk_points_m", "project_path"]
-
 Array = NDArray[np.float64]
 
 _NEAR_M: Final = 0.01

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Final
 
-__all__ = ["MarkedWords", "compare_words"]
-
 _EDGES: Final = re.compile(r"^\W+|\W+$")
 
 

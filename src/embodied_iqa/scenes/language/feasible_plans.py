@@ -12,8 +12,6 @@ from embodied_iqa.scenes.scene_graph import SceneGraph
 from embodied_iqa.tasks.instruction import Instruction, Thing
 from embodied_iqa.tasks.vocabulary import Verb
 
-__all__ = ["feasible_steps", "two_steps"]
-
 _POURED_INTO_X_M: Final = -0.50
 """A pouring destination is at least this far from the robot: the tilted gripper is in front of it."""
 _PUSHED_WAY_M: Final = 0.15

@@ -27,8 +27,6 @@ from embodied_iqa.tasks.instruction import Instruction
 from embodied_iqa.tasks.task import MAX_RANK, Task
 from embodied_iqa.tasks.vocabulary import Verb
 
-__all__ = ["draw_task_scene", "make_tasks"]
-
 _T = TypeVar("_T")
 _POINTS: Final = dict.fromkeys(FORMS_OF_RANK[2], 2) | dict.fromkeys(FORMS_OF_RANK[3], 4) | {Form.EXCLUSION: 7}
 _SECOND_STEP_POINTS: Final = 12

@@ -29,8 +29,6 @@ from embodied_iqa.tasks.vocabulary import (
     Kind,
 )
 
-__all__ = ["Described", "Step", "parse_task"]
-
 _T = TypeVar("_T")
 
 

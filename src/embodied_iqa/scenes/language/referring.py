@@ -12,8 +12,6 @@ from embodied_iqa.scenes.scene_graph import Extreme, Head, Node, SceneGraph, Sid
 from embodied_iqa.tasks.instruction import Thing
 from embodied_iqa.tasks.vocabulary import Category, Colour, Kind
 
-__all__ = ["FORMS_OF_RANK", "Form", "Reference", "plain", "references"]
-
 
 class Form(StrEnum):
     """Form of a reference; with the verb it defines the ability that a task tests."""

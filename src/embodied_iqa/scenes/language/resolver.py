@@ -12,8 +12,6 @@ from embodied_iqa.scenes.scene_graph import Head, Node, SceneGraph, Truth, uniqu
 from embodied_iqa.tasks.instruction import Instruction, Thing, first_possible
 from embodied_iqa.tasks.vocabulary import VERB_WORDS
 
-__all__ = ["resolve", "resolve_plan"]
-
 
 def resolve(text: str, scene: Scene, *, view: View = View.TOP) -> Instruction:
     """Return the first step of a task; see `resolve_plan`."""

@@ -12,8 +12,6 @@ from embodied_iqa.scenes.scene_graph import Extreme, Head, Side
 from embodied_iqa.tasks.instruction import Instruction, Thing
 from embodied_iqa.tasks.vocabulary import Category, Colour, Kind, Verb
 
-__all__ = ["Wording"]
-
 _T = TypeVar("_T")
 
 _PHRASES: Final[dict[Verb, tuple[str, ...]]] = {
