@@ -16,7 +16,7 @@ import websockets.asyncio.server
 from openpi_client import msgpack_numpy
 
 from embodied_iqa.subjects.serving.served import ServedSubject
-from embodied_iqa.subjects.serving.server import PolicyServer, ServerSettings
+from embodied_iqa.subjects.serving.server import PolicyServer, ServingOptions
 
 Script = Callable[[socket.socket, threading.Event], None]
 
@@ -170,7 +170,7 @@ def serving(subject: ServedSubject, **settings: object) -> Iterator[int]:
     stop = asyncio.Event()
 
     async def run():
-        async with PolicyServer(subject, ServerSettings(port=0, **settings)).listening() as port:
+        async with PolicyServer(subject, ServingOptions(port=0, **settings)).listening() as port:
             ports.append(port)
             ready.set()
             await stop.wait()

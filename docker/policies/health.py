@@ -1,18 +1,16 @@
-"""`python health.py [PORT]`: asks the server of this container whether it answers questions."""
+"""`python health.py [PORT]`: health check of the policy server in this container."""
 
 from __future__ import annotations
 
 import http.client
 import sys
 
-__all__ = ["main"]
-
 _PORT = 8000
 _WAIT_S = 4.0
 
 
 def main(words: list[str]) -> int:
-    """Return 0 where ``/healthz`` says that questions are answered, else 1."""
+    """Return 0 if ``/healthz`` answers OK, else 1."""
     connection = http.client.HTTPConnection("127.0.0.1", int(words[0]) if words else _PORT, timeout=_WAIT_S)
     try:
         connection.request("GET", "/healthz")

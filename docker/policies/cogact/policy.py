@@ -1,7 +1,6 @@
 """CogACT. Sources: microsoft/CogACT README, vla/load.py, scripts/deploy.py.
 
-Its weights are published as pickles only. PyTorch is told to open them as plain tensors: whatever else they
-hold is refused, not run.
+Its weights are published as pickles only. PyTorch opens them as plain tensors and refuses anything else.
 """
 
 from __future__ import annotations
@@ -14,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.lazy import load
 from policy_host.contract import Family, Needs, PolicyRequest, Seen
 from policy_host.pictures import stretched
 from policy_host.statistics import choose_key
-
-__all__ = ["FAMILY", "CogAct"]
 
 _SIDE_PX: Final = 224
 _FUTURE: Final = 15
@@ -32,21 +30,19 @@ class CogAct:
     """A loaded checkpoint.
 
     Args:
-        request: What to load.
+        request: Checkpoint and options.
 
     Raises:
         InputError: There is not exactly one file of weights.
-        UsageError: The size of the action model or the statistics are not clear.
+        UsageError: The size of the action model or the statistics are ambiguous.
     """
 
     def __init__(self, request: PolicyRequest) -> None:
         os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"
-        import torch  # noqa: PLC0415 - of the family's own environment
-        from vla import load_vla  # noqa: PLC0415 - as above
-
+        torch = load("torch")
         weights = _weights(request.folder)
         self._torch, self._seed = torch, request.seed
-        self._model = load_vla(
+        self._model = load("vla:load_vla")(
             str(weights),
             load_for_training=False,
             action_model_type=_action_model(weights.stem, request.options.get("action_model", "")),
@@ -66,11 +62,9 @@ class CogAct:
 
     def act(self, seen: Seen) -> NDArray[np.floating]:
         """Return ``(16, 7)``: displacement (m), Euler angles (rad), gripper (1 is open)."""
-        from PIL import Image  # noqa: PLC0415 - of the family's own environment
-
         self._torch.manual_seed(self._seed)
         actions, _ = self._model.predict_action(
-            Image.fromarray(stretched(seen.pictures[0], _SIDE_PX, _SIDE_PX)),
+            load("PIL.Image:fromarray")(stretched(seen.pictures[0], _SIDE_PX, _SIDE_PX)),
             seen.prompt,
             unnorm_key=self._key,
             cfg_scale=_GUIDANCE,
@@ -85,7 +79,7 @@ def _weights(folder: Path) -> Path:
     found = sorted((folder / "checkpoints").glob("*.pt"))
     if len(found) != 1:
         raise InputError(
-            f"{folder}/checkpoints holds no single file of weights",
+            f"{folder}/checkpoints does not hold exactly one file of weights",
             expected="one *.pt",
             got=[file.name for file in found],
         )

@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
+from embodied_iqa.lazy import load
 from policy_host.contract import Family, Needs, PolicyRequest, Seen
 from policy_host.pictures import fitted
 
-__all__ = ["FAMILY", "LeRobot"]
-
 _TYPES: Final = ("act", "smolvla")
-"""Policies that decide from one observation. Diffusion, VQ-BeT and TD-MPC look at a history, which the
-protocol does not carry; LeRobot's pi0 needs another transformers."""
+"""Policies that decide from one observation. Diffusion, VQ-BeT and TD-MPC need a history, which the protocol
+does not carry; LeRobot's pi0 needs another transformers."""
 _PROCESSORS: Final = ("policy_preprocessor.json", "policy_postprocessor.json")
 
 
@@ -28,7 +27,7 @@ class LeRobot:
     """A loaded policy with its processors, which hold the statistics of its data.
 
     Args:
-        request: What to load.
+        request: Checkpoint and options.
 
     Raises:
         InputError: It is of a type that is not served, or its processors name code that is not LeRobot's.
@@ -40,24 +39,17 @@ class LeRobot:
             raise InputError("this type of policy is not served", got=kind, available=_TYPES)
         for name in _PROCESSORS:
             _check_steps(_json(request.folder / name), name)
-        import lerobot  # noqa: PLC0415 - of the family's own environment
-        import torch  # noqa: PLC0415 - as above
-        from lerobot.configs.policies import PreTrainedConfig  # noqa: PLC0415 - as above
-        from lerobot.policies.factory import (  # noqa: PLC0415 - as above
-            get_policy_class,
-            make_pre_post_processors,
-        )
-
+        factory = load("lerobot.policies.factory")
         folder = str(request.folder)
-        config = PreTrainedConfig.from_pretrained(folder)
+        config = load("lerobot.configs.policies:PreTrainedConfig").from_pretrained(folder)
         config.device = request.device
-        self._torch, self._config, self._seed = torch, config, request.seed
-        self._policy = get_policy_class(kind).from_pretrained(folder, config=config)
+        self._torch, self._config, self._seed = load("torch"), config, request.seed
+        self._policy = factory.get_policy_class(kind).from_pretrained(folder, config=config)
         where = {"device_processor": {"device": request.device}}
-        self._before, self._after = make_pre_post_processors(
+        self._before, self._after = factory.make_pre_post_processors(
             config, pretrained_path=folder, preprocessor_overrides=where, postprocessor_overrides=where
         )
-        self._version = f"lerobot-{lerobot.__version__}-{kind}-seed-{request.seed}"
+        self._version = f"lerobot-{load('lerobot').__version__}-{kind}-seed-{request.seed}"
 
     @property
     def version(self) -> str:
@@ -68,7 +60,7 @@ class LeRobot:
         """Return ``(K, D)`` in the units of the policy's data.
 
         Raises:
-            InputError: The policy looks at another number of cameras, or at another state.
+            InputError: The policy needs another number of cameras, or another state.
         """
         self._torch.manual_seed(self._seed)
         self._policy.reset()
@@ -81,7 +73,7 @@ class LeRobot:
         cameras = self._config.image_features
         if len(cameras) != len(seen.pictures):
             raise InputError(
-                "the policy looks at another number of cameras",
+                "the policy needs another number of cameras",
                 expected=", ".join(cameras),
                 got=len(seen.pictures),
             )
@@ -98,7 +90,7 @@ class LeRobot:
     def _state(self, seen: Seen, size: int) -> Any:
         if seen.state is None or seen.state.shape != (size,):
             got = None if seen.state is None else seen.state.shape
-            raise InputError("the policy is told another state", expected=f"({size},)", got=got)
+            raise InputError("the policy needs another state", expected=f"({size},)", got=got)
         return self._torch.from_numpy(seen.state)[None]
 
 
@@ -108,12 +100,12 @@ def _json(file: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {file}: {error}") from None
     if not isinstance(value, dict):
-        raise InputError(f"{file} holds no JSON object")
+        raise InputError(f"{file} is not a JSON object")
     return value
 
 
 def _check_steps(pipeline: dict[str, Any], name: str) -> None:
-    """Hold the steps that a processor names against LeRobot's own: it imports them by name."""
+    """Refuse processor steps outside LeRobot, which imports them by name."""
     for step in pipeline.get("steps", ()):
         code = step.get("class", "") if "registry_name" not in step else ""
         if code and not code.startswith("lerobot."):

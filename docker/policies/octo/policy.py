@@ -10,35 +10,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
+from embodied_iqa.lazy import load
 from policy_host.contract import Family, Needs, PolicyRequest, Seen
 from policy_host.pictures import stretched
 from policy_host.statistics import choose_key
-
-__all__ = ["FAMILY", "Octo"]
 
 _CAMERAS: Final = ("image_primary", "image_wrist")
 _UNITS: Final = "bridge_dataset"
 
 
 class Octo:
-    """A loaded checkpoint; each question is a history of one picture.
+    """A loaded checkpoint; each question is a history of one image.
 
     Args:
-        request: What to load.
+        request: Checkpoint and options.
 
     Raises:
         InputError: Its configuration names code that is not Octo's.
-        UsageError: The statistics are not clear.
+        UsageError: The statistics are ambiguous.
     """
 
     def __init__(self, request: PolicyRequest) -> None:
         _check_modules(json.loads((request.folder / "config.json").read_text(encoding="utf-8")))
-        import jax  # noqa: PLC0415 - of the family's own environment
-        from octo.model.octo_model import OctoModel  # noqa: PLC0415 - as above
-
-        self._jax = jax
+        self._jax = jax = load("jax")
         self._seed = request.seed
-        self._model = OctoModel.load_pretrained(str(request.folder))
+        self._model = load("octo.model.octo_model:OctoModel").load_pretrained(str(request.folder))
         self._key = choose_key(request.unnorm_key, _UNITS, self._model.dataset_statistics)
         observed = self._model.example_batch["observation"]
         self._sizes = {name: observed[name].shape[-3:-1] for name in _CAMERAS if name in observed}
@@ -68,7 +64,7 @@ class Octo:
 
 
 def _check_modules(config: Any) -> None:
-    """Hold the parts that a configuration names against Octo's own: it imports and calls them by name."""
+    """Refuse modules outside Octo, which imports and calls them by name."""
     for module in _modules(config):
         if not module.startswith("octo."):
             raise InputError("config.json names code that is not Octo's", expected="octo.*", got=module)

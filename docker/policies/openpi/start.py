@@ -1,6 +1,6 @@
-"""Starts openpi's own server, `scripts/serve_policy.py`, on a checkpoint that lies on this machine.
+"""Starts openpi's own server, `scripts/serve_policy.py`, on a local checkpoint.
 
-openpi's server has no token: it belongs on a network that only the robot's containers are on.
+openpi's server has no token: use it on a network of the robot's containers only.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
-
-__all__ = ["command", "main", "prepare"]
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}\Z")
 _TOKENIZER: Final = "models--physical-intelligence--fast/refs/main"
@@ -31,7 +29,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Become openpi's server; 2 where something is missing."""
+    """Become openpi's server; return 2 if something is missing."""
     try:
         become = command(sys.argv[1:] if words is None else words, os.environ)
         prepare(os.environ)
@@ -43,7 +41,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def prepare(variables: Mapping[str, str]) -> None:
-    """Copy PaliGemma's vocabulary to where openpi looks for it; openpi wants to write beside it.
+    """Copy PaliGemma's vocabulary to openpi's writable data folder.
 
     Raises:
         _WrongUseError: It is missing.
@@ -96,7 +94,7 @@ def _parser(variables: Mapping[str, str]) -> argparse.ArgumentParser:
 
 
 def _check_code(arguments: argparse.Namespace, models: Path) -> None:
-    """Refuse pi0-FAST without consent: openpi runs the code of physical-intelligence/fast, whatever it is."""
+    """Refuse pi0-FAST without consent, because openpi runs the code of physical-intelligence/fast."""
     if not arguments.trust_remote_code:
         raise _WrongUseError("the FAST tokenizer is code of its repository; --trust-remote-code consents")
     if not _COMMIT.match(arguments.tokenizer_revision):

@@ -13,18 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.lazy import load
 from policy_host.contract import Family, Needs, PolicyRequest, Seen
 from policy_host.pictures import centre_crop, stretched
 from policy_host.statistics import choose_key
 
-__all__ = ["FAMILY", "OpenVla"]
-
-_LOOKING: Final = "4.40."
-"""Versions of transformers on which the checkpoint's code looks at the picture. From 4.50 on it silently
-does not, and gives the same action whatever is seen."""
+_USES_IMAGE: Final = "4.40."
+"""Versions of transformers on which the checkpoint's code uses the image. From 4.50 on it silently ignores it
+and gives the same action every time."""
 _SIDE_PX: Final = 224
 _CROP_AREA: Final = 0.9
-"""LIBERO fine-tunes were trained on random crops of this area; they are run on the centre one."""
+"""LIBERO fine-tunes were trained on random crops of this area and run on the centre crop."""
 _REASONING_TOKENS: Final = 1024
 _SYSTEM: Final = (
     "A chat between a curious user and an artificial intelligence assistant. "
@@ -40,20 +39,18 @@ class OpenVla:
     """A loaded checkpoint.
 
     Args:
-        request: What to load.
+        request: Checkpoint and options.
 
     Raises:
-        InputError: This transformers does not show it the picture.
-        UsageError: An option or the statistics are not clear.
+        InputError: The installed transformers would ignore the image.
+        UsageError: An option or the statistics are ambiguous.
     """
 
     def __init__(self, request: PolicyRequest) -> None:
-        import torch  # noqa: PLC0415 - of the family's own environment
-        import transformers  # noqa: PLC0415 - as above
-
-        if not transformers.__version__.startswith(_LOOKING):
+        torch, transformers = load("torch"), load("transformers")
+        if not transformers.__version__.startswith(_USES_IMAGE):
             raise InputError(
-                "with this transformers OpenVLA's code does not look at the picture",
+                "with this transformers OpenVLA's code ignores the image",
                 expected="transformers 4.40.1",
                 got=transformers.__version__,
             )
@@ -88,14 +85,14 @@ class OpenVla:
 
     def act(self, seen: Seen) -> NDArray[np.floating]:
         """Return ``(1, 7)``: displacement, Euler angles or axis-angle, gripper."""
-        from PIL import Image  # noqa: PLC0415 - of the family's own environment
-
         picture = stretched(seen.pictures[0], _SIDE_PX, _SIDE_PX)
         if self._crops:
             picture = centre_crop(picture, _CROP_AREA)
         reasons = self._style == "reasoning"
         words = (_REASONING if reasons else _PLAIN).format(task=seen.prompt.lower())
-        inputs = self._processor(words, Image.fromarray(picture)).to(self._device, dtype=self._dtype)
+        inputs = self._processor(words, load("PIL.Image:fromarray")(picture)).to(
+            self._device, dtype=self._dtype
+        )
         more: dict[str, Any] = {"max_new_tokens": _REASONING_TOKENS} if reasons else {}
         with self._torch.inference_mode():
             given = self._model.predict_action(**inputs, unnorm_key=self._key, do_sample=False, **more)

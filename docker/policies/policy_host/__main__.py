@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
 import sys
@@ -12,14 +11,13 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from embodied_iqa.errors import EmbodiedIqaError, InputError, UsageError
+from embodied_iqa.lazy import load
 from embodied_iqa.subjects.actions.table import CONVENTIONS, convention_of
-from embodied_iqa.subjects.serving.server import PolicyServer, ServerSettings
+from embodied_iqa.subjects.serving.server import PolicyServer, ServingOptions
 from policy_host.checkpoint import Consent, check_consent, locate
 from policy_host.contract import Family, PolicyRequest
 from policy_host.hosted import HostedPolicy
 from policy_host.observation import FORMS
-
-__all__ = ["main"]
 
 _CONSENTS: Final = {
     "--trust-remote-code": "the checkpoint's own code may run",
@@ -70,14 +68,14 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _settings(arguments: argparse.Namespace) -> ServerSettings:
+def _settings(arguments: argparse.Namespace) -> ServingOptions:
     variable = arguments.token_env
     token = os.environ.get(variable, "") if variable else ""
     if variable and not token:
         raise UsageError(f"the environment variable {variable} holds no token")
     if arguments.most_waiting < 1:
         raise UsageError("wrong --most-waiting", expected="1 or more", got=arguments.most_waiting)
-    return ServerSettings(
+    return ServingOptions(
         host=arguments.host, port=arguments.port, token=token, most_waiting=arguments.most_waiting
     )
 
@@ -86,7 +84,7 @@ def _host(arguments: argparse.Namespace) -> HostedPolicy:
     family = _family(arguments.policy)
     convention = convention_of(_convention(family, arguments.convention))
     if convention.observation not in FORMS:
-        raise UsageError(f"{convention.name} is not for hosted policies; `embodied-iqa serve` gives it")
+        raise UsageError(f"{convention.name} is not for hosted policies; use `embodied-iqa serve`")
     options = _options(arguments.set)
     family.check_options(options)
     located = locate(arguments.model, arguments.revision, arguments.models)
@@ -106,15 +104,15 @@ def _host(arguments: argparse.Namespace) -> HostedPolicy:
 
 
 def _family(module: str) -> Family:
-    family = getattr(importlib.import_module(module), "FAMILY", None)
+    family = getattr(load(module), "FAMILY", None)
     if not isinstance(family, Family):
-        raise InputError(f"the module {module} offers no FAMILY")
+        raise InputError(f"the module {module} has no FAMILY")
     return family
 
 
 def _convention(family: Family, given: str) -> str:
     if given and family.conventions and given not in family.conventions:
-        raise UsageError(f"no convention of {family.name}", got=given, available=family.conventions)
+        raise UsageError(f"unknown convention of {family.name}", got=given, available=family.conventions)
     if not given and len(family.conventions) != 1:
         raise UsageError(
             f"what do the actions of this {family.name} policy mean?",

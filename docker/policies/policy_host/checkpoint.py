@@ -1,4 +1,4 @@
-"""Where a checkpoint is, which one it is, and whether its code may run."""
+"""Location, revision and consent of a checkpoint."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from typing import Final
 from embodied_iqa.errors import InputError, UsageError
 from policy_host.contract import Family, Needs
 
-__all__ = ["Consent", "Located", "check_consent", "locate"]
-
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}\Z")
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*\Z")
 _PICKLES: Final = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"})
@@ -23,11 +21,11 @@ _DIGITS: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """What the user allows, each by an option of its own.
+    """Consent of the user.
 
     Attributes:
-        remote_code: Code of the checkpoint runs.
-        pickles: Pickled weights are opened.
+        remote_code: To run code of the checkpoint.
+        pickles: To open pickled weights.
     """
 
     remote_code: bool = False
@@ -53,13 +51,13 @@ def locate(model: str, revision: str, models: Path) -> Located:
     """Find a checkpoint; nothing is fetched.
 
     Args:
-        model: A folder, or a repository ``owner/name`` that lies in ``models`` as the Hub's tools store it.
-        revision: Commit of the repository; of a folder what its content has to be, empty for whatever it is.
-        models: Folder with the Hub's cache.
+        model: A folder, or a repository ``owner/name`` in the Hub's cache.
+        revision: Commit of the repository, or hash of the folder's content; empty for any folder.
+        models: Folder of the Hub's cache.
 
     Raises:
-        UsageError: A revision is missing or another one.
-        InputError: It is not there.
+        UsageError: A revision is missing or differs.
+        InputError: The checkpoint is missing.
     """
     folder = Path(model)
     if model and folder.is_dir():
@@ -68,7 +66,9 @@ def locate(model: str, revision: str, models: Path) -> Located:
             raise UsageError(f"{model} is another revision", expected=revision, got=found)
         return Located(folder.resolve(), folder.resolve().name, found)
     if not _REPOSITORY.match(model):
-        raise InputError("no checkpoint there", expected="a folder, or a repository owner/name", got=model)
+        raise InputError(
+            "no checkpoint at this path", expected="a folder, or a repository owner/name", got=model
+        )
     if not _COMMIT.match(revision):
         raise UsageError(
             f"which {model}?", expected="--revision with the 40 digits of a commit", got=revision
@@ -83,17 +83,17 @@ def locate(model: str, revision: str, models: Path) -> Located:
 
 
 def check_consent(family: Family, located: Located, consent: Consent, revision: str) -> None:
-    """Refuse what takes a consent that was not given.
+    """Refuse a checkpoint that needs consent which was not given.
 
     Args:
-        family: Says what its checkpoints need.
+        family: Family of the checkpoint.
         located: The checkpoint.
-        consent: Of the user.
-        revision: As the user named it: consent is to one very content.
+        consent: Consent of the user.
+        revision: Revision that the user named: consent is for one exact content.
 
     Raises:
         UsageError: Consent or revision is missing.
-        InputError: There are pickles where the family has none.
+        InputError: It has pickles, and the family needs none.
     """
     if family.needs is not Needs.PICKLES:
         pickles = [file.name for file in _files(located.folder) if file.suffix.lower() in _PICKLES]
@@ -104,7 +104,7 @@ def check_consent(family: Family, located: Located, consent: Consent, revision: 
     if not given:
         raise UsageError(
             f"checkpoints of {family.name} need {family.needs}, which can run any code",
-            expected=f"{family.needs.flag} --revision {located.revision}, once you trust this very content",
+            expected=f"{family.needs.flag} --revision {located.revision}, once you trust this exact content",
         )
     if family.needs is not Needs.NOTHING and not revision:
         raise UsageError(
@@ -113,7 +113,7 @@ def check_consent(family: Family, located: Located, consent: Consent, revision: 
 
 
 def content_digest(folder: Path) -> str:
-    """Return 12 digits of a hash over names, sizes and content; of large files over both their ends."""
+    """Return 12 digits of a hash over names, sizes and content; of large files, over both ends."""
     whole = hashlib.sha256()
     for file in _files(folder):
         size = file.stat().st_size
@@ -129,7 +129,7 @@ def content_digest(folder: Path) -> str:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield its files, but not what download tools note beside them."""
+    """Yield its files, without the metadata of download tools."""
     for file in sorted(folder.rglob("*")):
         hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
         if file.is_file() and not hidden:

@@ -1,4 +1,4 @@
-"""What a family's `policy.py` offers and gets."""
+"""Interface between the host and a family's `policy.py`."""
 
 from __future__ import annotations
 
@@ -13,18 +13,16 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import UsageError
 
-__all__ = ["Family", "Needs", "Policy", "PolicyRequest", "Seen"]
-
 
 class Needs(StrEnum):
-    """What of a checkpoint can run code, and so takes a consent."""
+    """Parts of a checkpoint that can run code and need consent."""
 
     NOTHING = "nothing"
-    """Weights are arrays, code is the installed library's."""
+    """None: weights are arrays, and the code is the installed library's."""
     REMOTE_CODE = "remote-code"
-    """The checkpoint carries Python files, or its graph is a program (a TensorFlow SavedModel)."""
+    """Python files, or a graph that is a program (a TensorFlow SavedModel)."""
     PICKLES = "pickles"
-    """The family publishes its weights as pickles only."""
+    """Pickled weights, for families that publish no others."""
 
     @property
     def flag(self) -> str:
@@ -34,12 +32,12 @@ class Needs(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a policy is shown.
+    """Input of a policy.
 
     Attributes:
-        pictures: ``(H, W, 3)`` uint8 RGB each: the camera that looks from outside first, then the wrist.
+        pictures: ``(H, W, 3)`` uint8 RGB each: an outside camera first, then the wrist.
         prompt: The task.
-        state: The robot's state in the convention's units, ``(S,)`` float32; None where it is not told.
+        state: The robot's state in the convention's units, ``(S,)`` float32, or None.
     """
 
     pictures: tuple[NDArray[np.uint8], ...]
@@ -49,16 +47,16 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class PolicyRequest:
-    """What a policy is loaded from.
+    """Checkpoint and options of a policy.
 
     Attributes:
         folder: The checkpoint on this machine; nothing is fetched.
-        name: What it is called.
-        convention: What its actions mean, a name of `embodied_iqa.subjects.actions.table`.
+        name: Name of the checkpoint.
+        convention: Action convention, a name of `embodied_iqa.subjects.actions.table`.
         device: ``cuda`` or ``cpu``.
-        unnorm_key: Data set whose statistics turn its numbers into units; empty for the convention's own.
-        seed: Of a policy that draws noise: the same picture gives the same actions.
-        options: Further ones of the family.
+        unnorm_key: Data set whose statistics un-normalise its actions; empty for the convention's own.
+        seed: Seed of a policy that samples noise: the same input gives the same actions.
+        options: Further options of the family.
     """
 
     folder: Path
@@ -75,11 +73,11 @@ class Policy(Protocol):
 
     @property
     def version(self) -> str:
-        """Of the library that computes; changes whenever answers can change."""
+        """Version of the library; changes whenever answers can change."""
         ...
 
     def act(self, seen: Seen) -> NDArray[np.floating]:
-        """Return ``(K, D)``: K steps in the convention's units. Keeps nothing from one call to the next."""
+        """Return ``(K, D)``: K steps in the convention's units. Stateless."""
         ...
 
 
@@ -89,10 +87,10 @@ class Family:
 
     Attributes:
         name: Such as ``openvla``.
-        conventions: Those of its policies; empty where any may be meant and the user has to say.
-        needs: What takes a consent.
-        load: Makes the policy; raises `UserError` where it cannot.
-        options: Names of its own options (``--set NAME=VALUE``) with what they mean.
+        conventions: Conventions of its policies; empty for any, and the user has to name one.
+        needs: Needs consent.
+        load: Makes the policy; raises `UserError` if it cannot.
+        options: Its own options (``--set NAME=VALUE``), with their descriptions.
     """
 
     name: str
@@ -102,7 +100,7 @@ class Family:
     options: Mapping[str, str] = field(default_factory=dict)
 
     def check_options(self, given: Mapping[str, str]) -> None:
-        """Refuse options that it does not have.
+        """Refuse unknown options.
 
         Raises:
             UsageError: There is one.

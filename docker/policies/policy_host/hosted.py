@@ -14,21 +14,19 @@ from embodied_iqa.subjects.actions.convention import ActionConvention
 from policy_host.contract import Policy, Seen
 from policy_host.observation import FORMS, seen_from
 
-__all__ = ["HostedPolicy"]
-
 _LONGEST_CHUNK = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class HostedPolicy:
-    """A loaded policy with who it is and what its numbers mean.
+    """A loaded policy with its identity and convention.
 
     Attributes:
-        policy: Computes.
-        family: Of the policy.
-        name: Of the checkpoint.
-        revision: Of the checkpoint.
-        convention: What its rows mean.
+        policy: The policy.
+        family: Family of the policy.
+        name: Name of the checkpoint.
+        revision: Revision of the checkpoint.
+        convention: Convention of its rows.
     """
 
     policy: Policy
@@ -44,7 +42,7 @@ class HostedPolicy:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What a client is told first: also the convention, which the client holds against its own."""
+        """First message to a client; the client compares the convention with its own."""
         return {
             **self.identity,
             "role": "vla",
@@ -60,10 +58,10 @@ class HostedPolicy:
         return False
 
     def understand(self, message: Mapping[str, Any], /) -> Seen:
-        """Return what the policy is shown.
+        """Return the input of the policy.
 
         Raises:
-            InputError: The message is no observation of the convention's form.
+            InputError: The message is not an observation of the convention's form.
         """
         return seen_from(message, self.convention.observation)
 
@@ -71,7 +69,7 @@ class HostedPolicy:
         """Return the rows of each question.
 
         Raises:
-            InputError: The policy's rows are not what the convention says.
+            InputError: The rows do not match the convention.
         """
         return [{"actions": self._rows(self.policy.act(seen))} for seen in questions]
 

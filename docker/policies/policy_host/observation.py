@@ -1,4 +1,4 @@
-"""From a message in one of the forms that our client sends to what a policy is shown."""
+"""Conversion of a message, in one of the forms of our client, to the input of a policy."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.subjects.actions.convention import ObservationForm
 from policy_host.contract import Seen
 
-__all__ = ["FORMS", "seen_from"]
-
 _MOST_PX: Final = 8192
 _MOST_LETTERS: Final = 4000
 _MOST_STATE: Final = 64
@@ -22,7 +20,7 @@ _MOST_STATE: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class _Keys:
-    """Where a form has its pictures (the first has to be there) and the parts of the state."""
+    """Keys of a form's images, of which the first is required, and of the parts of its state."""
 
     pictures: tuple[str, ...]
     state: tuple[str, ...] = ()
@@ -38,11 +36,11 @@ FORMS: Final[dict[ObservationForm, _Keys]] = {
     ObservationForm.UR5: _Keys(("base_rgb", "wrist_rgb"), ("joints", "gripper")),
     ObservationForm.ALOHA: _Keys(("cam_high", "cam_left_wrist", "cam_right_wrist"), ("state",)),
 }
-"""Keys of the forms that a hosted policy can be asked in."""
+"""Forms that a hosted policy supports."""
 
 
 def seen_from(message: Mapping[str, Any], form: ObservationForm) -> Seen:
-    """Return what a policy is shown.
+    """Return the input of a policy.
 
     Raises:
         InputError: Something is missing or wrong.
@@ -50,28 +48,30 @@ def seen_from(message: Mapping[str, Any], form: ObservationForm) -> Seen:
     keys = FORMS[form]
     prompt = message.get("prompt")
     if not isinstance(prompt, str) or not prompt.strip() or len(prompt) > _MOST_LETTERS:
-        raise InputError("an observation needs a prompt", expected=f"a text of up to {_MOST_LETTERS} letters")
+        raise InputError(
+            "an observation needs a prompt", expected=f"a text of up to {_MOST_LETTERS} characters"
+        )
     is_aloha = form is ObservationForm.ALOHA
     shown = message.get("images", {}) if is_aloha else message
     if not isinstance(shown, Mapping) or keys.pictures[0] not in shown:
-        raise InputError("an observation needs a picture", expected=keys.pictures[0], available=message)
+        raise InputError("an observation needs an image", expected=keys.pictures[0], available=message)
     pictures = tuple(_picture(shown[key], key, first=is_aloha) for key in keys.pictures if key in shown)
     state = np.concatenate([_numbers(message.get(key), key) for key in keys.state]) if keys.state else None
     return Seen(pictures, prompt.strip(), state)
 
 
 def _picture(value: object, key: str, *, first: bool) -> NDArray[np.uint8]:
-    """Return ``(H, W, 3)``; ``first`` where the message has the channels first."""
+    """Return ``(H, W, 3)``; ``first``: the message has channels first."""
     if not isinstance(value, np.ndarray) or value.dtype != np.uint8 or value.ndim != 3:
         got = (str(value.dtype), value.shape) if isinstance(value, np.ndarray) else type(value).__name__
-        raise InputError(f"{key} is no picture", expected="(H, W, 3) uint8", got=got)
+        raise InputError(f"{key} is not an image", expected="(H, W, 3) uint8", got=got)
     picture = value.transpose(1, 2, 0) if first else value
     height, width, channels = picture.shape
     if channels != 3 or not 0 < min(height, width) <= max(height, width) <= _MOST_PX:
         raise InputError(
             f"{key} has a wrong size", expected=f"3 channels, 1 to {_MOST_PX} px", got=value.shape
         )
-    return np.array(picture)  # a copy: what arrives is read-only, and libraries write into it
+    return np.array(picture)  # a copy: received arrays are read-only, and libraries write into them
 
 
 def _numbers(value: object, key: str) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""Pictures in the size that a policy looks at."""
+"""Images in the input size of a policy."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-__all__ = ["centre_crop", "fitted", "stretched"]
-
 
 def stretched(picture: NDArray[np.uint8], height_px: int, width_px: int) -> NDArray[np.uint8]:
-    """Resize to a size, whatever the shape was: ``(H, W, 3) -> (height, width, 3)``."""
+    """Resize ``(H, W, 3)`` to ``(height, width, 3)``, without keeping the aspect ratio."""
     if picture.shape[:2] == (height_px, width_px):
         return picture
     return np.array(Image.fromarray(picture).resize((width_px, height_px), Image.Resampling.LANCZOS))
 
 
 def fitted(picture: NDArray[np.uint8], height_px: int, width_px: int) -> NDArray[np.uint8]:
-    """Resize into a size without changing the shape; black at the edges."""
+    """Resize into a size, keeping the aspect ratio, with black edges."""
     height, width = picture.shape[:2]
     if (height, width) == (height_px, width_px):
         return picture
@@ -30,7 +28,7 @@ def fitted(picture: NDArray[np.uint8], height_px: int, width_px: int) -> NDArray
 
 
 def centre_crop(picture: NDArray[np.uint8], area: float) -> NDArray[np.uint8]:
-    """Cut out the centre that has this share of the area and enlarge it to the old size."""
+    """Crop the centre to this share of the area and enlarge it to the old size."""
     height, width = picture.shape[:2]
     edge = (1.0 - area**0.5) / 2.0
     box = (edge * width, edge * height, (1.0 - edge) * width, (1.0 - edge) * height)

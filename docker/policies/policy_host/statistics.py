@@ -1,4 +1,4 @@
-"""Which data set's statistics turn a policy's numbers into units."""
+"""Choice of the data set whose statistics un-normalise a policy's actions."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from collections.abc import Iterable
 
 from embodied_iqa.errors import UsageError
 
-__all__ = ["choose_key"]
-
 
 def choose_key(given: str, usual: str, known: Iterable[str]) -> str:
-    """Return the key: the one that was given, else the convention's, else the only one.
+    """Return the given key, else the convention's, else the only one.
 
     Raises:
-        UsageError: It is not known, or there are several and none is meant.
+        UsageError: It is unknown, or there are several and none is given.
     """
     keys = tuple(known)
     wanted = given or (usual if usual in keys else "") or (keys[0] if len(keys) == 1 else "")

@@ -1,7 +1,7 @@
 """RT-1-X (TensorFlow). Sources: google-deepmind/open_x_embodiment; simpler-env/SimplerEnv policies/rt1.
 
-The checkpoint and the sentence encoder are SavedModels: TensorFlow runs what their graphs say, so both count
-as code.
+The checkpoint and the sentence encoder are SavedModels: TensorFlow executes their graphs, so both count as
+code.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.lazy import load
 from policy_host.contract import Family, Needs, PolicyRequest, Seen
 from policy_host.pictures import fitted
 from policy_host.statistics import choose_key
 
-__all__ = ["FAMILY", "Rt1X"]
-
 _HEIGHT_PX, _WIDTH_PX = 256, 320
 _WORDS: Final = 512
 _SCALES: Final = {"fractal20220817_data": (1.0, 1.0), "bridge": (0.05 / 1.75, 0.25 / 1.4)}
-"""Data set to metres and radians of one unit: what the training data were stretched by."""
+"""Data set to metres and radians of one unit."""
 _LIMITS: Final = {"bridge": (0.05, 0.25)}
 
 
@@ -30,11 +29,11 @@ class Rt1X:
     """A loaded checkpoint; each question starts from an empty history.
 
     Args:
-        request: What to load.
+        request: Checkpoint and options.
 
     Raises:
-        UsageError: The sentence encoder or the statistics are not clear.
-        InputError: The encoder is not there.
+        UsageError: The sentence encoder or the statistics are ambiguous.
+        InputError: The encoder is missing.
     """
 
     def __init__(self, request: PolicyRequest) -> None:
@@ -44,16 +43,14 @@ class Rt1X:
                 "RT-1-X needs the Universal Sentence Encoder (large, 5)", expected="--set encoder=FOLDER"
             )
         if not Path(encoder).is_dir():
-            raise InputError("no sentence encoder there", expected="a folder with a SavedModel", got=encoder)
-        import tensorflow as tf  # noqa: PLC0415 - of the family's own environment
-        import tf_agents  # noqa: PLC0415 - as above
-        from tf_agents.policies import py_tf_eager_policy  # noqa: PLC0415 - as above
-        from tf_agents.trajectories import time_step  # noqa: PLC0415 - as above
-
-        self._tf, self._time_step, self._specs = tf, time_step, tf_agents.specs
+            raise InputError(
+                "no sentence encoder at this path", expected="a folder with a SavedModel", got=encoder
+            )
+        self._tf = tf = load("tensorflow")
+        self._time_step, self._specs = load("tf_agents.trajectories:time_step"), load("tf_agents:specs")
         self._key = choose_key(request.unnorm_key, "fractal20220817_data", _SCALES)
         self._encoder = tf.saved_model.load(encoder)
-        self._policy = py_tf_eager_policy.SavedModelPyTFEagerPolicy(
+        self._policy = load("tf_agents.policies:py_tf_eager_policy.SavedModelPyTFEagerPolicy")(
             model_path=str(request.folder), load_specs_from_pbtxt=True, use_tf_function=True
         )
         self._version = f"rt-1-x-tf-{tf.__version__}-{self._key}"
@@ -80,14 +77,14 @@ class Rt1X:
         return np.concatenate([motion.ravel(), turn.ravel(), gripper.ravel()])[None]
 
     def _blank(self) -> dict[str, Any]:
-        """Return an observation of zeros, as the policy's own specification asks for it."""
+        """Return an observation of zeros that matches the policy's specification."""
         specs = self._specs.from_spec(self._policy.time_step_spec.observation)
         return dict(self._specs.zero_spec_nest(specs))
 
     def _embedding(self, prompt: str) -> Any:
         embedding = self._encoder([prompt])[0]
         if tuple(embedding.shape) != (_WORDS,):
-            raise InputError("another sentence encoder", expected=f"{_WORDS} numbers", got=embedding.shape)
+            raise InputError("wrong sentence encoder", expected=f"{_WORDS} numbers", got=embedding.shape)
         return embedding
 
 

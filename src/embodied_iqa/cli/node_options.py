@@ -1,4 +1,4 @@
-"""`--config` and `--set`: ROS parameters on the command line."""
+"""`--config`, `--set` and `--trust-remote-code`: ROS parameters on the command line."""
 
 from __future__ import annotations
 
@@ -13,13 +13,36 @@ from embodied_iqa.config import Scalar
 from embodied_iqa.errors import UsageError
 
 _FORM: Final = "node.parameter=value"
+_CONSENT: Final = "loading.trust_remote_code=true"
 
 
 def add_node_options(parser: argparse.ArgumentParser) -> None:
-    """Add both arguments."""
+    """Add `--config` and `--set`."""
     add = parser.add_argument
     add("--config", type=Path, action="append", default=[], metavar="FILE", help="ROS parameter file")
     add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="one parameter")
+
+
+def add_consent(parser: argparse.ArgumentParser) -> None:
+    """Add `--trust-remote-code`."""
+    parser.add_argument(
+        "--trust-remote-code",
+        action="store_true",
+        help="run Python code of the checkpoint; also needs the exact revision in the subject's name",
+    )
+
+
+def with_consent(arguments: argparse.Namespace, *nodes: str) -> list[str]:
+    """Return the words of `--set`, and the consent if it is given.
+
+    Args:
+        arguments: With `set` and `trust_remote_code`.
+        nodes: Nodes to set it for; none for an option without a node in front.
+    """
+    words = list(arguments.set)
+    if arguments.trust_remote_code:
+        words += [f"{node}.{_CONSENT}" for node in nodes] or [_CONSENT]
+    return words
 
 
 def overrides_of(words: Sequence[str], what: str = "a parameter", form: str = _FORM) -> dict[str, Scalar]:

@@ -6,15 +6,14 @@ import argparse
 import json
 import sys
 
-from embodied_iqa.cli.consent import add_consent, with_consent
-from embodied_iqa.cli.node_options import overrides_of
+from embodied_iqa.cli.node_options import add_consent, overrides_of, with_consent
 from embodied_iqa.config import build
 from embodied_iqa.errors import UsageError
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.options import VlaOptions, VlmOptions
 from embodied_iqa.subjects.reference import parse_reference
 from embodied_iqa.subjects.serving.served import ServedSubject, serve_vla, serve_vlm
-from embodied_iqa.subjects.serving.server import PolicyServer, ServerSettings
+from embodied_iqa.subjects.serving.server import PolicyServer, ServingOptions
 from embodied_iqa.subjects.wire.tokens import token_from
 
 
@@ -50,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise UsageError(
                 f"wrong --{name.replace('_', '-')}", expected="1 or more", got=getattr(arguments, name)
             )
-    settings = ServerSettings(
+    settings = ServingOptions(
         host=arguments.host,
         port=arguments.port,
         token=token_from(arguments.token_env),

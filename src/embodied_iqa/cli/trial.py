@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from embodied_iqa.cli.consent import add_consent, with_consent
-from embodied_iqa.cli.node_options import add_node_options, overrides_of
+from embodied_iqa.cli.node_options import add_consent, add_node_options, overrides_of, with_consent
 from embodied_iqa.cli.output import results_table
 from embodied_iqa.cli.person import person_at_terminal
 from embodied_iqa.config import Scalar

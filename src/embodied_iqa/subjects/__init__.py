@@ -1,1 +1,1 @@
-"""What is scored: vision-language and vision-language-action models."""
+"""Subjects: vision-language models and vision-language-action models that are scored."""

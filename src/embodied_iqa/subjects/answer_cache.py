@@ -1,8 +1,7 @@
-"""Answers on disk: the same question about the same picture to the same model is asked once.
+"""Cache of answers on disk: a model answers the same question about the same image once.
 
-One small file an answer, named by the hash of all that the answer depends on, written whole or not at all.
-Several processes may share a folder: each sees the others' answers, and whoever finds the folder too large
-removes the answers that were not used for longest.
+Each answer is a small file, named by the hash of everything that it depends on. Several processes may share a
+folder; the first to find it too large removes the least recently used answers.
 """
 
 from __future__ import annotations
@@ -22,20 +21,18 @@ from embodied_iqa.images.frame import Frame
 from embodied_iqa.subjects.batching import Question, answer_all
 from embodied_iqa.subjects.protocols import SubjectInfo, Vlm
 
-__all__ = ["AnswerCache", "CachedVlm", "question_hash"]
-
 _FORMAT: Final = 1
 _SUFFIX: Final = ".answer"
 _MOST_ANSWER_BYTES: Final = 1_000_000
 _LOOK_AGAIN: Final = 0.05
-"""The folder is measured again after so much of its limit was written."""
+"""The folder is measured again after this share of its limit was written."""
 _PRUNE_TO: Final = 0.9
 
 
 def question_hash(info: SubjectInfo, frame: Frame, task: str) -> str:
-    """Return the hash of all that an answer depends on: 64 hexadecimal digits.
+    """Return the hash of everything that an answer depends on: 64 hexadecimal digits.
 
-    The subject's version holds the model's revision, the prompt and how words are chosen.
+    The subject's version covers the model's revision, the prompt and the decoding options.
     """
     head = json.dumps([_FORMAT, info.name, info.version, task, frame.rgb.shape])
     digest = hashlib.sha256(head.encode())
@@ -44,11 +41,11 @@ def question_hash(info: SubjectInfo, frame: Frame, task: str) -> str:
 
 
 class AnswerCache:
-    """Hash to answer, in a folder of limited size.
+    """Answers by hash, in a folder of limited size.
 
     Args:
-        folder: Is made where it is not there.
-        max_bytes: Largest size; exceeded by a twentieth at most for each process that writes.
+        folder: Created if missing.
+        max_bytes: Largest size; each writing process may exceed it by a twentieth.
 
     Raises:
         InputError: The folder cannot be written.
@@ -68,16 +65,16 @@ class AnswerCache:
         self._prune()
 
     def get(self, key: str) -> str | None:
-        """Return the answer, or None; an answer that was damaged is forgotten."""
+        """Return the answer, or None; a damaged file is removed."""
         file = self._file(key)
         try:
             if file.stat().st_size > _MOST_ANSWER_BYTES:
-                raise ValueError  # noqa: TRY301 - as any other damage
+                raise ValueError  # noqa: TRY301 - handled like any other damage
             match json.loads(file.read_text(encoding="utf-8")):
                 case {"key": str(found), "answer": str(answer)} if found == key:
                     os.utime(file)
                     return answer
-            raise ValueError  # noqa: TRY301
+            raise ValueError  # noqa: TRY301 - handled like any other damage
         except OSError:
             return None
         except (ValueError, RecursionError):
@@ -85,7 +82,7 @@ class AnswerCache:
             return None
 
     def put(self, key: str, answer: str) -> None:
-        """Keep an answer; a full disk only means that it is asked for again."""
+        """Store an answer; with a full disk it is queried again next time."""
         content = json.dumps({"key": key, "answer": answer}).encode()
         file = self._file(key)
         with suppress(OSError):
@@ -94,7 +91,7 @@ class AnswerCache:
             try:
                 with os.fdopen(handle, "wb") as stream:
                     stream.write(content)
-                os.replace(fresh, file)  # noqa: PTH105 - one call that says what it is for
+                os.replace(fresh, file)  # noqa: PTH105 - names the atomic operation
             except OSError:
                 Path(fresh).unlink(missing_ok=True)
                 raise
@@ -107,12 +104,12 @@ class AnswerCache:
         return self._folder / key[:2] / f"{key}{_SUFFIX}"
 
     def _prune(self) -> None:
-        """Remove what was not used for longest, until nine tenths of the limit are left."""
+        """Remove the least recently used answers until nine tenths of the limit remain."""
         self._written = 0
         kept: list[tuple[float, int, Path]] = []
         for pattern in (f"??/*{_SUFFIX}", "??/*.part"):
             for file in self._folder.glob(pattern):
-                with suppress(OSError):  # another process was faster
+                with suppress(OSError):  # removed by another process
                     state = file.stat()
                     kept.append((state.st_mtime, state.st_size, file))
         total = sum(size for _, size, _ in kept)
@@ -127,11 +124,11 @@ class AnswerCache:
 
 
 class CachedVlm:
-    """A VLM that does not answer the same question twice.
+    """A VLM with a cache of answers.
 
     Args:
-        vlm: Who answers new questions.
-        cache: Where answers are kept.
+        vlm: Answers new questions.
+        cache: Earlier answers.
     """
 
     def __init__(self, vlm: Vlm, cache: AnswerCache) -> None:
@@ -140,11 +137,11 @@ class CachedVlm:
 
     @property
     def info(self) -> SubjectInfo:
-        """Who answers."""
+        """Description of the subject."""
         return self._vlm.info
 
     def answer(self, frame: Frame, task: str) -> str:
-        """Answer, from the cache where it has the answer."""
+        """Answer from the cache, or by the model."""
         return self.answer_batch([(frame, task)])[0]
 
     def answer_batch(self, questions: Sequence[Question]) -> list[str]:

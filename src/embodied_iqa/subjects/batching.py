@@ -1,4 +1,4 @@
-"""Several questions at once, where a subject can take them."""
+"""Batches of questions, for subjects that support them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import Protocol, runtime_checkable
 from embodied_iqa.images.frame import Frame
 from embodied_iqa.subjects.protocols import ActionChunk, Vla, VlaObservation, Vlm
 
-__all__ = ["BatchVla", "BatchVlm", "Question", "act_all", "answer_all"]
-
 Question = tuple[Frame, str]
-"""A picture and the task about it."""
+"""An image and a task."""
 
 
 @runtime_checkable
@@ -28,19 +26,19 @@ class BatchVla(Protocol):
     """A VLA that is faster with several observations at once."""
 
     def act_batch(self, observations: Sequence[VlaObservation]) -> list[ActionChunk]:
-        """Choose for each observation, as `Vla.act` would."""
+        """Return a chunk per observation, as `Vla.act` would."""
         ...
 
 
 def answer_all(vlm: Vlm, questions: Sequence[Question]) -> list[str]:
-    """Answer each question, several at once where the subject can."""
+    """Answer each question, in batches if the subject supports them."""
     if isinstance(vlm, BatchVlm):
         return vlm.answer_batch(questions)
     return [vlm.answer(frame, task) for frame, task in questions]
 
 
 def act_all(vla: Vla, observations: Sequence[VlaObservation]) -> list[ActionChunk]:
-    """Choose for each observation, several at once where the subject can."""
+    """Return a chunk per observation, in batches if the subject supports them."""
     if isinstance(vla, BatchVla):
         return vla.act_batch(observations)
     return [vla.act(observation) for observation in observations]

@@ -1,4 +1,4 @@
-"""Where the constants of subjects are: shipped with the package, or measured by the user."""
+"""Files of subjects' scoring constants: shipped with the package, or measured by the user."""
 
 from __future__ import annotations
 
@@ -13,19 +13,17 @@ from embodied_iqa.subjects.reference import parse_reference, role_of
 from embodied_iqa.subjects.registry import info_of
 from embodied_iqa.subjects.user_folders import data_folder
 
-__all__ = ["constants_of", "file_stem", "own_constants_file", "shipped_constants_file"]
-
 _HASH_LETTERS = 8
 _SLUG_LETTERS = 80
 
 
 def shipped_constants_file(name: str) -> Path:
-    """Return where the package keeps the constants of an embedded subject."""
+    """Return the file with the constants of an embedded subject."""
     return Path(str(files("embodied_iqa.subjects"))) / "constants" / f"{name}.json"
 
 
 def file_stem(name: str) -> str:
-    """Return a subject's name as files and folders are called; references differ by a hash."""
+    """Return a subject's name as a file name; references get a hash."""
     plain = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")[:_SLUG_LETTERS]
     if plain != name:
         plain += "-" + hashlib.sha256(name.encode()).hexdigest()[:_HASH_LETTERS]
@@ -33,20 +31,20 @@ def file_stem(name: str) -> str:
 
 
 def own_constants_file(name: str) -> Path:
-    """Return where this user's constants of a subject are kept."""
+    """Return the file with the user's constants of a subject."""
     return data_folder() / "constants" / f"{file_stem(name)}.json"
 
 
 def constants_of(name: str, version: str | None = None) -> SubjectConstants:
-    """Return what the scores of a subject are scaled by: the user's own measurement, else the shipped one.
+    """Return the scoring constants of a subject: the user's own, else the shipped ones.
 
     Args:
-        name: What the subject's answers call it.
-        version: What its answers state; None for that of the subject as it is now, where it is embedded.
+        name: Name of the subject in its answers.
+        version: Version in its answers; None for the present version of an embedded subject.
 
     Raises:
-        UsageError: It is no subject.
-        UncalibratedError: It was not calibrated, or in another version.
+        UsageError: Not a subject.
+        UncalibratedError: Not calibrated, or in another version.
         InputError: The file is broken.
     """
     role_of(name)
@@ -67,7 +65,7 @@ def constants_of(name: str, version: str | None = None) -> SubjectConstants:
 
 
 def _version_now(name: str) -> str | None:
-    """Return the version of an embedded subject; others are not loaded for this."""
+    """Return the version of an embedded subject; None for others, which are not loaded."""
     entry = find_entry(name)
     if entry is None or not entry.factory:
         return None

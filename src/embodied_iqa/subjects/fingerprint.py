@@ -1,22 +1,20 @@
-"""What tells two folders of weights apart: a hash of all that answers depend on, computed once a file."""
+"""Fingerprint of a folder of weights: a hash of all files that answers depend on, computed once per file."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from embodied_iqa.errors import InputError
+from embodied_iqa.files import write_json_whole
 from embodied_iqa.subjects.user_folders import cache_folder
-
-__all__ = ["fingerprint_of"]
 
 _KINDS: Final = frozenset({".json", ".jinja", ".txt", ".model", ".py", ".safetensors", ".tiktoken"})
 _LARGE_BYTES: Final = 1_000_000
-"""Hashes of files from this size on are remembered."""
+"""Hashes of files of at least this size are stored."""
 _MOST_REMEMBERED: Final = 2000
 
 
@@ -66,13 +64,6 @@ def _remembered() -> dict[str, str]:
 
 
 def _remember(memory: dict[str, str]) -> None:
-    """Write whole or not at all; where that fails, hashes are computed again the next time."""
-    text = json.dumps(dict(list(memory.items())[-_MOST_REMEMBERED:]))
-    try:
-        _store().parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=_store().parent) as folder:
-            fresh = Path(folder) / "fresh"
-            fresh.write_text(text, encoding="utf-8")
-            os.replace(fresh, _store())  # noqa: PTH105 - one call that says what it is for
-    except OSError:
-        return
+    """Store the newest hashes; if that fails, they are computed again next time."""
+    with suppress(InputError):
+        write_json_whole(_store(), dict(list(memory.items())[-_MOST_REMEMBERED:]))

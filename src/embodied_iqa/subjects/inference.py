@@ -17,8 +17,6 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Generic, TypeVar
 
-__all__ = ["InferenceQueue", "Outcome", "OutcomeKind", "QueueHealth", "attempt"]
-
 QuestionT = TypeVar("QuestionT")
 AnswerT = TypeVar("AnswerT")
 

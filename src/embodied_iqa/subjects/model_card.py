@@ -13,8 +13,6 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.records import read_json, unstructure
 from embodied_iqa.subjects.catalogue import Role
 
-__all__ = ["CARD_FORMAT", "ModelCard", "load_card", "save_card"]
-
 CARD_FORMAT: Final = 1
 
 

@@ -1,4 +1,4 @@
-"""How subjects are loaded, reached and asked; every field is a parameter of vlm_node or vla_node."""
+"""Options of subjects; every field is a parameter of vlm_node or vla_node."""
 
 from __future__ import annotations
 
@@ -9,45 +9,29 @@ from enum import StrEnum
 from embodied_iqa.config import ranged
 from embodied_iqa.subjects.reference import SubjectReference
 
-__all__ = [
-    "CacheOptions",
-    "DecodingOptions",
-    "Device",
-    "LoadingOptions",
-    "PolicyOptions",
-    "Precision",
-    "Progress",
-    "ServerOptions",
-    "VlaOptions",
-    "VlaRequest",
-    "VlmOptions",
-    "VlmRequest",
-    "silent",
-]
-
 Progress = Callable[[str], None]
-"""Takes a line that says how far loading is."""
+"""Takes a line about the progress of loading."""
 
 
 def silent(_line: str) -> None:
-    """Keep progress to oneself."""
+    """Ignore progress."""
 
 
 class Device(StrEnum):
-    """Where a model computes."""
+    """Compute device of a model."""
 
     AUTO = "auto"
-    """The accelerator with the most free memory, else the processor."""
+    """Accelerator with the most free memory, else the processor."""
     CPU = "cpu"
     CUDA = "cuda"
     MPS = "mps"
 
 
 class Precision(StrEnum):
-    """Numbers that a model computes with."""
+    """Number type of a model."""
 
     AUTO = "auto"
-    """bfloat16 on an accelerator that has it, else float16; as stored on the processor."""
+    """bfloat16 on an accelerator that supports it, else float16; as stored on the processor."""
     FLOAT32 = "float32"
     BFLOAT16 = "bfloat16"
     FLOAT16 = "float16"
@@ -55,14 +39,14 @@ class Precision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LoadingOptions:
-    """How a checkpoint is loaded.
+    """Loading of a checkpoint.
 
     Attributes:
-        device: Where the model computes.
-        precision: Numbers that it computes with.
-        allow_network: Consent to fetch weights and to send pictures to a public API.
-        trust_remote_code: Consent to run Python code of a checkpoint; takes a pinned revision too.
-        memory_share: Part of the free memory that weights and work may take.
+        device: Compute device.
+        precision: Number type.
+        allow_network: Consent to fetch weights and to send images to a public API.
+        trust_remote_code: Consent to run Python code of a checkpoint; needs a pinned revision too.
+        memory_share: Share of the free memory that the model may use.
     """
 
     device: Device = Device.AUTO
@@ -74,14 +58,14 @@ class LoadingOptions:
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """How a server is reached.
+    """Connection to a server.
 
     Attributes:
-        key_env: Name of the environment variable with the server's key; empty for the catalogue's, or none.
-        connect_s: How long connecting may take [s].
-        deadline_s: How long one answer may take, with all its repetitions [s].
-        retries: Further attempts after a busy or broken server.
-        max_answer_bytes: Longest answer that is read [byte].
+        key_env: Environment variable with the server's key; empty for the catalogue's, or none.
+        connect_s: Longest time to connect [s].
+        deadline_s: Longest time of an answer, including retries [s].
+        retries: Further attempts if the server is busy or the connection breaks.
+        max_answer_bytes: Longest answer [byte].
     """
 
     key_env: str = ""
@@ -93,13 +77,13 @@ class ServerOptions:
 
 @dataclass(frozen=True, slots=True)
 class DecodingOptions:
-    """How a VLM chooses its words.
+    """Decoding of a VLM.
 
     Attributes:
-        words: About how many words are asked for.
+        words: Approximate number of words in the prompt's request.
         max_new_tokens: Longest answer [tokens].
-        temperature: 0 for the most likely word each time; above, words are drawn with the seed.
-        seed: Of the draws.
+        temperature: 0 for greedy decoding; above 0, words are sampled with the seed.
+        seed: Seed of the sampling.
         batch: Most questions that are answered at once.
     """
 
@@ -112,12 +96,12 @@ class DecodingOptions:
 
 @dataclass(frozen=True, slots=True)
 class CacheOptions:
-    """Answers that are kept on disk.
+    """Cache of answers on disk.
 
     Attributes:
-        enabled: Keep answers and give them again to the same question about the same picture.
+        enabled: Reuse the answer to the same question about the same image.
         folder: Absolute path; empty for the user's cache folder.
-        max_mb: Largest size [MB]; the answers that were not used for longest go first.
+        max_mb: Largest size [MB]; the least recently used answers are removed first.
     """
 
     enabled: bool = True
@@ -127,17 +111,17 @@ class CacheOptions:
 
 @dataclass(frozen=True, slots=True)
 class PolicyOptions:
-    """What a foreign policy's numbers mean; empty fields are the catalogue's or the server's word.
+    """Options of a policy of another stack; empty fields follow the catalogue or the server.
 
     Attributes:
-        convention: What its actions mean, see docs/reference/action-conventions.md.
-        views: The cameras that it gets, separated by commas: one that looks from outside, then the wrist.
-        version: Changes whenever its answers can change.
-        statistics: File with the statistics of its training data, where the server does not un-normalise.
-        statistics_key: Which data set of that file.
-        unnorm_key: The same for OpenVLA's server, which then un-normalises itself.
-        seed: Of the noise that a diffusion policy starts from.
-        denoising_steps: Of a diffusion policy; 0 for as many as the checkpoint says.
+        convention: Action convention, see docs/reference/action-conventions.md.
+        views: Its cameras, separated by commas: an outside camera first, then the wrist.
+        version: Version of the policy; changes whenever its answers can change.
+        statistics: File with the statistics of its training data, if the server does not un-normalise.
+        statistics_key: Data set in that file.
+        unnorm_key: Data set for OpenVLA's server, which then un-normalises itself.
+        seed: Seed of the initial noise of a diffusion policy.
+        denoising_steps: Steps of a diffusion policy; 0 for the checkpoint's own number.
     """
 
     convention: str = ""
@@ -152,14 +136,7 @@ class PolicyOptions:
 
 @dataclass(frozen=True, slots=True)
 class VlmOptions:
-    """All options of a VLM.
-
-    Attributes:
-        loading: How a checkpoint is loaded.
-        server: How a server is reached.
-        decoding: How words are chosen.
-        cache: Answers that are kept.
-    """
+    """All options of a VLM."""
 
     loading: LoadingOptions = field(default_factory=LoadingOptions)
     server: ServerOptions = field(default_factory=ServerOptions)
@@ -169,13 +146,7 @@ class VlmOptions:
 
 @dataclass(frozen=True, slots=True)
 class VlaOptions:
-    """All options of a VLA.
-
-    Attributes:
-        loading: How a checkpoint is loaded.
-        server: How a server is reached.
-        policy: What its numbers mean.
-    """
+    """All options of a VLA."""
 
     loading: LoadingOptions = field(default_factory=LoadingOptions)
     server: ServerOptions = field(default_factory=ServerOptions)
@@ -184,7 +155,7 @@ class VlaOptions:
 
 @dataclass(frozen=True, slots=True)
 class VlmRequest:
-    """What a VLM back end is made from."""
+    """Input of the factory of a VLM back end."""
 
     reference: SubjectReference
     options: VlmOptions = field(default_factory=VlmOptions)
@@ -193,7 +164,7 @@ class VlmRequest:
 
 @dataclass(frozen=True, slots=True)
 class VlaRequest:
-    """What a VLA back end is made from."""
+    """Input of the factory of a VLA back end."""
 
     reference: SubjectReference
     options: VlaOptions = field(default_factory=VlaOptions)

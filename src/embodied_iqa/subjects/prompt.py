@@ -11,8 +11,6 @@ from typing import Final
 from embodied_iqa.errors import UsageError
 from embodied_iqa.subjects.options import DecodingOptions
 
-__all__ = ["DEFAULT_PROMPT", "PROMPTS", "decoding_version", "prompt_of", "tidy"]
-
 DEFAULT_PROMPT: Final = "ten-words"
 
 PROMPTS: Final = MappingProxyType(

@@ -1,4 +1,4 @@
-"""What a subject is: a model that looks at pictures and answers (VLM) or acts (VLA)."""
+"""Subjects: models that answer (VLM) or act (VLA) on images."""
 
 from __future__ import annotations
 
@@ -12,19 +12,17 @@ from numpy.typing import NDArray
 
 from embodied_iqa.images.frame import Frame, View
 
-__all__ = ["ActionChunk", "ChunkStatus", "Closable", "SubjectInfo", "Vla", "VlaObservation", "Vlm"]
-
 
 @dataclass(frozen=True, slots=True)
 class SubjectInfo:
-    """Who answers: stored with every answer and every score.
+    """Description of a subject, stored with every answer and score.
 
     Attributes:
-        name: The name in the registry, such as ``classical-vla``.
+        name: Name of the catalogue, such as ``classical-vla``, or reference.
         version: Changes whenever answers can change.
-        description: One honest sentence about what this subject is.
-        views: The views that it looks at; a VLA's first view is the one that its actions name.
-        any_view: It is made for pictures of any camera; ``views`` then only says which one it sees live.
+        description: One sentence.
+        views: Input views; a VLA aims in the first.
+        any_view: It accepts images of any camera; ``views`` then only names its live input.
         simulation_only: A VLA that must not move a real arm: it was trained on simulated images only.
     """
 
@@ -36,31 +34,31 @@ class SubjectInfo:
     simulation_only: bool = False
 
     def is_made_for(self, view: View) -> bool:
-        """Whether pictures of this camera are what the subject is meant to look at."""
+        """Whether the subject is meant for images of this camera."""
         return self.any_view or view in self.views
 
 
 class ChunkStatus(StrEnum):
-    """What a VLA says with a chunk."""
+    """Status of a chunk."""
 
     ACT = "act"
     """Increments follow."""
     DONE = "done"
-    """The task looks done: no increments."""
+    """The task looks done; no increments."""
     NO_TARGET = "no_target"
-    """The object of the task is not seen: no increments, never an invented one."""
+    """The object of the task is not visible; no increments."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VlaObservation:
-    """What a VLA gets.
+    """Input of a VLA.
 
     Attributes:
-        frames: One frame for each of the subject's views.
-        instruction: The task in words.
+        frames: One frame per view of the subject.
+        instruction: The task.
         T_base_tool: ``(4, 4)`` float64, the tool centre point in the base frame at the frame's time (m).
         gripper: Gripper state in [0, 1]: 0 open, 1 closed.
-        step: Number of chunks that were executed before in this run.
+        step: Number of chunks executed before in this run.
     """
 
     frames: Mapping[View, Frame]
@@ -75,13 +73,13 @@ class ActionChunk:
     """A sequence of 7-DoF increments.
 
     Attributes:
-        status: Whether there is something to do.
+        status: Whether increments follow.
         increments: ``(K, 7)`` float64, each row ``(x, y, z, rx, ry, rz, g)``: displacement in m and
             rotation vector in rad, both in the tool frame *before* the increment, so that they chain onto
             the pose at the start, ``T_k = T_0 dT_1 ... dT_k``; ``g`` is the gripper state *after* the
             increment in [0, 1] (0 open, 1 closed). ``K`` is 0 unless the status is ACT.
-        reason: Why, in a few words ("sees no red cube").
-        target_px: Pixel ``(u, v)`` of what the subject aims at in its first view, or None. For reports only.
+        reason: In a few words ("sees no red cube").
+        target_px: Pixel ``(u, v)`` of the target in the first view, or None; for reports only.
     """
 
     status: ChunkStatus
@@ -95,11 +93,11 @@ class Vlm(Protocol):
 
     @property
     def info(self) -> SubjectInfo:
-        """Who answers."""
+        """Description of the subject."""
         ...
 
     def answer(self, frame: Frame, task: str) -> str:
-        """Answer ``task`` about the picture in about ten words; empty where the model has nothing to say."""
+        """Answer ``task`` about the image in about ten words; may be empty."""
         ...
 
 
@@ -108,11 +106,11 @@ class Vla(Protocol):
 
     @property
     def info(self) -> SubjectInfo:
-        """Who acts."""
+        """Description of the subject."""
         ...
 
     def act(self, observation: VlaObservation) -> ActionChunk:
-        """Choose what to do next."""
+        """Return the next chunk."""
         ...
 
 
@@ -121,5 +119,5 @@ class Closable(Protocol):
     """A subject that holds a connection or a process."""
 
     def close(self) -> None:
-        """Let it go, and wake whoever waits for an answer; twice is fine."""
+        """Release it, and end waiting calls; calling it twice is fine."""
         ...

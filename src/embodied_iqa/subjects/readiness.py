@@ -1,4 +1,4 @@
-"""Does a subject run here? What is there is looked at; nothing is loaded, fetched or sent."""
+"""Whether a subject runs on this machine; no model is loaded, and nothing is fetched or sent."""
 
 from __future__ import annotations
 
@@ -7,20 +7,24 @@ import socket
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
-from urllib.parse import urlsplit
 
 from embodied_iqa.errors import EmbodiedIqaError, UserError
-from embodied_iqa.subjects.catalogue import Backend, find_entry
+from embodied_iqa.subjects.catalogue import Backend, Role, find_entry
 from embodied_iqa.subjects.checkpoints import open_checkpoint
-from embodied_iqa.subjects.memory import FreeMemory, free_on_machine, needed_bytes
+from embodied_iqa.subjects.device import (
+    FreeMemory,
+    choose_device,
+    free_on,
+    free_on_machine,
+    load_library,
+    needed_bytes,
+)
 from embodied_iqa.subjects.options import Device, LoadingOptions, silent
 from embodied_iqa.subjects.reference import LOCATIONS, SubjectReference, parse_reference, role_of
-from embodied_iqa.subjects.registry import BACKENDS
+from embodied_iqa.subjects.registry import check_backend
 from embodied_iqa.subjects.repositories import NotFetchedError
-from embodied_iqa.subjects.torch_device import choose_device, free_on, load_library
+from embodied_iqa.subjects.wire.sockets import Address
 from embodied_iqa.user_code import load_factory
-
-__all__ = ["Readiness", "check_readiness"]
 
 _FETCH: Final = "NAME@COMMIT with loading.allow_network, or NAME=transformers:FOLDER"
 _CONNECT_S: Final = 2.0
@@ -33,59 +37,47 @@ class Readiness:
     """Whether a subject runs here.
 
     Attributes:
-        name: As it was asked for.
-        role: VLM or VLA; empty where the reference could not be understood.
-        lacks: What is missing, with the way out; empty where it runs.
-        remarks: What else to expect.
+        name: The reference.
+        role: VLM or VLA.
+        lacks: What is missing, with the fix; empty if it runs.
+        remarks: Further remarks.
     """
 
     name: str
-    role: str
+    role: Role
     lacks: tuple[str, ...]
     remarks: tuple[str, ...] = ()
 
     @property
     def is_ready(self) -> bool:
-        """Nothing is missing."""
+        """Whether nothing is missing."""
         return not self.lacks
 
 
 def check_readiness(text: str) -> Readiness:
-    """Say what a subject lacks to run here.
-
-    Args:
-        text: A reference, see `subjects.reference`.
+    """Return what a subject needs to run here.
 
     Raises:
-        UsageError: The catalogue has no subject of this name.
+        UsageError: ``text`` is not a reference, or the catalogue has no subject of this name.
     """
     text = text.strip()
     role = role_of(text)
-    name, _, place = text.partition("=")
+    name, _, location = text.partition("=")
     entry = find_entry(name)
-    if entry is not None and entry.server and not entry.is_api and not place:
+    if entry is not None and entry.server and not entry.is_api and not location:
         return Readiness(text, role, (f"a server ({entry.server}); then {name}={LOCATIONS[entry.backend]}",))
     try:
         reference = parse_reference(text, role)
+        check_backend(reference)
+        if reference.backend is Backend.PYTHON:
+            load_factory(reference.target)
     except UserError as error:
         return Readiness(text, role, (str(error),))
-    if reference.backend in {Backend.EMBEDDED, Backend.PANEL}:
+    if reference.backend in {Backend.EMBEDDED, Backend.PANEL, Backend.PYTHON}:
         return Readiness(text, role, ())
-    if reference.backend is Backend.PYTHON:
-        return Readiness(text, role, tuple(_factory_lacks(reference.target)))
-    if reference.backend not in BACKENDS[role]:
-        return Readiness(text, role, (f"no {role.upper()} runs on {reference.backend} in this version",))
     if reference.backend is Backend.TRANSFORMERS:
         return _checkpoint(reference)
     return Readiness(text, role, tuple(_server_lacks(reference)))
-
-
-def _factory_lacks(target: str) -> list[str]:
-    try:
-        load_factory(target)
-    except UserError as error:
-        return [str(error)]
-    return []
 
 
 def _checkpoint(reference: SubjectReference) -> Readiness:
@@ -104,19 +96,17 @@ def _checkpoint(reference: SubjectReference) -> Readiness:
 
 
 def _weights(reference: SubjectReference) -> tuple[int, float, str]:
-    """Return the memory that is needed [byte], the parameters in millions, and what keeps it from loading."""
+    """Return the needed memory [byte], the parameters in millions, and what prevents loading."""
     entry = reference.entry
     try:
-        found = open_checkpoint(reference, LoadingOptions(), silent)
+        size = open_checkpoint(reference, LoadingOptions(), silent).size
     except EmbodiedIqaError as error:
-        needed = round(1e9 * ((entry.needed_gb if entry is not None else None) or 0.0))
-        millions = (entry.parameters_m if entry is not None else None) or 0.0
-        fetchable = isinstance(error, NotFetchedError) and entry is not None
-        words = (
-            f"weights ({entry.weights_gb} GB): {_FETCH}" if fetchable and entry is not None else str(error)
-        )
-        return needed, millions, words
-    return needed_bytes(found.size, None), found.size.parameters / 1e6, ""
+        if entry is None:
+            return 0, 0.0, str(error)
+        fetchable = isinstance(error, NotFetchedError)
+        problem = f"weights ({entry.weights_gb} GB): {_FETCH}" if fetchable else str(error)
+        return round(1e9 * (entry.needed_gb or 0.0)), entry.parameters_m or 0.0, problem
+    return needed_bytes(size, None), size.parameters / 1e6, ""
 
 
 @cache
@@ -137,14 +127,13 @@ def _place() -> FreeMemory:
 def _server_lacks(reference: SubjectReference) -> list[str]:
     entry = reference.entry
     if entry is not None and entry.is_api and reference.target == entry.url:
-        consent = f"consent to send pictures to {reference.target}: loading.allow_network"
+        consent = f"consent to send images to {reference.target}: loading.allow_network"
         if os.environ.get(entry.key_env, "").strip():
             return [consent]
         return [consent, f"a key in the environment variable {entry.key_env}"]
-    parts = urlsplit(reference.target)
-    port = parts.port or (443 if parts.scheme in {"https", "openpi+wss"} else 80)
+    address, _ = Address.of(reference.target)
     try:
-        with socket.create_connection((parts.hostname or "", port), timeout=_CONNECT_S):
+        with socket.create_connection((address.host, address.port), timeout=_CONNECT_S):
             return []
     except OSError as error:
-        return [f"no server on {parts.hostname}:{port}: {error.strerror or error}"]
+        return [f"no server on {address}: {error.strerror or error}"]

@@ -28,8 +28,6 @@ from embodied_iqa.subjects.catalogue import Backend, Role, SubjectEntry, find_en
 from embodied_iqa.subjects.model_card import ModelCard, load_card
 from embodied_iqa.user_code import check_target, load_factory
 
-__all__ = ["FORMS", "LOCATIONS", "SubjectReference", "parse_reference", "parse_vla", "parse_vlm", "role_of"]
-
 LOCATIONS: Final = {
     Backend.TRANSFORMERS: "transformers:PATH",
     Backend.OPENAI: "openai:http://HOST:PORT/v1",

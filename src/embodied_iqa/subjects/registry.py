@@ -21,18 +21,6 @@ from embodied_iqa.subjects.protocols import Closable, SubjectInfo, Vla, Vlm
 from embodied_iqa.subjects.reference import SubjectReference
 from embodied_iqa.subjects.user_folders import cache_folder
 
-__all__ = [
-    "BACKENDS",
-    "VLAS",
-    "VLMS",
-    "check_backend",
-    "check_real_arm",
-    "info_of",
-    "make_vla",
-    "make_vlm",
-    "refuse_real_arm",
-]
-
 _BACKENDS: Final = "embodied_iqa.subjects.backends"
 BACKENDS: Final[dict[Role, dict[Backend, str]]] = {
     Role.VLM: {

@@ -1,4 +1,4 @@
-"""Repositories of the Hugging Face Hub: found in the local cache, fetched only with consent."""
+"""Repositories of the Hugging Face Hub: from the local cache, fetched only with consent."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from embodied_iqa.lazy import load
 from embodied_iqa.subjects.options import Progress
 from embodied_iqa.subjects.reference import SubjectReference
 
-__all__ = ["INSTALL_MODELS", "NotFetchedError", "find_snapshot"]
-
 INSTALL_MODELS: Final = "pip install -r requirements/models.txt"
 _WANTED: Final = ("*.json", "*.jinja", "*.txt", "*.model", "*.tiktoken", "*.safetensors", "*.py")
-"""Everything that loading reads; pickled weights are not even fetched."""
+"""Files that are fetched; pickled weights are not."""
 
 
 class NotFetchedError(UsageError):
-    """A repository is not on this machine, and fetching it was not asked for in full."""
+    """A repository is not on this machine, and consent or revision to fetch it are missing."""
 
 
 def find_snapshot(
@@ -27,9 +25,9 @@ def find_snapshot(
     """Return the folder of a repository's snapshot and its commit.
 
     Args:
-        reference: Names the repository, and perhaps the revision.
+        reference: Repository and optional revision.
         allow_network: The user consents to fetching it.
-        progress: Told before anything is fetched.
+        progress: Called before anything is fetched.
 
     Raises:
         MissingDependencyError: huggingface_hub is not installed.
@@ -46,7 +44,7 @@ def find_snapshot(
         )
     except (OSError, ValueError):
         _may_fetch(reference, allow_network=allow_network, offline=hub.constants.HF_HUB_OFFLINE)
-        progress(f"fetches {name}@{revision}")
+        progress(f"fetching {name}@{revision}")
         folder = _fetch(hub, name, revision)
     return folder, folder.name
 
@@ -61,11 +59,11 @@ def _may_fetch(reference: SubjectReference, *, allow_network: bool, offline: boo
         )
     if not reference.revision:
         raise NotFetchedError(
-            f"{name} has no pinned revision: what is fetched could change",
+            f"{name} has no pinned revision: its content could change",
             expected=f"{reference.text}@COMMIT",
         )
     if offline:
-        raise NotFetchedError(f"{name} is not on this machine, and HF_HUB_OFFLINE forbids to fetch it")
+        raise NotFetchedError(f"{name} is not on this machine, and HF_HUB_OFFLINE forbids fetching it")
 
 
 def _fetch(hub: Any, name: str, revision: str | None) -> Path:

@@ -1,22 +1,20 @@
-"""Where a user's own files of subjects are kept, by the XDG base directories."""
+"""Folders for the user's files, by the XDG base directory specification."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-__all__ = ["cache_folder", "data_folder"]
-
 _NAME = "embodied-iqa"
 
 
 def data_folder() -> Path:
-    """Return the folder for what was measured here: ``$XDG_DATA_HOME/embodied-iqa``."""
+    """Return the folder of measurements: ``$XDG_DATA_HOME/embodied-iqa``."""
     return _base("XDG_DATA_HOME", ".local/share") / _NAME
 
 
 def cache_folder() -> Path:
-    """Return the folder for what can be made again: ``$XDG_CACHE_HOME/embodied-iqa``."""
+    """Return the folder of caches: ``$XDG_CACHE_HOME/embodied-iqa``."""
     return _base("XDG_CACHE_HOME", ".cache") / _NAME
 
 

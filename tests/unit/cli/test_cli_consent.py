@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from embodied_iqa.cli.consent import add_consent, with_consent
 from embodied_iqa.cli.main import main
+from embodied_iqa.cli.node_options import add_consent, with_consent
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,4 @@ def test_code_needs_the_flag_and_then_the_very_revision(
     assert main(words) == 2
     assert "--trust-remote-code" in capsys.readouterr().err
     assert main([*words, "--trust-remote-code"]) == 2
-    assert "the revision that you have read is not named" in capsys.readouterr().err
+    assert "the revision that you have read is not given" in capsys.readouterr().err

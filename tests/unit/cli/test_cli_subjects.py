@@ -12,7 +12,7 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.scoring.constants import UncalibratedError
 from embodied_iqa.subjects import readiness
 from embodied_iqa.subjects.constants_files import constants_of, own_constants_file
-from embodied_iqa.subjects.memory import FreeMemory
+from embodied_iqa.subjects.device import FreeMemory
 from tiny_vlms import save_tiny
 
 
@@ -70,7 +70,7 @@ def test_check_of_named_subjects_tells_by_the_exit_code(
         answer(capsys, "check", server.reference)
         gone = server.reference
     assert "no server on 127.0.0.1" in answer(capsys, "check", gone, code=1)
-    assert "is no folder" in answer(capsys, "check", "transformers:/no/such/folder", code=1)
+    assert "is not a folder" in answer(capsys, "check", "transformers:/no/such/folder", code=1)
     answer(capsys, "check", code=2)
     answer(capsys, "check", "nobody", code=2)
 

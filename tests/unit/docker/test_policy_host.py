@@ -187,8 +187,8 @@ def test_catalogue_name_in_front_is_held_against_the_server(server: dict[str, An
 @pytest.mark.parametrize(
     ("message", "said"),
     [
-        ({"prompt": "go"}, "needs a picture"),
-        ({"observation/image": np.zeros((4, 4, 3), np.float32), "prompt": "go"}, "is no picture"),
+        ({"prompt": "go"}, "needs an image"),
+        ({"observation/image": np.zeros((4, 4, 3), np.float32), "prompt": "go"}, "is not an image"),
         ({"observation/image": np.zeros((4, 4, 1), np.uint8), "prompt": "go"}, "wrong size"),
         ({"observation/image": np.zeros((4, 4, 3), np.uint8)}, "needs a prompt"),
         (asked(prompt="fail"), "out of memory"),
@@ -240,10 +240,10 @@ def test_token_is_asked_for(image: Path, checkpoint: Path) -> None:
     [
         ((), "--model"),
         (("--model", "x"), "what do the actions of this small policy mean"),
-        (("--model", "/nowhere", *BRIDGE), "no checkpoint there"),
+        (("--model", "/nowhere", *BRIDGE), "no checkpoint at this path"),
         (("--model", "owner/name", *BRIDGE), "--revision with the 40 digits"),
         (("--model", "owner/name", *BRIDGE, "--revision", "0" * 40), "hf download owner/name"),
-        (("--model", "x", "--convention", "pi0-libero"), "no convention of small"),
+        (("--model", "x", "--convention", "pi0-libero"), "unknown convention of small"),
         (("--model", "x", *BRIDGE, "--set", "colour=red"), "unknown option of small"),
         (("--model", "x", *BRIDGE, "--host", "0.0.0.0"), "can be reached by others"),
         (("--model", "x", *BRIDGE, "--token-env", "NOT_SET"), "holds no token"),

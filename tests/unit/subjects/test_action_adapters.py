@@ -218,7 +218,7 @@ def test_inverse_kinematics_undo_forward(name: str):
 def test_a_pose_out_of_reach_is_refused(name: str):
     far = np.eye(4)
     far[:3, 3] = 3.0, 0.0, 0.0
-    with pytest.raises(InputError, match="does not reach"):
+    with pytest.raises(InputError, match="is out of reach"):
         arm_of(name).inverse(far)
 
 

@@ -135,11 +135,13 @@ def test_what_cannot_be_is_told(pi0: Vla, folder: Path):
     with pytest.raises(UsageError, match="a view is missing"):
         pi0.act(only_top)
     aloha = VlaOptions(policy=PolicyOptions(convention="pi0-aloha"))
-    with pytest.raises(InputError, match="do not belong"):
+    with pytest.raises(InputError, match="do not match"):
         make_vla(parse_vla(f"transformers:{folder}"), aloha).act(seen())
 
 
-@pytest.mark.parametrize(("family", "words"), [("openvla", "4.50"), ("octo", "JAX"), ("gpt2", "is no VLA")])
+@pytest.mark.parametrize(
+    ("family", "words"), [("openvla", "4.50"), ("octo", "JAX"), ("gpt2", "is not a VLA")]
+)
 def test_models_that_would_be_run_wrongly_are_refused_with_the_way_out(
     tmp_path: Path, family: str, words: str, folder: Path
 ):

@@ -34,7 +34,7 @@ from embodied_iqa.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.subjects.registry import make_vla, make_vlm
 from embodied_iqa.subjects.serving.questions import chunk_to_map, observation_from
 from embodied_iqa.subjects.serving.served import ServedSubject, serve_vla, serve_vlm
-from embodied_iqa.subjects.serving.server import ServerSettings
+from embodied_iqa.subjects.serving.server import ServingOptions
 from embodied_iqa.subjects.wire.errors import ServerError
 from embodied_iqa.subjects.wire.policy_client import PolicyClient, WireLimits
 from embodied_iqa.subjects.wire.sockets import Address
@@ -179,7 +179,7 @@ def changed_frame(**changes: object) -> dict:
     [
         ({}, "no frames"),
         (changed(frames={"side": {}}), "a view is missing"),
-        (changed(frames={"top": 3}), "no map"),
+        (changed(frames={"top": 3}), "not a map"),
         (changed(prompt=""), "prompt"),
         (changed(prompt="x" * 5000), "prompt"),
         (changed(gripper=2.0), "gripper"),
@@ -352,7 +352,7 @@ def test_health_needs_no_token_and_questions_do(monkeypatch: pytest.MonkeyPatch)
         assert status(port, "/", upgrade | {"Authorization": "Api-Key wrong"}) == 401
         assert WebsocketClientPolicy("127.0.0.1", port, api_key="secret").get_server_metadata()
         address = f"openpi://127.0.0.1:{port}"
-        with pytest.raises(Exception, match="wants a token"):
+        with pytest.raises(Exception, match="needs a token"):
             make_vla(parse_vla(address))
         monkeypatch.setenv("POLICY_TOKEN", "secret")
         options = VlaOptions(server=ServerOptions(key_env="POLICY_TOKEN"))
@@ -372,8 +372,8 @@ def test_more_clients_than_allowed_are_refused():
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.7", "gpu.example"])
 def test_other_interfaces_need_a_token(host: str):
     with pytest.raises(UsageError, match="token"):
-        ServerSettings(host=host)
-    assert ServerSettings(host=host, token="t").host == host
+        ServingOptions(host=host)
+    assert ServingOptions(host=host, token="t").host == host
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -461,8 +461,8 @@ def test_a_foreign_policy_needs_a_convention_and_the_catalogue_has_them():
         ({"actions": np.zeros((3, 5))}, "not pi0-libero"),
         ({"actions": np.full((3, 7), np.nan)}, "not finite"),
         ({"actions": np.full((1, 7), 1e6)}, "does not fit"),
-        ({"actions": "forward"}, "no numbers"),
-        ({"actions": [[1, 2], [3]]}, "no numbers|not pi0-libero"),
+        ({"actions": "forward"}, "not numbers"),
+        ({"actions": [[1, 2], [3]]}, "not numbers|not pi0-libero"),
     ],
 )
 def test_answers_of_a_lying_policy_never_become_motion(answer: dict, words: str):

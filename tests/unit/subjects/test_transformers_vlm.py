@@ -16,7 +16,7 @@ from embodied_iqa import lazy
 from embodied_iqa.errors import InputError, MissingDependencyError
 from embodied_iqa.subjects.backends.transformers import loading as transformers_loading
 from embodied_iqa.subjects.backends.transformers.vlm import TransformersVlm
-from embodied_iqa.subjects.memory import FreeMemory
+from embodied_iqa.subjects.device import FreeMemory
 from embodied_iqa.subjects.options import (
     CacheOptions,
     DecodingOptions,
@@ -72,7 +72,7 @@ def test_each_family_answers_about_the_picture(folders: dict[str, Path], kind: s
     assert vlm.info.name == f"transformers:{folders[kind]}"
     assert vlm.info.description.startswith(kind)
     assert vlm.info.any_view
-    assert any("reads" in line for line in lines)
+    assert any("reading" in line for line in lines)
     assert "is ready on cpu" in lines[-1]
     alone = [vlm.answer(*question) for question in QUESTIONS]
     assert alone == [vlm.answer(*question) for question in QUESTIONS], "greedy words repeat"

@@ -1,1 +1,1 @@
-"""What foreign policies mean by an action, and how it becomes our 7-DoF increments."""
+"""Actions and observations of policies from other stacks, converted from and to those of this package."""

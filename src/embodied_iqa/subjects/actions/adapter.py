@@ -1,4 +1,4 @@
-"""From the rows of a policy's chunk to our increments."""
+"""Conversion of a policy's action rows to increments."""
 
 from __future__ import annotations
 
@@ -19,32 +19,30 @@ from embodied_iqa.subjects.actions.convention import (
 )
 from embodied_iqa.subjects.actions.rotations import rotations_of
 
-__all__ = ["LONGEST_CHUNK", "arm_joints", "checked_rows", "to_increments"]
-
 Array = NDArray[np.float64]
 
 LONGEST_CHUNK: Final = 1000
 _LONGEST_STEP_M: Final = 2.0
-"""Nothing that a table-top arm does in one step is longer; a policy that says so is not understood."""
+"""A longer step of a table-top arm means that the convention is wrong."""
 
 
 def to_increments(
     rows: Array, convention: ActionConvention, T_base_tool: Array, gripper: float, q_rad: Array | None = None
 ) -> Array:
-    """Turn a chunk into our increments.
+    """Return the increments of an action chunk.
 
     Args:
-        rows: ``(K, D)``, in the policy's units and with at least as many numbers as the convention says.
-        convention: What they mean.
-        T_base_tool: ``(4, 4)``, the tool in our base frame when the policy decided (m).
-        gripper: Our gripper state at that time, for policies that command changes.
-        q_rad: Joints that the policy was told, for those that command joints; by default found from the pose.
+        rows: ``(K, D)``, in the policy's units, with at least the numbers of the convention.
+        convention: Convention of the policy.
+        T_base_tool: ``(4, 4)``, the tool in the base frame at the decision (m).
+        gripper: Gripper state at the decision, for policies that command changes.
+        q_rad: Joints in the policy's observation, for policies that command joints; None to compute them.
 
     Returns:
         ``(K, 7)`` float64, see `ActionChunk`.
 
     Raises:
-        InputError: The rows are not what the convention says, or no arm reaches the pose.
+        InputError: The rows do not match the convention, or the pose is out of reach.
     """
     values = checked_rows(rows, convention)
     parts = [values[:, k * convention.width : (k + 1) * convention.width] for k in range(convention.arms)]
@@ -61,17 +59,17 @@ def to_increments(
 
 
 def checked_rows(rows: Any, convention: ActionConvention) -> Array:
-    """Return ``(K, D)`` float64; a single row may come flat.
+    """Return rows as ``(K, D)`` float64; a single row may be flat.
 
     Raises:
-        InputError: They are no finite numbers of this shape.
+        InputError: They are not finite numbers of this shape.
     """
     try:
         array = np.asarray(rows)
     except ValueError:
-        raise InputError("the policy's actions are no numbers", got="rows of different lengths") from None
+        raise InputError("the policy's actions are not numbers", got="rows of different lengths") from None
     if array.dtype.kind not in "iuf":
-        raise InputError("the policy's actions are no numbers", got=str(array.dtype))
+        raise InputError("the policy's actions are not numbers", got=str(array.dtype))
     values = np.atleast_2d(array.astype(np.float64))
     if values.ndim == 3 and values.shape[0] == 1:
         values = values[0]
@@ -87,10 +85,10 @@ def checked_rows(rows: Any, convention: ActionConvention) -> Array:
 
 
 def arm_joints(convention: ActionConvention, T_base_tool: Array) -> Array:
-    """Return the joints of the policy's own arm where its tool is where ours is, its base where ours is.
+    """Return the joints of the policy's own arm with its base and tool where ours are.
 
     Raises:
-        InputError: It does not reach.
+        InputError: The pose is out of its reach.
     """
     return arm_of(convention.arm).inverse(T_BASE_LINK_BASE @ T_base_tool)
 
@@ -116,7 +114,7 @@ def _joint_poses(values_rad: Array, convention: ActionConvention, q_rad: Array) 
 
 
 def _cartesian_poses(values: Array, convention: ActionConvention, T_policy_tool: Array) -> Array:
-    """Return ``(K + 1, 4, 4)`` in the policy's base: x forward, z up, as REP-103 has it."""
+    """Return ``(K + 1, 4, 4)`` in the policy's base (REP-103: x forward, z up)."""
     positions_m = values[:, :3] * convention.position_scale_m
     rotations = rotations_of(values[:, 3:] * _rotation_scale(convention), convention.rotation)
     poses = np.empty((len(values) + 1, 4, 4))
@@ -155,12 +153,12 @@ def _gripper_states(values: Array, form: GripperForm, now: float) -> Array:
 
 
 def _movement(increments: Array) -> tuple[float, float]:
-    """Return how far the tool moves (m), then how far it turns (rad): of two arms the one that moves more."""
+    """Return translation (m) and rotation (rad) of the tool, to choose the arm that moves more."""
     turned = np.linalg.norm(increments[:, 3:6], axis=1)
     return float(np.linalg.norm(increments[:, :3], axis=1).sum()), float(turned.sum())
 
 
 def pose_vector(T_base_tool: Array) -> Array:
-    """Return our tool in the policy's base as ``(6,)``: position (m) and rotation vector (rad)."""
+    """Return the tool in the policy's base as ``(6,)``: position (m) and rotation vector (rad)."""
     T = T_BASE_LINK_BASE @ T_base_tool
     return np.concatenate([T[:3, 3], rotation_to_rotvec(T[:3, :3])])

@@ -1,4 +1,4 @@
-"""The arms whose joints policies command."""
+"""Arms whose joints policies command."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ from embodied_iqa.kinematics import TOOL_2F140_M, UR5, tool_along_z
 from embodied_iqa.subjects.actions.chain import JointChain
 from embodied_iqa.subjects.actions.rotations import about
 
-__all__ = ["ARMS", "arm_of"]
-
 Array = NDArray[np.float64]
 
 _HAND_M: Final = 0.15
-"""From the Panda's flange to the point between the pads of DROID's Robotiq 2F-85, about."""
+"""Approximate distance from the Panda's flange to between the pads of DROID's Robotiq 2F-85."""
 
 
 def _transform(R: Array, position_m: tuple[float, float, float]) -> Array:
@@ -56,7 +54,7 @@ def _panda() -> JointChain:
 
 
 def _vx300s() -> JointChain:
-    """Trossen's ViperX 300 6DOF as Interbotix describes it (interbotix_xs_modules, mr_descriptions)."""
+    """Trossen's ViperX 300 6DOF, from Interbotix's mr_descriptions (interbotix_xs_modules)."""
     offsets = (
         (0.0, 0.0, 0.079),
         (0.0, 0.0, 0.04805),
@@ -80,7 +78,7 @@ def _vx300s() -> JointChain:
 
 
 def _ur5() -> JointChain:
-    """Return our own arm, seen from REP-103's ``base_link``, with our own tool."""
+    """Return the UR5 of this package in REP-103's ``base_link``, with its tool."""
     quarter = math.pi / 2
     alphas = (quarter, 0.0, 0.0, quarter, -quarter, 0.0)
     behind = [
@@ -101,7 +99,7 @@ def _ur5() -> JointChain:
 
 
 ARMS: Final[dict[str, Callable[[], JointChain]]] = {"panda": _panda, "vx300s": _vx300s, "ur5": _ur5}
-"""Name to what makes the arm."""
+"""Factory of each arm."""
 
 
 @cache
@@ -109,7 +107,7 @@ def arm_of(name: str) -> JointChain:
     """Return an arm by name.
 
     Raises:
-        UsageError: Its kinematics are not known here.
+        UsageError: There is no such arm.
     """
     if name not in ARMS:
         raise UsageError("the kinematics of this arm are not known", got=name, available=ARMS)

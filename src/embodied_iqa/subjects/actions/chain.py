@@ -1,4 +1,4 @@
-"""Forward and inverse kinematics of a serial arm of any kind: for the arms that foreign policies command."""
+"""Forward and inverse kinematics of any serial arm, for policies that command the joints of another arm."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.kinematics import invert, rotation_to_rotvec, rotvec_to_rotation
-
-__all__ = ["JointChain"]
+from embodied_iqa.kinematics import rotation_to_rotvec, rotvec_to_rotation
 
 Array = NDArray[np.float64]
 
@@ -27,12 +25,12 @@ class JointChain:
 
     Attributes:
         name: Of the arm.
-        T_links: ``(N, 4, 4)`` float64, from the frame behind the previous joint to the one before this (m).
+        T_links: ``(N, 4, 4)`` float64, from the frame after the previous joint to this joint (m).
         axes: ``(N, 3)`` float64, unit axes in that frame.
-        T_end: ``(4, 4)``, the tool centre point behind the last joint (m): z points out of the gripper.
+        T_end: ``(4, 4)``, the tool centre point after the last joint (m); z points out of the gripper.
         q_min_rad: ``(N,)``.
         q_max_rad: ``(N,)``.
-        q_home_rad: ``(N,)``, where the policy's demonstrations begin.
+        q_home_rad: ``(N,)``, start of the policy's demonstrations.
     """
 
     name: str
@@ -55,13 +53,13 @@ class JointChain:
         return tool
 
     def inverse(self, T_base_tool: Array) -> Array:
-        """Return joints ``(N,)`` (rad) that reach a pose, found from the home position first.
+        """Return joints ``(N,)`` (rad) that reach a pose.
 
-        Damped least squares (Nakamura and Hanafusa 1986) with the limits held; further starts are seeded, so
-        that the same pose always gives the same joints.
+        Damped least squares (Nakamura and Hanafusa 1986) within the limits, started at the home position and
+        then at seeded random joints: the same pose always gives the same joints.
 
         Raises:
-            InputError: No joints were found: the pose is out of the arm's reach.
+            InputError: The pose is out of the arm's reach.
         """
         random = np.random.default_rng(0)
         starts = random.uniform(self.q_min_rad, self.q_max_rad, (_SEEDS, len(self.axes)))
@@ -70,7 +68,7 @@ class JointChain:
             if q is not None:
                 return q
         raise InputError(
-            f"the tool is where {self.name}, the policy's own arm, does not reach",
+            f"the tool is out of reach of {self.name}, the policy's own arm",
             got=[round(float(value), 3) for value in T_base_tool[:3, 3]],
         )
 
@@ -110,9 +108,3 @@ class JointChain:
         turn[..., 3, 3] = 1.0
         product: Array = self.T_links @ turn
         return product
-
-    def relative(self, q_rad: Array) -> Array:
-        """Return the tool at joints ``(K, N)`` seen from the tool at the first of them: ``(K, 4, 4)``."""
-        T = self.forward(q_rad)
-        seen: Array = invert(T[0]) @ T
-        return seen

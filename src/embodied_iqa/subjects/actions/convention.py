@@ -1,34 +1,24 @@
-"""One record for what the numbers of a policy mean."""
+"""Action convention: the meaning of a policy's numbers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from embodied_iqa.errors import InternalError
 
-__all__ = [
-    "ActionConvention",
-    "ActionFrame",
-    "ActionKind",
-    "GripperForm",
-    "Motion",
-    "ObservationForm",
-    "RotationForm",
-]
-
 
 class ActionKind(StrEnum):
-    """What is commanded."""
+    """Commanded quantity."""
 
     CARTESIAN = "cartesian"
-    """The pose of the tool."""
+    """Pose of the tool."""
     JOINTS = "joints"
-    """The joints of a particular arm."""
+    """Joints of a particular arm."""
 
 
 class Motion(StrEnum):
-    """What a row of numbers is relative to."""
+    """Reference of a row of numbers."""
 
     DELTA = "delta"
     """The pose or the joints before the step."""
@@ -48,7 +38,7 @@ class ActionFrame(StrEnum):
 
 
 class RotationForm(StrEnum):
-    """How a rotation is written."""
+    """Representation of a rotation."""
 
     EULER_XYZ = "euler-xyz"
     """Roll, pitch, yaw about fixed axes x, y, z in this order [rad]."""
@@ -61,7 +51,7 @@ class RotationForm(StrEnum):
 
     @property
     def width(self) -> int:
-        """How many numbers it takes."""
+        """Number of values."""
         return _WIDTHS[self]
 
 
@@ -74,7 +64,7 @@ _WIDTHS = {
 
 
 class ObservationForm(StrEnum):
-    """How the policy is told what is seen."""
+    """Form of the policy's observation."""
 
     OWN = "embodied-iqa"
     """Frames by view with intrinsics and pose, tool pose, gripper: docs/reference/policy-protocols.md."""
@@ -83,22 +73,22 @@ class ObservationForm(StrEnum):
     DROID = "droid"
     """openpi's DROID keys."""
     ALOHA = "aloha"
-    """openpi's ALOHA keys: pictures with the channels first, 14 joints."""
+    """openpi's ALOHA keys: images with channels first, 14 joints."""
     UR5 = "ur5"
     """openpi's UR5 keys."""
     SINGLE = "single"
-    """One or two pictures and the instruction, with LIBERO's names and no state."""
+    """One or two images and the instruction, with LIBERO's names and no state."""
 
 
 @dataclass(frozen=True, slots=True)
 class GripperForm:
-    """How the gripper's state is written: a line through two values, cut off outside of them.
+    """Representation of the gripper state: linear between two values, clipped outside.
 
     Attributes:
         open_at: Value that means fully open.
         closed_at: Value that means fully closed.
-        keeps_within: Of a policy that commands changes: values between minus and plus this keep the state,
-            others open or close it; None where the value is the state.
+        keeps_within: For policies that command changes: values within plus or minus this keep the state,
+            others open or close the gripper; None if the value is the state itself.
     """
 
     open_at: float
@@ -108,26 +98,27 @@ class GripperForm:
 
 @dataclass(frozen=True, slots=True)
 class ActionConvention:
-    """What the rows of a policy's action chunk mean.
+    """Meaning of the rows of a policy's action chunk.
 
-    A row holds, for each arm in turn, the motion and then the gripper. Numbers behind them (padding, depth,
+    A row holds, for each arm in turn, the motion and then the gripper. Further numbers (padding, depth,
     termination) are dropped.
 
     Attributes:
         name: Unique, such as ``openvla-bridge``.
         kind: Tool pose or joints.
         motion: Relative or absolute.
-        gripper: How the gripper is written.
-        chunk_length: Rows that the policy usually gives.
-        observation: How it is told what is seen.
-        source: Where this is written.
+        gripper: Representation of the gripper.
+        chunk_length: Usual number of rows.
+        observation: Form of the observation.
+        source: Source of this description.
         frame: Axes of a Cartesian motion.
         rotation: Form of a Cartesian rotation.
         position_scale_m: Metres of one unit of displacement.
         rotation_scale_rad: Radians of one unit of a rotation vector or of Euler angles.
-        arm: The arm whose joints they are, see `arms`; empty for a Cartesian one.
+        arm: Name of the arm of a joint convention, see `arms`; else empty.
         joint_scale_rad: Radians of one unit of a joint.
-        arms: One or two; of two, the arm that moves more counts.
+        arms: One or two; of two, the arm that moves more is used.
+        joints: Number of joints; 0 for a Cartesian convention.
     """
 
     name: str
@@ -144,23 +135,23 @@ class ActionConvention:
     arm: str = ""
     joint_scale_rad: float = 1.0
     arms: int = 1
-    joints: int = field(default=0)
+    joints: int = 0
 
     def __post_init__(self) -> None:
         is_joints = self.kind is ActionKind.JOINTS
         if self.arms not in {1, 2} or is_joints != bool(self.arm) or is_joints != bool(self.joints):
-            raise InternalError(f"action convention {self.name} is not whole")
+            raise InternalError(f"action convention {self.name} is incomplete")
         if self.motion is Motion.FROM_START and not is_joints:
-            raise InternalError(f"action convention {self.name}: poses from the start are not known")
+            raise InternalError(f"action convention {self.name}: poses have no motion from the start")
         if self.gripper.open_at == self.gripper.closed_at:
             raise InternalError(f"action convention {self.name}: an open and a closed gripper are the same")
 
     @property
     def width(self) -> int:
-        """Numbers of one arm in a row."""
+        """Numbers per arm in a row."""
         return (self.joints or 3 + self.rotation.width) + 1
 
     @property
     def numbers(self) -> int:
-        """Numbers that a row has at least."""
+        """Smallest length of a row."""
         return self.arms * self.width

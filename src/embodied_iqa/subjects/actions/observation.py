@@ -1,8 +1,9 @@
-"""From what our robot sees to the observation that a policy expects."""
+"""Observations in the forms that policies expect."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import cv2
@@ -12,10 +13,8 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.subjects.actions.adapter import pose_vector
-from embodied_iqa.subjects.actions.convention import ActionConvention, GripperForm, ObservationForm
+from embodied_iqa.subjects.actions.convention import ActionConvention, ObservationForm
 from embodied_iqa.subjects.protocols import VlaObservation
-
-__all__ = ["frame_to_map", "observation_for", "own_observation", "square", "state_for"]
 
 Picture = NDArray[np.uint8]
 
@@ -33,10 +32,10 @@ def observation_for(
     """Return the observation in the form of a convention.
 
     Args:
-        convention: Of the policy.
-        observation: What our robot sees.
-        views: The policy's cameras: the one that looks from outside first, then the wrist.
-        q_rad: Joints of the policy's own arm, for those that are told joints.
+        convention: Convention of the policy.
+        observation: Observation of our robot.
+        views: The policy's cameras: an outside camera first, then the wrist.
+        q_rad: Joints of the policy's own arm, for forms with joints.
 
     Raises:
         UsageError: A view is missing.
@@ -47,14 +46,13 @@ def observation_for(
     if missing:
         raise UsageError("a view is missing", expected=str(missing[0]), available=observation.frames)
     pictures = [square(observation.frames[view].rgb, SIDE_PX) for view in views]
-    state = np.empty(0) if q_rad is None else q_rad
-    return _FORMS[convention.observation](convention, observation, pictures, state)
+    return _FORMS[convention.observation](_inputs(convention, observation, pictures, q_rad))
 
 
 def state_for(
     convention: ActionConvention, observation: VlaObservation, q_rad: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Return the robot's state as one vector, as the policy's training data has it: ``(S,)`` float64.
+    """Return the robot's state as one vector, ``(S,)`` float64, in the order of the policy's training data.
 
     Raises:
         UsageError: The convention has no state.
@@ -62,17 +60,16 @@ def state_for(
     keys = _STATE_KEYS.get(convention.observation)
     if keys is None:
         raise UsageError(
-            f"policies of the convention {convention.name} are not told the robot's state",
+            f"policies of the convention {convention.name} get no robot state",
             available=_STATE_KEYS,
         )
     blank = [np.zeros((1, 1, 3), dtype=np.uint8)]
-    q = np.empty(0) if q_rad is None else q_rad
-    told = _FORMS[convention.observation](convention, observation, blank, q)
-    return np.concatenate([np.atleast_1d(told[key]) for key in keys]).astype(np.float64)
+    values = _FORMS[convention.observation](_inputs(convention, observation, blank, q_rad))
+    return np.concatenate([np.atleast_1d(values[key]) for key in keys]).astype(np.float64)
 
 
 def own_observation(observation: VlaObservation) -> dict[str, Any]:
-    """Return our own form: whole frames, with what is needed to compute with them."""
+    """Return the form of this package: whole frames with their cameras."""
     return {
         "prompt": observation.instruction,
         "frames": {str(view): frame_to_map(frame) for view, frame in observation.frames.items()},
@@ -95,9 +92,9 @@ def frame_to_map(frame: Frame) -> dict[str, Any]:
 
 
 def square(rgb: Picture, side_px: int) -> Picture:
-    """Shrink or enlarge a picture into a black square without changing its shape, as openpi's client does.
+    """Scale an image into a black square, keeping its aspect ratio, as openpi's client does.
 
-    Shrinking averages over areas, so that fine noise is not folded into coarse patterns.
+    Shrinking averages over areas, which avoids aliasing.
     """
     height, width = rgb.shape[:2]
     if (height, width) == (side_px, side_px):
@@ -112,87 +109,100 @@ def square(rgb: Picture, side_px: int) -> Picture:
     return canvas
 
 
-def _in_their_units(gripper: float, form: GripperForm) -> float:
-    return form.open_at + float(gripper) * (form.closed_at - form.open_at)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Inputs:
+    """Values that the forms are made of.
+
+    Attributes:
+        prompt: The instruction.
+        T_base_tool: ``(4, 4)`` (m).
+        opening: Gripper state in [0, 1], 0 open.
+        gripper: The same in the convention's units.
+        first: Image of the first camera.
+        second: Image of the second camera, or of the first if there is only one.
+        pictures: All images.
+        q_rad: Joints of the policy's own arm; empty for none.
+    """
+
+    prompt: str
+    T_base_tool: NDArray[np.float64]
+    opening: float
+    gripper: float
+    first: Picture
+    second: Picture
+    pictures: list[Picture]
+    q_rad: NDArray[np.float64]
 
 
-def _single(
-    _convention: ActionConvention, observation: VlaObservation, pictures: list[Picture], _q: object
-) -> dict[str, Any]:
+def _inputs(
+    convention: ActionConvention,
+    observation: VlaObservation,
+    pictures: list[Picture],
+    q_rad: NDArray[np.float64] | None,
+) -> _Inputs:
+    opening, form = float(observation.gripper), convention.gripper
+    return _Inputs(
+        prompt=observation.instruction,
+        T_base_tool=observation.T_base_tool,
+        opening=opening,
+        gripper=form.open_at + opening * (form.closed_at - form.open_at),
+        first=pictures[0],
+        second=pictures[min(1, len(pictures) - 1)],
+        pictures=pictures,
+        q_rad=np.empty(0) if q_rad is None else q_rad,
+    )
+
+
+def _single(inputs: _Inputs) -> dict[str, Any]:
     names = ("observation/image", "observation/wrist_image")
-    shown: Mapping[str, Any] = dict(zip(names, pictures, strict=False))
-    return {**shown, "prompt": observation.instruction}
+    return {**dict(zip(names, inputs.pictures, strict=False)), "prompt": inputs.prompt}
 
 
-def _libero(
-    _convention: ActionConvention, observation: VlaObservation, pictures: list[Picture], _q: object
-) -> dict[str, Any]:
-    finger_m = _LIBERO_FINGER_M * (1.0 - float(observation.gripper))
-    state = np.concatenate([pose_vector(observation.T_base_tool), [finger_m, -finger_m]])
+def _libero(inputs: _Inputs) -> dict[str, Any]:
+    finger_m = _LIBERO_FINGER_M * (1.0 - inputs.opening)
+    state = np.concatenate([pose_vector(inputs.T_base_tool), [finger_m, -finger_m]])
     return {
-        "observation/image": pictures[0],
-        "observation/wrist_image": pictures[min(1, len(pictures) - 1)],
+        "observation/image": inputs.first,
+        "observation/wrist_image": inputs.second,
         "observation/state": state.astype(np.float32),
-        "prompt": observation.instruction,
+        "prompt": inputs.prompt,
     }
 
 
-def _droid(
-    convention: ActionConvention,
-    observation: VlaObservation,
-    pictures: list[Picture],
-    q_rad: NDArray[np.float64],
-) -> dict[str, Any]:
+def _droid(inputs: _Inputs) -> dict[str, Any]:
     return {
-        "observation/exterior_image_1_left": pictures[0],
-        "observation/wrist_image_left": pictures[min(1, len(pictures) - 1)],
-        "observation/joint_position": q_rad.astype(np.float32),
-        "observation/gripper_position": np.array(
-            [_in_their_units(observation.gripper, convention.gripper)], dtype=np.float32
-        ),
-        "prompt": observation.instruction,
+        "observation/exterior_image_1_left": inputs.first,
+        "observation/wrist_image_left": inputs.second,
+        "observation/joint_position": inputs.q_rad.astype(np.float32),
+        "observation/gripper_position": np.array([inputs.gripper], dtype=np.float32),
+        "prompt": inputs.prompt,
     }
 
 
-def _aloha(
-    convention: ActionConvention,
-    observation: VlaObservation,
-    pictures: list[Picture],
-    q_rad: NDArray[np.float64],
-) -> dict[str, Any]:
-    arm = [*q_rad, _in_their_units(observation.gripper, convention.gripper)]
-    shown = [pictures[0], pictures[min(1, len(pictures) - 1)], pictures[min(1, len(pictures) - 1)]]
+def _aloha(inputs: _Inputs) -> dict[str, Any]:
+    arm = [*inputs.q_rad, inputs.gripper]
+    shown = (inputs.first, inputs.second, inputs.second)
     return {
         "images": {
             name: np.ascontiguousarray(picture.transpose(2, 0, 1))
             for name, picture in zip(_ALOHA_CAMERAS, shown, strict=True)
         },
         "state": np.array([*arm, *arm], dtype=np.float32),
-        "prompt": observation.instruction,
+        "prompt": inputs.prompt,
     }
 
 
-def _ur5(
-    convention: ActionConvention,
-    observation: VlaObservation,
-    pictures: list[Picture],
-    q_rad: NDArray[np.float64],
-) -> dict[str, Any]:
-    state = _in_their_units(observation.gripper, convention.gripper)
+def _ur5(inputs: _Inputs) -> dict[str, Any]:
     return {
-        "base_rgb": pictures[0],
-        "wrist_rgb": pictures[min(1, len(pictures) - 1)],
-        "joints": q_rad.astype(np.float32),
-        "gripper": np.array([state], dtype=np.float32),
-        "prompt": observation.instruction,
+        "base_rgb": inputs.first,
+        "wrist_rgb": inputs.second,
+        "joints": inputs.q_rad.astype(np.float32),
+        "gripper": np.array([inputs.gripper], dtype=np.float32),
+        "prompt": inputs.prompt,
     }
 
 
-_Form = Callable[
-    [ActionConvention, VlaObservation, list[Picture], NDArray[np.float64]],
-    dict[str, Any],
-]
-_FORMS: Final[dict[ObservationForm, _Form]] = {
+_FORMS: Final[dict[ObservationForm, Callable[[_Inputs], dict[str, Any]]]] = {
     ObservationForm.SINGLE: _single,
     ObservationForm.LIBERO: _libero,
     ObservationForm.DROID: _droid,
@@ -205,4 +215,4 @@ _STATE_KEYS: Final[dict[ObservationForm, tuple[str, ...]]] = {
     ObservationForm.ALOHA: ("state",),
     ObservationForm.UR5: ("joints", "gripper"),
 }
-"""The numbers of an observation, in the order in which they make up the state."""
+"""Entries of an observation that make up the state, in order."""

@@ -1,4 +1,4 @@
-"""Rotations as policies write them, turned into matrices."""
+"""Rotation matrices of the representations that policies use."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.kinematics import rotvec_to_rotation
 from embodied_iqa.subjects.actions.convention import RotationForm
 
-__all__ = ["about", "euler_xyz_to_rotation", "rotations_of"]
-
 Array = NDArray[np.float64]
 
 _DEGENERATE: Final = 1e-6
@@ -21,7 +19,7 @@ _AXES: Final = np.eye(3)
 
 
 def rotations_of(values: Array, form: RotationForm) -> Array:
-    """Turn ``(..., W)`` numbers of a form into matrices ``(..., 3, 3)``; angles in rad.
+    """Return matrices ``(..., 3, 3)`` of ``(..., W)`` numbers; angles in rad.
 
     Raises:
         InputError: A quaternion or a pair of columns has no direction.
@@ -35,7 +33,7 @@ def about(axis: int, angle_rad: Array | float) -> Array:
 
 
 def euler_xyz_to_rotation(angles_rad: Array) -> Array:
-    """Return ``Rz(yaw) Ry(pitch) Rx(roll)`` of ``(..., 3)`` roll, pitch, yaw: about fixed axes, x first."""
+    """Return ``Rz(yaw) Ry(pitch) Rx(roll)`` of ``(..., 3)`` roll, pitch, yaw."""
     roll, pitch, yaw = np.moveaxis(angles_rad, -1, 0)
     product: Array = about(2, yaw) @ about(1, pitch) @ about(0, roll)
     return product
@@ -66,7 +64,7 @@ def _quaternion(values: Array) -> Array:
 
 
 def _rot6d(values: Array) -> Array:
-    """Make the two columns orthonormal (Gram-Schmidt), as the paper does."""
+    """Orthonormalise the two columns (Gram-Schmidt), as in the paper."""
     first, second = values[..., :3], values[..., 3:]
     x = _unit(first)
     y = _unit(second - np.sum(x * second, axis=-1, keepdims=True) * x)

@@ -1,8 +1,8 @@
-"""From normalised numbers to a policy's units: the statistics that were kept with its training data."""
+"""Normalisation statistics of a policy's training data."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError, UsageError
-
-__all__ = ["Statistics", "load_statistics"]
+from embodied_iqa.subjects.checkpoints import read_json
 
 Array = NDArray[np.float64]
 
@@ -26,12 +25,12 @@ _STATE_KEYS: Final = ("state", "proprio", "observation.state")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Statistics:
-    """Of each number of an action or a state; two arrays ``(D,)`` and which numbers were normalised.
+    """Statistics of each number of an action or a state.
 
     Attributes:
-        centre: Middle of the 1st and 99th percentile, or the mean.
-        half: Half of their distance, or the standard deviation.
-        mask: ``(D,)`` bool; other numbers were left as they are.
+        centre: ``(D,)``, middle of the 1st and 99th percentile, or the mean.
+        half: ``(D,)``, half of their distance, or the standard deviation.
+        mask: ``(D,)`` bool; numbers outside the mask are not normalised.
     """
 
     centre: Array
@@ -40,76 +39,69 @@ class Statistics:
 
     @classmethod
     def from_bounds(cls, q01: Array, q99: Array, mask: NDArray[np.bool_] | None = None) -> Statistics:
-        """Make it from percentiles: -1 stands for the first, 1 for the 99th (OpenVLA, openpi's quantiles)."""
+        """Return statistics of percentiles: -1 is the 1st, 1 the 99th (OpenVLA, openpi's quantiles)."""
         return cls((q01 + q99) / 2.0, (q99 - q01) / 2.0, _or_all(mask, q01))
 
     @classmethod
     def from_moments(cls, mean: Array, std: Array, mask: NDArray[np.bool_] | None = None) -> Statistics:
-        """Make it from mean and standard deviation (Octo, pi0)."""
+        """Return statistics of mean and standard deviation (Octo, pi0)."""
         return cls(mean, std, _or_all(mask, mean))
 
     def first(self, count: int) -> Statistics:
-        """Return the statistics of the first numbers; files are padded to the size of the network.
+        """Return the statistics of the first numbers; files are padded to the network's size.
 
         Raises:
             InputError: There are fewer.
         """
         if len(self.centre) < count:
             raise InputError(
-                "the statistics do not belong to these numbers",
+                "the statistics do not match these numbers",
                 expected=f"{count} numbers a row",
                 got=len(self.centre),
             )
         return Statistics(self.centre[:count], self.half[:count], self.mask[:count])
 
     def undo(self, values: Array) -> Array:
-        """Turn normalised ``(..., D' >= D)`` into units; numbers beyond D stay as they are.
+        """Return normalised ``(..., D' >= D)`` in units; numbers beyond D are unchanged.
 
         Raises:
             InputError: There are fewer numbers than statistics.
         """
-        size = self._fitting(values)
-        result = values.copy()
-        result[..., :size] = np.where(
-            self.mask, values[..., :size] * self.half + self.centre, values[..., :size]
-        )
-        return result
+        return self._replaced(values, lambda part: part * self.half + self.centre)
 
     def apply(self, values: Array) -> Array:
-        """Normalise ``(..., D)``: undoes `undo`; a number that never varied becomes 0."""
-        size = self._fitting(values)
+        """Normalise ``(..., D)``, the inverse of `undo`; a constant number becomes 0."""
         scale = np.maximum(self.half, _EPSILON_BOUNDS)
-        result = values.copy()
-        result[..., :size] = np.where(
-            self.mask, (values[..., :size] - self.centre) / scale, values[..., :size]
-        )
-        return result
+        return self._replaced(values, lambda part: (part - self.centre) / scale)
 
-    def _fitting(self, values: Array) -> int:
-        if values.shape[-1] < len(self.centre):
+    def _replaced(self, values: Array, change: Callable[[Array], Array]) -> Array:
+        size = len(self.centre)
+        if values.shape[-1] < size:
             raise InputError(
-                "the statistics do not belong to these numbers",
-                expected=f"{len(self.centre)} numbers a row",
+                "the statistics do not match these numbers",
+                expected=f"{size} numbers a row",
                 got=values.shape[-1],
             )
-        return len(self.centre)
+        result = values.copy()
+        result[..., :size] = np.where(self.mask, change(values[..., :size]), values[..., :size])
+        return result
 
 
 def load_statistics(path: Path, key: str = "", *, of_state: bool = False) -> Statistics:
     """Read OpenVLA's and Octo's ``dataset_statistics.json`` or openpi's ``norm_stats.json``.
 
-    Percentiles are taken where there are any, else mean and standard deviation.
+    Percentiles are used if the file has them, else mean and standard deviation.
 
     Args:
         path: The file.
-        key: Which data set of the file; may be empty where it holds only one.
-        of_state: The statistics of the robot's state instead of those of its actions.
+        key: Data set in the file; may be empty if there is only one.
+        of_state: Statistics of the robot's state instead of its actions.
 
     Raises:
-        InputError: The file cannot be read or holds none.
+        InputError: The file cannot be read or has no statistics.
         UsageError: ``key`` is missing or unknown.
     """
-    content = _content(path)
+    content = read_json(path, _MOST_BYTES)
     content = content.get(_WRAPPED, content)
     names = _STATE_KEYS if of_state else _ACTION_KEYS
     if not any(name in content for name in names):
@@ -118,20 +110,6 @@ def load_statistics(path: Path, key: str = "", *, of_state: bool = False) -> Sta
     if not isinstance(part, dict):
         raise InputError(f"{path} has no statistics", expected=" or ".join(names), available=content)
     return _statistics(part, path)
-
-
-def _content(path: Path) -> dict[str, Any]:
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise InputError(f"{path} is no file of statistics", expected=f"at most {_MOST_BYTES} bytes")
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {(error.strerror or 'unreadable').lower()}") from None
-    except (ValueError, RecursionError):
-        raise InputError(f"{path} is not JSON") from None
-    if not isinstance(content, dict):
-        raise InputError(f"{path} has no statistics", expected="an object", got=type(content).__name__)
-    return content
 
 
 def _chosen(content: dict[str, Any], key: str, path: Path) -> dict[str, Any]:
@@ -161,7 +139,7 @@ def _numbers(values: object, path: Path) -> Array:
     except (TypeError, ValueError):
         numbers = np.empty(0)
     if numbers.ndim != 1 or not len(numbers) or not np.isfinite(numbers).all():
-        raise InputError(f"the statistics in {path} are no list of numbers")
+        raise InputError(f"the statistics in {path} are not a list of numbers")
     return numbers
 
 

@@ -1,1 +1,1 @@
-"""Back ends: how a subject is loaded or reached."""
+"""Back ends of subjects."""

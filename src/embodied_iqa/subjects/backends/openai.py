@@ -27,8 +27,6 @@ from embodied_iqa.subjects.wire.retries import retrying
 from embodied_iqa.subjects.wire.sockets import Address
 from embodied_iqa.subjects.wire.tokens import token_from
 
-__all__ = ["OpenAiVlm", "make"]
-
 _BUSY: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _WITHOUT_LIST: Final = frozenset({404, 405, 501})
 """Statuses of servers that do not list their models."""

@@ -29,8 +29,6 @@ from embodied_iqa.subjects.wire.policy_client import OWN_PROTOCOL, PolicyClient,
 from embodied_iqa.subjects.wire.sockets import Address
 from embodied_iqa.subjects.wire.tokens import token_from
 
-__all__ = ["OpenPiVla"]
-
 _DEFAULT_VIEWS: Final = (View.TOP,)
 _MOST_CHARACTERS: Final = 200
 

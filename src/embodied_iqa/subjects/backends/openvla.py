@@ -27,8 +27,6 @@ from embodied_iqa.subjects.wire.retries import retrying
 from embodied_iqa.subjects.wire.sockets import Address
 from embodied_iqa.subjects.wire.tokens import token_from
 
-__all__ = ["OpenVlaHttp"]
-
 _BUSY: Final = frozenset({429, 502, 503, 504})
 _UNNORM_KEYS: Final = {"openvla-bridge": "bridge_orig"}
 """Data set whose statistics a policy of a convention un-normalises with, if it knows several."""

@@ -17,8 +17,6 @@ from embodied_iqa.subjects.actions.table import CONVENTIONS, convention_of
 from embodied_iqa.subjects.options import PolicyOptions, VlaRequest
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, VlaObservation
 
-__all__ = ["chunk_from_rows", "convention_for", "statistics_for", "views_for"]
-
 
 def convention_for(request: VlaRequest, declared: str = "") -> ActionConvention:
     """Return the action convention: of the options, else of the catalogue, else as the server declares it.

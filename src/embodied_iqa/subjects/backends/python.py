@@ -11,8 +11,6 @@ from embodied_iqa.subjects.protocols import SubjectInfo
 from embodied_iqa.subjects.reference import METHODS
 from embodied_iqa.user_code import load_factory
 
-__all__ = ["UserSubject", "make"]
-
 _OPTIONAL: Final = ("answer_batch", "act_batch", "close")
 
 

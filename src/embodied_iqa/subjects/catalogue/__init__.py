@@ -1,4 +1,4 @@
-"""The catalogue: every subject that the papers name, and those that ship with the package."""
+"""Catalogue of subjects: those of the papers and those of this package."""
 
 from embodied_iqa.subjects.catalogue.entry import Backend, Paper, Role, SubjectEntry
 from embodied_iqa.subjects.catalogue.tables import entries, entry, find_entry, names_of

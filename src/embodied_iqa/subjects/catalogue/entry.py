@@ -1,4 +1,4 @@
-"""One subject as the catalogue knows it: what it is, where its weights are, and what it takes to run it."""
+"""Entry of the catalogue: description, weights and requirements of a subject."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import Final
 from embodied_iqa.errors import InternalError
 from embodied_iqa.images.frame import View
 
-__all__ = ["Backend", "Paper", "Role", "SubjectEntry"]
-
 _BYTES_A_PARAMETER: Final = 2.0
 """bfloat16."""
 _MEMORY_SHARE: Final = 1.2
@@ -18,7 +16,7 @@ _MEMORY_FLOOR_GB: Final = 1.0
 
 
 class Role(StrEnum):
-    """What a subject is scored for."""
+    """Role of a subject."""
 
     VLM = "vlm"
     """Answers in words: cognition."""
@@ -27,26 +25,26 @@ class Role(StrEnum):
 
 
 class Backend(StrEnum):
-    """What runs a subject."""
+    """Runtime of a subject."""
 
     EMBEDDED = "embedded"
-    """Part of this package: no weights to fetch, no accelerator."""
+    """Part of this package; needs no weights and no accelerator."""
     TRANSFORMERS = "transformers"
-    """A checkpoint that Hugging Face's transformers loads in this process."""
+    """Checkpoint, loaded by Hugging Face transformers in this process."""
     OPENAI = "openai"
-    """A server that speaks the OpenAI chat completions protocol over HTTP."""
+    """Server with the OpenAI chat completions protocol."""
     OPENPI = "openpi"
-    """A policy server that speaks openpi's websocket protocol."""
+    """Policy server with openpi's websocket protocol."""
     OPENVLA_HTTP = "openvla-http"
-    """A policy server that answers POST /act as OpenVLA's does."""
+    """Policy server with OpenVLA's HTTP protocol."""
     PANEL = "panel"
-    """A network and its card that `embodied-iqa train panel` made."""
+    """Network and card of `embodied-iqa train panel`."""
     PYTHON = "python"
-    """The user's own code."""
+    """Code of the user."""
 
 
 class Paper(StrEnum):
-    """Who used the subject."""
+    """Paper that used the subject."""
 
     EMBODIED_IQA = "embodied-iqa"
     """One of the 15 + 15 subjects of the Embodied-IQA database."""
@@ -60,32 +58,30 @@ class SubjectEntry:
 
     Attributes:
         name: Unique, lower case, such as ``qwen2.5-vl-7b``.
-        label: As the papers write it.
+        label: Name in the papers.
         role: VLM or VLA.
-        backend: What runs it here.
-        model_id: Where the weights are or what the server calls it: a repository on the Hugging Face Hub, a
-            ``gs://`` folder, the name of a model of an API; empty for embedded subjects.
-        revision: Commit of the repository that is meant, or None where none is pinned: the user then gives
-            one before anything is fetched.
-        licence: Of the weights, as their publisher states it; SPDX where there is such a name.
-        parameters_m: Parameters in millions, or None where the publisher does not tell.
+        backend: Runtime.
+        model_id: Repository on the Hugging Face Hub, ``gs://`` folder, or model name of an API; empty for
+            embedded subjects.
+        revision: Pinned commit of the repository, or None: the user then gives one to fetch it.
+        licence: Licence of the weights as published; SPDX if there is such a name.
+        parameters_m: Parameters in millions, or None if not published.
         download_gb: Size of the weights [GB], or None for two bytes a parameter.
         memory_gb: Memory that inference takes [GB], or None for an estimate in bfloat16.
-        picture_px: Side of the square picture that the model sees [px]; 0 where it takes pictures at their
-            own size.
+        picture_px: Side of the square input image [px]; 0 for any size.
         prompt: A VLM's prompt template, see `subjects.prompt`; empty for a VLA.
         convention: A VLA's action convention, by name; empty for a VLM.
-        views: The cameras that it looks at; a VLA's first view is the one that its actions name.
-        any_view: A VLM for pictures of any camera; ``views`` then only says which one is shown to it live.
-        simulation_only: A VLA of the panel must not move a real arm: it knows simulated images only.
-        family: The checkpoint's model type in transformers; empty where transformers does not load it.
-        remote_code: Its repository carries Python code that has to run.
-        server: What serves it, for those that run elsewhere.
-        url: Address of a public API; empty where the user runs the server.
-        key_env: Environment variable with the API's key; empty where none is needed.
-        papers: Who used it.
+        views: Input views; a VLA aims in the first.
+        any_view: A VLM for images of any camera; ``views`` then only names its live input.
+        simulation_only: Trained on simulated images only: a VLA must not move a real arm.
+        family: Model type in transformers; empty if transformers does not load it.
+        remote_code: The repository carries Python code that has to run.
+        server: Server software, for subjects that run elsewhere.
+        url: Address of a public API; empty for a server of the user.
+        key_env: Environment variable with the API's key; may be empty.
+        papers: Papers that used it.
         factory: ``module:function`` that makes an embedded subject of a request.
-        note: What else one should know, one sentence.
+        note: Further information, one sentence.
     """
 
     name: str
@@ -116,34 +112,34 @@ class SubjectEntry:
     def __post_init__(self) -> None:
         embedded = self.backend is Backend.EMBEDDED
         if not self.views or embedded != bool(self.factory) or embedded == bool(self.model_id):
-            raise InternalError(f"catalogue entry {self.name} is not whole")
+            raise InternalError(f"catalogue entry {self.name} is incomplete")
         if bool(self.prompt) != (self.role is Role.VLM) or bool(self.convention) != (self.role is Role.VLA):
             raise InternalError(f"catalogue entry {self.name} needs a prompt (VLM) or a convention (VLA)")
         if self.any_view and self.role is not Role.VLM:
-            raise InternalError(f"catalogue entry {self.name} acts in the frame of one camera, not of any")
+            raise InternalError(f"catalogue entry {self.name} aims in one camera and cannot accept any")
 
     @property
     def is_api(self) -> bool:
-        """Whether it is reached through somebody else's service: pictures leave the laboratory."""
+        """Whether it is a public service: images leave the laboratory."""
         return bool(self.url)
 
     @property
     def weights_gb(self) -> float | None:
-        """Size of the weights [GB], measured or estimated; None where there is nothing to fetch."""
+        """Size of the weights [GB], measured or estimated; None if unknown."""
         if self.download_gb is not None or self.parameters_m is None:
             return self.download_gb
         return round(_BYTES_A_PARAMETER * self.parameters_m / 1e3, 2)
 
     @property
     def needed_gb(self) -> float | None:
-        """Memory that inference takes [GB], given or estimated: weights, a fifth more, and 1 GB."""
+        """Memory of inference [GB], given or estimated: weights, a fifth more, and 1 GB."""
         if self.memory_gb is not None or self.parameters_m is None:
             return self.memory_gb
         return round(_MEMORY_SHARE * _BYTES_A_PARAMETER * self.parameters_m / 1e3 + _MEMORY_FLOOR_GB, 1)
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """What it takes, in words."""
+        """Requirements in words."""
         words: list[str] = []
         if self.backend is Backend.TRANSFORMERS:
             words.append("torch, torchvision and transformers")

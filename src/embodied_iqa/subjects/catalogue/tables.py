@@ -1,8 +1,7 @@
-"""Reads the tables of the catalogue, which are YAML beside this file."""
+"""Tables of the catalogue: YAML files beside this module."""
 
 from __future__ import annotations
 
-import dataclasses
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -11,27 +10,23 @@ from typing import Any, Final
 import yaml
 
 from embodied_iqa.errors import InternalError, UsageError
-from embodied_iqa.images.frame import View
-from embodied_iqa.subjects.catalogue.entry import Backend, Paper, Role, SubjectEntry
-
-__all__ = ["entries", "entry", "find_entry", "names_of"]
+from embodied_iqa.records import structure
+from embodied_iqa.subjects.catalogue.entry import Backend, Role, SubjectEntry
 
 _TABLES: Final = ("embedded", "panel", "database_vlms", "database_vlas", "static_vlms", "static_vlas")
-"""In the order in which they are listed; a table's first document is what its entries have in common."""
-_FIELDS: Final = frozenset(field.name for field in dataclasses.fields(SubjectEntry))
+"""In listing order; the first document of a table holds the common fields of its entries."""
+_Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @cache
 def entries() -> tuple[SubjectEntry, ...]:
-    """Return every subject: those of this package, of the database, of StaticEmbodiedBench."""
+    """Return every subject: of this package, of the database, of StaticEmbodiedBench."""
     return tuple(_by_name().values())
 
 
 def names_of(role: Role, backend: Backend | None = None) -> tuple[str, ...]:
     """Return the names of a role, of one back end or of all."""
-    return tuple(
-        item.name for item in entries() if item.role is role and (backend is None or item.backend is backend)
-    )
+    return tuple(item.name for item in entries() if item.role is role and backend in {None, item.backend})
 
 
 def find_entry(name: str) -> SubjectEntry | None:
@@ -43,7 +38,7 @@ def entry(name: str) -> SubjectEntry:
     """Return the subject of this name.
 
     Raises:
-        UsageError: There is none; the message lists those that exist.
+        UsageError: There is none; the message lists the names.
     """
     found = find_entry(name)
     if found is None:
@@ -55,32 +50,10 @@ def entry(name: str) -> SubjectEntry:
 def _by_name() -> MappingProxyType[str, SubjectEntry]:
     found: dict[str, SubjectEntry] = {}
     for table in _TABLES:
-        for item in _read(table):
+        text = (files("embodied_iqa.subjects.catalogue") / f"{table}.yaml").read_text(encoding="utf-8")
+        common, rows = yaml.load_all(text, Loader=_Loader)
+        for item in structure(tuple[SubjectEntry, ...], [common | row for row in rows], f"{table}.yaml"):
             if item.name in found:
                 raise InternalError(f"the catalogue has two subjects {item.name}")
             found[item.name] = item
     return MappingProxyType(found)
-
-
-def _read(table: str) -> list[SubjectEntry]:
-    text = (files("embodied_iqa.subjects.catalogue") / f"{table}.yaml").read_text(encoding="utf-8")
-    common, rows = yaml.load_all(text, Loader=_Loader)
-    return [_entry(common | row, table) for row in rows]
-
-
-_Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-def _entry(row: dict[str, Any], table: str) -> SubjectEntry:
-    unknown = set(row) - _FIELDS
-    if unknown:
-        raise InternalError(f"{table}.yaml: unknown {sorted(unknown)} of {row.get('name')}")
-    return SubjectEntry(
-        **row
-        | {
-            "role": Role(row["role"]),
-            "backend": Backend(row["backend"]),
-            "views": tuple(View(word) for word in row["views"]),
-            "papers": tuple(Paper(word) for word in row.get("papers", ())),
-        }
-    )

@@ -1,1 +1,1 @@
-"""Subjects offered to other machines by openpi's websocket protocol."""
+"""Policy server: subjects served by openpi's websocket protocol."""

@@ -1,4 +1,4 @@
-"""From a message to what a subject is asked, and from its answer to a message."""
+"""Conversion of messages to questions for a subject, and of chunks to messages."""
 
 from __future__ import annotations
 
@@ -12,19 +12,17 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import Frame, Intrinsics, View
 from embodied_iqa.subjects.protocols import ActionChunk, VlaObservation
 
-__all__ = ["chunk_to_map", "frame_from", "observation_from", "words_from"]
-
 _MOST_PX: Final = 8192
 _MOST_LETTERS: Final = 4000
 _RIGID: Final = 1e-3
 
 
 def observation_from(message: Mapping[str, Any], views: tuple[View, ...]) -> VlaObservation:
-    """Return what a VLA is asked.
+    """Return the observation in a message.
 
     Args:
-        message: In our own form, see docs/reference/policy-protocols.md.
-        views: The subject's cameras; frames of others are left out.
+        message: See docs/reference/policy-protocols.md.
+        views: The subject's cameras; frames of others are ignored.
 
     Raises:
         InputError: Something is missing or wrong.
@@ -45,13 +43,13 @@ def observation_from(message: Mapping[str, Any], views: tuple[View, ...]) -> Vla
 
 
 def frame_from(content: object, view: View) -> Frame:
-    """Return a frame.
+    """Return a frame of a message.
 
     Raises:
         InputError: Something is missing or wrong.
     """
     if not isinstance(content, dict):
-        raise InputError(f"the {view} frame is no map", got=type(content).__name__)
+        raise InputError(f"the {view} frame is not a map", got=type(content).__name__)
     rgb = _picture(content.get("rgb"), view)
     height_px, width_px = rgb.shape[:2]
     numbers = content.get("intrinsics_px")
@@ -71,11 +69,11 @@ def words_from(message: Mapping[str, Any], key: str) -> str:
     """Return a text of a message.
 
     Raises:
-        InputError: There is none, or it is too long.
+        InputError: It is missing or too long.
     """
     words = message.get(key)
     if not isinstance(words, str) or not words.strip() or len(words) > _MOST_LETTERS:
-        raise InputError(f"a question needs a {key}", expected=f"a text of up to {_MOST_LETTERS} letters")
+        raise InputError(f"a question needs a {key}", expected=f"a text of up to {_MOST_LETTERS} characters")
     return words
 
 
@@ -114,7 +112,7 @@ def _transform(value: object, name: str) -> NDArray[np.float64]:
 
 
 def _number(value: object, name: str, low: float, high: float) -> float:
-    """Return a number, an integer as such: stamps need all their digits."""
+    """Return a number; integers stay integers, because stamps need all digits."""
     if isinstance(value, np.ndarray | np.generic) and value.size == 1:
         value = value.item()
     if isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high:

@@ -16,8 +16,6 @@ from embodied_iqa.subjects.registry import make_vla, make_vlm
 from embodied_iqa.subjects.serving.questions import chunk_to_map, frame_from, observation_from, words_from
 from embodied_iqa.subjects.wire.policy_client import OWN_PROTOCOL
 
-__all__ = ["ServedSubject", "serve_vla", "serve_vlm"]
-
 _CONVENTIONS: Final = {Role.VLA: "increments", Role.VLM: ""}
 
 

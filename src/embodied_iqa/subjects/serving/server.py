@@ -22,27 +22,25 @@ from embodied_iqa.subjects.inference import InferenceQueue, Outcome, OutcomeKind
 from embodied_iqa.subjects.wire.errors import one_line
 from embodied_iqa.subjects.wire.msgpack_arrays import pack, unpack
 
-__all__ = ["PolicyServer", "Servable", "ServerSettings"]
-
 HEALTH_PATH: Final = "/healthz"
 _BUSY: Final = http.HTTPStatus.SERVICE_UNAVAILABLE
 _LAST_ANSWER_S: Final = 5.0
 _HANG_UP_S: Final = 1.0
-"""For the goodbye of a client that may not be listening."""
+"""For closing the connection of a client that may not be reading."""
 
 
 @dataclass(frozen=True, slots=True)
-class ServerSettings:
-    """Where a server listens, and its limits.
+class ServingOptions:
+    """Address and limits of a server.
 
     Attributes:
         host: Name or number of the interface; other than loopback needs a token.
-        port: 0 for any free one.
-        token: That clients have to show; empty for none.
-        most_waiting: Questions that wait at most; further ones are refused at once.
-        most_at_once: Questions that a subject with batches gets at once.
-        most_connections: Further ones are refused with HTTP 503.
-        most_bytes: Of one message [byte].
+        port: TCP port; 0 for any free one.
+        token: Token of the clients; empty for none.
+        most_waiting: Most questions in the queue; further ones are refused at once.
+        most_at_once: Most questions in a batch.
+        most_connections: Most connections; further ones are refused with HTTP 503.
+        most_bytes: Longest message [byte].
         deadline_s: Longest time from a question to its answer; the longest that a client can be set to wait.
     """
 
@@ -108,12 +106,12 @@ class PolicyServer:
 
     Args:
         subject: The subject.
-        settings: Where, and the limits.
+        options: Where, and the limits.
     """
 
-    def __init__(self, subject: Servable, settings: ServerSettings) -> None:
+    def __init__(self, subject: Servable, options: ServingOptions) -> None:
         self._subject = subject
-        self._settings = settings
+        self._options = options
         self._queue: _Queue | None = None
         self._connections = 0
 
@@ -131,22 +129,22 @@ class PolicyServer:
     @contextlib.asynccontextmanager
     async def listening(self) -> AsyncIterator[int]:
         """Serve inside of the block; gives the port."""
-        settings = self._settings
+        options = self._options
         quiet = logging.getLogger("embodied_iqa.serving")
-        quiet.setLevel(logging.CRITICAL)  # a client that hangs up is no event worth a traceback
+        quiet.setLevel(logging.CRITICAL)  # no traceback when a client disconnects
         self._queue = InferenceQueue(
             "serving",
             self._subject.answer,
-            limit=settings.most_waiting,
-            batch=settings.most_at_once if self._subject.batches else 1,
+            limit=options.most_waiting,
+            batch=options.most_at_once if self._subject.batches else 1,
         )
         try:
             server: Server = await serve(
                 self._converse,
-                settings.host,
-                settings.port,
+                options.host,
+                options.port,
                 compression=None,
-                max_size=settings.most_bytes,
+                max_size=options.most_bytes,
                 max_queue=2,
                 close_timeout=_HANG_UP_S,
                 process_request=self._admit,
@@ -155,7 +153,7 @@ class PolicyServer:
         except OSError as error:
             self._queue.close(0.0)
             reason = (error.strerror or str(error)).lower()
-            raise InputError(f"cannot listen on {settings.host}:{settings.port}: {reason}") from None
+            raise InputError(f"cannot listen on {options.host}:{options.port}: {reason}") from None
         try:
             yield next(iter(server.sockets)).getsockname()[1]
         finally:
@@ -173,14 +171,14 @@ class PolicyServer:
             await stop.wait()
 
     def _admit(self, connection: ServerConnection, request: Request) -> Response | None:
-        """Answer health checks, and refuse who has no token or comes too late; None lets the client in."""
+        """Answer health checks; refuse clients without a token or beyond the limit; None admits."""
         if request.path == HEALTH_PATH:
             healthy = self._queue is not None and self._queue.is_alive
             return connection.respond(*((http.HTTPStatus.OK, "OK\n") if healthy else (_BUSY, "stopped\n")))
         shown = request.headers.get_all("Authorization")
-        if self._settings.token and not _is_known(shown, self._settings.token):
+        if self._options.token and not _is_known(shown, self._options.token):
             return connection.respond(http.HTTPStatus.UNAUTHORIZED, "a token is needed\n")
-        if self._connections >= self._settings.most_connections:
+        if self._connections >= self._options.most_connections:
             return connection.respond(_BUSY, "too many clients\n")
         return None
 
@@ -214,7 +212,7 @@ class PolicyServer:
     async def _ask(self, question: Any, connection: ServerConnection) -> dict[str, Any] | None:
         if self._queue is None:
             return None
-        asked = self._queue.submit(question, deadline_s=self._settings.deadline_s)
+        asked = self._queue.submit(question, deadline_s=self._options.deadline_s)
         result: asyncio.Future[Any] = asyncio.wrap_future(asked)
         left: asyncio.Future[Any] = asyncio.ensure_future(connection.wait_closed())
         try:
@@ -230,7 +228,7 @@ class PolicyServer:
     def _labelled(self, outcome: Outcome[dict[str, Any]]) -> dict[str, Any]:
         """Return the answer with identity and timing, or raise why there is none."""
         if outcome.kind is OutcomeKind.REFUSED:
-            raise BusyError(f"busy: {self._settings.most_waiting} questions wait already, ask again later")
+            raise BusyError(f"busy: {self._options.most_waiting} questions wait already, ask again later")
         if outcome.result is None:
             raise outcome.error or InputError(outcome.reason)
         timing = {
@@ -243,12 +241,12 @@ class PolicyServer:
     def _content(self, message: str | bytes) -> dict[str, Any]:
         if isinstance(message, str):
             raise InputError("a question is a binary message")
-        content = unpack(message, self._settings.most_bytes)
+        content = unpack(message, self._options.most_bytes)
         if not isinstance(content, dict):
             raise InputError("a question is a map", got=type(content).__name__)
         request = content.get("request", 0)
         if not isinstance(request, int):
-            raise InputError("the number of a request is no number", got=type(request).__name__)
+            raise InputError("the number of a request is not an integer", got=type(request).__name__)
         return content
 
 

@@ -1,4 +1,4 @@
-"""How policies on other machines are spoken to: openpi's websocket protocol and OpenVLA's HTTP one.
+"""Clients of policy servers: openpi's websocket protocol and HTTP.
 
-Nothing that arrives is ever unpickled or evaluated; every wait has a deadline and every message a limit.
+Nothing received is unpickled or evaluated; every wait has a deadline and every message a size limit.
 """

@@ -1,4 +1,4 @@
-"""Arrays in messages: plain numbers only, and exactly as many bytes as the shape says."""
+"""Arrays in messages: numbers only, and exactly as many bytes as the shape needs."""
 
 from __future__ import annotations
 
@@ -10,27 +10,25 @@ from numpy.typing import NDArray
 
 from embodied_iqa.subjects.wire.errors import ProtocolError
 
-__all__ = ["NUMBERS", "array_from", "checked_array"]
-
 NUMBERS: Final = frozenset(
     {"|b1", "|i1", "|u1"}
     | {f"{order}{kind}" for order in "<>" for kind in ("i2", "i4", "i8", "u2", "u4", "u8", "f2", "f4", "f8")}
 )
-"""The element types that may be sent: booleans, integers and floats; no objects, strings, records, dates."""
+"""Element types allowed in messages: booleans, integers and floats."""
 
 _MOST_DIMENSIONS: Final = 8
 
 
 def array_from(data: object, dtype: object, shape: object) -> NDArray[Any]:
-    """Return the read-only array that a message describes.
+    """Return the read-only array of a message.
 
     Args:
         data: Its elements in C order.
-        dtype: NumPy's short name of the element type, one of `NUMBERS`.
+        dtype: Element type in NumPy's short form, one of `NUMBERS`.
         shape: Its dimensions.
 
     Raises:
-        ProtocolError: The parts do not fit together, or the elements are no numbers.
+        ProtocolError: The parts contradict each other, or the elements are not numbers.
     """
     if not isinstance(dtype, str) or dtype not in NUMBERS:
         raise ProtocolError(
@@ -51,10 +49,10 @@ def array_from(data: object, dtype: object, shape: object) -> NDArray[Any]:
 
 
 def checked_array(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array that may be sent.
+    """Return an array whose elements may be sent.
 
     Raises:
-        ProtocolError: Its elements are no numbers.
+        ProtocolError: They are not numbers.
     """
     if array.dtype.str not in NUMBERS:
         raise ProtocolError(

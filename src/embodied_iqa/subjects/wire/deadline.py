@@ -1,4 +1,4 @@
-"""A moment by which something has to be over."""
+"""Deadlines on the monotonic clock."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from time import monotonic
 
 from embodied_iqa.subjects.wire.errors import DeadlineError
 
-__all__ = ["Deadline"]
-
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A moment on the monotonic clock, and what has to be done by then.
+    """A deadline and the message of its error.
 
     Attributes:
-        at_s: The moment, in seconds of `time.monotonic`.
-        what: For the message, such as ``no answer from 127.0.0.1:8000``.
-        within_s: How long it was from the start.
+        at_s: The deadline, in seconds of `time.monotonic`.
+        what: Start of the message, such as ``no answer from 127.0.0.1:8000``.
+        within_s: Total time, for the message [s].
     """
 
     at_s: float
@@ -26,14 +24,14 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float, what: str) -> Deadline:
-        """Start to count."""
+        """Return a deadline ``seconds`` from now."""
         return cls(monotonic() + seconds, what, seconds)
 
     def left_s(self) -> float:
-        """Return the seconds that are left.
+        """Return the remaining time [s].
 
         Raises:
-            DeadlineError: None are.
+            DeadlineError: The deadline has passed.
         """
         left = self.at_s - monotonic()
         if left <= 0.0:
@@ -41,10 +39,5 @@ class Deadline:
         return left
 
     def error(self) -> DeadlineError:
-        """Return the error that says so."""
+        """Return the error of a missed deadline."""
         return DeadlineError(f"{self.what} within {self.within_s:g} s")
-
-    def sooner(self, seconds: float, what: str) -> Deadline:
-        """Return a deadline for a part: in ``seconds``, but never after this one."""
-        other = Deadline.after(seconds, what)
-        return other if other.at_s <= self.at_s else self

@@ -6,8 +6,6 @@ from typing import Any
 
 from embodied_iqa.errors import InputError
 
-__all__ = ["ConnectionLostError", "DeadlineError", "ProtocolError", "ServerError", "WireError", "one_line"]
-
 _LONGEST = 300
 
 

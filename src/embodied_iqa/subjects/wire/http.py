@@ -17,8 +17,6 @@ from embodied_iqa.subjects.wire.deadline import Deadline
 from embodied_iqa.subjects.wire.errors import ConnectionLostError, DeadlineError, ProtocolError, one_line
 from embodied_iqa.subjects.wire.sockets import Address, TimedSocket
 
-__all__ = ["HttpAnswer", "HttpServer"]
-
 _CHUNK_BYTES: Final = 1 << 16
 
 

@@ -1,7 +1,6 @@
 """JSON with NumPy arrays, the format of OpenVLA's server (package json-numpy), read with strict limits.
 
-An array is an object ``{"__numpy__": base64, "dtype": "<f8", "shape": [..]}``. OpenVLA's server also gives
-it *encoded twice*: a JSON string that holds JSON.
+An array is an object ``{"__numpy__": base64, "dtype": "<f8", "shape": [..]}``.
 """
 
 from __future__ import annotations
@@ -17,18 +16,16 @@ import numpy as np
 from embodied_iqa.subjects.wire.arrays import array_from, checked_array
 from embodied_iqa.subjects.wire.errors import ProtocolError
 
-__all__ = ["pack", "unpack"]
-
 _MARK: Final = "__numpy__"
 _MOST_DEPTH: Final = 32
 _BRACKET: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[{\]}]')
 
 
 def pack(value: object) -> bytes:
-    """Return the JSON of numbers, words, arrays, lists and maps of them.
+    """Return the JSON of numbers, text, arrays, lists and maps.
 
     Raises:
-        ProtocolError: Something in it cannot be sent.
+        ProtocolError: A value cannot be sent.
     """
     try:
         return json.dumps(value, default=_to_object).encode()
@@ -37,7 +34,7 @@ def pack(value: object) -> bytes:
 
 
 def unpack(text: bytes | str, most_bytes: int) -> Any:
-    """Return what a JSON text holds.
+    """Return the content of a JSON text.
 
     Raises:
         ProtocolError: It is too long, not JSON, nested too deeply, or holds an array that is not allowed.
@@ -55,7 +52,7 @@ def unpack(text: bytes | str, most_bytes: int) -> Any:
 
 
 def _check_depth(text: str) -> None:
-    """Count brackets before parsing: the parser recurses as deeply as a message asks for."""
+    """Count brackets before parsing, because the parser recurses as deeply as the message nests."""
     depth = 0
     for found in _BRACKET.finditer(text):
         word = found.group()

@@ -14,21 +14,19 @@ import numpy as np
 from embodied_iqa.subjects.wire.arrays import NUMBERS, array_from, checked_array
 from embodied_iqa.subjects.wire.errors import ProtocolError
 
-__all__ = ["MOST_DEPTH", "pack", "unpack"]
-
 MOST_DEPTH: Final = 16
-"""Maps and lists inside each other at most."""
+"""Deepest nesting of maps and lists."""
 _MOST_ITEMS: Final = 4096
-"""Of one list or map: msgpack makes room for as many as a message claims to have."""
+"""Longest list or map: msgpack allocates as many items as a message claims to have."""
 _ARRAY, _SCALAR = b"__ndarray__", b"__npgeneric__"
 _PLAIN = (str, bytes, bool, int, float, type(None), np.ndarray, np.generic)
 
 
 def pack(value: object) -> bytes:
-    """Return the message of numbers, words, arrays, lists and maps of them.
+    """Return the message of numbers, text, arrays, lists and maps.
 
     Raises:
-        ProtocolError: Something in it cannot be sent.
+        ProtocolError: A value cannot be sent.
     """
     try:
         packed: bytes = msgpack.packb(value, default=_to_map)
@@ -38,14 +36,11 @@ def pack(value: object) -> bytes:
 
 
 def unpack(message: bytes, most_bytes: int) -> Any:
-    """Return what a message holds; arrays are read-only views of its bytes.
-
-    Args:
-        message: The bytes.
-        most_bytes: A longer message is refused.
+    """Return the content of a message; arrays are read-only views of its bytes.
 
     Raises:
-        ProtocolError: It is too long, malformed, nested too deeply, or holds what is not allowed.
+        ProtocolError: It is longer than ``most_bytes``, malformed, nested too deeply, or holds a type that is
+            not allowed.
     """
     if len(message) > most_bytes:
         raise ProtocolError("a message is too long", expected=f"at most {most_bytes} bytes", got=len(message))
@@ -106,11 +101,7 @@ def _check(value: object, depth: int) -> None:
         return
     if depth >= MOST_DEPTH:
         raise ProtocolError("a message is nested too deeply", expected=f"at most {MOST_DEPTH} levels")
-    if isinstance(value, dict):
-        for item in value.values():
-            _check(item, depth + 1)
-    elif isinstance(value, list):
-        for item in value:
-            _check(item, depth + 1)
-    else:
-        raise ProtocolError("a message holds what is not allowed", got=type(value).__name__)
+    if not isinstance(value, dict | list):
+        raise ProtocolError("a message holds a type that is not allowed", got=type(value).__name__)
+    for item in value.values() if isinstance(value, dict) else value:
+        _check(item, depth + 1)

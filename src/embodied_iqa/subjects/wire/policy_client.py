@@ -1,4 +1,4 @@
-"""The client of openpi's protocol: metadata at first, then observation and answer in turn."""
+"""Client of openpi's protocol: metadata first, then observations and answers in turn."""
 
 from __future__ import annotations
 
@@ -8,31 +8,25 @@ from threading import Event
 from typing import Any, Final
 
 from embodied_iqa.subjects.wire.deadline import Deadline
-from embodied_iqa.subjects.wire.errors import (
-    ProtocolError,
-    ServerError,
-    one_line,
-)
+from embodied_iqa.subjects.wire.errors import ProtocolError, ServerError, one_line
 from embodied_iqa.subjects.wire.msgpack_arrays import pack, unpack
 from embodied_iqa.subjects.wire.retries import retrying
 from embodied_iqa.subjects.wire.sockets import Address
 from embodied_iqa.subjects.wire.websocket import Websocket
 
-__all__ = ["OWN_PROTOCOL", "PolicyClient", "WireLimits"]
-
 OWN_PROTOCOL: Final = "embodied-iqa/1"
-"""Our server says so in its metadata; it then repeats the number of a request in the answer."""
+"""``protocol`` in the metadata of our server, which repeats the number of a request in its answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class WireLimits:
-    """How long and how much at most.
+    """Limits of a connection.
 
     Attributes:
-        connect_s: From the first attempt to the metadata [s]; a server that still starts is waited for.
-        answer_s: From a question to its whole answer, new connections included [s].
-        most_bytes: Of one message [byte].
-        retries: Further attempts over a new connection where one broke.
+        connect_s: From the first attempt to the metadata [s]; includes waiting for a server that is starting.
+        answer_s: From a request to its whole answer, new connections included [s].
+        most_bytes: Longest message [byte].
+        retries: Further attempts over a new connection after one broke.
     """
 
     connect_s: float = 10.0
@@ -42,12 +36,12 @@ class WireLimits:
 
 
 class PolicyClient:
-    """Asks one policy server; not for several threads at once.
+    """Connection to one policy server; not for several threads at once.
 
     Args:
         address: The server.
-        limits: How long and how much at most.
-        token: Sent as ``Authorization: Api-Key``; empty for none.
+        limits: Limits of the connection.
+        token: Sent as ``Authorization: Api-Key``; may be empty.
     """
 
     def __init__(self, address: Address, limits: WireLimits, token: str = "") -> None:
@@ -61,7 +55,7 @@ class PolicyClient:
         self._stop = Event()
 
     def connect(self) -> dict[str, Any]:
-        """Connect, waiting for a server that does not listen yet, and return its metadata.
+        """Connect, waiting for a server that is starting, and return its metadata.
 
         Raises:
             WireError: No policy server answered in time.
@@ -70,14 +64,13 @@ class PolicyClient:
         return retrying(lambda: self._open(deadline), deadline, None, self._stop)
 
     def infer(self, observation: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask, and return the answer.
+        """Send an observation and return the answer.
 
-        A connection that broke is made anew and the question asked again: policies keep nothing between two
-        questions. After any other failure the connection is dropped, so that a late answer is never taken for
-        the next one.
+        If the connection breaks, the request is repeated over a new one: policies are stateless. After any
+        other failure the connection is dropped, so that a late answer is never taken for the next one.
 
         Raises:
-            WireError: No answer in time, none that the protocol allows, or one that says that it failed.
+            WireError: No answer in time, an invalid one, or one that reports a failure.
         """
         deadline = Deadline.after(self._limits.answer_s, f"no answer from {self._address}")
         return retrying(
@@ -85,13 +78,13 @@ class PolicyClient:
         )
 
     def drop(self) -> None:
-        """Hang up; the next question connects again."""
+        """Close the connection; the next request opens another."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
     def close(self) -> None:
-        """Hang up and wait for nothing any more."""
+        """Close the connection and end the pauses between attempts."""
         self._stop.set()
         self.drop()
 
@@ -147,6 +140,6 @@ class PolicyClient:
         content = unpack(message, self._limits.most_bytes)
         if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
             raise ProtocolError(
-                f"{self._address} sends what is no answer", expected="a map", got=type(content).__name__
+                f"{self._address} sends an invalid answer", expected="a map", got=type(content).__name__
             )
         return content

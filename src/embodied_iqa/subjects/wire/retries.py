@@ -10,8 +10,6 @@ from typing import Final, TypeVar
 from embodied_iqa.subjects.wire.deadline import Deadline
 from embodied_iqa.subjects.wire.errors import ConnectionLostError, DeadlineError
 
-__all__ = ["retrying"]
-
 ResultT = TypeVar("ResultT")
 
 _LONGEST: Final = 20

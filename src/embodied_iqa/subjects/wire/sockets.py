@@ -14,8 +14,6 @@ from urllib.parse import urlsplit
 from embodied_iqa.subjects.wire.deadline import Deadline
 from embodied_iqa.subjects.wire.errors import ConnectionLostError
 
-__all__ = ["Address", "TimedSocket"]
-
 _READ_BYTES = 1 << 18
 _PORTS = {"http": 80, "https": 443}
 _OPENPI_PORT = 8000
@@ -28,7 +26,7 @@ class Address:
     Attributes:
         host: Name or number.
         port: 1 to 65535.
-        secure: Speak through TLS, with a certificate that this machine trusts.
+        secure: Use TLS, with a certificate that this machine trusts.
     """
 
     host: str
@@ -48,7 +46,7 @@ class Address:
 
 
 class TimedSocket:
-    """A connected TCP socket; each call takes the deadline that it has to keep."""
+    """A connected TCP socket; each call takes its deadline."""
 
     def __init__(self, connected: socket.socket, address: Address) -> None:
         self._socket = connected
@@ -98,11 +96,11 @@ class TimedSocket:
                 raise ConnectionLostError(f"the connection to {self.address} broke: {_why(error)}") from None
 
     def receive(self, deadline: Deadline) -> bytes:
-        """Return what has come, waiting for at least a byte; empty where the other side has ended.
+        """Return received bytes, at least one; empty after the end of the connection.
 
         Raises:
             ConnectionLostError: The connection broke.
-            DeadlineError: Nothing came.
+            DeadlineError: Nothing was received.
         """
         self._socket.settimeout(deadline.left_s())
         try:
@@ -113,7 +111,7 @@ class TimedSocket:
             raise ConnectionLostError(f"the connection to {self.address} broke: {_why(error)}") from None
 
     def receive_now(self) -> bytes | None:
-        """Return what has come without waiting; None where nothing has, empty at the other side's end."""
+        """Return received bytes without waiting: None for none, empty after the end of the connection."""
         self._socket.settimeout(0.0)
         try:
             return self._socket.recv(_READ_BYTES)
@@ -123,14 +121,14 @@ class TimedSocket:
             return b""
 
     def close(self) -> None:
-        """Close; twice is fine. Wakes a thread that waits in `send` or `receive`."""
+        """Close, and wake a thread in `send` or `receive`; calling it twice is fine."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
 
 def _secured(connected: socket.socket, address: Address) -> socket.socket:
-    """Shake hands for TLS; the socket's timeout holds for the whole of it."""
+    """Perform the TLS handshake; the socket's timeout applies to all of it."""
     try:
         return ssl.create_default_context().wrap_socket(connected, server_hostname=address.host)
     except (ssl.SSLError, ssl.CertificateError) as error:
@@ -143,7 +141,7 @@ def _secured(connected: socket.socket, address: Address) -> socket.socket:
 
 
 def _resolve(address: Address, deadline: Deadline) -> list[tuple[socket.AddressFamily, tuple[object, ...]]]:
-    """Look the name up in a thread: the system's look-up knows no deadline."""
+    """Look the name up in a thread, because the system's look-up has no deadline."""
     try:
         family = socket.AF_INET6 if ip_address(address.host).version == 6 else socket.AF_INET
     except ValueError:

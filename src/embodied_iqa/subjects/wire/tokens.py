@@ -7,8 +7,6 @@ import re
 
 from embodied_iqa.errors import UsageError
 
-__all__ = ["token_from"]
-
 
 def token_from(variable: str) -> str:
     """Return the token in an environment variable; empty where no variable is named.

@@ -1,4 +1,4 @@
-"""A websocket client on one thread: the caller's, who is never kept longer than the deadline."""
+"""Websocket client in the caller's thread; every call keeps its deadline."""
 
 from __future__ import annotations
 
@@ -15,20 +15,18 @@ from embodied_iqa.subjects.wire.deadline import Deadline
 from embodied_iqa.subjects.wire.errors import ConnectionLostError, ProtocolError
 from embodied_iqa.subjects.wire.sockets import Address, TimedSocket
 
-__all__ = ["Websocket"]
-
 _DATA = {Opcode.TEXT, Opcode.BINARY, Opcode.CONT}
 _FEED_BYTES = 1 << 14
-"""Parsed between two looks at the clock: tiny frames take long."""
+"""Bytes parsed between two checks of the deadline: many tiny frames take long."""
 _MOST_FRAMES = 4096
-"""Of one message, with the pings in between."""
+"""Frames of one message, including pings in between."""
 
 
 class Websocket:
     """A websocket over a `TimedSocket`; messages are requests and answers, one at a time.
 
-    The framing is that of the `websockets` package (its sans-I/O layer); that package's own clients wait in
-    `send` for as long as the other side does not read.
+    Framing is the sans-I/O layer of the `websockets` package. Clients of that package block in `send` as long
+    as the server does not read.
 
     Args:
         link: The connected socket.
@@ -47,18 +45,18 @@ class Websocket:
     def connect(
         cls, address: Address, deadline: Deadline, *, most_bytes: int, headers: Mapping[str, str]
     ) -> Websocket:
-        """Connect and shake hands.
+        """Connect and perform the handshake.
 
         Args:
             address: The server.
-            deadline: By when.
+            deadline: Of the whole handshake.
             most_bytes: A longer message is refused while it arrives.
             headers: Sent with the handshake.
 
         Raises:
             ConnectionLostError: Nobody listens, or the server is busy.
             DeadlineError: It took too long.
-            ProtocolError: What answers is no websocket server, or refuses us.
+            ProtocolError: Not a websocket server, or the client is refused.
         """
         link = TimedSocket.connect(address, deadline)
         try:
@@ -73,18 +71,18 @@ class Websocket:
         return made
 
     def is_usable(self, deadline: Deadline) -> bool:
-        """Whether a request can be sent: still open, and nothing has come that nobody asked for.
+        """Whether a request can be sent: the connection is open, and there is no unrequested message.
 
         Raises:
-            DeadlineError: The server keeps us busy.
-            ProtocolError: The server sends without being asked.
+            DeadlineError: The server keeps sending.
+            ProtocolError: The server sent an unrequested message.
         """
         while (data := self._link.receive_now()) is not None:
             self._feed(data, deadline)
             if not data:
                 break
         if self._whole or self._parts or self._protocol.reader.buffer:
-            raise ProtocolError(f"{self._link.address} sends messages that nobody asked for")
+            raise ProtocolError(f"{self._link.address} sends unrequested messages")
         self._flush(deadline)
         return self._protocol.state is State.OPEN
 
@@ -108,7 +106,7 @@ class Websocket:
         return self._whole.pop(0)
 
     def close(self) -> None:
-        """Hang up at once; twice is fine."""
+        """Close at once; calling it twice is fine."""
         self._link.close()
 
     def _shake_hands(self, headers: Mapping[str, str], deadline: Deadline) -> None:
@@ -130,12 +128,14 @@ class Websocket:
         if isinstance(error, InvalidStatus):
             status = error.response.status_code
             if status in {401, 403}:
-                return ProtocolError(f"{where} refuses us: it wants a token", got=f"HTTP {status}")
+                return ProtocolError(f"{where} needs a token", got=f"HTTP {status}")
             if status in {429, 500, 502, 503, 504}:
                 return ConnectionLostError(f"{where} is busy", got=f"HTTP {status}")
-            return ProtocolError(f"{where} is no policy server", expected="a websocket", got=f"HTTP {status}")
+            return ProtocolError(
+                f"{where} is not a policy server", expected="a websocket", got=f"HTTP {status}"
+            )
         if isinstance(error, InvalidHandshake):
-            return ProtocolError(f"{where} is no policy server: {error}")
+            return ProtocolError(f"{where} is not a policy server: {error}")
         return ConnectionLostError(f"{where} hung up during the handshake")
 
     def _feed(self, data: bytes, deadline: Deadline) -> None:
@@ -152,7 +152,7 @@ class Websocket:
             return  # the answer to the handshake
         self._frames += 1
         if self._frames > _MOST_FRAMES:
-            raise ProtocolError(f"{self._link.address} floods us with frames")
+            raise ProtocolError(f"{self._link.address} sends too many frames")
         if event.opcode in _DATA:
             self._take(event)
 

@@ -1,4 +1,4 @@
-"""Blobs of the six colours in a picture, by fixed bounds of hue, saturation and value."""
+"""Blobs of the six colours in an image, by fixed bounds of hue, saturation and value."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.tasks.vocabulary import Colour
-
-__all__ = ["Blob", "PaintMap", "blobs_of", "paint_map"]
 
 _HUES_DEG: Final[dict[Colour, tuple[float, float]]] = {
     Colour.RED: (335.0, 12.0),
@@ -27,18 +25,18 @@ _MIN_VALUE: Final = 38
 _DARK_VALUE: Final = 105
 _DARK_SATURATION: Final = 78
 _MIN_AREA: Final = 4.0e-4
-"""Smallest blob as a part of the picture: about a tenth of an object."""
+"""Smallest blob as a share of the image: about a tenth of an object."""
 _BLOBS_A_COLOUR: Final = 2
 _COLOURS: Final = tuple(Colour)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PaintMap:
-    """What each pixel is painted with.
+    """Colour of each pixel.
 
     Attributes:
         label: ``(H, W)`` uint8: 1 + position in `Colour`, or 0 for no colour.
-        dark: ``(H, W)`` bool: dark and grey, as a button's base is.
+        dark: ``(H, W)`` bool: dark and grey, like a button's base.
     """
 
     label: NDArray[np.uint8]
@@ -52,10 +50,10 @@ class Blob:
     Attributes:
         colour: Its colour.
         mask: ``(h, w)`` uint8, 1 inside; holes are filled.
-        left_px: Column of the mask's first column in the picture.
-        top_px: Row of the mask's first row in the picture.
+        left_px: Column of the mask's first column in the image.
+        top_px: Row of the mask's first row in the image.
         area_px: Number of pixels inside.
-        centre_px: Centroid ``(u, v)`` in the picture.
+        centre_px: Centroid ``(u, v)`` in the image.
     """
 
     colour: Colour
@@ -67,7 +65,7 @@ class Blob:
 
 
 def paint_map(rgb: NDArray[np.uint8]) -> PaintMap:
-    """Name the colour of each pixel of ``(H, W, 3)`` uint8, by bounds that were set on clean pictures."""
+    """Classify each pixel of an ``(H, W, 3)`` uint8 image, by bounds tuned on undistorted images."""
     hsv = cv2.cvtColor(rgb, cv2.COLOR_RGB2HSV)
     hue, saturation, value = cv2.split(hsv)
     coloured = cv2.bitwise_and(

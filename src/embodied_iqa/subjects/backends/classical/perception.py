@@ -1,4 +1,4 @@
-"""What can be seen of the table in one picture: colours, kinds and places, from pixels and camera only."""
+"""Objects on the table in one image: colours, kinds and places, from pixels and camera geometry."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from embodied_iqa.subjects.backends.classical.colours import Blob, blobs_of, pai
 from embodied_iqa.subjects.backends.classical.shapes import Pinhole, ShapeFit, fit_shapes
 from embodied_iqa.tasks.vocabulary import Colour, Kind
 
-__all__ = ["SeenObject", "Sight", "look", "see"]
-
 _MIN_SCORE: Final = 0.60
-"""Below this overlap no kind is believed."""
+"""Smallest overlap of an accepted kind."""
 _NEARLY_AS_GOOD: Final = 0.06
 _TABLE_X_M: Final = (-0.93, -0.15)
 _TABLE_Y_M: Final = (-0.45, 0.45)
@@ -24,13 +22,13 @@ _TABLE_Y_M: Final = (-0.45, 0.45)
 
 @dataclass(frozen=True, slots=True)
 class SeenObject:
-    """Something coloured on the table.
+    """A coloured object on the table.
 
     Attributes:
         colour: Its colour.
         centre_px: Centroid ``(u, v)``.
         area_px: Number of coloured pixels.
-        fits: How well each kind explains it, best first; never empty.
+        fits: Fit of each kind, best first; never empty.
     """
 
     colour: Colour
@@ -40,12 +38,12 @@ class SeenObject:
 
     @property
     def kind(self) -> Kind | None:
-        """What it most likely is, or None where no kind explains it."""
+        """Most likely kind, or None if none fits."""
         best = self.fits[0]
         return best.kind if best.score >= _MIN_SCORE else None
 
     def fit_as(self, kind: Kind) -> ShapeFit | None:
-        """Return the fit of ``kind`` where that kind is believable: good, and nearly as good as the best."""
+        """Return the fit of ``kind`` if it is good and nearly as good as the best, else None."""
         for fit in self.fits:
             if fit.kind is kind:
                 good = fit.score >= max(_MIN_SCORE, self.fits[0].score - _NEARLY_AS_GOOD)
@@ -55,12 +53,12 @@ class SeenObject:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sight:
-    """All that was seen in one picture.
+    """Detections in one image.
 
     Attributes:
-        objects: What lies on the table, at most one of each colour.
-        blobs: The largest coloured patches, wherever they are.
-        camera: The picture's camera.
+        objects: Objects on the table, at most one per colour.
+        blobs: The largest coloured patches, anywhere.
+        camera: The image's camera.
     """
 
     objects: tuple[SeenObject, ...]
@@ -68,7 +66,7 @@ class Sight:
     camera: Pinhole
 
     def shows(self, colour: Colour, place_m: NDArray[np.float64], within_m: float) -> bool:
-        """Say whether something of ``colour`` appears where a place (base frame) does, within a radius."""
+        """Return whether a blob of ``colour`` is at a place (base frame), within a radius."""
         beside_m = place_m + np.array([0.0, within_m, 0.0])
         centre, rim = self.camera.pixels(np.stack([place_m, beside_m]))
         radius_px = float(np.linalg.norm(rim - centre))
@@ -79,7 +77,7 @@ class Sight:
 
 
 def look(frame: Frame) -> Sight:
-    """Look at one picture: pixels, intrinsics and camera pose, nothing else."""
+    """Detect objects from pixels, intrinsics and camera pose."""
     paint, camera = paint_map(frame.rgb), Pinhole(frame)
     blobs = blobs_of(paint)
     objects: dict[Colour, SeenObject] = {}
@@ -93,7 +91,7 @@ def look(frame: Frame) -> Sight:
 
 
 def see(frame: Frame) -> tuple[SeenObject, ...]:
-    """Find the coloured objects on the table, at most one of each colour."""
+    """Return the coloured objects on the table, at most one per colour."""
     return look(frame).objects
 
 

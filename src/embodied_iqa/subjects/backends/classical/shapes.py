@@ -1,4 +1,4 @@
-"""Which of the known shapes explains a blob: outlines of each kind, projected through the camera."""
+"""Fits of known shapes to a blob, by their outlines projected through the camera."""
 
 from __future__ import annotations
 
@@ -21,28 +21,26 @@ from embodied_iqa.manipulation.shapes import (
 from embodied_iqa.subjects.backends.classical.colours import Blob, PaintMap
 from embodied_iqa.tasks.vocabulary import Kind
 
-__all__ = ["KNOWN_KINDS", "Pinhole", "ShapeFit", "fit_shapes"]
-
 Array = NDArray[np.float64]
 
 KNOWN_KINDS: Final = (Kind.CUBE, Kind.CYLINDER, Kind.BALL, Kind.BOWL, Kind.BUTTON)
-"""The kinds whose outlines are known; anything else looks like one of them, or like nothing."""
+"""Kinds with a known outline."""
 
 _DARK_ENOUGH: Final = 0.6
-"""Share of a button's base that must look dark for full belief in a button."""
+"""Dark share of a button's base for full weight."""
 _YAW_SEARCH: Final = ((np.pi / 18, 9), (np.pi / 54, 3), (np.pi / 162, 3))
-"""Step and number of the angles that are tried for a cube, coarse to fine."""
+"""Step and number of the yaw angles of a cube, coarse to fine."""
 _SUBPIXEL_BITS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class ShapeFit:
-    """How well one kind explains a blob.
+    """Fit of one kind to a blob.
 
     Attributes:
         kind: The kind.
-        score: Overlap of blob and outline (intersection over union) in [0, 1]; higher is better. For a button
-            times the share of its base that looks dark.
+        score: Intersection over union of blob and outline in [0, 1], higher is better; for a button, times
+            the dark share of its base.
         x_m: Centre in the base frame.
         y_m: Centre in the base frame.
         yaw_rad: Turn about the vertical (cubes; else 0).
@@ -56,7 +54,7 @@ class ShapeFit:
 
 
 class Pinhole:
-    """The frame's camera: from the base frame to pixels, and back onto a height."""
+    """Projection of a frame's camera, from the base frame to pixels and back onto a height."""
 
     def __init__(self, frame: Frame) -> None:
         size = frame.intrinsics
@@ -71,7 +69,7 @@ class Pinhole:
         return np.asarray(seen[:, :2] / seen[:, 2:] * self._focal + self._principal)
 
     def on_height(self, pixel: Array, height_m: float) -> Array | None:
-        """Return ``(x, y)`` where a pixel's ray meets a height, or None where it never does."""
+        """Return ``(x, y)`` where a pixel's ray meets a height, or None."""
         ray = self._rotation @ np.append((pixel - self._principal) / self._focal, 1.0)
         if abs(ray[2]) < 1e-9:
             return None
@@ -80,7 +78,7 @@ class Pinhole:
 
 
 def fit_shapes(blob: Blob, paint: PaintMap, camera: Pinhole) -> tuple[ShapeFit, ...]:
-    """Fit every known kind to a blob; the best comes first. Empty where the blob cannot lie on the table."""
+    """Fit every known kind to a blob, best first; empty if the blob cannot be on the table."""
     fits = [fit for kind in KNOWN_KINDS if (fit := _fit_kind(kind, blob, camera)) is not None]
     believed = [_weigh_darkness(fit, paint, camera) for fit in fits]
     return tuple(sorted(believed, key=lambda fit: -fit.score))
@@ -98,7 +96,7 @@ def _fit_kind(kind: Kind, blob: Blob, camera: Pinhole) -> ShapeFit | None:
 
 
 def _centred(kind: Kind, blob: Blob, camera: Pinhole, place: Array, yaw_rad: float) -> Array:
-    """Move the outline so that its centroid comes to lie on the blob's."""
+    """Move the outline so that its centroid matches the blob's."""
     middle_m = SHAPES[kind].height_m / 2
     here = camera.on_height(np.array(blob.centre_px), middle_m)
     there = camera.on_height(_centroid(_outline(kind, place, yaw_rad, camera)), middle_m)
@@ -106,7 +104,7 @@ def _centred(kind: Kind, blob: Blob, camera: Pinhole, place: Array, yaw_rad: flo
 
 
 def _best_yaw(blob: Blob, camera: Pinhole, place: Array) -> float:
-    """Return the turn at which a cube's outline covers the blob best."""
+    """Return the yaw at which a cube's outline covers the blob best."""
     yaw = 0.0
     for step_rad, count in _YAW_SEARCH:
         tries = [yaw + (index - count // 2) * step_rad for index in range(count)]
@@ -131,7 +129,7 @@ def _outline(kind: Kind, place: Array, yaw_rad: float, camera: Pinhole) -> Array
 
 @cache
 def _surface(kind: Kind) -> Array:
-    """Return points whose hull is the kind's, standing at the origin."""
+    """Return points whose hull is the kind's, at the origin."""
     shape = SHAPES[kind]
     if kind is Kind.CUBE:
         return _box(shape.width_m / 2, shape.height_m)
@@ -158,7 +156,7 @@ def _rings(rings: list[tuple[float, float]]) -> Array:
 
 
 def _sphere_rim(place: Array, eye_m: Array) -> Array:
-    """Return the circle along which a camera's rays touch the ball."""
+    """Return the circle where a camera's rays touch the ball."""
     radius = SHAPES[Kind.BALL].width_m / 2
     centre = np.array([place[0], place[1], radius])
     towards = eye_m - centre
@@ -196,14 +194,14 @@ def _overlap(blob: Blob, outline: Array) -> float:
 
 
 def _weigh_darkness(fit: ShapeFit, paint: PaintMap, camera: Pinhole) -> ShapeFit:
-    """Believe in a button as far as its base looks dark, and less in other kinds where it does."""
+    """Weight a button by the dark share of its base, and reduce other kinds if the base is dark."""
     dark = min(1.0, _dark_share(fit, paint, camera) / _DARK_ENOUGH)
     weight = dark if fit.kind is Kind.BUTTON else 1.0 - 0.3 * dark
     return ShapeFit(fit.kind, weight * fit.score, fit.x_m, fit.y_m, fit.yaw_rad)
 
 
 def _dark_share(fit: ShapeFit, paint: PaintMap, camera: Pinhole) -> float:
-    """Return how much of the ring that a button's base would show, at any turn, is dark."""
+    """Return the dark share of the ring that a button's base would show at any yaw."""
     turn = np.linspace(0.0, 2 * np.pi, 32, endpoint=False)
     radius = (BUTTON_CAP_RADIUS_M + BUTTON_BASE_HALF_M) / 2
     ring = np.stack(

@@ -1,4 +1,4 @@
-"""A decision-maker of classical vision: sees pixels, plans one chunk for the whole task, looks again."""
+"""Classical-vision baseline policy: plans one chunk for the whole task, then checks the outcome."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInf
 from embodied_iqa.tasks.instruction import Instruction, parse_instruction
 from embodied_iqa.tasks.vocabulary import Verb
 
-__all__ = ["ClassicalVla", "make"]
-
 Array = NDArray[np.float64]
 
 _HOLDING_TOLERANCE: Final = 0.07
@@ -35,10 +33,10 @@ def make(_request: VlaRequest) -> ClassicalVla:
 
 
 class ClassicalVla:
-    """Colour and shape segmentation, camera geometry, and one planned chunk for each verb.
+    """Colour and shape segmentation, camera geometry, and one planned chunk per verb.
 
-    It never sees the truth: a picture that loses or moves the object misleads it. Stateless; after the first
-    chunk it judges from picture and joint state whether the task looks done, and tries again if not.
+    Its only input is the observation: an image that hides or shifts the object misleads it. Stateless; after
+    the first chunk it judges from image and joint state whether the task looks done, and retries if not.
     """
 
     _INFO: Final = SubjectInfo(
@@ -53,11 +51,11 @@ class ClassicalVla:
 
     @property
     def info(self) -> SubjectInfo:
-        """Who acts."""
+        """Description of the subject."""
         return self._INFO
 
     def act(self, observation: VlaObservation) -> ActionChunk:
-        """Choose what to do next; a task in other words than it knows is no target.
+        """Return the next chunk; NO_TARGET for a task that it cannot parse.
 
         Raises:
             UsageError: The top view is missing.
@@ -109,7 +107,7 @@ def _article(seen: SeenObject) -> str:
 def _looks_done(
     task: Instruction, seen: SeenObject | None, sight: Sight, observation: VlaObservation
 ) -> bool:
-    """Judge by picture and joint state; the gripper may hide a part of the object's outline."""
+    """Judge by image and joint state; the gripper may hide a part of the object's outline."""
     tool_m = observation.T_base_tool[:3, 3]
     if task.verb is Verb.PICK:
         return _looks_held(task, sight, tool_m, observation.gripper)
@@ -127,7 +125,7 @@ def _looks_done(
 
 
 def _looks_held(task: Instruction, sight: Sight, tool_m: Array, gripper: float) -> bool:
-    """Something as wide as the object is between the fingers, off the table, and has its colour."""
+    """Whether something as wide as the object is between the fingers, off the table, in its colour."""
     filled = abs(gripper - closing(SHAPES[task.kind].width_m)) <= _HOLDING_TOLERANCE
     raised = bool(tool_m[2] >= _HOLDING_HEIGHT_M)
     return filled and raised and sight.shows(task.colour, tool_m, _HELD_WITHIN_M)

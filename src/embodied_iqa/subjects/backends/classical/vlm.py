@@ -1,4 +1,4 @@
-"""A describer of classical vision: says in about ten words where the object of the task is and what to do."""
+"""Classical-vision baseline VLM: describes in about ten words where the object is and what to do."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from embodied_iqa.subjects.protocols import SubjectInfo
 from embodied_iqa.tasks.instruction import Instruction, parse_instruction
 from embodied_iqa.tasks.vocabulary import Verb
 
-__all__ = ["ClassicalVlm", "make"]
-
 _ADVICE: Final = {Verb.PICK: "grip and lift it", Verb.PUSH: "push it away", Verb.PRESS: "press it down"}
 _THIRDS: Final = (1 / 3, 2 / 3)
 _LISTED: Final = 3
@@ -27,7 +25,7 @@ def make(_request: VlmRequest) -> ClassicalVlm:
 
 
 class ClassicalVlm:
-    """Composes an answer from the colours, kinds, places and neighbours that it really sees."""
+    """Composes an answer from detected colours, kinds, places and neighbours."""
 
     _INFO: Final = SubjectInfo(
         name="classical-vlm",
@@ -41,11 +39,11 @@ class ClassicalVlm:
 
     @property
     def info(self) -> SubjectInfo:
-        """Who answers."""
+        """Description of the subject."""
         return self._INFO
 
     def answer(self, frame: Frame, task: str) -> str:
-        """Answer in about ten words; a task in other words than ours gets a description of the table."""
+        """Answer in about ten words; describe the table for a task that cannot be parsed."""
         seen = see(frame)
         try:
             instruction = parse_instruction(task)
@@ -75,7 +73,7 @@ def _guide(task: Instruction, seen: tuple[SeenObject, ...], frame: Frame) -> str
 
 
 def _place(item: SeenObject, frame: Frame) -> str:
-    """Say where in the picture, for the one who looks at it: "near left", "far", "middle"."""
+    """Return the place in the image: "near left", "far", "in the middle"."""
     u, v = item.centre_px
     across = ("left", "", "right")[int(np.digitize(u / frame.intrinsics.width_px, _THIRDS))]
     along = ("far", "", "near")[int(np.digitize(v / frame.intrinsics.height_px, _THIRDS))]
@@ -93,7 +91,7 @@ def _neighbour(target: SeenObject, seen: tuple[SeenObject, ...]) -> SeenObject |
 
 
 def _listed(seen: tuple[SeenObject, ...]) -> str:
-    """Name the largest few, the way that a person would."""
+    """List the largest few objects in words."""
     largest = sorted(seen, key=lambda item: -item.area_px)
     names = [_named(item) for item in largest[:_LISTED]]
     rest = len(largest) - len(names)

@@ -1,1 +1,1 @@
-"""The embedded panel: small learned VLAs and VLMs that ship with the package and run in ONNX Runtime."""
+"""Embedded panel: small learned VLAs and VLMs, part of the package, run by ONNX Runtime."""

@@ -1,4 +1,4 @@
-"""What goes into a member of the panel and what comes out: sizes, words, pictures and plans as arrays."""
+"""Input and output format of panel members: vocabularies, image size, plan scaling."""
 
 from __future__ import annotations
 
@@ -11,40 +11,23 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "ABSENT",
-    "BEGIN",
-    "END",
-    "MAX_ANSWER_WORDS",
-    "MAX_TASK_WORDS",
-    "PAD",
-    "PICTURE_PX",
-    "PLAN_CENTRE",
-    "PLAN_SCALE",
-    "UNKNOWN",
-    "Vocabulary",
-    "answer_words",
-    "shrink",
-    "task_words",
-]
-
 PICTURE_PX: Final = (240, 180)
-"""Width and height that every member sees; a 640 x 480 picture is 2.7 times as wide."""
+"""Width and height of every member's input."""
 MAX_TASK_WORDS: Final = 24
 MAX_ANSWER_WORDS: Final = 22
 PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
 _SPECIAL: Final = ("<pad>", "<unk>", "<begin>", "<end>")
 _CLOSING: Final = frozenset(".,;")
 ABSENT: Final = -1.0
-"""A coordinate of something that the picture does not show."""
+"""Coordinate of an object that the image does not show."""
 PLAN_CENTRE: Final = (-0.5, 0.0, 0.12, 0.0, 0.0, 0.5)
 PLAN_SCALE: Final = (0.1, 0.1, 0.1, 0.5, 0.5, 0.5)
-"""The columns of `WAYPOINT_FIELDS` minus the centre, over the scale, are of the order of one."""
+"""Normalisation of the columns of `WAYPOINT_FIELDS`: subtract the centre, divide by the scale."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Words and their numbers; the first four stand for padding, the unknown, begin and end.
+    """Words and their numbers; the first four are padding, unknown, begin and end.
 
     Attributes:
         words: All words, the special ones first.
@@ -58,16 +41,16 @@ class Vocabulary:
 
     @classmethod
     def of(cls, texts: Iterable[Sequence[str]]) -> Vocabulary:
-        """Collect the words of texts, in alphabetical order."""
+        """Return the vocabulary of texts, in alphabetical order."""
         return cls((*_SPECIAL, *sorted({word for text in texts for word in text})))
 
     def encode(self, words: Sequence[str], length: int, *, framed: bool = False) -> NDArray[np.int64]:
         """Return ``(length,)`` word numbers, padded or cut.
 
         Args:
-            words: What to encode.
-            length: How many numbers.
-            framed: Begin with BEGIN and end with END.
+            words: The words.
+            length: Length of the result.
+            framed: Start with BEGIN and end with END.
         """
         numbers = [self._numbers.get(word, UNKNOWN) for word in words]
         if framed:
@@ -77,7 +60,7 @@ class Vocabulary:
         return row
 
     def decode(self, numbers: Iterable[int]) -> str:
-        """Join words up to END into a sentence; punctuation clings to the word before it."""
+        """Join words up to END into a sentence; punctuation follows its word without a space."""
         text = ""
         for number in numbers:
             if number == END:
@@ -89,17 +72,17 @@ class Vocabulary:
 
 
 def task_words(text: str) -> list[str]:
-    """Cut a task into lower-case words."""
+    """Split a task into lower-case words."""
     return re.findall(r"[a-z0-9]+", text.lower())
 
 
 def answer_words(text: str) -> list[str]:
-    """Cut an answer into words and punctuation marks."""
+    """Split an answer into words and punctuation marks."""
     return re.findall(r"[^\s.,;]+|[.,;]", text)
 
 
 def shrink(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Bring a picture of any size to ``(180, 240, 3)`` by averaging areas; smaller ones are enlarged."""
+    """Resize an image to ``(180, 240, 3)``: by area averaging if larger, else linearly."""
     width, height = PICTURE_PX
     if rgb.shape[:2] == (height, width):
         return rgb

@@ -13,8 +13,6 @@ from embodied_iqa.subjects.model_card import ModelCard, load_card
 from embodied_iqa.subjects.options import VlaRequest, VlmRequest
 from embodied_iqa.subjects.reference import SubjectReference
 
-__all__ = ["MODELS", "card_of", "make_vla", "make_vlm"]
-
 MODELS: Final = Path(str(files("embodied_iqa.subjects.backends.panel"))) / "models"
 """Networks and cards that ship with the package."""
 

@@ -1,4 +1,4 @@
-"""A member's network in ONNX Runtime, on one thread: the same input gives the same output."""
+"""Network of a panel member in ONNX Runtime, on one thread: the same input gives the same output."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.onnx_session import open_session
 from embodied_iqa.subjects.backends.panel.format import MAX_TASK_WORDS, Vocabulary, shrink, task_words
 from embodied_iqa.subjects.model_card import ModelCard, load_card
-
-__all__ = ["PanelNetwork"]
+from embodied_iqa.subjects.protocols import SubjectInfo
 
 
 class PanelNetwork:
     """Loads ``NAME.onnx`` with its card ``NAME.json``.
 
     Args:
-        folder: Where they lie.
-        name: The member.
+        folder: Their folder.
+        name: Name of the member.
 
     Raises:
         InputError: A file is missing, broken, or the network is not the card's.
@@ -41,10 +40,21 @@ class PanelNetwork:
         self._session: Any = open_session(content, name)
         self._words = Vocabulary(self.card.words)
 
-    def run(self, tasks: Sequence[str], pictures: Sequence[NDArray[np.uint8]]) -> list[NDArray[Any]]:
-        """Return the network's outputs, a row a task, on one ``(H, W, 3)`` picture a view, of any size.
+    def info(self, called: str) -> SubjectInfo:
+        """Return the description of the subject under a name; empty for the member's own."""
+        card = self.card
+        return SubjectInfo(
+            name=called or card.name,
+            version=card.version,
+            description=card.summary,
+            views=card.views,
+            simulation_only=card.simulation_only,
+        )
 
-        Pictures are looked at once for all tasks. The last bits of a row may depend on how many there are.
+    def run(self, tasks: Sequence[str], pictures: Sequence[NDArray[np.uint8]]) -> list[NDArray[Any]]:
+        """Return the outputs, one row per task, for one ``(H, W, 3)`` image per view, of any size.
+
+        Images are encoded once for all tasks. The last bits of a row may depend on the number of rows.
         """
         inputs: dict[str, NDArray[Any]] = {
             f"picture_{index}": shrink(picture)[None] for index, picture in enumerate(pictures)

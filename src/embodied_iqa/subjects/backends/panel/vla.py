@@ -1,4 +1,4 @@
-"""A learned decision-maker: pictures and words in, one chunk for the whole task out."""
+"""Learned policy (ONNX): images and instruction in, one chunk for the whole task out."""
 
 from __future__ import annotations
 
@@ -17,19 +17,17 @@ from embodied_iqa.manipulation.waypoints import chunk_through, waypoints_from_ar
 from embodied_iqa.subjects.backends.panel.network import PanelNetwork
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
 
-__all__ = ["LearnedPlan", "LearnedVla"]
-
 _LIKELY: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LearnedPlan:
-    """What the network says.
+    """Output of the network.
 
     Attributes:
         waypoints: ``(K, 6)`` float64, columns as in `WAYPOINT_FIELDS`.
-        seen: Probability in [0, 1] that the pictures show what the task names.
-        aim: Where in its first picture it looks, (u, v) in [0, 1].
+        seen: Probability in [0, 1] that the images show the object of the task.
+        aim: Aim in the first image, (u, v) in [0, 1].
     """
 
     waypoints: NDArray[np.float64]
@@ -38,40 +36,33 @@ class LearnedPlan:
 
     @property
     def acts(self) -> bool:
-        """Whether the member would move."""
+        """Whether the policy moves."""
         return self.seen >= _LIKELY and len(self.waypoints) > 0
 
 
 class LearnedVla:
-    """Looks once and acts once: after its chunk it says DONE, whatever came of it.
+    """Decides once: after its first chunk it returns DONE, whatever the outcome.
 
-    It was taught on the first picture of a task only, so it does not judge its own work. Where it takes the
-    object of the task for absent it says so and does not move.
+    It was trained on the first image of a task only, so it cannot judge the outcome. It returns NO_TARGET if
+    the object of the task seems absent.
 
     Args:
-        folder: Where network and card lie.
-        name: The member.
-        called: What its answers call it; its name where empty.
+        folder: Folder of network and card.
+        name: Name of the member.
+        called: Name in answers and recordings; empty for the member's own.
     """
 
     def __init__(self, folder: Path, name: str, called: str = "") -> None:
         self._network = PanelNetwork(folder, name)
-        card = self._network.card
-        self._info = SubjectInfo(
-            name=called or card.name,
-            version=card.version,
-            description=card.summary,
-            views=card.views,
-            simulation_only=card.simulation_only,
-        )
+        self._info = self._network.info(called)
 
     @property
     def info(self) -> SubjectInfo:
-        """Who acts."""
+        """Description of the subject."""
         return self._info
 
     def act(self, observation: VlaObservation) -> ActionChunk:
-        """Choose what to do next.
+        """Return the next chunk.
 
         Raises:
             UsageError: A view is missing.
@@ -79,7 +70,7 @@ class LearnedVla:
         return self.act_batch([observation])[0]
 
     def act_batch(self, observations: Sequence[VlaObservation]) -> list[ActionChunk]:
-        """Choose for each observation; successive ones of the same pictures look at them once.
+        """Return a chunk per observation; successive ones of the same images share one inference.
 
         Raises:
             UsageError: A view is missing.
@@ -88,7 +79,7 @@ class LearnedVla:
         for (later, *_), group in groupby(observations, self._shown):
             seen = list(group)
             if later:
-                done = _still(ChunkStatus.DONE, "one chunk a task: does not judge its own work")
+                done = _still(ChunkStatus.DONE, "one chunk per task: does not judge the outcome")
                 chunks += [done] * len(seen)
                 continue
             pictures = [seen[0].frames[view].rgb for view in self._info.views]
@@ -97,7 +88,7 @@ class LearnedVla:
         return chunks
 
     def _shown(self, observation: VlaObservation) -> tuple[int, ...]:
-        """Whether it is not the first step, and which pictures there are."""
+        """Return whether it is a later step, and the identities of the images."""
         missing = [view for view in self._info.views if view not in observation.frames]
         if missing:
             raise UsageError(
@@ -106,11 +97,11 @@ class LearnedVla:
         return (observation.step > 0, *(id(observation.frames[view].rgb) for view in self._info.views))
 
     def plan(self, pictures: Sequence[NDArray[np.uint8]], task: str) -> LearnedPlan:
-        """Plan from bare ``(H, W, 3)`` pictures, one a view."""
+        """Plan from ``(H, W, 3)`` images, one per view."""
         return self.plans(pictures, [task])[0]
 
     def plans(self, pictures: Sequence[NDArray[np.uint8]], tasks: Sequence[str]) -> list[LearnedPlan]:
-        """Plan for several tasks from the same pictures."""
+        """Plan several tasks from the same images."""
         plans, more, seen, aim = self._network.run(tasks, pictures)
         counts = np.cumprod(more > _LIKELY, axis=1).sum(axis=1)
         return [

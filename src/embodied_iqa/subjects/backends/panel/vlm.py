@@ -1,4 +1,4 @@
-"""A learned describer: a picture and words in, an answer in about ten words out."""
+"""Captioning model (ONNX): image and task in, an answer of about ten words out."""
 
 from __future__ import annotations
 
@@ -15,41 +15,32 @@ from embodied_iqa.subjects.backends.panel.network import PanelNetwork
 from embodied_iqa.subjects.batching import Question
 from embodied_iqa.subjects.protocols import SubjectInfo
 
-__all__ = ["LearnedVlm"]
-
 
 class LearnedVlm:
-    """Answers greedily, word by word: the same picture and task give the same answer.
+    """Decodes greedily: the same image and task give the same answer.
 
     Args:
-        folder: Where network and card lie.
-        name: The member.
-        called: What its answers call it; its name where empty.
+        folder: Folder of network and card.
+        name: Name of the member.
+        called: Name in answers and recordings; empty for the member's own.
     """
 
     def __init__(self, folder: Path, name: str, called: str = "") -> None:
         self._network = PanelNetwork(folder, name)
-        card = self._network.card
-        self._info = SubjectInfo(
-            name=called or card.name,
-            version=card.version,
-            description=card.summary,
-            views=card.views,
-            simulation_only=card.simulation_only,
-        )
-        self._answer_words = Vocabulary(card.answer_words)
+        self._info = self._network.info(called)
+        self._answer_words = Vocabulary(self._network.card.answer_words)
 
     @property
     def info(self) -> SubjectInfo:
-        """Who answers."""
+        """Description of the subject."""
         return self._info
 
     def answer(self, frame: Frame, task: str) -> str:
-        """Answer a task about the picture; words that it was not taught count as unknown."""
+        """Answer a task about an image; words outside the vocabulary count as unknown."""
         return self.describe(frame.rgb, task)
 
     def answer_batch(self, questions: Sequence[Question]) -> list[str]:
-        """Answer each question; successive ones about the same picture look at it once."""
+        """Answer each question; successive ones about the same image share one inference."""
         answers: list[str] = []
         for _, group in groupby(questions, lambda question: id(question[0].rgb)):
             asked = list(group)
@@ -57,7 +48,7 @@ class LearnedVlm:
         return answers
 
     def describe(self, rgb: NDArray[np.uint8], task: str) -> str:
-        """Answer a task about a bare ``(H, W, 3)`` picture."""
+        """Answer a task about an ``(H, W, 3)`` image."""
         return self._answers(rgb, [task])[0]
 
     def _answers(self, rgb: NDArray[np.uint8], tasks: Sequence[str]) -> list[str]:

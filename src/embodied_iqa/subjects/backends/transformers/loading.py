@@ -1,36 +1,24 @@
-"""Loads a multimodal model and its processor with transformers: looked through, measured, then read."""
+"""Loads a model and its processor with transformers, if its weights are complete and fit into memory."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.subjects.checkpoints import Checkpoint
-from embodied_iqa.subjects.memory import check_fits, needed_bytes
-from embodied_iqa.subjects.options import DecodingOptions, LoadingOptions, VlmRequest
-from embodied_iqa.subjects.torch_device import (
-    bytes_a_number,
+from embodied_iqa.subjects.device import (
+    check_fits,
     choose_device,
     choose_dtype,
     free_on,
     load_library,
+    needed_bytes,
 )
-
-__all__ = ["Libraries", "LoadedModel", "check_whole", "find_room", "load_libraries", "load_model"]
-
-_MOST_TEMPLATE_BYTES: Final = 1_000_000
-_TOKENS: Final = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id")
-
-
-@dataclass(frozen=True, slots=True)
-class Libraries:
-    """The optional libraries, imported."""
-
-    torch: Any
-    transformers: Any
+from embodied_iqa.subjects.options import LoadingOptions, VlaRequest, VlmRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,89 +27,87 @@ class LoadedModel:
 
     Attributes:
         torch: The library.
+        transformers: The library.
         model: In evaluation mode, on its device.
-        processor: The model's own: chat template, tokenizer, pictures.
+        processor: The model's own: chat template, tokenizer, images.
     """
 
     torch: Any
+    transformers: Any
     model: Any
     processor: Any
 
 
-def load_libraries() -> Libraries:
-    """Import torch, torchvision and transformers.
+def load_libraries() -> tuple[Any, Any]:
+    """Import torch, torchvision and transformers; return the first and the last.
 
     Raises:
-        MissingDependencyError: One is missing or does not go with the others.
+        MissingDependencyError: One is missing or does not match the others.
     """
     torch = load_library("torch")
     load_library("torchvision")
     transformers = load_library("transformers")
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
-    return Libraries(torch, transformers)
+    return torch, transformers
 
 
-def load_model(libraries: Libraries, checkpoint: Checkpoint, request: VlmRequest) -> LoadedModel:
+def load_model(
+    checkpoint: Checkpoint,
+    request: VlmRequest | VlaRequest,
+    *,
+    processor_class: str,
+    model_class: str,
+    check_processor: Callable[[Any, Path], None] = lambda _processor, _folder: None,
+    **options: Any,
+) -> LoadedModel:
     """Read a checkpoint into memory.
 
+    Args:
+        checkpoint: The checkpoint.
+        request: Reference and options.
+        processor_class: Of transformers.
+        model_class: Of transformers.
+        check_processor: Checks or completes the processor before the weights are read.
+        options: Further arguments of ``from_pretrained``.
+
     Raises:
-        InputError: It does not fit, or is not whole.
+        InputError: It does not fit, or is not complete.
     """
-    torch, transformers = libraries.torch, libraries.transformers
-    loading, name = request.options.loading, request.reference.text
-    device, dtype = find_room(torch, checkpoint, loading, name)
+    torch, transformers = load_libraries()
+    folder, name = checkpoint.folder, request.reference.text
+    device, dtype = _find_room(torch, checkpoint, request.options.loading, name)
     began = time.monotonic()
-    request.progress(f"reads {checkpoint.size.stored_bytes / 1e9:.2f} GB of weights for {name}")
-    common = {"local_files_only": True, "trust_remote_code": checkpoint.runs_code}
-    processor = transformers.AutoProcessor.from_pretrained(checkpoint.folder, **common)
-    _check_template(processor, checkpoint.folder)
-    model, report = transformers.AutoModelForMultimodalLM.from_pretrained(
-        checkpoint.folder, dtype=dtype or "auto", use_safetensors=True, output_loading_info=True, **common
+    request.progress(f"reading {checkpoint.size.stored_bytes / 1e9:.2f} GB of weights for {name}")
+    common = {"local_files_only": True, **options}
+    processor = getattr(transformers, processor_class).from_pretrained(folder, **common)
+    check_processor(processor, folder)
+    model, report = getattr(transformers, model_class).from_pretrained(
+        folder, dtype=dtype or "auto", use_safetensors=True, output_loading_info=True, **common
     )
-    check_whole(report, checkpoint.folder)
+    _check_whole(report, folder)
     model = model.to(device).eval()
-    model.generation_config = _generation(transformers, model, request.options.decoding)
     request.progress(f"{name} is ready on {device} after {time.monotonic() - began:.1f} s")
-    return LoadedModel(torch, model, processor)
+    return LoadedModel(torch, transformers, model, processor)
 
 
-def find_room(
+def _find_room(
     torch: Any, checkpoint: Checkpoint, loading: LoadingOptions, name: str
 ) -> tuple[Any, Any | None]:
-    """Choose device and number type of a model; the type is None where the checkpoint's own is kept.
+    """Return device and number type of a model; the type is None for the checkpoint's own.
 
     Raises:
         InputError: It does not fit into the memory there.
     """
     device = choose_device(torch, loading.device)
     dtype = choose_dtype(torch, loading.precision, device)
-    needed = needed_bytes(checkpoint.size, bytes_a_number(dtype))
+    needed = needed_bytes(checkpoint.size, None if dtype is None else int(dtype.itemsize))
     check_fits(name, needed, free_on(torch, device), loading.memory_share)
     return device, dtype
 
 
-def _check_template(processor: Any, folder: Path) -> None:
-    """Give the processor a chat template where only the folder has one.
-
-    Raises:
-        InputError: There is none: what the model was trained to be asked is unknown.
-    """
-    if getattr(processor, "chat_template", None):
-        return
-    template = getattr(getattr(processor, "tokenizer", None), "chat_template", None)
-    file = folder / "chat_template.jinja"
-    if not template and file.is_file() and file.stat().st_size <= _MOST_TEMPLATE_BYTES:
-        template = file.read_text(encoding="utf-8")
-    if not template:
-        raise InputError(
-            f"{folder} has no chat template", expected="chat_template.jinja: an instructed model"
-        )
-    processor.chat_template = template
-
-
-def check_whole(report: Any, folder: Path) -> None:
-    """Refuse weights of another model: transformers would fill what is missing with random numbers.
+def _check_whole(report: Any, folder: Path) -> None:
+    """Refuse weights of another model: transformers would fill missing ones with random numbers.
 
     Raises:
         InputError: Weights are missing or have other shapes.
@@ -133,16 +119,3 @@ def check_whole(report: Any, folder: Path) -> None:
                 f"the weights in {folder} are not those of its config.json ({word.replace('_', ' ')})",
                 got=f"{found[0]} and {len(found) - 1} more" if len(found) > 1 else found[0],
             )
-
-
-def _generation(transformers: Any, model: Any, decoding: DecodingOptions) -> Any:
-    """Return how words are chosen: from the checkpoint only its special tokens, all else is ours."""
-    own = model.generation_config
-    tokens = {name: getattr(own, name, None) for name in _TOKENS}
-    if tokens["pad_token_id"] is None:
-        eos = tokens["eos_token_id"]
-        tokens["pad_token_id"] = eos[0] if isinstance(eos, list) else eos
-    sampling: dict[str, object] = {"do_sample": False}
-    if decoding.temperature > 0:
-        sampling = {"do_sample": True, "temperature": decoding.temperature, "top_k": 0, "top_p": 1.0}
-    return transformers.GenerationConfig(max_new_tokens=decoding.max_new_tokens, **tokens, **sampling)

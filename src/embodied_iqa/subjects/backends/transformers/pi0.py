@@ -1,10 +1,9 @@
-"""pi0 in this process: pictures, state and words in, one chunk out, from the same noise every time."""
+"""pi0 in this process: images, state and instruction in, one chunk out, from the same noise every time."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,24 +12,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.errors import InputError, UsageError, first_line
+from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.subjects.actions.adapter import arm_joints, to_increments
 from embodied_iqa.subjects.actions.convention import ActionConvention, ActionKind
 from embodied_iqa.subjects.actions.observation import state_for
 from embodied_iqa.subjects.actions.statistics import Statistics, load_statistics
 from embodied_iqa.subjects.backends.policies import convention_for, views_for
-from embodied_iqa.subjects.backends.transformers.loading import (
-    LoadedModel,
-    check_whole,
-    find_room,
-    load_libraries,
-)
+from embodied_iqa.subjects.backends.transformers.loading import LoadedModel, load_model
 from embodied_iqa.subjects.checkpoints import Checkpoint
 from embodied_iqa.subjects.options import PolicyOptions, VlaRequest
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
-
-__all__ = ["Normalisation", "Pi0Vla", "load_pi0"]
 
 Array = NDArray[np.float64]
 
@@ -40,12 +32,7 @@ _LETTERS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Normalisation:
-    """The statistics of the training data.
-
-    Attributes:
-        state: Of the robot's state.
-        actions: Of the actions.
-    """
+    """Statistics of the training data."""
 
     state: Statistics
     actions: Statistics
@@ -59,7 +46,9 @@ def load_pi0(checkpoint: Checkpoint, request: VlaRequest) -> Pi0Vla:
     """
     policy, reference = request.options.policy, request.reference
     convention = convention_for(request)
-    loaded = _load(checkpoint, request)
+    loaded = load_model(
+        checkpoint, request, processor_class="PI0Processor", model_class="PI0ForConditionalGeneration"
+    )
     normalisation = _normalisation(policy, loaded.processor)
     info = SubjectInfo(
         name=reference.text,
@@ -72,16 +61,16 @@ def load_pi0(checkpoint: Checkpoint, request: VlaRequest) -> Pi0Vla:
 
 
 class Pi0Vla:
-    """Physical Intelligence's pi0 (Black et al. 2024, arXiv:2410.24164) as transformers has it.
+    """Physical Intelligence's pi0 (Black et al. 2024, arXiv:2410.24164) in transformers.
 
-    Flow matching begins with noise. It is drawn from the seed alone, so that the same observation gives the
-    same chunk, and a reference and a distorted picture differ by the picture only.
+    Flow matching starts from noise. It depends on the seed alone, so that the same observation gives the same
+    chunk, and the chunks on a reference and a distorted image differ by the image only.
 
     Args:
-        info: Who acts.
+        info: Description of the subject.
         loaded: Model and processor.
-        convention: What its numbers mean.
-        normalisation: The statistics of its training data.
+        convention: Convention of its actions.
+        normalisation: Statistics of its training data.
         policy: Seed and number of steps.
     """
 
@@ -111,20 +100,20 @@ class Pi0Vla:
 
     @property
     def info(self) -> SubjectInfo:
-        """Who acts."""
+        """Description of the subject."""
         return self._info
 
     def act(self, observation: VlaObservation) -> ActionChunk:
-        """Choose what to do next.
+        """Return the next chunk.
 
         Raises:
             UsageError: A view is missing.
-            InputError: The actions are not what the convention says.
+            InputError: The actions do not match the convention.
         """
         return self.act_batch([observation])[0]
 
     def act_batch(self, observations: Sequence[VlaObservation]) -> list[ActionChunk]:
-        """Choose for several observations at once; up to rounding the same as one by one."""
+        """Return a chunk per observation; up to rounding the same as one by one."""
         joints = [self._joints(observation) for observation in observations]
         inputs = self._inputs(observations, joints)
         noise = self._noise.expand(len(observations), -1, -1)
@@ -177,31 +166,8 @@ class Pi0Vla:
         return ActionChunk(ChunkStatus.ACT, increments, f"{len(increments)} steps ({self._convention.name})")
 
 
-def _load(checkpoint: Checkpoint, request: VlaRequest) -> LoadedModel:
-    libraries = load_libraries()
-    torch, transformers = libraries.torch, libraries.transformers
-    loading, name = request.options.loading, request.reference.text
-    device, dtype = find_room(torch, checkpoint, loading, name)
-    began = time.monotonic()
-    request.progress(f"reads {checkpoint.size.stored_bytes / 1e9:.2f} GB of weights for {name}")
-    try:
-        processor = transformers.PI0Processor.from_pretrained(checkpoint.folder, local_files_only=True)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{checkpoint.folder} has no processor of pi0: {first_line(error)}") from None
-    model, report = transformers.PI0ForConditionalGeneration.from_pretrained(
-        checkpoint.folder,
-        dtype=dtype or "auto",
-        use_safetensors=True,
-        local_files_only=True,
-        output_loading_info=True,
-    )
-    check_whole(report, checkpoint.folder)
-    request.progress(f"{name} is ready on {device} after {time.monotonic() - began:.1f} s")
-    return LoadedModel(torch, model.to(device).eval(), processor)
-
-
 def _normalisation(policy: PolicyOptions, processor: Any) -> Normalisation:
-    """Return the user's statistics, else the checkpoint's.
+    """Return the statistics that the user names, else the checkpoint's.
 
     Raises:
         InputError: There are none.
@@ -229,7 +195,7 @@ def _own(processor: Any, feature: str) -> Statistics:
 def _version(
     checkpoint: Checkpoint, policy: PolicyOptions, convention: ActionConvention, loaded: LoadedModel
 ) -> str:
-    """Return the checkpoint's revision and a hash of all else that its actions depend on."""
+    """Return the checkpoint's revision and a hash of everything else that its actions depend on."""
     choices: dict[str, Any] = {
         "convention": repr(convention),
         "seed": policy.seed,

@@ -1,4 +1,4 @@
-"""VLAs that Hugging Face's transformers has itself; those that it would run wrongly are refused."""
+"""VLAs in Hugging Face transformers; families that it would run wrongly are refused."""
 
 from __future__ import annotations
 
@@ -13,19 +13,12 @@ from embodied_iqa.subjects.options import VlaRequest
 from embodied_iqa.subjects.protocols import Vla
 from embodied_iqa.subjects.reference import SubjectReference
 
-__all__ = ["REFUSED", "Refusal", "make"]
-
 _PI0: Final = "pi0"
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a family is not run in this process.
-
-    Attributes:
-        reason: In words.
-        way_out: Where it runs, and how it is then named.
-    """
+    """Why a family does not run in this process, and where it does."""
 
     reason: str
     way_out: str
@@ -47,21 +40,21 @@ REFUSED: Final = {
         "a server in its own environment, and openpi://HOST:8000",
     ),
 }
-"""Family to why it is not run here."""
+"""Refused families."""
 
 
 def make(request: VlaRequest) -> Vla:
     """Load a VLA, ready to act.
 
     Raises:
-        UserError: It cannot be loaded: refused, missing libraries, too large.
+        UserError: It is refused, a library is missing, or it does not fit.
     """
     _refuse(_family_of_folder(request.reference), request.reference)
     checkpoint = open_checkpoint(request.reference, request.options.loading, request.progress)
     _refuse(checkpoint.family, request.reference)
     if checkpoint.family != _PI0:
         raise InputError(
-            f"{request.reference.text} is no VLA that transformers runs",
+            f"{request.reference} is not a VLA that transformers runs",
             expected="a checkpoint of type pi0, or a policy server (openpi://HOST:PORT)",
             got=checkpoint.family or "no model_type in config.json",
         )
@@ -69,7 +62,7 @@ def make(request: VlaRequest) -> Vla:
 
 
 def _family_of_folder(reference: SubjectReference) -> str:
-    """Return the family of a folder before anything else is asked of it, such as consent to its code."""
+    """Return the family of a folder or repository before anything else is checked, such as consent."""
     config = Path(reference.target).expanduser() / "config.json"
     if reference.is_local_folder and config.is_file():
         return str(read_json(config).get("model_type", ""))
@@ -81,5 +74,5 @@ def _refuse(family: str, reference: SubjectReference) -> None:
     if family in REFUSED:
         refusal = REFUSED[family]
         raise InputError(
-            f"{reference.text} is not run in this process: {refusal.reason}", expected=refusal.way_out
+            f"{reference} does not run in this process: {refusal.reason}", expected=refusal.way_out
         )

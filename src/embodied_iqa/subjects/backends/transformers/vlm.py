@@ -1,14 +1,16 @@
-"""Vision-language models that Hugging Face's transformers loads: checkpoint folders and repositories."""
+"""Vision-language models in Hugging Face transformers."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.lazy import load
 from embodied_iqa.subjects.backends.transformers.loading import LoadedModel, load_libraries, load_model
@@ -19,21 +21,29 @@ from embodied_iqa.subjects.prompt import DEFAULT_PROMPT, decoding_version, promp
 from embodied_iqa.subjects.protocols import SubjectInfo, Vlm
 from embodied_iqa.subjects.repositories import INSTALL_MODELS
 
-__all__ = ["TransformersVlm", "make"]
-
 _SEED_BYTES: Final = 7
+_MOST_TEMPLATE_BYTES: Final = 1_000_000
+_TOKENS: Final = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id")
 
 
 def make(request: VlmRequest) -> Vlm:
     """Load a model, ready to answer.
 
     Raises:
-        UserError: It cannot be loaded: a library is missing, the checkpoint is refused, it does not fit.
+        UserError: A library is missing, the checkpoint is refused, or it does not fit.
     """
     reference, options = request.reference, request.options
-    libraries = load_libraries()
+    load_libraries()
     checkpoint = open_checkpoint(reference, options.loading, request.progress)
-    loaded = load_model(libraries, checkpoint, request)
+    loaded = load_model(
+        checkpoint,
+        request,
+        processor_class="AutoProcessor",
+        model_class="AutoModelForMultimodalLM",
+        check_processor=_check_template,
+        trust_remote_code=checkpoint.runs_code,
+    )
+    loaded.model.generation_config = _generation(loaded, options.decoding)
     entry = reference.entry
     prompt = entry.prompt if entry is not None else DEFAULT_PROMPT
     version = decoding_version(checkpoint.revision, prompt, options.decoding)
@@ -51,7 +61,7 @@ class TransformersVlm:
     """A multimodal language model and its processor.
 
     Args:
-        info: Who answers.
+        info: Description of the subject.
         loaded: Model and processor.
         decoding: How words are chosen.
         prompt: Template of the question.
@@ -67,17 +77,16 @@ class TransformersVlm:
 
     @property
     def info(self) -> SubjectInfo:
-        """Who answers."""
+        """Description of the subject."""
         return self._info
 
     def answer(self, frame: Frame, task: str) -> str:
-        """Answer a task about a picture in about ten words."""
+        """Answer a task about an image in about ten words."""
         return self.answer_batch([(frame, task)])[0]
 
     def answer_batch(self, questions: Sequence[Question]) -> list[str]:
-        """Answer several questions, several at once on the device; drawn words take one at a time."""
-        drawn = self._decoding.temperature > 0
-        size = 1 if drawn else self._decoding.batch
+        """Answer questions in batches; with sampling, one at a time."""
+        size = 1 if self._decoding.temperature > 0 else self._decoding.batch
         parts = [questions[start : start + size] for start in range(0, len(questions), size)]
         return [text for part in parts for text in self._answer_together(part)]
 
@@ -116,7 +125,7 @@ class TransformersVlm:
         return inputs.to(self._model.device, dtype=self._model.dtype)
 
     def _seeded(self, question: Question) -> Any:
-        """Draw from the seed and the question alone: the order of questions does not matter."""
+        """Sample from the seed and the question alone: the order of questions does not matter."""
         frame, task = question
         digest = hashlib.sha256(f"{self._decoding.seed} {frame.rgb.shape} {task}".encode())
         digest.update(frame.rgb.tobytes())
@@ -125,7 +134,7 @@ class TransformersVlm:
 
 
 class _Seeded:
-    """Random numbers from a seed inside, as if nothing had been drawn outside."""
+    """Seeds torch inside the block and restores its random state afterwards."""
 
     def __init__(self, torch: Any, device: Any, seed: int) -> None:
         self._torch, self._seed = torch, seed
@@ -138,3 +147,35 @@ class _Seeded:
 
     def __exit__(self, *reason: object) -> None:
         self._fork.__exit__(*reason)
+
+
+def _check_template(processor: Any, folder: Path) -> None:
+    """Set the processor's chat template, if only the tokenizer or the folder has one.
+
+    Raises:
+        InputError: There is none: the prompt format of the training is unknown.
+    """
+    if getattr(processor, "chat_template", None):
+        return
+    template = getattr(getattr(processor, "tokenizer", None), "chat_template", None)
+    file = folder / "chat_template.jinja"
+    if not template and file.is_file() and file.stat().st_size <= _MOST_TEMPLATE_BYTES:
+        template = file.read_text(encoding="utf-8")
+    if not template:
+        raise InputError(
+            f"{folder} has no chat template", expected="chat_template.jinja: an instructed model"
+        )
+    processor.chat_template = template
+
+
+def _generation(loaded: LoadedModel, decoding: DecodingOptions) -> Any:
+    """Return the generation options: the special tokens of the checkpoint, everything else of ours."""
+    own = loaded.model.generation_config
+    tokens = {name: getattr(own, name, None) for name in _TOKENS}
+    if tokens["pad_token_id"] is None:
+        eos = tokens["eos_token_id"]
+        tokens["pad_token_id"] = eos[0] if isinstance(eos, list) else eos
+    sampling: dict[str, object] = {"do_sample": False}
+    if decoding.temperature > 0:
+        sampling = {"do_sample": True, "temperature": decoding.temperature, "top_k": 0, "top_p": 1.0}
+    return loaded.transformers.GenerationConfig(max_new_tokens=decoding.max_new_tokens, **tokens, **sampling)

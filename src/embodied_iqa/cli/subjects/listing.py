@@ -1,36 +1,68 @@
-"""What `embodied-iqa subjects` prints: the catalogue, one subject, what runs here."""
+"""`embodied-iqa subjects list`, `show` and `check`."""
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
+import json
 from collections.abc import Sequence
 
 from rich.table import Table
 from rich.text import Text
 
 from embodied_iqa.cli.output import console
+from embodied_iqa.errors import UsageError
 from embodied_iqa.scoring.constants import SubjectConstants, UncalibratedError
-from embodied_iqa.subjects.catalogue import SubjectEntry
+from embodied_iqa.subjects.catalogue import SubjectEntry, entries, entry
 from embodied_iqa.subjects.constants_files import constants_of
-from embodied_iqa.subjects.readiness import Readiness
+from embodied_iqa.subjects.readiness import Readiness, check_readiness
 
 _DASH = "-"
 
 
-def record_of(item: SubjectEntry) -> dict[str, object]:
+def list_catalogue(arguments: argparse.Namespace) -> int:
+    """Print the catalogue."""
+    chosen = [item for item in entries() if arguments.role in {None, item.role}]
+    if arguments.json:
+        print(json.dumps([_record_of(item) for item in chosen], indent=2))
+    else:
+        _print_catalogue(chosen)
+    return 0
+
+
+def show_entry(arguments: argparse.Namespace) -> int:
+    """Print one subject of the catalogue."""
+    found = entry(arguments.name)
+    if arguments.json:
+        print(json.dumps(_record_of(found), indent=2))
+    else:
+        _print_entry(found)
+    return 0
+
+
+def check_subjects(arguments: argparse.Namespace) -> int:
+    """Print which subjects run here; return 0 if all named ones do, and always with --all."""
+    if bool(arguments.names) == arguments.all:
+        raise UsageError("which subjects?", expected="names or references, or --all")
+    names = [item.name for item in entries()] if arguments.all else arguments.names
+    found = [check_readiness(name) for name in names]
+    if arguments.json:
+        records = [dataclasses.asdict(item) | {"ready": item.is_ready} for item in found]
+        print(json.dumps(records, indent=2))
+    else:
+        _print_readiness(found)
+    return 0 if arguments.all or all(item.is_ready for item in found) else 1
+
+
+def _record_of(item: SubjectEntry) -> dict[str, object]:
     """Return an entry as plain data."""
     tree = dataclasses.asdict(item)
     tree |= {"weights_gb": item.weights_gb, "needed_gb": item.needed_gb, "needs": item.needs}
     return tree | {"calibrated": _scale(item.name)}
 
 
-def record_of_readiness(item: Readiness) -> dict[str, object]:
-    """Return what a check found as plain data."""
-    return dataclasses.asdict(item) | {"ready": item.is_ready}
-
-
-def print_catalogue(items: Sequence[SubjectEntry]) -> None:
-    """Print a line a subject."""
+def _print_catalogue(items: Sequence[SubjectEntry]) -> None:
+    """Print one line per subject."""
     table = _table("name", "role", "back end")
     for heading in ("parameters", "weights", "memory", "picture"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -45,14 +77,14 @@ def print_catalogue(items: Sequence[SubjectEntry]) -> None:
     out = console()
     out.print(table)
     out.print(
-        f"{len(items)} subjects; `embodied-iqa subjects show NAME` tells more, `check --all` what runs here",
+        f"{len(items)} subjects; `embodied-iqa subjects show NAME` for details, `check --all` for what runs",
         style="dim",
         highlight=False,
     )
 
 
-def print_entry(item: SubjectEntry) -> None:
-    """Print all that is known of a subject."""
+def _print_entry(item: SubjectEntry) -> None:
+    """Print all facts about a subject."""
     facts: dict[str, object] = {
         "name": item.name,
         "in the papers": f"{item.label} ({', '.join(item.papers) or 'not named'})",
@@ -64,6 +96,7 @@ def print_entry(item: SubjectEntry) -> None:
         "parameters, weights, memory": ", ".join(_sizes(item)[:3]),
         "picture": _sizes(item)[3],
         "views": ", ".join(item.views) + (", and any other" if item.any_view else ""),
+        "arms": "simulated only" if item.simulation_only else "",
         "prompt": item.prompt,
         "action convention": item.convention,
         "needs": "; ".join(item.needs) or "nothing",
@@ -77,8 +110,8 @@ def print_entry(item: SubjectEntry) -> None:
     console().print(table)
 
 
-def print_readiness(items: Sequence[Readiness]) -> None:
-    """Print a line a subject: whether it runs, and what it lacks."""
+def _print_readiness(items: Sequence[Readiness]) -> None:
+    """Print one line per subject: whether it runs, and what it needs."""
     table = _table("name", "role")
     table.add_column("runs here")
     table.add_column("what it lacks", overflow="fold")
@@ -93,7 +126,7 @@ def print_readiness(items: Sequence[Readiness]) -> None:
 
 
 def scale_in_words(constants: SubjectConstants) -> str:
-    """Say what a subject's scores are scaled by, in a few words."""
+    """Return a subject's scoring constants in a few words."""
     if constants.d_max_m is not None:
         return f"d_max {1e3 * constants.d_max_m:.0f} mm"
     n_grams = 0 if constants.frequencies is None else len(constants.frequencies.counts)

@@ -1,4 +1,4 @@
-"""`embodied-iqa subjects calibrate`: measures what a subject's scores are scaled by."""
+"""`embodied-iqa subjects calibrate`: measures the scoring constants of a subject."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from embodied_iqa.cli.consent import with_consent
-from embodied_iqa.cli.node_options import overrides_of
-from embodied_iqa.cli.subjects_tables import scale_in_words
+from embodied_iqa.cli.node_options import overrides_of, with_consent
+from embodied_iqa.cli.subjects.listing import scale_in_words
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.progress import track
 from embodied_iqa.scenes.scene import Scene
@@ -28,7 +27,7 @@ _STDERR = Console(stderr=True)
 
 
 def calibrate(arguments: argparse.Namespace) -> int:
-    """Measure on clean pictures of seeded scenes, and write the constants; return the exit code."""
+    """Measure on undistorted pictures of seeded scenes and write the constants; return the exit code."""
     reference = parse_reference(arguments.name, Role(arguments.role) if arguments.role else None)
     scenes = reference_scenes(arguments.scenes, arguments.seed)
     recipe = (
@@ -67,7 +66,7 @@ def _measure_vlm(vlm: Vlm, scenes: tuple[Scene, ...], recipe: str) -> SubjectCon
 
 
 def _file_of(reference: SubjectReference) -> Path:
-    """Return the file that ships with the package, for an embedded subject; else the user's own."""
+    """Return the file of the package for an embedded subject, else the user's own."""
     if reference.backend is Backend.EMBEDDED:
         return shipped_constants_file(reference.text)
     return own_constants_file(reference.text)
