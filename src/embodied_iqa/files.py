@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, also where the power fails or the disk is full."""
+"""Atomic writing of files, also if the power fails or the disk is full."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _CHUNK_BYTES: Final = 1 << 20
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Let ``write`` fill a new file, bring it to the disk, and only then give it its name.
+    """Let ``write`` fill a new file, sync it to the disk, and rename it.
 
-    The unfinished file lies beside the target and is named after it and this process, so that two processes
-    may write the same file: the last one wins, and either is whole.
+    The unfinished file is beside the target, with this process's id in its name, so that two processes may
+    write the same file: the last one wins.
 
     Args:
-        path: The file; its folder is made where it is missing.
-        write: Gets the path that it is to write.
+        path: The file; a missing folder is created.
+        write: Called with the path to write.
 
     Raises:
-        InputError: It cannot be written; nothing is left behind.
+        InputError: The file cannot be written; nothing is left behind.
     """
     fresh = path.with_name(f".{path.name}.{os.getpid()}{PART_SUFFIX}")
     try:
@@ -60,7 +60,7 @@ def write_json_whole(path: Path, tree: Any) -> None:
 
 
 def remove_parts(folder: Path) -> int:
-    """Remove what writers left behind that were killed; return how many files that were."""
+    """Remove unfinished files of killed writers; return their number."""
     found = [file for suffix in (PART_SUFFIX, PICTURE_PART_SUFFIX) for file in folder.rglob(f".*{suffix}")]
     for file in found:
         file.unlink(missing_ok=True)
@@ -71,7 +71,7 @@ def sha256_of(path: Path) -> str:
     """Return the hash of a file's bytes, 64 hexadecimal digits.
 
     Raises:
-        InputError: It cannot be read.
+        InputError: The file cannot be read.
     """
     digest = hashlib.sha256()
     try:

@@ -15,7 +15,7 @@ DEFAULT_VIEWS: Final = (View.TOP, View.WRIST)
 
 
 class CameraSource(StrEnum):
-    """Where pictures come from."""
+    """Source of the pictures."""
 
     SIMULATED = "simulated"
     FILES = "files"
@@ -34,10 +34,10 @@ class RealSenseParameters:
         serial_side: Serial number of the side camera.
         serial_wrist: Serial number of the wrist camera.
         depth: Publish depth aligned to colour too, as /camera/<view>/depth/image_raw in mm.
-        allow_host_stamps: Accept stamps of the computer where the camera gives none; pictures then look
-            younger than they are.
-        silence_s: Without a picture for so long a camera is started again [s].
-        give_up_s: A camera that is away for longer is given up [s].
+        allow_host_stamps: Accept the computer's time stamps from a camera without its own; pictures then seem
+            newer than they are.
+        silence_s: Time without a picture after which a camera is restarted [s].
+        give_up_s: Time without a picture after which a camera counts as lost [s].
     """
 
     serial_top: str = ""
@@ -51,14 +51,14 @@ class RealSenseParameters:
 
 @dataclass(frozen=True, slots=True)
 class HandEyeParameters:
-    """Where real cameras are: 4x4 matrices row by row, optical frame x right, y down, z forward [m].
+    """Poses of real cameras: 4x4 matrices row by row, optical frame x right, y down, z forward [m].
 
     Attributes:
         T_base_camera_top: The top camera in the robot's base frame.
         T_base_camera_side: The side camera in the robot's base frame.
         T_flange_camera_wrist: The wrist camera in the flange's frame.
         tool_length_m: From the flange to the tool centre point, as in arm_node [m].
-        longest_gap_s: A picture of the wrist camera needs a tool pose so near in time [s].
+        longest_gap_s: Longest time between a picture of the wrist camera and a tool pose [s].
     """
 
     T_base_camera_top: tuple[float, ...] = IDENTITY
@@ -73,18 +73,18 @@ class CameraParameters:
     """The cameras.
 
     Attributes:
-        source: Where pictures come from.
+        source: Source of the pictures.
         views: The cameras.
         width_px: Picture width [px]; of the simulated and of RealSense cameras.
         height_px: Picture height [px]; of the simulated and of RealSense cameras.
         rate_hz: Pictures per second of each camera [Hz]; of files, bags and RealSense.
-        path: Folder with pictures or one folder a view, or a recording (.mcap); for files and bags. For
-            realsense a recording (.bag, .db3) or a folder with one a view, instead of connected cameras;
+        path: Folder of pictures, or of one folder per view, or a recording (.mcap); for files and bags. For
+            realsense a recording (.bag, .db3) or a folder with one per view, instead of connected cameras;
             for python a factory, module:function, see docs/extend.md.
-        loop: Start again at the end of files, bag or recording.
+        loop: Restart at the end of files, bag or recording.
         horizontal_fov_rad: Horizontal field of view of pictures from files [rad].
         realsense: RealSense cameras.
-        hand_eye: Where real cameras are.
+        hand_eye: Poses of real cameras.
     """
 
     source: CameraSource = CameraSource.SIMULATED

@@ -1,4 +1,4 @@
-"""Parameters of every node: the only declaration of names, defaults, ranges and descriptions."""
+"""Parameters of the nodes: the only declaration of names, defaults, ranges and descriptions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from embodied_iqa.subjects.reference import SubjectReference, parse_vla, parse_v
 
 
 class RobotKind(StrEnum):
-    """Which arm moves."""
+    """Kind of arm."""
 
     SIM = "sim"
     """The simulated arm, through the real robot's driver and protocols."""
@@ -47,20 +47,20 @@ class SimParameters:
     """The simulated world.
 
     Attributes:
-        scene_seed: Seed of the scene at the start.
-        instruction: Task whose object the scene at the start contains; empty for any scene.
+        scene_seed: Seed of the initial scene.
+        instruction: Task whose objects the initial scene contains; empty for any scene.
         views: Cameras whose leases the world waits for.
         camera_rate_hz: Pictures of each camera per simulated second [Hz].
         state_rate_hz: Arm states per simulated second [Hz]; the controller's rate.
         clock_rate_hz: Messages on /clock per simulated second [Hz].
-        real_time_factor: Simulated seconds per real second at most; 0 for as fast as the others keep up.
-        lockstep: Wait for arm and gate, so that a slow machine slows the world instead of losing pictures.
-        lockstep_timeout_s: How long to wait for arm or gate in real time [s]; who misses it is not waited
-            for again until heard from.
-        lease_window_s: How far simulated time may run ahead of a picture that is not judged yet [s].
+        real_time_factor: Most simulated seconds per real second; 0 for no limit.
+        lockstep: Wait for arm and gate: a slow machine slows the world down and no picture is lost.
+        lockstep_timeout_s: Longest wait for arm or gate, real time [s]; one that misses it is not waited for
+            until its next message.
+        lease_window_s: Lead of simulated time over the oldest picture without a verdict [s].
         epoch_s: A reset starts at the next multiple of this simulated time [s]: the stamps of a run, and so
             the noise that is drawn from them, are the same in every session.
-        running: Let time run from the start; else it stands still until /sim/run.
+        running: Start the time at once; otherwise /sim/run starts it.
         emulator_ip: Loopback address on which the arm and its gripper speak the real robot's protocols.
     """
 
@@ -85,9 +85,9 @@ class DistortionParameters:
 
     Attributes:
         views: The cameras.
-        id: Distortion at the start, 01 to 30; empty for none.
+        id: Initial distortion, 01 to 30; empty for none.
         level: Its level, 1 (mild) to 5 (severe).
-        seed: Seed of everything random in it.
+        seed: Seed of all random parts.
         frozen: The same noise in every frame.
         preview_every: A JPEG preview of every so many pictures; 0 for none.
     """
@@ -107,7 +107,7 @@ class GateParameters:
     Attributes:
         views: The cameras.
         calibration: File with the thresholds; relative paths are looked up in the installed config folder.
-        judge: How verdicts are formed.
+        judge: Rules of the verdicts.
     """
 
     views: tuple[View, ...] = DEFAULT_VIEWS
@@ -121,13 +121,13 @@ class VlmParameters:
 
     Attributes:
         subject: Which model: a name of the catalogue, or where it is; see docs/subjects.md.
-        keep_frames: Frames of a view that can still be asked about.
-        frame_deadline_s: How long a question waits for the frame it names [s].
-        answer_deadline_s: How long an answer may take, with the wait for other questions [s].
-        loading: How a checkpoint is loaded.
-        server: How a server is reached.
-        decoding: How words are chosen.
-        cache: Answers that are kept.
+        keep_frames: Frames of a view that questions can refer to.
+        frame_deadline_s: Longest wait of a question for its frame [s].
+        answer_deadline_s: Longest time of an answer, including the queue [s].
+        loading: Options for loading a checkpoint.
+        server: Options for connecting to a server.
+        decoding: Decoding options.
+        cache: Options of the answer cache.
     """
 
     subject: SubjectReference = parsed("panel-vlm-fine", parse_vlm)
@@ -141,7 +141,7 @@ class VlmParameters:
 
     @property
     def options(self) -> VlmOptions:
-        """What the subject is made with."""
+        """Options of the subject."""
         return VlmOptions(self.loading, self.server, self.decoding, self.cache)
 
 
@@ -152,16 +152,16 @@ class VlaParameters:
     Attributes:
         subject: Which model: a name of the catalogue, or where it is; see docs/subjects.md.
         keep_frames: Frames of a view that are kept to pair raw and distorted.
-        decide_again_s: Time between decisions while the arm has none to execute [s].
-        max_chunks: Decisions of one run at most.
-        answer_deadline_s: How long the subject may think about a picture [s]; what it says later is dropped.
-        has_arm: The arm tells where the tool is. Follows from the robot.
+        decide_again_s: Time between decisions while the arm has nothing to execute [s].
+        max_chunks: Most decisions in one run.
+        answer_deadline_s: Longest time of a decision [s]; a later one is dropped.
+        has_arm: Whether an arm reports the pose of the tool. Follows from the robot.
         simulated: The arm is simulated; a real one is not moved by a policy for simulation only. Follows from
             the robot.
-        assumed_q_rad: Joint angles that the subject is told where there is no arm [rad].
-        loading: How a checkpoint is loaded.
-        server: How a server is reached.
-        policy: What a foreign policy's numbers mean.
+        assumed_q_rad: Joint angles given to the subject without an arm [rad].
+        loading: Options for loading a checkpoint.
+        server: Options for connecting to a server.
+        policy: Action convention of a foreign policy.
     """
 
     subject: SubjectReference = parsed("panel-vla-query", parse_vla)
@@ -178,7 +178,7 @@ class VlaParameters:
 
     @property
     def options(self) -> VlaOptions:
-        """What the subject is made with."""
+        """Options of the subject."""
         return VlaOptions(self.loading, self.server, self.policy)
 
 
@@ -189,11 +189,11 @@ class ArmParameters:
     Attributes:
         robot: Which arm moves.
         report_rate_hz: Status, joint states and tool pose per second [Hz].
-        lease_wait_s: How long after its frame's stamp a goal waits for the verdict on that frame [s]; then it
-            is refused.
+        lease_wait_s: Longest wait of a goal for the verdict on its frame, from the frame's stamp [s]; then the
+            goal is refused.
         tool_length_m: From the flange to the tool centre point [m].
-        limits: What the arm never exceeds.
-        controller: Times and tolerances.
+        limits: Limits of the arm.
+        controller: Times and tolerances of the controller.
         ur: The UR arm, or its emulator in the simulated world.
     """
 
@@ -212,8 +212,8 @@ class RecorderParameters:
 
     Attributes:
         views: The cameras whose raw pictures are recorded.
-        distorted_pictures: Record the distorted pictures too; they can be made again from the raw ones.
-        queue_bytes: Memory for messages that wait to be written [byte].
+        distorted_pictures: Record the distorted pictures too; they can be recomputed from the raw ones.
+        queue_bytes: Memory of the writer's queue [byte].
         compression: Compression of the recording: zstd, lz4 or none.
     """
 
@@ -229,12 +229,12 @@ class PlaybackParameters:
 
     Attributes:
         recording: The recorded trial, absolute path.
-        out: Where the new recording goes, absolute path.
+        out: The new recording, absolute path.
         views: The cameras.
         managed_nodes: Lifecycle nodes that the playback configures and activates.
-        start_deadline_s: How long all nodes have to come up [s, real time].
-        reply_deadline_s: How long a service or a judged picture may take [s, real time].
-        drain_s: How long messages have to reach the recorder before it is closed [s, real time].
+        start_deadline_s: Longest start of all nodes [s, real time].
+        reply_deadline_s: Longest wait for a service or a verdict [s, real time].
+        drain_s: Time for messages to reach the recorder before it is closed [s, real time].
     """
 
     recording: str = ""
@@ -251,19 +251,19 @@ class TrialParameters:
     """The trial.
 
     Attributes:
-        simulated: The world can be reset and stopped (/sim services). Follows from the robot.
-        has_arm: Something moves. Follows from the robot.
+        simulated: Whether the /sim services exist. Follows from the robot.
+        has_arm: Whether there is an arm. Follows from the robot.
         views: The cameras.
         managed_nodes: Lifecycle nodes that the trial configures and activates.
-        start_deadline_s: How long all nodes have to come up [s, real time].
-        reply_deadline_s: How long a service has to answer [s, real time].
+        start_deadline_s: Longest start of all nodes [s, real time].
+        reply_deadline_s: Longest wait for a service [s, real time].
         run_limit_s: Longest run [s, ROS time].
-        no_motion_limit_s: Longest time without motion before a run is ended [s, ROS time].
-        settle_s: Time for things to come to rest at the end of a run [s, ROS time].
-        stall_limit_s: Longest time without any news of the world [s, real time].
-        limits: What the arm never exceeds on its way back to the start. Follows from arm_node.
-        person_limit_s: How long the person at a real arm has to answer [s, real time].
-        drain_s: How long messages have to reach the recorder before it is closed [s, real time].
+        no_motion_limit_s: Longest time without motion before a run ends [s, ROS time].
+        settle_s: Time for objects to come to rest at the end of a run [s, ROS time].
+        stall_limit_s: Longest time without a message from the world [s, real time].
+        limits: Limits of the arm on its way back to the start. Follows from arm_node.
+        person_limit_s: Longest wait for an answer of the person at a real arm [s, real time].
+        drain_s: Time for messages to reach the recorder before it is closed [s, real time].
     """
 
     simulated: bool = True
