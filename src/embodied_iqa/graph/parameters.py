@@ -189,7 +189,7 @@ class ArmParameters:
     Attributes:
         robot: Which arm moves.
         report_rate_hz: Status, joint states and tool pose per second [Hz].
-        lease_wait_s: Longest wait of a goal for the verdict on its frame, from the frame's stamp [s]; then the
+        lease_wait_s: Longest wait of a goal for the verdict on its frame, from its stamp [s]; then the
             goal is refused.
         tool_length_m: From the flange to the tool centre point [m].
         limits: Limits of the arm.
