@@ -47,10 +47,10 @@ class Rt1X:
                 "no sentence encoder at this path", expected="a folder with a SavedModel", got=encoder
             )
         self._tf = tf = load("tensorflow")
-        self._time_step, self._specs = load("tf_agents.trajectories:time_step"), load("tf_agents:specs")
+        self._time_step, self._specs = load("tf_agents.trajectories.time_step"), load("tf_agents.specs")
         self._key = choose_key(request.unnorm_key, "fractal20220817_data", _SCALES)
         self._encoder = tf.saved_model.load(encoder)
-        self._policy = load("tf_agents.policies:py_tf_eager_policy.SavedModelPyTFEagerPolicy")(
+        self._policy = load("tf_agents.policies.py_tf_eager_policy:SavedModelPyTFEagerPolicy")(
             model_path=str(request.folder), load_specs_from_pbtxt=True, use_tf_function=True
         )
         self._version = f"rt-1-x-tf-{tf.__version__}-{self._key}"

@@ -133,12 +133,8 @@ class CachedVlm:
 
     def __init__(self, vlm: Vlm, cache: AnswerCache) -> None:
         self._vlm = vlm
+        self.info = vlm.info
         self._cache = cache
-
-    @property
-    def info(self) -> SubjectInfo:
-        """Description of the subject."""
-        return self._vlm.info
 
     def answer(self, frame: Frame, task: str) -> str:
         """Answer from the cache, or by the model."""

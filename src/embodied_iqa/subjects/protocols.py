@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import Frame, View
 
 
@@ -67,6 +68,17 @@ class VlaObservation:
     gripper: float
     step: int
 
+    def frames_of(self, views: Sequence[View]) -> list[Frame]:
+        """Return the frames of views.
+
+        Raises:
+            UsageError: A view is missing.
+        """
+        missing = [view for view in views if view not in self.frames]
+        if missing:
+            raise UsageError("a view is missing", expected=", ".join(missing), available=list(self.frames))
+        return [self.frames[view] for view in views]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ActionChunk:
@@ -86,6 +98,11 @@ class ActionChunk:
     increments: NDArray[np.float64]
     reason: str
     target_px: tuple[float, float] | None = None
+
+    @classmethod
+    def still(cls, status: ChunkStatus, reason: str) -> ActionChunk:
+        """Return a chunk without increments."""
+        return cls(status, np.empty((0, 7)), reason)
 
 
 class Vlm(Protocol):

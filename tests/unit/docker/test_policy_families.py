@@ -330,15 +330,20 @@ def rt1(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, str]:
         "base_pose": np.zeros(3),
         "natural_language_embedding": None,
     }
-    specs = SimpleNamespace(from_spec=lambda spec: spec, zero_spec_nest=lambda spec: dict(blank))
-    stand_in(monkeypatch, "tf_agents", specs=specs)
+    for name in ("tf_agents", "tf_agents.policies", "tf_agents.trajectories"):
+        stand_in(monkeypatch, name)
     stand_in(
         monkeypatch,
-        "tf_agents.policies",
-        py_tf_eager_policy=SimpleNamespace(SavedModelPyTFEagerPolicy=Rt1StandIn),
+        "tf_agents.specs",
+        from_spec=lambda spec: spec,
+        zero_spec_nest=lambda spec: dict(blank),
     )
-    step = SimpleNamespace(transition=lambda observation, reward: observation)
-    stand_in(monkeypatch, "tf_agents.trajectories", time_step=step)
+    stand_in(monkeypatch, "tf_agents.policies.py_tf_eager_policy", SavedModelPyTFEagerPolicy=Rt1StandIn)
+    stand_in(
+        monkeypatch,
+        "tf_agents.trajectories.time_step",
+        transition=lambda observation, reward: observation,
+    )
     (tmp_path / "encoder").mkdir()
     return {"encoder": str(tmp_path / "encoder")}
 

@@ -42,10 +42,7 @@ def observation_for(
     """
     if convention.observation is ObservationForm.OWN:
         return own_observation(observation)
-    missing = [view for view in views if view not in observation.frames]
-    if missing:
-        raise UsageError("a view is missing", expected=str(missing[0]), available=observation.frames)
-    pictures = [square(observation.frames[view].rgb, SIDE_PX) for view in views]
+    pictures = [square(frame.rgb, SIDE_PX) for frame in observation.frames_of(views)]
     return _FORMS[convention.observation](_inputs(convention, observation, pictures, q_rad))
 
 

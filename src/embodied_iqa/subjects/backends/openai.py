@@ -20,10 +20,9 @@ from embodied_iqa.subjects.options import DecodingOptions, ServerOptions, VlmReq
 from embodied_iqa.subjects.prompt import DEFAULT_PROMPT, decoding_version, prompt_of, tidy
 from embodied_iqa.subjects.protocols import SubjectInfo
 from embodied_iqa.subjects.reference import SubjectReference
-from embodied_iqa.subjects.wire.deadline import Deadline
+from embodied_iqa.subjects.wire.deadline import Deadline, retrying
 from embodied_iqa.subjects.wire.errors import ConnectionLostError, ProtocolError, ServerError
 from embodied_iqa.subjects.wire.http import HttpAnswer, HttpServer
-from embodied_iqa.subjects.wire.retries import retrying
 from embodied_iqa.subjects.wire.sockets import Address
 from embodied_iqa.subjects.wire.tokens import token_from
 
@@ -77,15 +76,10 @@ class OpenAiVlm:
     """
 
     def __init__(self, info: SubjectInfo, server: _Server, decoding: DecodingOptions, prompt: str) -> None:
-        self._info = info
+        self.info = info
         self._server = server
         self._decoding = decoding
         self._prompt = prompt
-
-    @property
-    def info(self) -> SubjectInfo:
-        """Description of the subject."""
-        return self._info
 
     def answer(self, frame: Frame, task: str) -> str:
         """Answer a task about an image in about ten words.

@@ -54,15 +54,10 @@ class OpenPiVla:
         metadata = self._client.connect()
         try:
             self._convention = _convention(request, metadata)
-            self._info = _info(request, metadata)
+            self.info = _info(request, metadata)
         except BaseException:
             self._client.close()
             raise
-
-    @property
-    def info(self) -> SubjectInfo:
-        """Description of the subject."""
-        return self._info
 
     def act(self, observation: VlaObservation) -> ActionChunk:
         """Query the server for the next chunk.
@@ -75,7 +70,7 @@ class OpenPiVla:
         q_rad = None
         if convention.kind is ActionKind.JOINTS:
             q_rad = arm_joints(convention, observation.T_base_tool)
-        answer = self._client.infer(observation_for(convention, observation, self._info.views, q_rad))
+        answer = self._client.infer(observation_for(convention, observation, self.info.views, q_rad))
         if convention is OWN:
             return _own_chunk(answer)
         if "actions" not in answer:

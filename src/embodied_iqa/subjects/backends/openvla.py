@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.subjects.actions.convention import ObservationForm
 from embodied_iqa.subjects.actions.observation import SIDE_PX, observation_for, square
@@ -20,10 +19,9 @@ from embodied_iqa.subjects.backends.policies import (
 from embodied_iqa.subjects.options import VlaRequest
 from embodied_iqa.subjects.protocols import ActionChunk, SubjectInfo, VlaObservation
 from embodied_iqa.subjects.wire import json_arrays
-from embodied_iqa.subjects.wire.deadline import Deadline
+from embodied_iqa.subjects.wire.deadline import Deadline, retrying
 from embodied_iqa.subjects.wire.errors import ConnectionLostError, ProtocolError, ServerError, one_line
 from embodied_iqa.subjects.wire.http import HttpServer
-from embodied_iqa.subjects.wire.retries import retrying
 from embodied_iqa.subjects.wire.sockets import Address
 from embodied_iqa.subjects.wire.tokens import token_from
 
@@ -53,7 +51,7 @@ class OpenVlaHttp:
         self._statistics = statistics_for(policy)
         self._convention = convention_for(request)
         self._unnorm_key = policy.unnorm_key or _UNNORM_KEYS.get(self._convention.name, "")
-        self._info = SubjectInfo(
+        self.info = SubjectInfo(
             name=reference.text,
             version=policy.version or "untold",
             description=f"A policy that runs at {reference.target}.",
@@ -63,11 +61,6 @@ class OpenVlaHttp:
         self._stop = Event()
         request.progress(f"connecting to {address}")
         self._http.connect(Deadline.after(server.connect_s, f"nobody answers at {address}")).close()
-
-    @property
-    def info(self) -> SubjectInfo:
-        """Description of the subject."""
-        return self._info
 
     def act(self, observation: VlaObservation) -> ActionChunk:
         """Query the server for the next chunk.
@@ -95,7 +88,7 @@ class OpenVlaHttp:
         return answer.body
 
     def _question(self, observation: VlaObservation) -> dict[str, Any]:
-        views = self._info.views
+        views = self.info.views
         if self._convention.observation is ObservationForm.LIBERO:
             libero = observation_for(self._convention, observation, views)
             return {
@@ -104,9 +97,8 @@ class OpenVlaHttp:
                 "state": libero["observation/state"],
                 "instruction": observation.instruction,
             }
-        if views[0] not in observation.frames:
-            raise UsageError("a view is missing", expected=str(views[0]), available=observation.frames)
-        image = square(observation.frames[views[0]].rgb, SIDE_PX)
+        (frame,) = observation.frames_of(views[:1])
+        image = square(frame.rgb, SIDE_PX)
         question: dict[str, Any] = {"image": image, "instruction": observation.instruction}
         return {**question, "unnorm_key": self._unnorm_key} if self._unnorm_key else question
 

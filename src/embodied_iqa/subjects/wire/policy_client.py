@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any, Final
 
-from embodied_iqa.subjects.wire.deadline import Deadline
+from embodied_iqa.subjects.wire.deadline import Deadline, retrying
 from embodied_iqa.subjects.wire.errors import ProtocolError, ServerError, one_line
 from embodied_iqa.subjects.wire.msgpack_arrays import pack, unpack
-from embodied_iqa.subjects.wire.retries import retrying
 from embodied_iqa.subjects.wire.sockets import Address
 from embodied_iqa.subjects.wire.websocket import Websocket
 

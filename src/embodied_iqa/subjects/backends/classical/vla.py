@@ -39,7 +39,7 @@ class ClassicalVla:
     the first chunk it judges from image and joint state whether the task looks done, and retries if not.
     """
 
-    _INFO: Final = SubjectInfo(
+    info: Final = SubjectInfo(
         name="classical-vla",
         version="1",
         description=(
@@ -49,36 +49,28 @@ class ClassicalVla:
         views=(View.TOP,),
     )
 
-    @property
-    def info(self) -> SubjectInfo:
-        """Description of the subject."""
-        return self._INFO
-
     def act(self, observation: VlaObservation) -> ActionChunk:
         """Return the next chunk; NO_TARGET for a task that it cannot parse.
 
         Raises:
             UsageError: The top view is missing.
         """
-        if View.TOP not in observation.frames:
-            raise UsageError(
-                "a view is missing",
-                expected=str(View.TOP),
-                available=[str(view) for view in observation.frames],
-            )
+        (frame,) = observation.frames_of(self.info.views)
         try:
             task = parse_instruction(observation.instruction)
         except UsageError as error:
-            return _still(ChunkStatus.NO_TARGET, f"does not understand the task: {error}")
+            return ActionChunk.still(ChunkStatus.NO_TARGET, f"does not understand the task: {error}")
         if task.verb not in _DONE_WORDS:
-            return _still(ChunkStatus.NO_TARGET, f"does not know how to {task.verb}")
-        sight = look(observation.frames[View.TOP])
+            return ActionChunk.still(ChunkStatus.NO_TARGET, f"does not know how to {task.verb}")
+        sight = look(frame)
         seen = next((item for item in sight.objects if item.colour is task.colour), None)
         fit = seen.fit_as(task.kind) if seen is not None else None
         if observation.step > 0 and _looks_done(task, seen, sight, observation):
-            return _still(ChunkStatus.DONE, f"the {task.colour} {task.kind} looks {_DONE_WORDS[task.verb]}")
+            return ActionChunk.still(
+                ChunkStatus.DONE, f"the {task.colour} {task.kind} looks {_DONE_WORDS[task.verb]}"
+            )
         if seen is None or fit is None:
-            return _still(ChunkStatus.NO_TARGET, _why_not(task, seen, sight))
+            return ActionChunk.still(ChunkStatus.NO_TARGET, _why_not(task, seen, sight))
         target = ObjectPose(task.kind, fit.x_m, fit.y_m, fit.yaw_rad)
         increments = plan_chunk(task.verb, target, observation.T_base_tool)
         reason = f"sees the {task.colour} {task.kind} at ({fit.x_m:.3f}, {fit.y_m:.3f}) m"
@@ -86,10 +78,6 @@ class ClassicalVla:
 
 
 _DONE_WORDS: Final = {Verb.PICK: "held", Verb.PUSH: "pushed away", Verb.PRESS: "pressed"}
-
-
-def _still(status: ChunkStatus, reason: str) -> ActionChunk:
-    return ActionChunk(status, np.empty((0, 7)), reason)
 
 
 def _why_not(task: Instruction, seen: SeenObject | None, sight: Sight) -> str:

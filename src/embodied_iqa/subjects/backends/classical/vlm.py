@@ -27,7 +27,7 @@ def make(_request: VlmRequest) -> ClassicalVlm:
 class ClassicalVlm:
     """Composes an answer from detected colours, kinds, places and neighbours."""
 
-    _INFO: Final = SubjectInfo(
+    info: Final = SubjectInfo(
         name="classical-vlm",
         version="1",
         description=(
@@ -36,11 +36,6 @@ class ClassicalVlm:
         ),
         views=(View.TOP,),
     )
-
-    @property
-    def info(self) -> SubjectInfo:
-        """Description of the subject."""
-        return self._INFO
 
     def answer(self, frame: Frame, task: str) -> str:
         """Answer in about ten words; describe the table for a task that cannot be parsed."""

@@ -11,11 +11,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.manipulation.waypoints import chunk_through, waypoints_from_array
 from embodied_iqa.subjects.backends.panel.network import PanelNetwork
-from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
+from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, VlaObservation
 
 _LIKELY: Final = 0.5
 
@@ -54,12 +53,7 @@ class LearnedVla:
 
     def __init__(self, folder: Path, name: str, called: str = "") -> None:
         self._network = PanelNetwork(folder, name)
-        self._info = self._network.info(called)
-
-    @property
-    def info(self) -> SubjectInfo:
-        """Description of the subject."""
-        return self._info
+        self.info = self._network.info(called)
 
     def act(self, observation: VlaObservation) -> ActionChunk:
         """Return the next chunk.
@@ -79,22 +73,18 @@ class LearnedVla:
         for (later, *_), group in groupby(observations, self._shown):
             seen = list(group)
             if later:
-                done = _still(ChunkStatus.DONE, "one chunk per task: does not judge the outcome")
+                done = ActionChunk.still(ChunkStatus.DONE, "one chunk per task: does not judge the outcome")
                 chunks += [done] * len(seen)
                 continue
-            pictures = [seen[0].frames[view].rgb for view in self._info.views]
+            pictures = [seen[0].frames[view].rgb for view in self.info.views]
             plans = self.plans(pictures, [observation.instruction for observation in seen])
-            chunks += [_chunk(*pair, self._info.views[0]) for pair in zip(seen, plans, strict=True)]
+            chunks += [_chunk(*pair, self.info.views[0]) for pair in zip(seen, plans, strict=True)]
         return chunks
 
     def _shown(self, observation: VlaObservation) -> tuple[int, ...]:
         """Return whether it is a later step, and the identities of the images."""
-        missing = [view for view in self._info.views if view not in observation.frames]
-        if missing:
-            raise UsageError(
-                "a view is missing", expected=", ".join(missing), available=list(observation.frames)
-            )
-        return (observation.step > 0, *(id(observation.frames[view].rgb) for view in self._info.views))
+        frames = observation.frames_of(self.info.views)
+        return (observation.step > 0, *(id(frame.rgb) for frame in frames))
 
     def plan(self, pictures: Sequence[NDArray[np.uint8]], task: str) -> LearnedPlan:
         """Plan from ``(H, W, 3)`` images, one per view."""
@@ -116,13 +106,9 @@ def _finite(waypoints: NDArray[np.float32]) -> NDArray[np.float64]:
 
 def _chunk(observation: VlaObservation, plan: LearnedPlan, view: View) -> ActionChunk:
     if not plan.acts:
-        return _still(ChunkStatus.NO_TARGET, f"sees no such object (probability {plan.seen:.2f})")
+        return ActionChunk.still(ChunkStatus.NO_TARGET, f"sees no such object (probability {plan.seen:.2f})")
     increments = chunk_through(waypoints_from_array(plan.waypoints), observation.T_base_tool)
     size = observation.frames[view].intrinsics
     aim_px = (plan.aim[0] * size.width_px - 0.5, plan.aim[1] * size.height_px - 0.5)
     reason = f"plans {len(plan.waypoints)} waypoints, sees the object with probability {plan.seen:.2f}"
     return ActionChunk(ChunkStatus.ACT, increments, reason, aim_px)
-
-
-def _still(status: ChunkStatus, reason: str) -> ActionChunk:
-    return ActionChunk(status, np.empty((0, 7)), reason)

@@ -13,7 +13,6 @@ from embodied_iqa.images.frame import Frame
 from embodied_iqa.subjects.backends.panel.format import Vocabulary
 from embodied_iqa.subjects.backends.panel.network import PanelNetwork
 from embodied_iqa.subjects.batching import Question
-from embodied_iqa.subjects.protocols import SubjectInfo
 
 
 class LearnedVlm:
@@ -27,13 +26,8 @@ class LearnedVlm:
 
     def __init__(self, folder: Path, name: str, called: str = "") -> None:
         self._network = PanelNetwork(folder, name)
-        self._info = self._network.info(called)
+        self.info = self._network.info(called)
         self._answer_words = Vocabulary(self._network.card.answer_words)
-
-    @property
-    def info(self) -> SubjectInfo:
-        """Description of the subject."""
-        return self._info
 
     def answer(self, frame: Frame, task: str) -> str:
         """Answer a task about an image; words outside the vocabulary count as unknown."""

@@ -61,14 +61,14 @@ def load_model(
     check_processor: Callable[[Any, Path], None] = lambda _processor, _folder: None,
     **options: Any,
 ) -> LoadedModel:
-    """Read a checkpoint into memory.
+    """Read a checkpoint into memory, with classes of transformers.
 
     Args:
         checkpoint: The checkpoint.
         request: Reference and options.
-        processor_class: Of transformers.
-        model_class: Of transformers.
-        check_processor: Checks or completes the processor before the weights are read.
+        processor_class: Its name.
+        model_class: Its name.
+        check_processor: Called before the weights are read.
         options: Further arguments of ``from_pretrained``.
 
     Raises:
@@ -79,16 +79,16 @@ def load_model(
     device, dtype = _find_room(torch, checkpoint, request.options.loading, name)
     began = time.monotonic()
     request.progress(f"reading {checkpoint.size.stored_bytes / 1e9:.2f} GB of weights for {name}")
-    common = {"local_files_only": True, **options}
-    processor = getattr(transformers, processor_class).from_pretrained(folder, **common)
+    options["local_files_only"] = True
+    processor = getattr(transformers, processor_class).from_pretrained(folder, **options)
     check_processor(processor, folder)
     model, report = getattr(transformers, model_class).from_pretrained(
-        folder, dtype=dtype or "auto", use_safetensors=True, output_loading_info=True, **common
+        folder, dtype=dtype or "auto", use_safetensors=True, output_loading_info=True, **options
     )
     _check_whole(report, folder)
-    model = model.to(device).eval()
+    loaded = LoadedModel(torch, transformers, model.to(device).eval(), processor)
     request.progress(f"{name} is ready on {device} after {time.monotonic() - began:.1f} s")
-    return LoadedModel(torch, transformers, model, processor)
+    return loaded
 
 
 def _find_room(

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import View
 from embodied_iqa.subjects.actions.adapter import arm_joints, to_increments
 from embodied_iqa.subjects.actions.convention import ActionConvention, ActionKind
@@ -82,7 +82,7 @@ class Pi0Vla:
         normalisation: Normalisation,
         policy: PolicyOptions,
     ) -> None:
-        self._info = info
+        self.info = info
         self._torch, self._model, self._processor = loaded.torch, loaded.model, loaded.processor
         self._convention, self._normalisation = convention, normalisation
         self._steps = policy.denoising_steps or None
@@ -97,11 +97,6 @@ class Pi0Vla:
                 expected=f"at least {convention.numbers} numbers an action",
                 got=config.max_action_dim,
             )
-
-    @property
-    def info(self) -> SubjectInfo:
-        """Description of the subject."""
-        return self._info
 
     def act(self, observation: VlaObservation) -> ActionChunk:
         """Return the next chunk.
@@ -145,10 +140,7 @@ class Pi0Vla:
         return {**moved, "state": self._torch.from_numpy(np.stack(states)).to(**self._place)}
 
     def _pictures(self, observation: VlaObservation) -> list[NDArray[np.uint8]]:
-        missing = [view for view in self._info.views if view not in observation.frames]
-        if missing:
-            raise UsageError("a view is missing", expected=str(missing[0]), available=observation.frames)
-        return [np.ascontiguousarray(observation.frames[view].rgb) for view in self._info.views]
+        return [np.ascontiguousarray(frame.rgb) for frame in observation.frames_of(self.info.views)]
 
     def _state(self, observation: VlaObservation, q_rad: Array | None) -> NDArray[np.float32]:
         plain = state_for(self._convention, observation, q_rad)

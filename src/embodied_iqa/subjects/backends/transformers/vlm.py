@@ -70,15 +70,10 @@ class TransformersVlm:
     def __init__(
         self, info: SubjectInfo, loaded: LoadedModel, decoding: DecodingOptions, prompt: str
     ) -> None:
-        self._info = info
+        self.info = info
         self._torch, self._model, self._processor = loaded.torch, loaded.model, loaded.processor
         self._decoding = decoding
         self._prompt = prompt
-
-    @property
-    def info(self) -> SubjectInfo:
-        """Description of the subject."""
-        return self._info
 
     def answer(self, frame: Frame, task: str) -> str:
         """Answer a task about an image in about ten words."""
