@@ -61,9 +61,13 @@ class Bench:
             for message, publisher in ((info, self.infos[view]), (pose, self.cameras[view])):
                 message.header.stamp = time_of(self.stamp_ns)
                 publisher.publish(message)
-            for brightness, topic in zip((200, 40), TOPICS, strict=True):
-                rgb = np.full((48, 64, 3), brightness, dtype=np.uint8)
+            for topic in TOPICS:
+                rgb = self.picture(view, topic)
                 self.pictures[view, topic].publish(image_to_cdr(rgb, self.stamp_ns, str(view)))
+
+    def picture(self, _view: View, topic: str) -> np.ndarray:
+        """The picture of the present stamp: bright where it is raw, dark where it is distorted."""
+        return np.full((48, 64, 3), 200 if topic == TOPICS[0] else 40, dtype=np.uint8)
 
     def begin(self) -> int:
         """Set the task for frames from the next one on."""

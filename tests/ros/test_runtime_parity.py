@@ -1,0 +1,319 @@
+"""One recording through the three drivers: live nodes over DDS, headless and rescoring say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from embodied_iqa_msgs.msg import ActionChunk as ChunkMessage
+from embodied_iqa_msgs.msg import GateLease, ImageQuality, VlmAnswer
+from embodied_iqa_msgs.srv import AskVlm
+from numpy.typing import NDArray
+from sensor_msgs.msg import Image
+
+from embodied_iqa.distortions import FrameDistorter
+from embodied_iqa.gate.bounds import Bounds
+from embodied_iqa.gate.calibration import GateCalibration
+from embodied_iqa.gate.calibration_file import load_calibrations, save_calibrations
+from embodied_iqa.gate.gatekeeper import Gatekeeper
+from embodied_iqa.gate.judge import GateOptions
+from embodied_iqa.gate.statistics import Statistic
+from embodied_iqa.gate.verdict import GateMode, Verdict
+from embodied_iqa.graph.parameters import VlaParameters
+from embodied_iqa.images.assembler import Source
+from embodied_iqa.images.frame import View
+from embodied_iqa.images.image_cdr import image_to_cdr
+from embodied_iqa.offline.headless_cameras import HeadlessCameras
+from embodied_iqa.offline.headless_policy import HeadlessPolicy
+from embodied_iqa.offline.rescoring import Rescorer, Subjects
+from embodied_iqa.robot.arm_runner import ArmReport
+from embodied_iqa.robot.messages import ArmMode, ArmStatus
+from embodied_iqa.robot.protocols import ArmState, GripperState
+from embodied_iqa.ros.conversion import ns_of, time_of
+from embodied_iqa.ros.qos import PICTURE, STATE
+from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, Vla, VlaObservation
+from embodied_iqa.subjects.registry import Role, make_vla, make_vlm
+from embodied_iqa.subjects.serving.questions import chunk_to_map, observation_from
+from embodied_iqa.subjects.serving.served import ServedSubject
+from embodied_iqa.trial.deciding import answer
+from embodied_iqa.trial.reading import read_trial
+from embodied_iqa.trial.record import AnswerRecord, ChunkRecord
+from policy_bench import T_TOOL, TASK, TOPICS, Bench
+from ros_graph import RosGraph
+from runtime_tape import PERIOD_NS, SNAPSHOT, START_NS, Tape, shown
+from trial_recording import NOISE, VIEWS, PixelVla
+from wire_servers import serving
+
+# --- verdicts -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A picture of the top camera, so many frames after the start, and what the gate makes of it."""
+
+    frame: int
+    rgb: NDArray[np.uint8]
+    judged: Verdict
+    words: str = ""
+
+    @property
+    def stamp_ns(self) -> int:
+        return START_NS + self.frame * PERIOD_NS
+
+
+def noise(mean: int, width: int = 64, height: int = 48) -> NDArray[np.uint8]:
+    spread = np.random.default_rng(mean).integers(-8, 9, (height, width, 3))
+    return np.clip(mean + spread, 0, 255).astype(np.uint8)
+
+
+GOOD, DIM, BLACK = noise(128), noise(50), noise(0)
+SHOTS = (
+    Shot(0, GOOD, Verdict.PASS),
+    Shot(1, DIM, Verdict.PASS, "too dark"),
+    Shot(2, DIM, Verdict.PASS, "too dark"),
+    Shot(3, DIM, Verdict.HOLD, "too dark"),
+    Shot(4, noise(128, 12, 12), Verdict.REJECT, "cannot be measured"),
+    Shot(4, GOOD, Verdict.HOLD, "stale: seen before"),
+    Shot(2, GOOD, Verdict.HOLD, "stale: 133.3 ms behind"),
+    Shot(5, noise(128, 96, 48), Verdict.REJECT, "not calibrated at 96x48"),
+    Shot(6, BLACK, Verdict.REJECT, "too dark"),
+    Shot(7, GOOD, Verdict.REJECT, "1 of 5 good frames"),
+    Shot(20, GOOD, Verdict.PASS),
+)
+Rows = list[tuple[int, Verdict, str]]
+
+
+@pytest.fixture(scope="module")
+def calibration(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Any picture of 64 x 48 passes that is not too dark."""
+    bounds = dict.fromkeys(Statistic, Bounds(-np.inf, -np.inf, np.inf, np.inf))
+    bounds[Statistic.EXPOSURE] = Bounds(0.1, 0.3, np.inf, np.inf)
+    path = tmp_path_factory.mktemp("gate") / "cameras.yaml"
+    save_calibrations([GateCalibration(View.TOP, 64, 48, bounds, 100, "made up")], path)
+    return path
+
+
+def verdicts_live(graph: RosGraph) -> tuple[Rows, list[GateLease]]:
+    leases = graph.subscribe(GateLease, "/gate/lease", STATE)
+    qualities = graph.subscribe(ImageQuality, "/gate/quality", STATE)
+    publisher = graph.publisher(Image, "/distorted/top/image_raw", PICTURE)
+
+    def show(rgb: NDArray[np.uint8], stamp_ns: int) -> None:
+        publisher.publish(image_to_cdr(rgb, stamp_ns, "top"))
+
+    early = iter(range(1, START_NS // 2, PERIOD_NS))
+    graph.wait(lambda: bool(leases) or show(GOOD, next(early)), "a gate that sees pictures")
+    for count, shot in enumerate(SHOTS, start=1):
+        show(shot.rgb, shot.stamp_ns)
+        graph.wait(
+            lambda n=count: min(len(_since(box)) for box in (leases, qualities)) >= n, f"verdict {count}"
+        )
+    rows = [(ns_of(m.header.stamp), Verdict(m.verdict), m.reason) for m in _since(qualities)]
+    return rows, _since(leases)
+
+
+def _since(inbox: object) -> list:
+    return [message for message in inbox.messages if ns_of(message.header.stamp) >= START_NS]
+
+
+def verdicts_headless(gatekeeper: Gatekeeper) -> Rows:
+    by_stamp = {shot.stamp_ns: shot.rgb for shot in reversed(SHOTS)}
+    cameras = HeadlessCameras(
+        shown(lambda _view, stamp: by_stamp[stamp]), FrameDistorter(None), gatekeeper, 32
+    )
+    rows = []
+    for shot in SHOTS:
+        cameras.take(SNAPSHOT, shot.stamp_ns)
+        record, lease = cameras.judge(View.TOP, shot.stamp_ns, shot.stamp_ns + 16_000_000)
+        assert lease.expires_ns == shot.stamp_ns + 120_000_000
+        rows.append((record.stamp_ns, record.verdict, record.reason))
+    return rows
+
+
+def verdicts_rescored(path: Path, mode: GateMode, subjects: Subjects) -> Rows:
+    tape = Tape(path)
+    tape.begin(mode)
+    for shot in SHOTS:
+        tape.frame(View.TOP, shot.stamp_ns, shot.rgb)
+    run = Rescorer(tape.end(SHOTS[-1].stamp_ns), subjects).record().runs[0]
+    assert run.gate_mode is mode
+    return [(record.stamp_ns, record.verdict, record.reason) for record in run.verdicts]
+
+
+@pytest.mark.parametrize("mode", GateMode)
+def test_verdicts_are_the_same(mode: GateMode, calibration: Path, ros_domain: int, tmp_path: Path) -> None:
+    overrides = {"gate_node.judge.mode": str(mode), "gate_node.calibration": str(calibration)}
+    with RosGraph(ros_domain, tmp_path / "graph", ["gate_node"], overrides) as graph:
+        graph.activate("gate_node")
+        live, leases = verdicts_live(graph)
+    calibrations = load_calibrations(calibration)
+    subjects = Subjects(make_vlm, make_vla, calibrations, GateOptions())
+    assert verdicts_headless(Gatekeeper(calibrations, GateOptions(mode=mode))) == live
+    assert verdicts_rescored(tmp_path / "trial.mcap", mode, subjects) == live
+    for shot, (stamp_ns, verdict, reason), lease in zip(SHOTS, live, leases, strict=True):
+        stale = shot.words.startswith("stale")
+        judged = shot.judged if mode is not GateMode.OFF or stale else Verdict.PASS
+        assert (stamp_ns, verdict) == (shot.stamp_ns, judged)
+        assert shot.words in reason if mode is not GateMode.OFF or stale else not reason
+        assert lease.judged == judged
+        assert lease.verdict == (judged if mode is GateMode.ON else Verdict.PASS)
+
+
+# --- decisions and answers ----------------------------------------------------------------------------------
+
+
+class Policy:
+    """A served VLA whose action changes with any pixel, the pose and the gripper; it can be made to fail."""
+
+    def __init__(self) -> None:
+        self.behaviour = "acts"
+
+    def answer(self, questions: Sequence[VlaObservation]) -> list[dict[str, object]]:
+        return [chunk_to_map(self.act(question)) for question in questions]
+
+    def act(self, observation: VlaObservation) -> ActionChunk:
+        if self.behaviour == "raises":
+            raise RuntimeError("no weights")
+        if self.behaviour == "is malformed":
+            return ActionChunk(ChunkStatus.ACT, np.zeros((2, 6)), "six numbers")
+        if self.behaviour == "sees nothing":
+            return ActionChunk(ChunkStatus.NO_TARGET, np.empty((0, 7)), "sees no red cube")
+        return PixelVla().act(observation)
+
+    def served(self) -> ServedSubject:
+        return ServedSubject(
+            PixelVla.info,
+            Role.VLA,
+            "",
+            lambda message: observation_from(message, VIEWS),
+            self.answer,
+            batches=False,
+        )
+
+
+def picture(view: View, stamp_ns: int) -> NDArray[np.uint8]:
+    seed = [stamp_ns, list(View).index(view)]
+    return np.random.default_rng(seed).integers(0, 256, (48, 64, 3), dtype=np.uint8)
+
+
+class NoisyBench(Bench):
+    """Shows another picture in each frame and view, distorted as in a run."""
+
+    def picture(self, view: View, topic: str) -> NDArray[np.uint8]:
+        rgb = picture(view, self.stamp_ns)
+        return rgb if topic == TOPICS[0] else FrameDistorter(NOISE).apply(rgb, view, self.stamp_ns)
+
+
+@dataclass
+class Asked:
+    """Live nodes, and the subjects that they ask."""
+
+    bench: NoisyBench
+    policy: Policy
+    vla: Vla
+
+
+@pytest.fixture(scope="module")
+def asked(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    policy, nodes = Policy(), ["vla_node", "vlm_node"]
+    with serving(policy.served()) as port:
+        reference = f"openpi://127.0.0.1:{port}"
+        overrides = {"vla_node.subject": reference, "vlm_node.subject": "classical-vlm"}
+        with RosGraph(ros_domain, tmp_path_factory.mktemp("graph"), nodes, overrides) as graph:
+            graph.activate(*nodes)
+            yield Asked(NoisyBench(graph, VIEWS), policy, make_vla(reference))
+
+
+def headless_cameras() -> HeadlessCameras:
+    return HeadlessCameras(shown(picture), FrameDistorter(NOISE), Gatekeeper((), GateOptions()), 8)
+
+
+def decided_headless(vla: Vla, stamp_ns: int) -> tuple[ChunkRecord, ChunkRecord]:
+    cameras = headless_cameras()
+    cameras.take(SNAPSHOT, stamp_ns)
+    policy = HeadlessPolicy(vla, VlaParameters(), cameras)
+    policy.set_task(TASK, stamp_ns)
+    measured = ArmState(stamp_ns, np.zeros(6), np.zeros(6), GripperState(0.25))
+    policy.take_report(ArmReport(measured, ArmStatus(ArmMode.IDLE), False, None, None, 0, 0, T_TOOL))
+    decided = policy.decide([stamp_ns])
+    assert decided is not None
+    return decided
+
+
+def tape_of(path: Path, stamp_ns: int, *messages: tuple[str, ChunkMessage | VlmAnswer]) -> Path:
+    """Record what the live nodes said of one frame, and its raw pictures."""
+    tape = Tape(path)
+    tape.begin(GateMode.OFF, stamp_ns, NOISE)
+    for view in VIEWS:
+        tape.frame(view, stamp_ns, picture(view, stamp_ns))
+    for topic, message in messages:
+        tape.write(topic, message)
+    return tape.end(stamp_ns)
+
+
+def assert_same(one: ChunkRecord, other: ChunkRecord) -> None:
+    """Equal bit for bit, but for what depends on time or on the decisions before."""
+    assert one.increments.tobytes() == other.increments.tobytes()
+    assert one.T_base_tool.tobytes() == other.T_base_tool.tobytes()
+    for name in set(ChunkRecord.__slots__) - {"increments", "T_base_tool", "latency_ms", "sequence"}:
+        assert getattr(one, name) == getattr(other, name), name
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "status", "words"),
+    [
+        ("acts", ChunkStatus.ACT, "checksum"),
+        ("sees nothing", ChunkStatus.NO_TARGET, "sees no red cube"),
+        ("raises", None, "RuntimeError: no weights"),
+        ("is malformed", None, "6"),
+    ],
+)
+def test_decisions_are_the_same(
+    asked: Asked, tmp_path: Path, behaviour: str, status: ChunkStatus | None, words: str
+) -> None:
+    asked.policy.behaviour = behaviour
+    distorted, raw = asked.bench.decision(asked.bench.begin())
+    stamp_ns = ns_of(raw.header.stamp)
+    path = tape_of(
+        tmp_path / "trial.mcap", stamp_ns, ("/vla/actions", distorted), ("/vla/reference_actions", raw)
+    )
+    subjects = Subjects(make_vlm, lambda _name: asked.vla, (), GateOptions())
+    live, rescored = read_trial(path).runs[0].chunks, Rescorer(path, subjects).record().runs[0].chunks
+    headless = {chunk.source: chunk for chunk in decided_headless(asked.vla, stamp_ns)}
+    assert [chunk.source for chunk in live] == [Source.DISTORTED, Source.RAW]
+    for said, again in zip(live, rescored, strict=True):
+        assert_same(said, again)
+        assert_same(said, headless[said.source])
+        assert (said.status, said.sequence) == (status, again.sequence)
+        assert words in said.reason
+    if status is ChunkStatus.ACT:
+        assert not np.array_equal(live[0].increments, live[1].increments), "pictures differ"
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of a subject that sees noise: no error in a node
+def test_answers_are_the_same(asked: Asked, tmp_path: Path) -> None:
+    asked.policy.behaviour, bench, vlm = "acts", asked.bench, make_vlm("classical-vlm")
+    stamp_ns = ns_of(bench.decision(bench.begin())[0].header.stamp)
+    cameras = headless_cameras()
+    cameras.take(SNAPSHOT, stamp_ns)
+    said: list[VlmAnswer] = []
+    for source in Source:
+        request = {"task": TASK, "source": int(source), "stamp": time_of(stamp_ns), "view": "top"}
+        response = bench.graph.call(AskVlm, "/vlm/ask", **request)
+        assert response.success, response.message
+        said.append(response.answer)
+    path = tape_of(tmp_path / "trial.mcap", stamp_ns, *(("/vlm/answer", message) for message in said))
+    subjects = Subjects(lambda _name: vlm, make_vla, (), GateOptions())
+    rescorer = Rescorer(path, subjects)
+    live, rescored = rescorer.live.runs[0].answers, rescorer.record().runs[0].answers
+    assert not rescorer.failures
+    headless = [
+        answer(vlm, cameras.frame(View.TOP, source, stamp_ns), source, TASK).result for source in Source
+    ]
+    fields = set(AnswerRecord.__slots__) - {"latency_ms"}
+    for records in zip(live, rescored, headless, strict=True):
+        for name in fields:
+            assert len({getattr(record, name) for record in records}) == 1, name
