@@ -25,30 +25,6 @@ HANDSHAKE = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
 @contextmanager
-def serving(subject: ServedSubject, **settings: object) -> Iterator[int]:
-    """Our own server, in a thread while the block runs."""
-    loop, ready, ports = asyncio.new_event_loop(), threading.Event(), []
-    stop = asyncio.Event()
-
-    async def run():
-        async with PolicyServer(subject, ServerSettings(port=0, **settings)).listening() as port:
-            ports.append(port)
-            ready.set()
-            await stop.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(run(),), daemon=True)
-    thread.start()
-    assert ready.wait(10)
-    try:
-        yield ports[0]
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join(20)
-        assert not thread.is_alive()
-        loop.close()
-
-
-@contextmanager
 def reference_server(metadata: dict[str, Any], policy: Callable[[dict], dict]) -> Iterator[int]:
     """openpi's own server: reference codec, websockets, traceback as text on failure."""
     loop = asyncio.new_event_loop()

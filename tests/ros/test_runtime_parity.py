@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -30,12 +31,13 @@ from embodied_iqa.offline.headless_cameras import HeadlessCameras
 from embodied_iqa.offline.headless_policy import HeadlessPolicy
 from embodied_iqa.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.robot.arm_runner import ArmReport
-from embodied_iqa.robot.messages import ArmMode, ArmStatus
-from embodied_iqa.robot.protocols import ArmState, GripperState
+from embodied_iqa.robot.messages import ArmMode, ArmState, ArmStatus, GripperState
 from embodied_iqa.ros.conversion import ns_of, time_of
 from embodied_iqa.ros.qos import PICTURE, STATE
+from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, Vla, VlaObservation
-from embodied_iqa.subjects.registry import Role, make_vla, make_vlm
+from embodied_iqa.subjects.reference import parse_vla, parse_vlm
+from embodied_iqa.subjects.registry import make_vla, make_vlm
 from embodied_iqa.subjects.serving.questions import chunk_to_map, observation_from
 from embodied_iqa.subjects.serving.served import ServedSubject
 from embodied_iqa.trial.deciding import answer
@@ -84,6 +86,10 @@ SHOTS = (
     Shot(20, GOOD, Verdict.PASS),
 )
 Rows = list[tuple[int, Verdict, str]]
+
+
+def _none(name: str) -> NoReturn:
+    raise AssertionError(f"{name} is not in the recording")
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +156,7 @@ def test_verdicts_are_the_same(mode: GateMode, calibration: Path, ros_domain: in
         graph.activate("gate_node")
         live, leases = verdicts_live(graph)
     calibrations = load_calibrations(calibration)
-    subjects = Subjects(make_vlm, make_vla, calibrations, GateOptions())
+    subjects = Subjects(_none, _none, calibrations, GateOptions())
     assert verdicts_headless(Gatekeeper(calibrations, GateOptions(mode=mode))) == live
     assert verdicts_rescored(tmp_path / "trial.mcap", mode, subjects) == live
     for shot, (stamp_ns, verdict, reason), lease in zip(SHOTS, live, leases, strict=True):
@@ -224,7 +230,7 @@ def asked(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         overrides = {"vla_node.subject": reference, "vlm_node.subject": "classical-vlm"}
         with RosGraph(ros_domain, tmp_path_factory.mktemp("graph"), nodes, overrides) as graph:
             graph.activate(*nodes)
-            yield Asked(NoisyBench(graph, VIEWS), policy, make_vla(reference))
+            yield Asked(NoisyBench(graph, VIEWS), policy, make_vla(parse_vla(reference)))
 
 
 def headless_cameras() -> HeadlessCameras:
@@ -280,7 +286,7 @@ def test_decisions_are_the_same(
     path = tape_of(
         tmp_path / "trial.mcap", stamp_ns, ("/vla/actions", distorted), ("/vla/reference_actions", raw)
     )
-    subjects = Subjects(make_vlm, lambda _name: asked.vla, (), GateOptions())
+    subjects = Subjects(_none, lambda _name: asked.vla, (), GateOptions())
     live, rescored = read_trial(path).runs[0].chunks, Rescorer(path, subjects).record().runs[0].chunks
     headless = {chunk.source: chunk for chunk in decided_headless(asked.vla, stamp_ns)}
     assert [chunk.source for chunk in live] == [Source.DISTORTED, Source.RAW]
@@ -295,7 +301,7 @@ def test_decisions_are_the_same(
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of a subject that sees noise: no error in a node
 def test_answers_are_the_same(asked: Asked, tmp_path: Path) -> None:
-    asked.policy.behaviour, bench, vlm = "acts", asked.bench, make_vlm("classical-vlm")
+    asked.policy.behaviour, bench, vlm = "acts", asked.bench, make_vlm(parse_vlm("classical-vlm"))
     stamp_ns = ns_of(bench.decision(bench.begin())[0].header.stamp)
     cameras = headless_cameras()
     cameras.take(SNAPSHOT, stamp_ns)
@@ -306,7 +312,7 @@ def test_answers_are_the_same(asked: Asked, tmp_path: Path) -> None:
         assert response.success, response.message
         said.append(response.answer)
     path = tape_of(tmp_path / "trial.mcap", stamp_ns, *(("/vlm/answer", message) for message in said))
-    subjects = Subjects(lambda _name: vlm, make_vla, (), GateOptions())
+    subjects = Subjects(lambda _name: vlm, _none, (), GateOptions())
     rescorer = Rescorer(path, subjects)
     live, rescored = rescorer.live.runs[0].answers, rescorer.record().runs[0].answers
     assert not rescorer.failures

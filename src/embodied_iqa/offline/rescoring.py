@@ -86,7 +86,7 @@ class Rescorer:
         self.failures: list[str] = []
 
     def record(self, progress: Progress = lambda _pictures: None) -> TrialRecord:
-        """Return the repeated record.
+        """Return the repeated record; to be called once.
 
         Args:
             progress: Called with the number of pictures done, after each.

@@ -13,6 +13,7 @@ from embodied_iqa.gate.calibration_file import shared_calibrations
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.images.assembler import Source
+from embodied_iqa.images.frame import Frame
 from embodied_iqa.offline.headless import Cell, run_headless
 from embodied_iqa.offline.headless_options import HeadlessOptions
 from embodied_iqa.robot.controller import make_controller
@@ -200,6 +201,17 @@ def test_a_subject_that_breaks_is_recorded_and_moves_nothing(cell: Cell) -> None
     broken = run(replace(cell, vla=Broken()))
     assert broken.outcome is Outcome.FAILURE
     assert all(chunk.status is None and "by design" in chunk.reason for chunk in broken.chunks)
+
+
+def test_a_vlm_that_raises_gives_no_answer_and_the_run_goes_on(cell: Cell) -> None:
+    class Silent:
+        info = make_vlm(parse_vlm("classical-vlm")).info
+
+        def answer(self, frame: Frame, task: str) -> str:
+            raise ZeroDivisionError("by design")
+
+    quiet = run(replace(cell, vlm=Silent()))
+    assert (quiet.outcome, quiet.answers) == (Outcome.SUCCESS, ())
 
 
 def test_the_vlm_answers_about_the_first_frame(cell: Cell) -> None:

@@ -12,7 +12,7 @@ from embodied_iqa.distortions import FrameDistorter
 from embodied_iqa.errors import InputError
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.images.assembler import Source
-from embodied_iqa.images.frame import View
+from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.offline.rescoring import Rescorer
 from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.trial.reading import read_trial
@@ -24,6 +24,7 @@ from trial_recording import (
     TASK,
     VIEWS,
     PixelVla,
+    PixelVlm,
     Recorder,
     start_ns,
     subjects,
@@ -116,6 +117,19 @@ def test_what_the_subject_raises_is_no_decision(recording: Path) -> None:
     assert {chunk.status for run in record.runs for chunk in run.chunks} == {None}
     assert record.runs[0].chunks[0].reason == "RuntimeError: no weights"
     assert not record.runs[0].chunks[0].is_decision
+
+
+def test_a_vlm_that_raises_gives_no_answer_and_is_named(recording: Path) -> None:
+    class Broken(PixelVlm):
+        def answer(self, frame: Frame, task: str) -> str:
+            raise RuntimeError("no weights")
+
+    rescorer = Rescorer(recording, replace(subjects(), vlm=lambda _name: Broken()))
+    runs = rescorer.record().runs
+    assert [run.answers for run in runs] == [(), ()]
+    assert rescorer.failures == [
+        f"pixel-vlm failed at {start_ns(run)} ns: RuntimeError: no weights" for run in (0, 0, 1, 1)
+    ]
 
 
 def test_latencies_stay_those_of_the_live_run(recording: Path) -> None:
