@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import yaml
 
@@ -16,6 +16,7 @@ from embodied_iqa.gate.bounds import Bounds
 from embodied_iqa.gate.calibration import GateCalibration
 from embodied_iqa.gate.statistics import STATISTICS_VERSION, Statistic
 from embodied_iqa.images.frame import View
+from embodied_iqa.records import structure
 from embodied_iqa.resources import shared_file
 
 _FORMAT: Final = 1
@@ -85,38 +86,29 @@ def _rounded(value: float) -> float:
     return float(f"{value:.{_SIGNIFICANT_DIGITS}g}")
 
 
+@dataclass(frozen=True, slots=True)
+class _Camera:
+    view: View
+    width_px: int
+    height_px: int
+    n_frames: int
+    provenance: str
+    bounds: dict[Statistic, list[Any]]
+
+
 def _from_tree(tree: object, path: Path) -> GateCalibration:
-    match tree:
-        case {
-            "view": str(view),
-            "width_px": int(width_px),
-            "height_px": int(height_px),
-            "n_frames": int(n_frames),
-            "provenance": str(provenance),
-            "bounds": dict(bounds),
-            **rest,
-        } if not rest and view in set(View):
-            return GateCalibration(
-                View(view), width_px, height_px, _bounds_of(bounds, path), n_frames, provenance
-            )
-    raise InputError(
-        f"{path}: wrong camera",
-        expected="view, width_px, height_px, n_frames, provenance and bounds",
-        got=sorted(tree) if isinstance(tree, dict) else tree,
+    camera = structure(_Camera, tree, f"{path}: wrong camera")
+    bounds = {
+        name: _bounds_of(sides, f"{path}: wrong bounds of {name}") for name, sides in camera.bounds.items()
+    }
+    return GateCalibration(
+        camera.view, camera.width_px, camera.height_px, bounds, camera.n_frames, camera.provenance
     )
 
 
-def _bounds_of(tree: dict[object, object], path: Path) -> dict[Statistic, Bounds]:
-    bounds: dict[Statistic, Bounds] = {}
-    for name, sides in tree.items():
-        if name not in set(Statistic):
-            raise InputError(f"{path}: unknown statistic", got=name, available=list(Statistic))
-        numbers = [side for side in sides if _is_number(side)] if isinstance(sides, list) else []
-        if len(numbers) != len(_SIDES):
-            raise InputError(f"{path}: wrong bounds of {name}", expected="four numbers", got=sides)
-        bounds[Statistic(str(name))] = Bounds(*(float(number) for number in numbers))
-    return bounds
-
-
-def _is_number(value: object) -> bool:
-    return type(value) in {int, float} and not math.isnan(value)  # type: ignore[arg-type]
+def _bounds_of(sides: list[object], where: str) -> Bounds:
+    """Return four numbers as bounds; infinity is one, where a side is not a fault."""
+    numbers = [float(side) for side in sides if type(side) in {int, float}]  # type: ignore[arg-type]
+    if len(sides) != len(_SIDES) or len(numbers) != len(_SIDES):
+        raise InputError(where, expected="four numbers", got=sides)
+    return Bounds(*numbers)

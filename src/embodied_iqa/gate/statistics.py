@@ -126,8 +126,7 @@ def measure(rgb: NDArray[np.uint8]) -> ImageStatistics:
     sharpness = _laplacian_energy(gray)
     steps_x: Gray = cv2.absdiff(gray[:, 1:], gray[:, :-1])
     steps_y: Gray = cv2.absdiff(gray[1:], gray[:-1])
-    columns = cv2.reduce(steps_x, 0, cv2.REDUCE_SUM, dtype=cv2.CV_32S).ravel()
-    rows = cv2.reduce(steps_y, 1, cv2.REDUCE_SUM, dtype=cv2.CV_32S).ravel()
+    columns, rows = _sums(steps_x, axis=0), _sums(steps_y, axis=1)
     chroma, chroma_detail, vividness = _chroma(rgb)
     exposure, contrast = _mean_and_deviation(histogram)
     return ImageStatistics(
@@ -170,6 +169,11 @@ def _mean_and_deviation(histogram: NDArray[np.int64]) -> tuple[float, float]:
     total, squares = int(levels @ histogram), int((levels * levels) @ histogram)
     variance = (squares * count - total * total) / (count * count)
     return total / count / 255, float(np.sqrt(variance)) / 255
+
+
+def _sums(steps: Gray, *, axis: int) -> NDArray[np.int32]:
+    sums: NDArray[np.int32] = cv2.reduce(steps, axis, cv2.REDUCE_SUM, dtype=cv2.CV_32S)
+    return sums.ravel()
 
 
 def _laplacian_energy(picture: Gray) -> float:

@@ -25,8 +25,8 @@ from embodied_iqa.subjects.inference import Outcome
 from embodied_iqa.subjects.protocols import ActionChunk as Chunk
 from embodied_iqa.subjects.protocols import Closable, SubjectInfo, Vla
 from embodied_iqa.subjects.registry import make_vla, refuse_real_arm
-from embodied_iqa.trial.decider import Decider, DeciderState
 from embodied_iqa.trial.deciding import DecisionRequest, act, chunk_record
+from embodied_iqa.trial.decision_timing import Decider, DeciderState
 from embodied_iqa.trial.record import ChunkRecord
 from embodied_iqa.units import SECOND_NS
 

@@ -12,8 +12,8 @@ from embodied_iqa.offline.headless_cameras import HeadlessCameras
 from embodied_iqa.robot.arm_runner import ArmReport
 from embodied_iqa.robot.messages import ArmGoal
 from embodied_iqa.subjects.protocols import ChunkStatus, Vla
-from embodied_iqa.trial.decider import Decider, DeciderState
 from embodied_iqa.trial.deciding import DecisionRequest, decide
+from embodied_iqa.trial.decision_timing import Decider, DeciderState
 from embodied_iqa.trial.record import ChunkRecord
 from embodied_iqa.units import SECOND_NS
 

@@ -1,4 +1,4 @@
-"""What a trial on a real arm asks of the person beside it, and what the person answers."""
+"""Questions of a trial on a real arm to the person beside it, and the answers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from embodied_iqa.trial.protocol import Stage
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question.
+    """A question to the person.
 
     Attributes:
         stage: PREPARE or JUDGE.
         run_index: 0 is the reference run.
         run_count: Runs of the trial.
-        problem: PREPARE: what has to be seen to first, empty for nothing; JUDGE: why the run ended.
+        problem: PREPARE: problem to be solved first, may be empty; JUDGE: why the run ended.
     """
 
     stage: Stage
@@ -28,12 +28,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer.
+    """An answer of the person.
 
     Attributes:
-        yes: PREPARE: all is ready; JUDGE: the task was done.
-        give_up: End the trial; what was done until now is kept.
-        remark: In words, kept with the run.
+        yes: PREPARE: everything is ready; JUDGE: the task was done.
+        give_up: End the trial; finished runs are kept.
+        remark: Stored with the run.
     """
 
     yes: bool
@@ -45,7 +45,7 @@ Person: TypeAlias = Callable[[Question], Answer]
 
 
 def question_text(question: Question) -> str:
-    """Put a question into words. The distortion is not named: who judges should not know it."""
+    """Return the text of a question. It does not name the distortion, so that the judgement is blind."""
     run = f"run {question.run_index + 1} of {question.run_count}"
     if question.stage is Stage.PREPARE:
         first = f"{question.problem}\n" if question.problem else ""

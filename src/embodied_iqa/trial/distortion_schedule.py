@@ -1,4 +1,4 @@
-"""Which distortion belongs to which stamp: the same live and when rescored."""
+"""Schedule of distortions by stamp, the same live and in rescoring."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from embodied_iqa.errors import UsageError
 
 
 class DistortionSchedule:
-    """Changes of the distortion, each from a stamp on.
+    """Changes of the distortion, each from a stamp on; it replaces changes at that stamp or later."""
 
-    Stamps only grow: a change from a stamp on replaces every change set for that stamp or a later one.
-    """
-
-    _KEPT = 64  # pictures that old are no longer on their way
+    _KEPT = 64  # older pictures no longer arrive
 
     def __init__(self) -> None:
         self._from_ns = [-1]
@@ -23,7 +20,7 @@ class DistortionSchedule:
 
     @property
     def newest(self) -> DistortionSpec | None:
-        """The last distortion that was set."""
+        """The distortion that was set last."""
         return self._distorters[-1].spec
 
     def set(self, spec: DistortionSpec | None, from_ns: int | None) -> int:
@@ -33,7 +30,7 @@ class DistortionSchedule:
             The first stamp that is distorted this way.
 
         Raises:
-            UsageError: The distortion does not exist, or pictures from that stamp on have passed already.
+            UsageError: The distortion does not exist, or pictures of later stamps have passed already.
         """
         effective_ns = self._newest_stamp_ns + 1 if from_ns is None else from_ns
         if effective_ns <= self._newest_stamp_ns:
@@ -49,7 +46,7 @@ class DistortionSchedule:
         return effective_ns
 
     def at(self, stamp_ns: int) -> FrameDistorter:
-        """Return what distorts the picture of ``stamp_ns``, and remember that it has passed."""
+        """Return the distorter of the picture at ``stamp_ns``, and note that it has passed."""
         self._newest_stamp_ns = max(self._newest_stamp_ns, stamp_ns)
         index = max(0, bisect_right(self._from_ns, stamp_ns) - 1)
         return self._distorters[index]

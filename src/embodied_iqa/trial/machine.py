@@ -1,8 +1,8 @@
-"""One trial as a pure state machine: what to do next, given what has happened.
+"""The trial as a pure state machine.
 
-A command that expects a reply is the last one of its step, and nothing else is started before the reply has
-come; a refused or overdue command ends the trial, with the arm stopped and the recording closed. Time comes
-only with events, as ROS time in nanoseconds.
+A command that expects a reply is the last one of its step; the next one waits for the reply. A refused or
+overdue command ends the trial, with the arm stopped and the recording closed. Time comes only with events, as
+ROS time in nanoseconds.
 """
 
 from __future__ import annotations
@@ -48,26 +48,26 @@ _QUESTIONS = len(_SOURCES)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrialState:
-    """Everything that the next step depends on.
+    """State of a trial.
 
     Attributes:
-        plan: What is to be done.
-        stage: Where the trial is.
-        run_index: The run in work.
-        pending: Commands still to be given in this stage, the first one waiting for its reply.
+        plan: The trial.
+        stage: Its stage.
+        run_index: The present run.
+        pending: Remaining commands of this stage; the first one waits for its reply.
         start_ns: First stamp of the run.
         now_ns: Newest stamp seen.
-        moved_ns: When the arm was last seen to move.
-        asked: The VLM has been asked about the run's first frame.
-        answered: Answers and refusals to answer in this run.
-        decided: The VLA has decided in this run.
-        world: The newest state of the world in this run.
-        ending: Why the run ends, once that is decided; the outcome is final for an emergency stop only.
-        emergency: The run ends as an emergency stop.
-        settle_until_ns: Until when things come to rest.
-        results: The runs that came to an end.
-        problem: Why the trial failed; empty while it has not.
-        remarks: What went wrong without ending the trial.
+        moved_ns: When the arm last moved.
+        asked: Whether the VLM was asked about the run's first frame.
+        answered: Answers and failures of the VLM in this run.
+        decided: Whether the VLA decided in this run.
+        world: Newest state of the world in this run.
+        ending: Why the run ends; empty before. Only an emergency stop settles the outcome.
+        emergency: Whether the run ends as an emergency stop.
+        settle_until_ns: End of the time for things to come to rest.
+        results: Of the runs that ended.
+        problem: Why the trial failed; else empty.
+        remarks: Problems that did not end the trial.
     """
 
     plan: TrialPlan
@@ -93,14 +93,14 @@ def start(plan: TrialPlan, first_run: int = 0) -> Step:
     """Return the first state and command.
 
     Args:
-        plan: What is to be done.
-        first_run: Runs before this one are left out: their results are known already.
+        plan: The trial.
+        first_run: Earlier runs are skipped; their results are known.
     """
     return _enter(TrialState(plan, run_index=first_run), Stage.OPEN, OpenRecording())
 
 
 def cancel(state: TrialState, reason: str) -> Step:
-    """Stop the arm, close the recording and end; nothing happens twice."""
+    """Stop the arm, close the recording and end; a second call does nothing."""
     if state.stage in {Stage.CLOSE, Stage.DONE}:
         return state, []
     state = replace(state, problem=reason)
@@ -109,7 +109,7 @@ def cancel(state: TrialState, reason: str) -> Step:
 
 
 def step(state: TrialState, event: Event) -> Step:
-    """Take one event and return the new state and what to do."""
+    """Handle an event; return the new state and commands."""
     match event:
         case Reply():
             return _replied(state, event)
@@ -136,7 +136,7 @@ def _answered(state: TrialState, event: Answered) -> Step:
 
 def _chunk_seen(state: TrialState, event: ChunkSeen) -> Step:
     if event.done and _executing(state):
-        return _end_run(state, event.reason or "the VLA says that the task is done")
+        return _end_run(state, event.reason or "the VLA reports that the task is done")
     return state, []
 
 
@@ -149,7 +149,7 @@ def _executing(state: TrialState) -> bool:
 
 
 def _enter(state: TrialState, stage: Stage, *commands: Command) -> Step:
-    """Begin a stage with commands that each expect a reply; the first is given now."""
+    """Enter a stage with commands that each expect a reply; return the first."""
     return replace(state, stage=stage, pending=commands), [commands[0]]
 
 
@@ -176,12 +176,12 @@ def _stage_done(state: TrialState, reply: Reply) -> Step:
         case Stage.OPEN:
             return _begin_run(state)
         case Stage.RESET:
-            # where time goes on, pictures of any stamp named now may have passed already
+            # where time does not stop, pictures of any stamp may have passed already
             from_ns = state.start_ns if plan.stops_time else 0
             change = SetDistortion(plan.distortion(index), from_ns)
             return _enter(state, Stage.DISTORT, change)
         case Stage.DISTORT:
-            # armed while time stands still: the run's first frame is then not older than the arming
+            # armed while time is stopped, so that the first frame is not older than the arming
             state, commands = _enter(
                 state,
                 Stage.ARM,
@@ -221,7 +221,7 @@ def _reset(state: TrialState) -> Step:
 
 
 def _attended(state: TrialState, done: AskPerson | ReturnToStart | CheckStart, reply: Reply) -> Step:
-    """What a person said, or how the arm got back between two runs of theirs."""
+    """Handle the reply of a person, or of the arm that returns between attended runs."""
     if isinstance(done, AskPerson):
         if not reply.ok:
             return cancel(state, reply.message)
@@ -296,7 +296,7 @@ def _settle(state: TrialState) -> Step:
 
 def _finish_run(state: TrialState) -> Step:
     if state.world is None:
-        return cancel(state, "the world was never seen in this run")
+        return cancel(state, "no state of the world in this run")
     world = state.world
     emergency = state.emergency or bool(world.contact_violation)
     success = world.task_success and not emergency

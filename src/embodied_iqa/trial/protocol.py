@@ -1,4 +1,4 @@
-"""What goes into and comes out of the trial's state machine."""
+"""Events and commands of the trial's state machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from embodied_iqa.scoring.execution import Outcome
 
 
 class Stage(IntEnum):
-    """Where a trial is; all but DONE are the feedback of the action."""
+    """Stage of a trial; all but DONE are feedback of the action."""
 
     OPEN = 0
     RESET = 1
@@ -41,8 +41,8 @@ class TrialPlan:
         no_motion_limit_ns: Longest time without motion before a run is ended, ROS time.
         settle_ns: Time for things to come to rest at the end of a run, ROS time.
         stops_time: Time stands still between a reset and the start of a run (simulation).
-        has_arm: Something moves; else a run ends once pictures were answered about and decided on.
-        attended: A person puts the scene back before each run and judges it afterwards: a real arm.
+        has_arm: An arm moves; else a run ends after the answers and the decision.
+        attended: A person prepares the scene before each run and judges it afterwards: a real arm.
     """
 
     task: str
@@ -67,14 +67,14 @@ class TrialPlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunResult:
-    """How a run ended.
+    """Result of a run.
 
     Attributes:
         run_index: 0 is the reference run.
         start_ns: First stamp of the run, ROS time.
         end_ns: Last stamp of the run, ROS time.
-        outcome: Success, failure or emergency stop; None where there is no arm.
-        reason: In words.
+        outcome: Success, failure or emergency stop; None without an arm.
+        reason: Why it ended.
         T_base_tool: ``(4, 4)`` float64, where the tool was at the end (m).
     """
 
@@ -91,14 +91,14 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer to a command that expects one.
+    """Reply to a command.
 
     Attributes:
-        to: The very command; an answer to any other than the one waited for is ignored.
-        ok: It was done.
+        to: The command object; a reply to another one than the pending one is ignored.
+        ok: Whether it was carried out.
         message: Why it was not.
-        stamp_ns: ROS time that came with the answer.
-        yes: What a person said.
+        stamp_ns: ROS time in the reply.
+        yes: Answer of a person.
     """
 
     to: object
@@ -110,7 +110,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer to AskVlm; it does not block the run."""
+    """Result of AskVlm, which does not block the run."""
 
     source: Source
     ok: bool
@@ -119,14 +119,14 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class FrameSeen:
-    """A frame has passed the gate's node, whatever its verdict."""
+    """The gate judged a frame, with any verdict."""
 
     stamp_ns: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorldSeen:
-    """The state of the world (the simulator's, or what a real robot's sensors tell)."""
+    """State of the world, of the simulator or of a real robot's sensors."""
 
     stamp_ns: int
     task_success: bool
@@ -136,7 +136,7 @@ class WorldSeen:
 
 @dataclass(frozen=True, slots=True)
 class ArmSeen:
-    """The state of the arm."""
+    """State of the arm."""
 
     stamp_ns: int
     moving: bool
@@ -165,7 +165,7 @@ class OpenRecording:
 
 @dataclass(frozen=True, slots=True)
 class ResetWorld:
-    """Set the world to the start. Expects a reply with the stamp of the new start."""
+    """Reset the world. Expects a reply with the stamp of the new start."""
 
     scene_seed: int
     task: str
@@ -173,12 +173,12 @@ class ResetWorld:
 
 @dataclass(frozen=True, slots=True)
 class AskPerson:
-    """Ask the person at a real arm. Expects a reply with yes or no; the message is a remark.
+    """Ask the person at a real arm. Expects a reply with yes or no, and a remark as its message.
 
     Attributes:
-        stage: PREPARE (is the scene back, is the way free?) or JUDGE (was the task done?).
-        run_index: The run that it is about.
-        problem: What has to be seen to first; empty for nothing.
+        stage: PREPARE (is the scene ready, is the way free?) or JUDGE (was the task done?).
+        run_index: The run.
+        problem: Problem to be solved first; may be empty.
     """
 
     stage: Stage
@@ -188,19 +188,19 @@ class AskPerson:
 
 @dataclass(frozen=True, slots=True)
 class ReturnToStart:
-    """Open the gripper as it was, and move a real arm back to where the first run began. Expects a reply."""
+    """Move a real arm and its gripper back to the start of the first run. Expects a reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckStart:
-    """Note where a real arm stands before the first run; later, see that it stands there. Expects a reply."""
+    """Store the pose of a real arm before the first run; later, check that it is there. Expects a reply."""
 
     run_index: int
 
 
 @dataclass(frozen=True, slots=True)
 class SetDistortion:
-    """Distort pictures from a stamp on (0: from the next one). Expects a reply with the first stamp."""
+    """Distort pictures from a stamp on; 0: from the next one. Expects a reply with the first stamp."""
 
     spec: DistortionSpec | None
     from_ns: int
@@ -208,14 +208,14 @@ class SetDistortion:
 
 @dataclass(frozen=True, slots=True)
 class RunWorld:
-    """Let time run, or stop it. Expects a reply."""
+    """Run or pause the world. Expects a reply."""
 
     running: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Rearm:
-    """Arm, once the arm has been seen at or after a stamp. Expects a reply."""
+    """Arm, on a measured state at or after a stamp. Expects a reply."""
 
     from_ns: int
 
@@ -229,7 +229,7 @@ class StopArm:
 
 @dataclass(frozen=True, slots=True)
 class SetTask:
-    """Give the VLA its task (empty: stop deciding). Expects a reply."""
+    """Set the task of the VLA; empty: stop deciding. Expects a reply."""
 
     task: str
     from_ns: int
@@ -245,7 +245,7 @@ class AskVlm:
 
 @dataclass(frozen=True, slots=True)
 class MarkRunStart:
-    """Publish the mark."""
+    """Publish the start of a run."""
 
     run_index: int
     start_ns: int
@@ -253,7 +253,7 @@ class MarkRunStart:
 
 @dataclass(frozen=True, slots=True)
 class MarkRunEnd:
-    """Publish the mark."""
+    """Publish the end of a run."""
 
     result: RunResult
 
@@ -265,7 +265,7 @@ class CloseRecording:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The trial is over."""
+    """End of the trial."""
 
     ok: bool
     message: str

@@ -1,4 +1,4 @@
-"""The folder of a run: made whole or not at all, and everything that says how it came about."""
+"""Folder of a run: creation, and the provenance that is stored in it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import yaml
 
 from embodied_iqa import __version__
 from embodied_iqa.errors import InputError
+from embodied_iqa.files import write_text_whole
 from embodied_iqa.resources import source_checkout
 
 _PACKAGES = (
@@ -34,7 +35,7 @@ _PACKAGES = (
 
 
 def new_run_id(now: datetime) -> str:
-    """Return a run's name: when it was started."""
+    """Return the name of a run: the time of its start."""
     return now.strftime("%Y-%m-%d_%H%M%S")
 
 
@@ -44,14 +45,14 @@ def slug(task: str) -> str:
 
 
 def make_run_folder(path: Path, *, may_hold: frozenset[str] = frozenset()) -> Path:
-    """Make the folder of a run.
+    """Create the folder of a run.
 
     Args:
         path: The folder.
-        may_hold: Names that may be in it already.
+        may_hold: Names of entries that may already exist.
 
     Raises:
-        InputError: It exists and is not empty, or cannot be made.
+        InputError: It is not empty, or cannot be created.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -65,7 +66,7 @@ def make_run_folder(path: Path, *, may_hold: frozenset[str] = frozenset()) -> Pa
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of ourselves, Python and what the numbers depend on."""
+    """Return the versions of this package, Python and the packages that affect the numbers."""
     found = {"embodied_iqa": __version__, "python": platform.python_version()}
     for package in _PACKAGES:
         try:
@@ -76,7 +77,7 @@ def versions() -> dict[str, str]:
 
 
 def git_hash() -> str:
-    """Return the commit of this checkout, with `+changes` where files differ; `unknown` outside one."""
+    """Return the commit of this checkout, with `+changes` if files differ; `unknown` without a checkout."""
     root = source_checkout()
     if root is None:
         return "unknown"
@@ -94,19 +95,9 @@ def git_hash() -> str:
 
 def write_json(path: Path, tree: Mapping[str, Any] | Sequence[Any]) -> None:
     """Write JSON, whole or not at all; NaN is refused."""
-    _write(path, json.dumps(tree, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
+    write_text_whole(path, json.dumps(tree, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
 
 
 def write_yaml(path: Path, tree: Mapping[str, Any]) -> None:
     """Write YAML, whole or not at all."""
-    _write(path, yaml.safe_dump(dict(tree), sort_keys=False, allow_unicode=True))
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            whole = Path(folder) / path.name
-            whole.write_text(text, encoding="utf-8")
-            whole.replace(path)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from None
+    write_text_whole(path, yaml.safe_dump(dict(tree), sort_keys=False, allow_unicode=True))

@@ -186,7 +186,7 @@ def test_a_changed_file_is_refused(tmp_path: Path, change: dict[str, object], wo
         ("sharpness", [1, 2, 3], "four numbers"),
         ("sharpness", [1, 2, 3, "4"], "four numbers"),
         ("sharpness", [4, 3, 2, 1], "wrong bounds"),
-        ("smell", [1, 2, 3, 4], "unknown statistic"),
+        ("smell", [1, 2, 3, 4], "unknown word 'smell'"),
     ],
 )
 def test_wrong_bounds_in_a_file_are_refused(

@@ -60,8 +60,9 @@ def test_json_is_whole_or_not_there(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot write"):
-        write_yaml(tmp_path / "missing" / "config.yaml", {})
+        write_yaml(tmp_path / "file" / "config.yaml", {})
 
 
 def test_names_of_runs_and_tasks() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embodied_iqa.trial.decider import Decider, DeciderState
+from embodied_iqa.trial.decision_timing import Decider, DeciderState
 
 AGAIN_NS = 500
 DECIDER = Decider(AGAIN_NS, max_decisions=3)
