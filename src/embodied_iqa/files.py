@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,7 +42,8 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
             os.fsync(stream.fileno())
         os.replace(fresh, path)  # noqa: PTH105 - one call that says what it is for
     except OSError as error:
-        fresh.unlink(missing_ok=True)
+        with suppress(OSError):  # also where the folder is a file
+            fresh.unlink()
         raise InputError(f"cannot write {path}: {error.strerror or error}") from error
     except BaseException:
         fresh.unlink(missing_ok=True)
