@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.kinematics import TOOL_2F140_M, UR5, tool_along_z
-from embodied_iqa.subjects.actions.chain import JointChain
 from embodied_iqa.subjects.actions.rotations import about
+from embodied_iqa.subjects.actions.serial_arm import SerialArm
 
 Array = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ def _transform(R: Array, position_m: tuple[float, float, float]) -> Array:
     return T
 
 
-def _panda() -> JointChain:
+def _panda() -> SerialArm:
     """Franka Emika's Denavit-Hartenberg parameters after Craig (Robot and interface specifications)."""
     quarter = math.pi / 2
     table = (
@@ -42,7 +42,7 @@ def _panda() -> JointChain:
     links = [_transform(about(0, alpha), (a, 0.0, 0.0)) @ tool_along_z(d) for a, d, alpha in table]
     # DROID's fingers open along the flange's y, ours along the tool's x.
     end = tool_along_z(0.107) @ _transform(about(2, quarter), (0.0, 0.0, _HAND_M))
-    return JointChain(
+    return SerialArm(
         name="panda",
         T_links=np.array(links),
         axes=np.tile([0.0, 0.0, 1.0], (7, 1)),
@@ -53,7 +53,7 @@ def _panda() -> JointChain:
     )
 
 
-def _vx300s() -> JointChain:
+def _vx300s() -> SerialArm:
     """Trossen's ViperX 300 6DOF, from Interbotix's mr_descriptions (interbotix_xs_modules)."""
     offsets = (
         (0.0, 0.0, 0.079),
@@ -66,7 +66,7 @@ def _vx300s() -> JointChain:
     x, y, z = np.eye(3)
     # The gripper points along x there and along z here; its fingers open along y there and along x here.
     end = _transform(np.column_stack([-y, -z, x]), (0.1072, 0.0, 0.0))
-    return JointChain(
+    return SerialArm(
         name="vx300s",
         T_links=np.array([_transform(np.eye(3), offset) for offset in offsets]),
         axes=np.array([z, y, y, x, y, x]),
@@ -77,7 +77,7 @@ def _vx300s() -> JointChain:
     )
 
 
-def _ur5() -> JointChain:
+def _ur5() -> SerialArm:
     """Return the UR5 of this package in REP-103's ``base_link``, with its tool."""
     quarter = math.pi / 2
     alphas = (quarter, 0.0, 0.0, quarter, -quarter, 0.0)
@@ -87,7 +87,7 @@ def _ur5() -> JointChain:
     ]
     # A standard DH row is a turn, then a link: each link belongs in front of the next joint.
     first = _transform(about(2, math.pi), (0.0, 0.0, 0.0))
-    return JointChain(
+    return SerialArm(
         name="ur5",
         T_links=np.array([first, *behind[:-1]]),
         axes=np.tile([0.0, 0.0, 1.0], (6, 1)),
@@ -98,12 +98,12 @@ def _ur5() -> JointChain:
     )
 
 
-ARMS: Final[dict[str, Callable[[], JointChain]]] = {"panda": _panda, "vx300s": _vx300s, "ur5": _ur5}
+ARMS: Final[dict[str, Callable[[], SerialArm]]] = {"panda": _panda, "vx300s": _vx300s, "ur5": _ur5}
 """Factory of each arm."""
 
 
 @cache
-def arm_of(name: str) -> JointChain:
+def arm_of(name: str) -> SerialArm:
     """Return an arm by name.
 
     Raises:

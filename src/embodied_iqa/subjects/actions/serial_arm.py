@@ -20,7 +20,7 @@ _SEEDS = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class JointChain:
+class SerialArm:
     """A chain of revolute joints: ``T_base_tool = prod_i (T_i Rot(axis_i, q_i)) T_end``.
 
     Attributes:
