@@ -106,7 +106,7 @@ def test_a_checkpoint_answers_through_the_node_as_it_does_alone(
         def statuses() -> list[DiagnosticStatus]:
             return [status for message in news.messages for status in message.status]
 
-        assert any("loading: reads" in status.message for status in statuses()), "progress is reported"
+        assert any("loading: reading" in status.message for status in statuses()), "progress is reported"
         graph.wait(
             lambda: any(value.key == "latency_ms" for status in statuses() for value in status.values),
             "the latency on /diagnostics",
