@@ -50,7 +50,7 @@ def spinner(ros_domain: int) -> Iterator[Spinner]:
 
 def test_outcomes_come_in_the_thread_that_spins(spinner: Spinner) -> None:
     inference = NodeInference(spinner.node)
-    told, let_go = threading.Event(), threading.Event()
+    told, released = threading.Event(), threading.Event()
     seen: list[tuple[Outcome[str], str]] = []
 
     def done(outcome: Outcome[str]) -> None:
@@ -58,13 +58,13 @@ def test_outcomes_come_in_the_thread_that_spins(spinner: Spinner) -> None:
         told.set()
 
     def think() -> str:
-        assert let_go.wait(PATIENCE_S)
+        assert released.wait(PATIENCE_S)
         return threading.current_thread().name
 
     inference.start(think, done, deadline_s=PATIENCE_S)
     spinner.executor.spin_once(timeout_sec=0.0)
     assert not seen, "asking does not wait"
-    let_go.set()
+    released.set()
     spinner.until(told)
     ((outcome, where),) = seen
     assert where == threading.current_thread().name
@@ -77,16 +77,16 @@ def test_outcomes_come_in_the_thread_that_spins(spinner: Spinner) -> None:
 
 def test_a_late_answer_is_reported_at_the_deadline_and_dropped(spinner: Spinner) -> None:
     inference = NodeInference(spinner.node)
-    told, let_go = threading.Event(), threading.Event()
+    told, released = threading.Event(), threading.Event()
     seen: list[OutcomeKind] = []
 
     def done(outcome: Outcome[str]) -> None:
         seen.append(outcome.kind)
         told.set()
 
-    inference.start(lambda: str(let_go.wait(PATIENCE_S)), done, deadline_s=0.05)
+    inference.start(lambda: str(released.wait(PATIENCE_S)), done, deadline_s=0.05)
     spinner.until(told)
-    let_go.set()
+    released.set()
     assert inference.ask(lambda: "next", deadline_s=PATIENCE_S).result == "next"
     spinner.executor.spin_once(timeout_sec=0.0)
     assert seen == [OutcomeKind.LATE]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.distortions import FrameDistorter
 from embodied_iqa.errors import InputError
+from embodied_iqa.files import Buffer
 from embodied_iqa.gate.calibration import GateCalibration
 from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import GateOptions
@@ -69,7 +70,7 @@ class Rescorer:
 
     Attributes:
         live: The record of the live trial.
-        failures: Questions that a VLM did not answer, as messages; their answers are missing.
+        failures: Questions that a VLM did not answer and damaged pictures, as messages; both are left out.
     """
 
     _KEPT = 16  # a frame's parts lie close together in a recording
@@ -118,14 +119,23 @@ class Rescorer:
             for message in reader.messages(topics):
                 view, part = kinds[message.topic]
                 if part == "image_raw":
-                    picture = image_from_cdr(message.cdr)
-                    if (run := self._run_at(picture.stamp_ns)) is not None:
-                        waiting[view][picture.stamp_ns] = run, view, picture
+                    if (picture := self._read(view, message.cdr)) is not None:
+                        waiting[view][picture[-1].stamp_ns] = picture
                 else:
                     self._note(view, part, reader.decode(message))
                 yield from self._complete(view, waiting[view])
             for view in views:
                 yield from (waiting[view][stamp] for stamp in sorted(waiting[view]))
+
+    def _read(self, view: View, cdr: Buffer) -> _Picture | None:
+        """Return a picture of a run; a damaged one is left out, as live."""
+        try:
+            picture = image_from_cdr(cdr)
+        except InputError as error:
+            self.failures.append(f"{view}: {error}")
+            return None
+        run = self._run_at(picture.stamp_ns)
+        return None if run is None else (run, view, picture)
 
     def _note(self, view: View, part: str, message: object) -> None:
         if part == "pose":

@@ -13,6 +13,7 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import Frame, View
+from embodied_iqa.images.image_cdr import image_to_cdr
 from embodied_iqa.offline.rescoring import Rescorer
 from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.trial.reading import read_trial
@@ -137,7 +138,7 @@ def test_latencies_stay_those_of_the_live_run(recording: Path) -> None:
     assert {verdict.latency_ms for run in record.runs for verdict in run.verdicts} == {2.5}
 
 
-def test_a_missing_picture_that_was_decided_on_is_told(tmp_path: Path) -> None:
+def test_a_missing_picture_that_was_decided_on_is_reported(tmp_path: Path) -> None:
     path = write_trial(tmp_path / "trial.mcap", skip=[(1, 2, View.WRIST)])
     with pytest.raises(InputError, match=rf"lacks pictures.*{start_ns(1) + 2 * PERIOD_NS}"):
         Rescorer(path, subjects()).record()
@@ -147,6 +148,19 @@ def test_a_missing_picture_that_nobody_needs_costs_one_verdict(tmp_path: Path) -
     path = write_trial(tmp_path / "trial.mcap", skip=[(1, 3, View.WRIST)])
     record = Rescorer(path, subjects()).record()
     assert [run.frames_received for run in record.runs] == [8, 7]
+
+
+def test_a_damaged_picture_is_left_out_and_named(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "trial.mcap")
+    recorder.event(1, 0, start_ns(0), None)
+    recorder.frame(0, 0, None, decides=True)
+    damaged = image_to_cdr(np.zeros((48, 64, 3), np.uint8), start_ns(0) + 1)[:300]
+    recorder.writer.write("/camera/top/image_raw", damaged, start_ns(0) + 5)
+    recorder.frame(0, 1, None, decides=False)
+    rescorer = Rescorer(recorder.close(), subjects())
+    assert rescorer.record().runs[0].frames_received == 2 * len(VIEWS)
+    assert len(rescorer.failures) == 1
+    assert rescorer.failures[0].startswith("top: picture data is cut short")
 
 
 def test_published_pictures_are_never_fewer_than_those_recorded(tmp_path: Path) -> None:
@@ -171,14 +185,14 @@ def test_a_run_without_an_end_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     assert {verdict.verdict for verdict in run.verdicts} == {Verdict.REJECT}, "no calibration: all rejected"
 
 
-def test_a_recording_without_a_run_is_told(tmp_path: Path) -> None:
+def test_a_recording_without_a_run_is_reported(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "trial.mcap")
     recorder.frame(0, 0, None, decides=False)
     with pytest.raises(InputError, match="holds no run of a trial"):
         read_trial(recorder.close())
 
 
-def test_a_message_that_makes_no_sense_is_told(tmp_path: Path) -> None:
+def test_a_message_that_makes_no_sense_is_reported(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "trial.mcap")
     recorder.event(1, 0, start_ns(0), None)
     recorder.send("/gate/quality", "embodied_iqa_msgs/msg/ImageQuality", start_ns(0), view="sideways")

@@ -17,15 +17,15 @@ Calls = InferenceQueue[Callable[[], Any], Any]
 
 
 class Gate:
-    """A subject that thinks until it is let go."""
+    """A subject that thinks until it is released."""
 
     def __init__(self) -> None:
         self.begun = threading.Event()
-        self.let_go = threading.Event()
+        self.released = threading.Event()
 
     def think(self) -> str:
         self.begun.set()
-        assert self.let_go.wait(PATIENCE_S)
+        assert self.released.wait(PATIENCE_S)
         return "slow"
 
 
@@ -71,14 +71,14 @@ def test_an_answer_comes_back_with_its_latency(queue: Calls) -> None:
     assert (health.counts[OutcomeKind.DONE], health.waiting, health.busy_s) == (1, 0, 0.0)
 
 
-def test_what_the_subject_raises_is_told(queue: Calls) -> None:
+def test_what_the_subject_raises_is_reported(queue: Calls) -> None:
     outcome = queue.ask(lambda: 1 // 0, deadline_s=PATIENCE_S)
     assert (outcome.kind, outcome.result) == (OutcomeKind.FAILED, None)
     assert outcome.reason.startswith("ZeroDivisionError: ")
     assert queue.ask(lambda: 2, deadline_s=PATIENCE_S).result == 2
 
 
-def test_who_asked_a_stuck_subject_is_told_at_the_deadline(queue: Calls) -> None:
+def test_a_stuck_subject_gives_an_outcome_at_the_deadline(queue: Calls) -> None:
     gate = Gate()
     late = queue.ask(gate.think, deadline_s=0.05)
     assert late.kind is OutcomeKind.LATE
@@ -86,7 +86,7 @@ def test_who_asked_a_stuck_subject_is_told_at_the_deadline(queue: Calls) -> None
     behind = queue.ask(lambda: "never begun", deadline_s=0.05)
     assert behind.kind is OutcomeKind.LATE
     assert queue.health().busy_s > 0
-    gate.let_go.set()
+    gate.released.set()
     assert queue.ask(lambda: "next", deadline_s=PATIENCE_S).result == "next"
     counts = queue.health().counts
     assert (counts[OutcomeKind.LATE], counts[OutcomeKind.DONE]) == (2, 1), "the late answer was dropped"
@@ -100,7 +100,7 @@ def test_the_newest_question_of_a_key_wins(queue: Calls) -> None:
     submit(queue, lambda: "other", box, "side")
     submit(queue, lambda: "new", box, "top")
     assert box.wait(1) == [OutcomeKind.SUPERSEDED]
-    gate.let_go.set()
+    gate.released.set()
     box.wait(4)
     assert [outcome.result for outcome in box.outcomes[1:]] == ["slow", "other", "new"]
 
@@ -112,11 +112,11 @@ def test_questions_beyond_the_limit_are_refused_at_once(queue: Calls) -> None:
     for _ in range(3):
         submit(queue, lambda: "waits", box)
     assert box.wait(1) == [OutcomeKind.REFUSED]
-    gate.let_go.set()
+    gate.released.set()
     assert box.wait(4) == [OutcomeKind.REFUSED] + 3 * [OutcomeKind.DONE]
 
 
-def test_closing_tells_all_who_wait(queue: Calls) -> None:
+def test_closing_ends_every_question(queue: Calls) -> None:
     gate, box = Gate(), Box()
     submit(queue, gate.think, box)
     assert gate.begun.wait(PATIENCE_S)
@@ -124,7 +124,7 @@ def test_closing_tells_all_who_wait(queue: Calls) -> None:
     closing = threading.Thread(target=queue.close)
     closing.start()
     assert box.wait(2) == 2 * [OutcomeKind.CLOSED]
-    gate.let_go.set()
+    gate.released.set()
     closing.join(PATIENCE_S)
     assert queue.ask(lambda: 1, deadline_s=PATIENCE_S).kind is OutcomeKind.CLOSED
     assert len(box.outcomes) == 2
@@ -172,7 +172,7 @@ def test_waiting_questions_are_answered_together_and_one_that_fails_fails_alone(
     assert subject.gate.begun.wait(PATIENCE_S)
     words = ("a", "fail", "b", "c", "short")
     futures = {word: queue.submit(word, deadline_s=PATIENCE_S) for word in words}
-    subject.gate.let_go.set()
+    subject.gate.released.set()
     outcomes = {word: future.result(PATIENCE_S) for word, future in futures.items()}
     assert first.result().result == "FIRST"
     answered = {word: outcome.result for word, outcome in outcomes.items() if outcome.result}
@@ -193,7 +193,7 @@ def test_a_cancelled_question_leaves_the_queue(queue: Calls) -> None:
     given_up = [queue.submit(lambda: "given up", deadline_s=PATIENCE_S) for _ in range(2)]
     assert [future.cancel() for future in given_up] == [True, True]
     submit(queue, lambda: "fits", box)
-    gate.let_go.set()
+    gate.released.set()
     assert box.wait(2) == 2 * [OutcomeKind.DONE]
     assert [outcome.result for outcome in box.outcomes] == ["slow", "fits"]
     assert queue.health().counts[OutcomeKind.DONE] == 2

@@ -30,7 +30,7 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "scores.json").read_text() == "mine"
 
 
-def test_a_file_in_the_way_is_told(tmp_path: Path) -> None:
+def test_a_file_in_the_way_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_text("")
     for wanted in (path, path / "b"):
@@ -38,13 +38,13 @@ def test_a_file_in_the_way_is_told(tmp_path: Path) -> None:
             make_run_folder(wanted)
 
 
-def test_a_folder_that_cannot_be_written_is_told() -> None:
+def test_a_folder_that_cannot_be_written_is_reported() -> None:
     with pytest.raises(InputError, match="cannot write to the run folder"):
         make_run_folder(Path("/proc/embodied-iqa"))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_folder_is_told(tmp_path: Path) -> None:
+def test_a_read_only_folder_is_reported(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(InputError, match="cannot write"):
         make_run_folder(tmp_path)
@@ -59,7 +59,7 @@ def test_json_is_whole_or_not_there(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["scores.json"]
 
 
-def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot write"):
         write_yaml(tmp_path / "file" / "config.yaml", {})
