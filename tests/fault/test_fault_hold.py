@@ -44,11 +44,14 @@ def test_what_is_frozen_stops_the_arm_and_what_thaws_lets_it_go_on(cell: Cell, v
         lambda: cell.first_status(missing_ns + SECOND_NS, ArmStatus.STATE_EXECUTING), "the arm goes on"
     )
     resumed_ns = ns_of(resumed.header.stamp)
-    assert any(
-        missing_ns < ns_of(lease.header.stamp) <= resumed_ns <= ns_of(lease.expires)
-        for lease in cell.leases.messages
-        if (lease.view, lease.verdict) == (VIEW, GateLease.VERDICT_PASS)
-    ), "it goes on without a fresh PASS"
+    cell.graph.wait(  # status and leases reach this process on two topics, in any order
+        lambda: any(
+            missing_ns < ns_of(lease.header.stamp) <= resumed_ns <= ns_of(lease.expires)
+            for lease in cell.leases.messages
+            if (lease.view, lease.verdict) == (VIEW, GateLease.VERDICT_PASS)
+        ),
+        "a fresh PASS for the moment at which the arm went on",
+    )
     cell.graph.wait(cell.is_moving, "motion")
 
 
