@@ -21,17 +21,16 @@ from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.database.store import open_database as open_store
 from embodied_iqa.distortions import FrameDistorter, parse_distortion
 from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.gate.calibration_file import load_calibrations
+from embodied_iqa.gate.calibration_file import load_calibrations, shared_calibrations
 from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import GateOptions, ImageQuality
-from embodied_iqa.gate.verdict import GateMode
+from embodied_iqa.graph.parameters import GateParameters
 from embodied_iqa.images.frame import Frame, parse_view
 from embodied_iqa.lazy import load
 from embodied_iqa.metrics import full_reference_metric
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.recording.recorded import RecordedPicture
 from embodied_iqa.reports.trial.stored_run import ReportedTask, RunContext, load_run
-from embodied_iqa.resources import shared_file
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.scoring.cognition import CognitionScore, score_cognition
 from embodied_iqa.scoring.decision import DecisionScore, score_decision
@@ -45,7 +44,6 @@ from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.trial.scores import RunScores
 
 Picture = NDArray[np.uint8]
-_SIMULATED = "config/gate/simulated.yaml"
 
 
 def distort(
@@ -104,8 +102,11 @@ class Gate:
     """
 
     def __init__(self, calibration: Path | str | None = None, options: GateOptions | None = None) -> None:
-        path = shared_file(_SIMULATED) if calibration is None else Path(calibration)
-        self._gatekeeper = Gatekeeper(load_calibrations(path), options or GateOptions(mode=GateMode.ON))
+        if calibration is None:
+            calibrations = shared_calibrations(GateParameters().calibration)
+        else:
+            calibrations = load_calibrations(Path(calibration))
+        self._gatekeeper = Gatekeeper(calibrations, options or GateOptions())
 
     def judge(self, picture: Picture, view: str = "top", stamp_ns: int | None = None) -> ImageQuality:
         """Return verdict, reason and statistics of the next picture of a camera.
