@@ -7,20 +7,21 @@ line, because both call the same functions.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from embodied_iqa.database.execution import joined_execution
 from embodied_iqa.database.query import query
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.database.store import open_database as open_store
 from embodied_iqa.distortions import FrameDistorter, parse_distortion
-from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.calibration_file import load_calibrations, shared_calibrations
 from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import GateOptions, ImageQuality
@@ -273,13 +274,17 @@ class Database:
             UsageError: The database has no such table.
             InputError: The file is damaged.
         """
-        tables = self._store.tables()
+        store, tables = self._store, self._store.tables()
         if name not in tables:
             raise UsageError("no such table", got=name, available=tables)
-        try:
-            return pq.read_table(tables[name])
-        except (OSError, pa.ArrowException) as error:
-            raise InputError(f"{tables[name]} cannot be read: {error}") from None
+        readers: dict[str, Callable[[], pa.Table]] = {
+            "references": store.references,
+            "tasks": store.tasks,
+            "pairs": store.pairs,
+            "scores": store.scores,
+            "execution": partial(joined_execution, store),
+        }
+        return readers[name]()
 
     def sql(self, text: str) -> pa.Table:
         """Return the result of a SQL query over all tables; ``references`` is called ``refs``.
