@@ -8,23 +8,21 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from embodied_iqa.cli.output import results_table
+from embodied_iqa.cli.results import results_table
 from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.calibration_file import load_calibrations, shared_calibrations
 from embodied_iqa.graph.launching import recorded_overrides
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.graph.parameters import GraphParameters
-from embodied_iqa.graph.session_results import scores_tree
+from embodied_iqa.graph.session_results import score_session
 from embodied_iqa.lazy import load
 from embodied_iqa.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.progress import ProgressBars
-from embodied_iqa.subjects.constants_files import constants_of
 from embodied_iqa.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.subjects.registry import make_vla, make_vlm
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import TrialRecord
-from embodied_iqa.trial.run_folder import make_run_folder, write_json
-from embodied_iqa.trial.scores import as_json, score_trial, unscored_subjects
+from embodied_iqa.trial.run_folder import make_run_folder
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -79,18 +77,13 @@ def _play_back(arguments: argparse.Namespace, graph: GraphParameters) -> int:
 
 
 def _report(arguments: argparse.Namespace, record: TrialRecord, remarks: Sequence[str]) -> int:
-    runs = [as_json(scores) for scores in score_trial(record, constants_of)]
-    tree = scores_tree(
-        record.metadata.get("run", arguments.recording.parent.name),
-        runs,
-        [*remarks, *unscored_subjects(record, constants_of)],
-    )
+    scores = score_session(record.metadata.get("run", arguments.recording.parent.name), record, remarks)
     if arguments.out is not None:
-        write_json(arguments.out / "scores.json", tree)
+        scores.write(arguments.out)
     if arguments.json:
-        print(json.dumps(tree, indent=2))
+        print(json.dumps(scores.tree(), indent=2))
     else:
-        for remark in tree["remarks"]:
+        for remark in scores.remarks:
             print(f"note: {remark}")
-        results_table(tree)
+        results_table(scores.runs)
     return 0

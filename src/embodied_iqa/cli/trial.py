@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from embodied_iqa.cli.node_options import add_consent, add_node_options, overrides_of, with_consent
-from embodied_iqa.cli.output import results_table
 from embodied_iqa.cli.person import person_at_terminal
+from embodied_iqa.cli.results import results_table
 from embodied_iqa.config import Scalar
 from embodied_iqa.distortions import parse_distortion
 from embodied_iqa.errors import UsageError
@@ -96,11 +96,11 @@ def run(arguments: argparse.Namespace) -> int:
     scores = finish_session(info, folders, remarks)
     page = load("embodied_iqa.reports.trial.report:report_of_folder")(run_folder)
     if arguments.json:
-        print(json.dumps(scores, indent=2))
+        print(json.dumps(scores.tree(), indent=2))
         return 0
-    for remark in scores["remarks"]:
+    for remark in scores.remarks:
         print(f"note: {remark}")
-    results_table(scores)
+    results_table(scores.runs)
     print(f"report: {os.path.relpath(page)}")
     return 0
 

@@ -11,8 +11,9 @@ from typing import Any
 from embodied_iqa.graph.session_plan import SessionPlan, TaskFolder
 from embodied_iqa.subjects.constants_files import constants_of
 from embodied_iqa.trial.reading import read_trial
+from embodied_iqa.trial.record import TrialRecord
 from embodied_iqa.trial.run_folder import git_hash, versions, write_json, write_yaml
-from embodied_iqa.trial.scores import RECIPES, as_json, score_trial, unscored_subjects
+from embodied_iqa.trial.scores import RECIPES, RunScores, as_json, score_trial, unscored_subjects
 
 SCHEMA = 1
 """Version of the layout of scores.json."""
@@ -53,38 +54,56 @@ class SessionInfo:
         write_yaml(self.run_folder / "config.yaml", tree)
 
 
-def scores_tree(run_id: str, runs: Sequence[dict[str, Any]], remarks: Sequence[str]) -> dict[str, Any]:
-    """Return the content of scores.json."""
-    return {
-        "schema": SCHEMA,
-        "run": run_id,
-        "recipes": RECIPES,
-        "versions": versions(),
-        "remarks": list(remarks),
-        "runs": list(runs),
-    }
+@dataclass(frozen=True, slots=True)
+class SessionScores:
+    """Content of a scores.json.
+
+    Attributes:
+        run_id: Name of the session.
+        runs: Scores of every run.
+        remarks: What the scores leave out and why.
+    """
+
+    run_id: str
+    runs: tuple[RunScores, ...]
+    remarks: tuple[str, ...]
+
+    def tree(self) -> dict[str, Any]:
+        """Return the file's content as plain data."""
+        return {
+            "schema": SCHEMA,
+            "run": self.run_id,
+            "recipes": RECIPES,
+            "versions": versions(),
+            "remarks": list(self.remarks),
+            "runs": [as_json(run) for run in self.runs],
+        }
+
+    def write(self, folder: Path) -> None:
+        """Write scores.json into a folder."""
+        write_json(folder / "scores.json", self.tree())
 
 
-def finish_session(
-    info: SessionInfo, folders: Sequence[TaskFolder], remarks: Sequence[str]
-) -> dict[str, Any]:
+def score_session(run_id: str, record: TrialRecord, remarks: Sequence[str] = ()) -> SessionScores:
+    """Score a trial; a subject without constants adds a remark."""
+    every = (*remarks, *unscored_subjects(record, constants_of))
+    return SessionScores(run_id, score_trial(record, constants_of), every)
+
+
+def finish_session(info: SessionInfo, folders: Sequence[TaskFolder], remarks: Sequence[str]) -> SessionScores:
     """Score the recordings; write scores.json of each task and of the session.
-
-    Returns:
-        The session's scores.json.
 
     Raises:
         InputError: A recording cannot be read.
     """
-    every: list[dict[str, Any]] = []
-    remarked = list(remarks)
+    tasks = []
     for folder in folders:
-        record = read_trial(folder.recording)
-        runs = [as_json(scores) for scores in score_trial(record, constants_of)]
-        own = [*remarks, *unscored_subjects(record, constants_of)]
-        write_json(folder.folder / "scores.json", scores_tree(info.run_folder.name, runs, own))
-        remarked += [remark for remark in own if remark not in remarked]
-        every += runs
-    tree = scores_tree(info.run_folder.name, every, remarked)
-    write_json(info.run_folder / "scores.json", tree)
-    return tree
+        tasks.append(score_session(info.run_folder.name, read_trial(folder.recording), remarks))
+        tasks[-1].write(folder.folder)
+    whole = SessionScores(
+        info.run_folder.name,
+        tuple(run for task in tasks for run in task.runs),
+        tuple(dict.fromkeys([*remarks, *(remark for task in tasks for remark in task.remarks)])),
+    )
+    whole.write(info.run_folder)
+    return whole

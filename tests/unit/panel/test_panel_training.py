@@ -14,8 +14,8 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.panel.members import RECIPES, Augmentation, Recipe, quick, recipe_of
 from embodied_iqa.panel.samples.sample_files import (
     MAX_THINGS,
-    RankedTasks,
     Samples,
+    TaskLabels,
     load_samples,
     ranked_file,
     save_ranked,
@@ -77,12 +77,12 @@ def _save(samples: Samples, part: Path) -> None:
     """Store a part with tasks of rank 2 for every camera: the red ball, by what stands beside it."""
     save_samples(samples, part)
     n = len(samples)
-    ranked = RankedTasks(
+    ranked = TaskLabels(
         tuple(("pick the ball beside the blue one",) for _ in range(n)),
         *(labels[:, :1] for labels in (samples.verb, samples.target, samples.goal, samples.wanted)),
     )
     for view in View:
-        save_ranked(ranked, ranked_file(part, view))
+        save_ranked([ranked], ranked_file(part, view))
 
 
 def _data(recipe: Recipe, n: int) -> TrainingData:

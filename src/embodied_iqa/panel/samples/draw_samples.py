@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import Frame, View
@@ -15,8 +14,9 @@ from embodied_iqa.panel.answers import object_marks
 from embodied_iqa.panel.samples.paraphrases import reworded
 from embodied_iqa.panel.samples.sample_files import (
     MAX_THINGS,
-    RankedTasks,
     Samples,
+    TaskLabels,
+    join_samples,
     ranked_file,
     save_ranked,
     save_samples,
@@ -79,23 +79,15 @@ def _absent_task(scene: Scene, rng: np.random.Generator) -> Instruction:
             return task
 
 
-def _labels(seed: int, index: int, frames: Sequence[Frame]) -> dict[str, Any]:
-    """Return all fields of `Samples` but the pictures, of scene number ``index``."""
-    scene, main = sample_scene(seed, index)
-    rng = np.random.default_rng([seed, index, 1])
-    tasks = scene_tasks(scene, main, rng)
-    texts = tuple(reworded(task, rng) for task in tasks)
-    return {"tasks": texts, **_task_labels(scene, tasks), **_thing_labels(scene, frames)}
-
-
-def _task_labels(scene: Scene, tasks: Sequence[Instruction]) -> dict[str, list[Any]]:
+def _task_labels(scene: Scene, texts: tuple[str, ...], tasks: Sequence[Instruction]) -> TaskLabels:
     things = [item.thing for item in scene.objects]
-    return {
-        "verb": [_VERBS.index(task.verb) for task in tasks],
-        "target": [_index(things, task.object) for task in tasks],
-        "goal": [_index(things, task.destination) for task in tasks],
-        "wanted": [_wanted(task) for task in tasks],
-    }
+    return TaskLabels(
+        (texts,),
+        verb=np.array([[_VERBS.index(task.verb) for task in tasks]]),
+        target=np.array([[_index(things, task.object) for task in tasks]]),
+        goal=np.array([[_index(things, task.destination) for task in tasks]]),
+        wanted=np.array([[_wanted(task) for task in tasks]]),
+    )
 
 
 def _index(things: Sequence[Thing], thing: Thing | None) -> int:
@@ -109,16 +101,33 @@ def _wanted(task: Instruction) -> list[int]:
     return numbers
 
 
-def _thing_labels(scene: Scene, frames: Sequence[Frame]) -> dict[str, object]:
-    kind, colour = np.full(MAX_THINGS, -1), np.full(MAX_THINGS, -1)
-    place = np.zeros((MAX_THINGS, 3), np.float32)
-    mark = np.full((MAX_THINGS, len(frames), 2), ABSENT, np.float32)
+def _sample(seed: int, number: int, frames: Sequence[Frame]) -> Samples:
+    """Return scene ``number`` of a seed with its tasks and pictures, the latter in the order of `View`."""
+    scene, main = sample_scene(seed, number)
+    rng = np.random.default_rng([seed, number, 1])
+    tasks = scene_tasks(scene, main, rng)
+    labels = _task_labels(scene, tuple(reworded(task, rng) for task in tasks), tasks)
+    kind, colour = np.full((1, MAX_THINGS), -1), np.full((1, MAX_THINGS), -1)
+    place = np.zeros((1, MAX_THINGS, 3), np.float32)
+    mark = np.full((1, MAX_THINGS, len(frames), 2), ABSENT, np.float32)
     for index, item in enumerate(scene.objects[:MAX_THINGS]):
-        kind[index], colour[index] = _KINDS.index(item.kind), _COLOURS.index(item.colour)
-        place[index] = item.x_m, item.y_m, item.yaw_rad
+        kind[0, index], colour[0, index] = _KINDS.index(item.kind), _COLOURS.index(item.colour)
+        place[0, index] = item.x_m, item.y_m, item.yaw_rad
     for view, frame in enumerate(frames):
-        mark[: len(scene.objects), view] = object_marks(scene, frame)[:MAX_THINGS]
-    return {"thing_kind": kind, "thing_colour": colour, "thing_place": place, "thing_mark": mark}
+        mark[0, : len(scene.objects), view] = object_marks(scene, frame)[:MAX_THINGS]
+    return Samples(
+        views=tuple(View),
+        pictures=tuple(shrink(frame.rgb)[None] for frame in frames),
+        tasks=labels.tasks,
+        verb=labels.verb,
+        target=labels.target,
+        goal=labels.goal,
+        wanted=labels.wanted,
+        thing_kind=kind,
+        thing_colour=colour,
+        thing_place=place,
+        thing_mark=mark,
+    )
 
 
 def draw_samples(seed: int, indices: Sequence[int], shots: Iterator[tuple[Frame, ...]]) -> Samples:
@@ -129,21 +138,8 @@ def draw_samples(seed: int, indices: Sequence[int], shots: Iterator[tuple[Frame,
         indices: Numbers of the scenes.
         shots: Each scene's frames, one per view in the order of `View`.
     """
-    rows: list[dict[str, Any]] = []
-    pictures: list[list[NDArray[np.uint8]]] = [[] for _ in View]
-    for index, frames in zip(indices, shots, strict=True):
-        rows.append(_labels(seed, index, frames))
-        for store, frame in zip(pictures, frames, strict=True):
-            store.append(shrink(frame.rgb))
-    return Samples(tuple(View), tuple(np.stack(store) for store in pictures), **_columns(rows))
-
-
-def _columns(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the tasks of all scenes as a tuple, and each label as an array."""
-    columns: dict[str, Any] = {
-        name: np.array([row[name] for row in rows]) for name in rows[0] if name != "tasks"
-    }
-    return columns | {"tasks": tuple(row["tasks"] for row in rows)}
+    pairs = zip(indices, shots, strict=True)
+    return join_samples([_sample(seed, number, frames) for number, frames in pairs])
 
 
 def draw_part(folder: Path, seed: int, first: int, end: int) -> None:
@@ -158,11 +154,10 @@ def draw_ranked(part: Path, seed: int, first: int, end: int) -> None:
     for view in View:
         file = ranked_file(part, view)
         if not file.is_file():
-            rows = [_ranked(seed, index, view) for index in range(first, end)]
-            save_ranked(RankedTasks(**_columns(rows)), file)
+            save_ranked([_ranked(seed, number, view) for number in range(first, end)], file)
 
 
-def _ranked(seed: int, index: int, view: View) -> dict[str, Any]:
+def _ranked(seed: int, index: int, view: View) -> TaskLabels:
     """Return tasks of a scene; if it has too few objects for them, its main task in varied words."""
     scene, main = sample_scene(seed, index)
     try:
@@ -174,8 +169,8 @@ def _ranked(seed: int, index: int, view: View) -> dict[str, Any]:
     except UsageError:
         rng = np.random.default_rng([seed, index, 2])
         found = [(reworded(main, rng), main) for _ in range(RANKED_A_SCENE)]
-    steps = [step for _, step in found]
-    return {"tasks": tuple(text for text, _ in found), **_task_labels(scene, steps)}
+    texts, steps = zip(*found, strict=True)
+    return _task_labels(scene, texts, steps)
 
 
 def _shots(scenes: Sequence[Scene]) -> Iterator[tuple[Frame, ...]]:

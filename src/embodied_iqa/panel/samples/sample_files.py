@@ -65,8 +65,8 @@ _LABELS: Final = tuple(item.name for item in fields(Samples))[3:-1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RankedTasks:
-    """Tasks of rank 2 to 5 of the ``n`` scenes of a part, ``Q`` each, worded for one camera's picture.
+class TaskLabels:
+    """Tasks of ``n`` scenes, ``Q`` each.
 
     Attributes:
         tasks: ``n`` tuples of ``Q`` task texts.
@@ -83,7 +83,7 @@ class RankedTasks:
     wanted: NDArray[np.int64]
 
 
-_RANKED: Final = tuple(item.name for item in fields(RankedTasks))[1:]
+_OF_TASKS: Final = tuple(item.name for item in fields(TaskLabels))[1:]
 
 
 def ranked_file(part: Path, view: View) -> Path:
@@ -91,21 +91,24 @@ def ranked_file(part: Path, view: View) -> Path:
     return part / f"ranked-{view}.npz"
 
 
-def save_ranked(ranked: RankedTasks, file: Path) -> None:
-    """Write the file atomically."""
-    labels = {name: getattr(ranked, name) for name in _RANKED}
+def save_ranked(scenes: Sequence[TaskLabels], file: Path) -> None:
+    """Write the tasks of rank 2 to 5 of a part's scenes atomically."""
+    labels: dict[str, Any] = {
+        name: np.concatenate([getattr(scene, name) for scene in scenes]) for name in _OF_TASKS
+    }
+    texts = np.array([row for scene in scenes for row in scene.tasks])
 
     def write(fresh: Path) -> None:
         with fresh.open("wb") as stream:
-            np.savez(stream, tasks=np.array(ranked.tasks), **labels)
+            np.savez(stream, tasks=texts, **labels)
 
     write_whole(file, write)
 
 
-def _load_ranked(file: Path) -> dict[str, Any]:
+def _load_ranked(file: Path) -> TaskLabels:
     with np.load(file, allow_pickle=False) as stored:
-        labels: dict[str, Any] = {name: stored[name] for name in _RANKED}
-        return labels | {"tasks": tuple(tuple(map(str, row)) for row in stored["tasks"])}
+        texts = tuple(tuple(map(str, row)) for row in stored["tasks"])
+        return TaskLabels(texts, *(stored[name] for name in _OF_TASKS))
 
 
 def save_samples(samples: Samples, folder: Path) -> None:
@@ -146,7 +149,7 @@ def load_samples(
         loaded = [_load_part(part, views, worded_for) for part in parts]
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"broken training samples in {folder}: {error}") from error
-    return _joined(loaded, limit)
+    return join_samples(loaded, limit)
 
 
 def _load_part(folder: Path, views: Sequence[View], worded_for: View | None) -> Samples:
@@ -158,13 +161,14 @@ def _load_part(folder: Path, views: Sequence[View], worded_for: View | None) -> 
     texts = tuple(map(tuple, json.loads((folder / _TEXTS).read_text(encoding="utf-8"))))
     if worded_for is not None:
         ranked = _load_ranked(ranked_file(folder, worded_for))
-        texts = tuple(row + more for row, more in zip(texts, ranked["tasks"], strict=True))
-        labels |= {name: np.concatenate([labels[name], ranked[name]], axis=1) for name in _RANKED}
-        labels["ranked"] = ranked["verb"].shape[1]
+        texts = tuple(row + more for row, more in zip(texts, ranked.tasks, strict=True))
+        labels |= {name: np.concatenate([labels[name], getattr(ranked, name)], axis=1) for name in _OF_TASKS}
+        labels["ranked"] = ranked.verb.shape[1]
     return Samples(tuple(views), pictures, texts, **labels)
 
 
-def _joined(parts: Sequence[Samples], limit: int | None) -> Samples:
+def join_samples(parts: Sequence[Samples], limit: int | None = None) -> Samples:
+    """Concatenate samples of the same views, at most ``limit`` scenes."""
     labels: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts])[:limit] for name in _LABELS
     }
