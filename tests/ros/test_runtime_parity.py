@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from embodied_iqa_msgs.srv import AskVlm
 from numpy.typing import NDArray
 from sensor_msgs.msg import Image
 
+import fragile_vlm
 from embodied_iqa.distortions import FrameDistorter
 from embodied_iqa.gate.bounds import Bounds
 from embodied_iqa.gate.calibration import GateCalibration
@@ -35,7 +37,8 @@ from embodied_iqa.robot.messages import ArmMode, ArmState, ArmStatus, GripperSta
 from embodied_iqa.ros.conversion import ns_of, time_of
 from embodied_iqa.ros.qos import PICTURE, STATE
 from embodied_iqa.subjects.catalogue import Role
-from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, Vla, VlaObservation
+from embodied_iqa.subjects.inference import Outcome, OutcomeKind
+from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, Vla, VlaObservation, Vlm
 from embodied_iqa.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.subjects.registry import make_vla, make_vlm
 from embodied_iqa.subjects.serving.questions import chunk_to_map, observation_from
@@ -215,22 +218,26 @@ class NoisyBench(Bench):
 
 @dataclass
 class Asked:
-    """Live nodes, and the subjects that they ask."""
+    """Live nodes, and the subjects that they ask; the VLM raises while ``broken`` exists."""
 
     bench: NoisyBench
     policy: Policy
     vla: Vla
+    broken: Path
 
 
 @pytest.fixture(scope="module")
 def asked(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
-    policy, nodes = Policy(), ["vla_node", "vlm_node"]
-    with serving(policy.served()) as port:
+    policy, nodes, folder = Policy(), ["vla_node", "vlm_node"], tmp_path_factory.mktemp("graph")
+    broken = folder / "broken"
+    with serving(policy.served()) as port, pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYTHONPATH", str(Path(fragile_vlm.__file__).parent), prepend=os.pathsep)
+        environment.setenv(fragile_vlm.BROKEN, str(broken))
         reference = f"openpi://127.0.0.1:{port}"
-        overrides = {"vla_node.subject": reference, "vlm_node.subject": "classical-vlm"}
-        with RosGraph(ros_domain, tmp_path_factory.mktemp("graph"), nodes, overrides) as graph:
+        overrides = {"vla_node.subject": reference, "vlm_node.subject": fragile_vlm.NAME}
+        with RosGraph(ros_domain, folder, nodes, overrides) as graph:
             graph.activate(*nodes)
-            yield Asked(NoisyBench(graph, VIEWS), policy, make_vla(parse_vla(reference)))
+            yield Asked(NoisyBench(graph, VIEWS), policy, make_vla(parse_vla(reference)), broken)
 
 
 def headless_cameras() -> HeadlessCameras:
@@ -299,27 +306,39 @@ def test_decisions_are_the_same(
         assert not np.array_equal(live[0].increments, live[1].increments), "pictures differ"
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of a subject that sees noise: no error in a node
-def test_answers_are_the_same(asked: Asked, tmp_path: Path) -> None:
-    asked.policy.behaviour, bench, vlm = "acts", asked.bench, make_vlm(parse_vlm("classical-vlm"))
-    stamp_ns = ns_of(bench.decision(bench.begin())[0].header.stamp)
+def ask_live(bench: Bench, source: Source, stamp_ns: int) -> AskVlm.Response:
+    request = {"task": TASK, "source": int(source), "stamp": time_of(stamp_ns), "view": "top"}
+    return bench.graph.call(AskVlm, "/vlm/ask", **request)
+
+
+def ask_headless(vlm: Vlm, stamp_ns: int) -> list[Outcome[AnswerRecord]]:
     cameras = headless_cameras()
     cameras.take(SNAPSHOT, stamp_ns)
-    said: list[VlmAnswer] = []
-    for source in Source:
-        request = {"task": TASK, "source": int(source), "stamp": time_of(stamp_ns), "view": "top"}
-        response = bench.graph.call(AskVlm, "/vlm/ask", **request)
-        assert response.success, response.message
-        said.append(response.answer)
-    path = tape_of(tmp_path / "trial.mcap", stamp_ns, *(("/vlm/answer", message) for message in said))
+    return [answer(vlm, cameras.frame(View.TOP, source, stamp_ns), source, TASK) for source in Source]
+
+
+def test_answers_are_the_same_and_so_is_their_failure(asked: Asked, tmp_path: Path) -> None:
+    asked.policy.behaviour, bench, vlm = "acts", asked.bench, make_vlm(parse_vlm(fragile_vlm.NAME))
+    stamp_ns = ns_of(bench.decision(bench.begin())[0].header.stamp)
+    responses = [ask_live(bench, source, stamp_ns) for source in Source]
+    assert all(response.success for response in responses), responses
+    answers = (("/vlm/answer", response.answer) for response in responses)
+    path = tape_of(tmp_path / "trial.mcap", stamp_ns, *answers)
     subjects = Subjects(lambda _name: vlm, _none, (), GateOptions())
     rescorer = Rescorer(path, subjects)
     live, rescored = rescorer.live.runs[0].answers, rescorer.record().runs[0].answers
     assert not rescorer.failures
-    headless = [
-        answer(vlm, cameras.frame(View.TOP, source, stamp_ns), source, TASK).result for source in Source
-    ]
-    fields = set(AnswerRecord.__slots__) - {"latency_ms"}
+    headless = [outcome.result for outcome in ask_headless(vlm, stamp_ns)]
+    assert live[0].answer != live[1].answer, "pictures differ"
     for records in zip(live, rescored, headless, strict=True):
-        for name in fields:
+        for name in set(AnswerRecord.__slots__) - {"latency_ms"}:
             assert len({getattr(record, name) for record in records}) == 1, name
+    asked.broken.touch()
+    failed, reason = Rescorer(path, subjects), "RuntimeError: no weights"
+    assert failed.record().runs[0].answers == ()
+    assert failed.failures == [f"{fragile_vlm.NAME} failed at {stamp_ns} ns: {reason}"] * len(Source)
+    for source, outcome in zip(Source, ask_headless(vlm, stamp_ns), strict=True):
+        assert (outcome.kind, outcome.result, outcome.reason) == (OutcomeKind.FAILED, None, reason)
+        response = ask_live(bench, source, stamp_ns)
+        assert not response.success
+        assert response.message == f"{fragile_vlm.NAME} gave no answer: {reason}"
