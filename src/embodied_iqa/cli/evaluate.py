@@ -53,12 +53,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write a Markdown page here, with its pictures in a folder beside it",
     )
-    panel.add_argument("--cards", action="store_true", help="write the results into the members' cards")
+    panel.add_argument("--cards", action="store_true", help="write the results into the cards in --models")
     panel.add_argument("--json", action="store_true", help="print the results as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate."""
+    if arguments.cards and arguments.models is None:
+        raise UsageError(
+            "--cards writes into the folder of the panel", expected="--models DIR; shipped cards stay as they are"
+        )
     plan = _plan(arguments)
     with ProgressBars(transient=False) as bars:
         evaluation = load(f"{_EVALUATION}:evaluate_panel")(plan, bars)

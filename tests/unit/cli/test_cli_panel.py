@@ -21,6 +21,7 @@ from embodied_iqa.panel.members import members_in
         ["evaluate", "panel", "--members", "nobody"],
         ["evaluate", "panel", "--scenes", "2", "--grid-scenes", "3"],
         ["evaluate", "panel", "--distortions", "nothing-known"],
+        ["evaluate", "panel", "--cards"],
     ],
 )
 def test_wrong_words_are_a_usage_error(

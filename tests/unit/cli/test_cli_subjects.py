@@ -11,7 +11,7 @@ from chat_server import ChatServer
 from embodied_iqa.cli.main import main
 from embodied_iqa.scoring.constants import UncalibratedError
 from embodied_iqa.subjects import readiness
-from embodied_iqa.subjects.constants_files import constants_of, own_constants_file
+from embodied_iqa.subjects.constants_files import constants_of, own_constants_file, shipped_constants_file
 from embodied_iqa.subjects.device import FreeMemory
 from tiny_vlms import save_tiny
 
@@ -100,3 +100,14 @@ def test_a_subject_of_the_user_is_calibrated_into_the_users_folder(
     assert constants_of(subject, constants.version) == constants
     with pytest.raises(UncalibratedError, match="stale"):
         constants_of(subject, "another")
+
+
+def test_calibrating_a_shipped_subject_leaves_the_package_as_it_is(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    shipped = sorted(shipped_constants_file("classical-vlm").parent.iterdir())
+    before = [(file, file.stat().st_mtime_ns, file.read_bytes()) for file in shipped]
+    found = json.loads(answer(capsys, "calibrate", "classical-vlm", "--scenes", "1", "--json"))
+    assert Path(found["file"]) == tmp_path / "data" / "embodied-iqa" / "constants" / "classical-vlm.json"
+    assert [(file, file.stat().st_mtime_ns, file.read_bytes()) for file in shipped] == before
+    assert constants_of("classical-vlm").n_references < 300  # the user's own take precedence

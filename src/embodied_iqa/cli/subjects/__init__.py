@@ -47,7 +47,7 @@ def _configure_calibrate(parser: argparse.ArgumentParser) -> None:
         "--out",
         type=Path,
         metavar="FILE",
-        help="JSON to write (default: the one that ships with the package, or the user's own)",
+        help="JSON to write (default: in the user's folder, ~/.local/share/embodied-iqa/constants)",
     )
 
 

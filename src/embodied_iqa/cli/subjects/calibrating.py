@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 
 from rich.console import Console
 
@@ -17,10 +16,10 @@ from embodied_iqa.scoring.constants import SubjectConstants, save_constants
 from embodied_iqa.scoring.decision import position_scale_m
 from embodied_iqa.scoring.frequencies import document_frequencies
 from embodied_iqa.simulation.reference_answers import reference_answers, reference_chunks, reference_scenes
-from embodied_iqa.subjects.catalogue import Backend, Role
-from embodied_iqa.subjects.constants_files import own_constants_file, shipped_constants_file
+from embodied_iqa.subjects.catalogue import Role
+from embodied_iqa.subjects.constants_files import own_constants_file
 from embodied_iqa.subjects.protocols import Vla, Vlm
-from embodied_iqa.subjects.reference import SubjectReference, parse_reference
+from embodied_iqa.subjects.reference import parse_reference
 from embodied_iqa.subjects.registry import make_vla, make_vlm
 
 _STDERR = Console(stderr=True)
@@ -41,7 +40,7 @@ def calibrate(arguments: argparse.Namespace) -> int:
     else:
         vla = make_vla(reference, graph.vla_node.options, _STDERR.print)
         constants = _measure_vla(vla, scenes, recipe, arguments.seed)
-    path = arguments.out or _file_of(reference)
+    path = arguments.out or own_constants_file(reference.text)
     save_constants(constants, path)
     if arguments.json:
         print(json.dumps({"subject": constants.subject, "file": str(path), "d_max_m": constants.d_max_m}))
@@ -63,10 +62,3 @@ def _measure_vlm(vlm: Vlm, scenes: tuple[Scene, ...], recipe: str) -> SubjectCon
     answers = [answer for scene in track(scenes, info.name) for answer in reference_answers(vlm, scene)]
     frequencies = document_frequencies(answers)
     return SubjectConstants(info.name, info.version, recipe, len(answers), frequencies=frequencies)
-
-
-def _file_of(reference: SubjectReference) -> Path:
-    """Return the file of the package for an embedded subject, else the user's own."""
-    if reference.backend is Backend.EMBEDDED:
-        return shipped_constants_file(reference.text)
-    return own_constants_file(reference.text)
