@@ -94,3 +94,25 @@ def test_an_experiment_without_an_arm_is_an_error(tmp_path: Path) -> None:
     graph = resolve((), {"arm_node.robot": "none", "camera_node.source": "files"})
     with pytest.raises(UsageError, match="needs an arm"):
         next(run_on_graph(plan, plan.runs(), graph, tmp_path, attach=False))
+
+
+def test_an_earlier_recording_of_a_task_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from embodied_iqa.ros import experiment_session
+
+    earlier = tmp_path / "recordings" / "classical-vla.pick-the-red-cube.7"
+    for folder in (earlier, Path(f"{earlier}.1")):
+        folder.mkdir(parents=True)
+        (folder / "trial.mcap").write_text(folder.name)
+
+    def fail(*_: object) -> None:
+        raise UsageError("no graph in this test")
+
+    monkeypatch.setattr(experiment_session, "run_session", fail)
+    plan = ExperimentPlan((parse_vla("classical-vla"),), (ExperimentTask("pick the red cube", 7),), ())
+    with pytest.raises(UsageError, match="no graph"):
+        next(experiment_session.run_on_graph(plan, plan.runs(), resolve(()), tmp_path, attach=False))
+    assert not any(earlier.iterdir())
+    assert [Path(f"{earlier}.{n}/trial.mcap").read_text() for n in (1, 2)] == [
+        f"{earlier.name}.1",
+        earlier.name,
+    ]

@@ -61,7 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Evaluate."""
     if arguments.cards and arguments.models is None:
         raise UsageError(
-            "--cards writes into the folder of the panel", expected="--models DIR; shipped cards stay as they are"
+            "--cards writes into the folder of the panel",
+            expected="--models DIR",
         )
     plan = _plan(arguments)
     with ProgressBars(transient=False) as bars:

@@ -3,59 +3,83 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from embodied_iqa.config import Scalar
+from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.experiment.plan import ExperimentPlan, RunKey
+from embodied_iqa.experiment.plan import ExperimentPlan, ExperimentTask, RunKey
 from embodied_iqa.experiment.rows import RunRow, ScoredRow, read_rows, write_rows
-from embodied_iqa.records import read_json
+from embodied_iqa.records import read_json, unstructure
+from embodied_iqa.subjects.reference import parse_vla
 from embodied_iqa.subjects.registry import info_of
 from embodied_iqa.trial.run_folder import write_json
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 _SHARDS: Final = "shards"
 _RECORD: Final = "experiment.json"
 _SHOWN: Final = 3
 
 
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """Content of `experiment.json`; subjects are references in words."""
+
+    schema: int
+    parameters: dict[str, Any]
+    subjects: tuple[str, ...] = ()
+    tasks: tuple[ExperimentTask, ...] = ()
+    distortions: tuple[DistortionSpec, ...] = ()
+
+    @property
+    def plan(self) -> ExperimentPlan:
+        return ExperimentPlan(tuple(map(parse_vla, self.subjects)), self.tasks, self.distortions)
+
+
 class ExperimentFolder:
     """Results of an experiment on disk.
 
-    `experiment.json` holds the parameters of all runs and `shards/` one Parquet file per run; `runs.parquet`
-    and `scores.csv` are made from the runs of the current plan.
+    `experiment.json` holds the plan and the parameters of all runs, `shards/` one Parquet file per run;
+    `runs.parquet` and `scores.csv` are made from the runs of the plan.
 
     Args:
-        path: A new or empty folder, or the folder of an interrupted experiment, which may get a larger plan.
+        path: A new or empty folder, or the folder of an experiment.
         parameters: All parameters that affect the result of a run, except its key.
+        plan: The runs.
+        add: Extend the plan of the folder by this one; else both must have the same runs.
+
+    Attributes:
+        plan: The plan of the folder.
 
     Raises:
-        UsageError: The runs in the folder have other parameters.
+        UsageError: The folder has another plan, or its runs have other parameters.
         InputError: The folder holds something else, or cannot be written.
     """
 
-    def __init__(self, path: Path, parameters: Mapping[str, Scalar]) -> None:
+    def __init__(
+        self, path: Path, parameters: Mapping[str, Scalar], plan: ExperimentPlan, *, add: bool = False
+    ) -> None:
         self.path = path
         self._shards = path / _SHARDS
-        self._check(dict(parameters))
+        self.plan = self._opened(json.loads(json.dumps(parameters)), plan, add=add)
         for part in self._shards.glob(".*.part"):  # of a run that was interrupted while it was written
             part.unlink()
 
-    def missing(self, plan: ExperimentPlan) -> list[RunKey]:
-        """Return the runs of a plan that do not exist yet, or only for another version of the subject."""
-        versions = {subject: info_of(subject).version for subject in plan.subjects}
-        return [key for key in plan.runs() if not self._holds(key, versions[key.subject])]
+    def missing(self) -> list[RunKey]:
+        """Return the runs of the plan that do not exist yet, or only for another version of the subject."""
+        versions = {subject: info_of(subject).version for subject in self.plan.subjects}
+        return [key for key in self.plan.runs() if not self._holds(key, versions[key.subject])]
 
     def add(self, key: RunKey, row: RunRow) -> None:
         """Write a run."""
         write_rows([row], self._shard(key))
 
-    def rows(self, plan: ExperimentPlan) -> list[RunRow]:
-        """Return the runs of a plan; all must exist."""
-        return [row for key in plan.runs() for row in read_rows(self._shard(key))]
+    def rows(self) -> list[RunRow]:
+        """Return the runs of the plan; all must exist."""
+        return [row for key in self.plan.runs() for row in read_rows(self._shard(key))]
 
     def write_results(self, rows: Iterable[ScoredRow]) -> Path:
         """Write `runs.parquet`."""
@@ -70,13 +94,17 @@ class ExperimentFolder:
         shard = self._shard(key)
         return shard.is_file() and [row.subject_version for row in read_rows(shard)] == [version]
 
-    def _check(self, parameters: dict[str, Scalar]) -> None:
+    def _opened(self, parameters: dict[str, Any], plan: ExperimentPlan, *, add: bool) -> ExperimentPlan:
+        """Check what the folder holds and write the record; return the folder's plan."""
         file = self.path / _RECORD
-        tree = {"schema": SCHEMA, "parameters": parameters}
         if file.is_file():
-            _compare(file, tree)
-            return
-        if self.path.is_dir() and any(self.path.iterdir()):
+            before = _read(file, parameters)
+            if not add:
+                _check_plan(self.path, before, plan)
+            plan = before.extended(plan)
+            if plan == before:
+                return plan
+        elif self.path.is_dir() and any(self.path.iterdir()):
             raise InputError(
                 f"{self.path} is not the folder of an experiment", expected="a new or empty folder"
             )
@@ -84,26 +112,47 @@ class ExperimentFolder:
             self._shards.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"cannot write to {self.path}: {error.strerror}") from None
-        write_json(file, tree)
+        subjects = tuple(subject.text for subject in plan.subjects)
+        write_json(file, unstructure(_Record(SCHEMA, parameters, subjects, plan.tasks, plan.distortions)))
+        return plan
 
 
-@dataclass(frozen=True, slots=True)
-class _Record:
-    """Content of `experiment.json`."""
-
-    schema: int
-    parameters: dict[str, Any]
-
-
-def _compare(file: Path, tree: dict[str, Any]) -> None:
+def _read(file: Path, parameters: dict[str, Any]) -> ExperimentPlan:
+    """Return the plan of a folder whose runs have these parameters."""
     found = read_json(_Record, file, "the experiment")
-    before = found.parameters
-    now = json.loads(json.dumps(tree["parameters"]))
-    other = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
-    if found.schema != SCHEMA or other:
-        shown = ", ".join(f"{name} was {before.get(name)!r}, is {now.get(name)!r}" for name in other[:_SHOWN])
-        more = f" and {len(other) - _SHOWN} more" if len(other) > _SHOWN else ""
+    if found.schema != SCHEMA:
         raise UsageError(
-            f"the runs in {file.parent} have other parameters: {shown}{more}",
+            f"{file.parent} holds an experiment of another version of this program",
+            expected=f"schema {SCHEMA}, or another --out",
+            got=found.schema,
+        )
+    before = found.parameters
+    other = sorted(
+        name for name in before.keys() | parameters.keys() if before.get(name) != parameters.get(name)
+    )
+    if other:
+        changes = [f"{name} was {before.get(name)!r}, is {parameters.get(name)!r}" for name in other]
+        raise UsageError(
+            f"the runs in {file.parent} have other parameters: {_shown(changes)}",
             expected="the same parameters, or another --out",
         )
+    return found.plan
+
+
+def _check_plan(path: Path, before: ExperimentPlan, plan: ExperimentPlan) -> None:
+    lacks, adds = before.without(plan), plan.without(before)
+    if lacks or adds:
+        parts = [
+            f"{what}: {_shown(items)}"
+            for what, items in (("it also has", lacks), ("it lacks", adds))
+            if items
+        ]
+        raise UsageError(
+            f"{path} holds another plan; {'; '.join(parts)}",
+            expected="the same plan, --add to extend it, or another --out",
+        )
+
+
+def _shown(items: Sequence[str]) -> str:
+    more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
+    return ", ".join(items[:_SHOWN]) + more

@@ -98,6 +98,24 @@ class ExperimentPlan:
             for subject in self.subjects
         )
 
+    def extended(self, other: ExperimentPlan) -> ExperimentPlan:
+        """Return a plan with the subjects, tasks and distortions of both, all combined."""
+        return ExperimentPlan(
+            tuple(dict.fromkeys((*self.subjects, *other.subjects))),
+            tuple(dict.fromkeys((*self.tasks, *other.tasks))),
+            tuple(dict.fromkeys((*self.distortions, *other.distortions))),
+        )
+
+    def without(self, other: ExperimentPlan) -> tuple[str, ...]:
+        """Return in words what this plan has and the other one lacks."""
+        tasks = [task for task in self.tasks if task not in other.tasks]
+        specs = [spec for spec in self.distortions if spec not in other.distortions]
+        return (
+            *(f"subject {subject}" for subject in self.subjects if subject not in other.subjects),
+            *(f"task {task.task!r} in scene {task.scene_seed}" for task in tasks),
+            *(f"distortion {spec.id}:{spec.level} with seed {spec.seed}" for spec in specs),
+        )
+
     def runs(self) -> tuple[RunKey, ...]:
         """Return all runs, those of one scene together."""
         return tuple(key for group in self.groups() for key in group)

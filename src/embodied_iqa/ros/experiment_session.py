@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 from embodied_iqa.errors import InternalError, UsageError
@@ -33,7 +33,8 @@ def run_on_graph(
         plan: The experiment.
         missing: The missing runs.
         graph: Parameters of the nodes.
-        out: Folder of the experiment; recordings go to `recordings/<task>/trial.mcap`.
+        out: Folder of the experiment; recordings go to `recordings/<task>/trial.mcap`;
+            an earlier one is kept as `recordings/<task>.1` and so on.
         attach: Use a graph that runs already; its vla_node must have loaded the subject.
         person: Answers the questions of a trial on a real arm.
 
@@ -63,9 +64,14 @@ def run_on_graph(
 
 
 def _recorded_runs(session: SessionPlan, folder: Path, person: Person | None) -> tuple[RunRecord, ...]:
-    if folder.exists():  # of an aborted session
-        shutil.rmtree(folder)
+    if folder.exists():  # of a session that was cut short, or of a smaller plan
+        folder.rename(_free_name(folder))
     folder.mkdir(parents=True)
     folders = session.folders(folder)
     run_session(session, folders, folder, lambda _number, _news: None, person)
     return read_trial(folders[0].recording).runs
+
+
+def _free_name(folder: Path) -> Path:
+    """Return the first of `<folder>.1`, `<folder>.2` and so on that does not exist."""
+    return next(path for number in count(1) if not (path := Path(f"{folder}.{number}")).exists())

@@ -68,6 +68,22 @@ def test_killed_and_resumed_gives_the_same(tmp_path: Path, capsys: pytest.Captur
     assert main([*WORDS, str(whole)]) == 0  # nothing is missing: only the table is made again
     assert "max-darken" in capsys.readouterr().out
     assert {path: path.stat().st_mtime_ns for path in (whole / "shards").iterdir()} == before
+    _check_another_plan(whole, capsys)
+
+
+def _check_another_plan(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Another plan changes nothing in a used folder; with --add it extends the results."""
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    other = [*WORDS[: WORDS.index("02,19")], "03", "--levels", "5", "--out", str(out)]
+    assert main(other) == 2
+    said = capsys.readouterr().err
+    assert "it lacks: distortion 03:5 with seed 0" in said
+    assert "it also has: distortion 02:5 with seed 0, distortion 19:5 with seed 0" in said
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    assert main([*other, "--add", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["distortions"]
+    assert [row["distortion_id"] for row in rows] == ["02", "03", "19"]
+    assert len((out / "scores.csv").read_text().splitlines()) == 1 + 3 + 1
 
 
 @pytest.mark.parametrize(

@@ -121,35 +121,61 @@ def versions(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 def test_a_folder_goes_on_where_it_was_broken_off(tmp_path: Path, versions: dict[str, str]) -> None:
     runs = PLAN.runs()
-    folder = ExperimentFolder(tmp_path / "out", {"a": 1, "b": [1.0]})
-    assert folder.missing(PLAN) == list(runs)
+    folder = ExperimentFolder(tmp_path / "out", {"a": 1, "b": [1.0]}, PLAN)
+    assert folder.missing() == list(runs)
     for key in runs[:3]:
         folder.add(key, row(key))
     (tmp_path / "out" / "shards" / f".{runs[3].name}.parquet.part").write_bytes(b"half")
-    again = ExperimentFolder(tmp_path / "out", {"b": [1.0], "a": 1})
-    assert again.missing(PLAN) == list(runs[3:])
+    again = ExperimentFolder(tmp_path / "out", {"b": [1.0], "a": 1}, PLAN)
+    assert again.missing() == list(runs[3:])
     assert not list((tmp_path / "out" / "shards").glob(".*"))
     for key in runs[3:]:
         again.add(key, row(key))
-    assert again.missing(PLAN) == []
-    assert [item.task for item in again.rows(PLAN)] == [key.task.task for key in runs]
-    larger = dataclasses.replace(PLAN, distortions=parse_distortions("02,12,19", (1, 5), 0))
-    assert {key.distortion.id for key in again.missing(larger)} == {"12"}
+    assert again.missing() == []
+    assert [item.task for item in again.rows()] == [key.task.task for key in runs]
     versions["classical-vla"] = "2"
-    assert again.missing(PLAN) == list(runs)
+    assert again.missing() == list(runs)
+
+
+def test_another_plan_is_refused_and_added_only_on_request(tmp_path: Path, versions: dict[str, str]) -> None:
+    out, parameters = tmp_path / "out", {"a": 1}
+    ExperimentFolder(out, parameters, PLAN)
+    record = (out / "experiment.json").read_bytes()
+    other = ExperimentPlan(PLAN.subjects, parse_tasks(1, (), 7), parse_distortions("02,12", (5,), 0))
+    with pytest.raises(UsageError) as refused:
+        ExperimentFolder(out, parameters, other)
+    assert str(refused.value) == (
+        f"{out} holds another plan; it also has: task 'push the green cylinder' in scene 8, "
+        "distortion 02:1 with seed 0, distortion 19:1 with seed 0 and 1 more; "
+        "it lacks: distortion 12:5 with seed 0; "
+        "expected the same plan, --add to extend it, or another --out"
+    )
+    assert (out / "experiment.json").read_bytes() == record
+    added = ExperimentFolder(out, parameters, other, add=True)
+    assert set(added.plan.runs()) > set(PLAN.runs()) | set(other.runs())
+    assert len(added.plan.runs()) == 2 * (1 + 5)
+    assert ExperimentFolder(out, parameters, other, add=True).plan == added.plan  # goes on after an interrupt
+    assert ExperimentFolder(out, parameters, added.plan).plan == added.plan
+    with pytest.raises(UsageError, match="it also has: distortion 12:5 with seed 0; expected"):
+        ExperimentFolder(out, parameters, PLAN)
+    reordered = dataclasses.replace(added.plan, distortions=added.plan.distortions[::-1])
+    assert ExperimentFolder(out, parameters, reordered).plan == added.plan
 
 
 def test_other_parameters_and_strange_folders_are_refused(tmp_path: Path) -> None:
-    ExperimentFolder(tmp_path / "out", {"a": 1, "b": 2})
+    ExperimentFolder(tmp_path / "out", {"a": 1, "b": 2}, PLAN)
     with pytest.raises(
         UsageError, match=r"other parameters: a was 1, is 3; expected the same parameters, or another --out"
     ):
-        ExperimentFolder(tmp_path / "out", {"a": 3, "b": 2})
+        ExperimentFolder(tmp_path / "out", {"a": 3, "b": 2}, PLAN)
     strange = tmp_path / "strange"
     strange.mkdir()
     (strange / "thesis.tex").touch()
     with pytest.raises(InputError, match="not the folder of an experiment"):
-        ExperimentFolder(strange, {})
+        ExperimentFolder(strange, {}, PLAN)
+    (tmp_path / "out" / "experiment.json").write_text('{"schema": 1, "parameters": {}}')
+    with pytest.raises(UsageError, match="another version of this program; expected schema 2"):
+        ExperimentFolder(tmp_path / "out", {"a": 1, "b": 2}, PLAN)
     (tmp_path / "out" / "experiment.json").write_text("{")
     with pytest.raises(InputError, match="cannot read the experiment"):
-        ExperimentFolder(tmp_path / "out", {"a": 1, "b": 2})
+        ExperimentFolder(tmp_path / "out", {"a": 1, "b": 2}, PLAN)

@@ -29,7 +29,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="default off, as in the paper; required for a real arm",
     )
     add("--vlm", default="", metavar="NAME", help="also query this VLM: cognition beside execution")
-    add("--out", type=Path, required=True, metavar="DIR", help="new folder, or one to continue")
+    add(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="new folder, or one of the same plan",
+    )
+    add(
+        "--add",
+        action="store_true",
+        help="extend the plan in --out by these subjects, tasks and distortions, all combined",
+    )
     add(
         "--workers",
         type=int,

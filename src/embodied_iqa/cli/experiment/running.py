@@ -53,11 +53,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--attach needs --ros")
     plan = _plan(arguments)
     graph = _graph(arguments, plan.subjects)
-    folder = ExperimentFolder(arguments.out, _parameters(arguments, graph))
-    missing = folder.missing(plan)
+    folder = ExperimentFolder(arguments.out, _parameters(arguments, graph), plan, add=arguments.add)
+    missing = folder.missing()
     if missing:
-        _run_missing(arguments, graph, plan, missing, folder)
-    scored = score_rows(folder.rows(plan))
+        _run_missing(arguments, graph, missing, folder)
+    scored = score_rows(folder.rows())
     results, means = folder.write_results(scored), mean_rows(scored)
     write_csv(means, arguments.out / "scores.csv")
     if arguments.json:
@@ -146,15 +146,14 @@ def _runs(
 def _run_missing(
     arguments: argparse.Namespace,
     graph: GraphParameters,
-    plan: ExperimentPlan,
     missing: list[RunKey],
     folder: ExperimentFolder,
 ) -> None:
-    total = len(plan.runs())
+    total = len(folder.plan.runs())
     kept = total - len(missing)
     with ProgressBars(transient=False) as bars:
         bars.update("runs", kept, total)
-        runs = _runs(arguments, graph, plan, missing, bars)
+        runs = _runs(arguments, graph, folder.plan, missing, bars)
         for made, (key, row) in enumerate(runs, start=1):
             folder.add(key, row)
             rate = 60 * bars.per_second("runs", made)
