@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from embodied_iqa.errors import InputError, UsageError, UserError, first_line
@@ -46,14 +48,8 @@ def load_object(target: str) -> Any:
         InputError: The module fails when it is imported.
     """
     check_target(target)
-    try:
+    with own_code(f"{target} cannot be imported"):
         return load(target)
-    except UserError:
-        raise
-    except Exception as error:
-        raise InputError(
-            f"{target} cannot be imported: {type(error).__name__}: {first_line(error)}"
-        ) from error
 
 
 def load_factory(target: str) -> Any:
@@ -68,3 +64,18 @@ def load_factory(target: str) -> Any:
             f"{target} is not a factory", expected="a class or function", got=type(factory).__name__
         )
     return factory
+
+
+@contextmanager
+def own_code(failure: str) -> Iterator[None]:
+    """Report an exception of the user's code in one line, which begins with ``failure``.
+
+    Raises:
+        InputError: The code in the block raises anything but a `UserError`.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        raise InputError(f"{failure}: {type(error).__name__}: {first_line(error)}") from error

@@ -82,6 +82,8 @@ class CameraParameters:
             realsense a recording (.bag, .db3) or a folder with one per view, instead of connected cameras;
             for python a factory, module:function, see docs/extend.md.
         loop: Restart at the end of files, bag or recording.
+        in_runs: Play files or bag in each run of a trial; before a run show the first picture, at the end of
+            the pictures the last one. Set in the graph of a trial.
         horizontal_fov_rad: Horizontal field of view of pictures from files [rad].
         realsense: RealSense cameras.
         hand_eye: Poses of real cameras.
@@ -94,6 +96,7 @@ class CameraParameters:
     rate_hz: float = ranged(15.0, 0.1, 120.0)
     path: str = ""
     loop: bool = False
+    in_runs: bool = False
     horizontal_fov_rad: float = ranged(1.5, 0.1, 3.0)
     realsense: RealSenseParameters = field(default_factory=RealSenseParameters)
     hand_eye: HandEyeParameters = field(default_factory=HandEyeParameters)

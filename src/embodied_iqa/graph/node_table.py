@@ -169,7 +169,10 @@ def _completed(graph: GraphParameters) -> GraphParameters:
         limits=graph.arm_node.limits,
     )
     return replace(
-        graph, trial_node=trial, vla_node=replace(vla, has_arm=has_arm, simulated=robot.is_simulated)
+        graph,
+        camera_node=replace(graph.camera_node, in_runs=source in {CameraSource.FILES, CameraSource.BAG}),
+        trial_node=trial,
+        vla_node=replace(vla, has_arm=has_arm, simulated=robot.is_simulated),
     )
 
 

@@ -105,6 +105,10 @@ class FileCamera:
             stamp_ns = self._clock_ns()
         return Frame(self._view, stamp_ns, rgb, self._intrinsics, self._T_base_camera)
 
+    def rewind(self) -> None:
+        """Continue with the first picture."""
+        self._shown = 0
+
     def close(self) -> None:
         """Do nothing: no file stays open."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
-from embodied_iqa_msgs.msg import SimState
+from embodied_iqa_msgs.msg import SimState, TrialEvent
 from geometry_msgs.msg import PoseStamped
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import CameraInfo, Image
@@ -20,15 +21,17 @@ from embodied_iqa.images.hand_eye import PoseHistory
 from embodied_iqa.images.image_cdr import image_to_cdr
 from embodied_iqa.images.message_geometry import matrix_from_pose
 from embodied_iqa.images.realsense import RgbdFrame
+from embodied_iqa.images.run_playback import RunPlayback
 from embodied_iqa.lazy import load
 from embodied_iqa.ros.camera_sources import open_cameras, open_realsense
 from embodied_iqa.ros.conversion import camera_info_of, depth_to_msg, header_of, ns_of, optical_frame, pose_of
 from embodied_iqa.ros.live_cameras import LiveCameras
 from embodied_iqa.ros.node import BaseNode, Health, main_of
-from embodied_iqa.ros.qos import LATCHED, PICTURE, STATE
+from embodied_iqa.ros.qos import EVENT, LATCHED, PICTURE, STATE
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.tasks.instruction import parse_instruction
+from embodied_iqa.user_code import own_code
 
 if TYPE_CHECKING:
     from embodied_iqa.simulation.renderer import SceneRenderer  # needs a graphics context
@@ -55,6 +58,7 @@ class CameraNode(BaseNode[CameraParameters]):
     def health(self) -> Health:
         """Return the number of published images."""
         values: dict[str, object] = {f"{view} pictures": count for view, count in self._counts.items()}
+        values |= {f"{camera.view} repeated": camera.repeated for camera in self._playbacks()}
         if self._live is None:
             return Health(values=values | {"latency_ms": round(self._latency_ms, 2)})
         values |= self._live.health()
@@ -77,6 +81,7 @@ class CameraNode(BaseNode[CameraParameters]):
         else:
             self._cameras = open_cameras(self.config, self._now_ns)
             self.create_timer(1.0 / self.config.rate_hz, self._read)
+            self.create_subscription(TrialEvent, "/trial/events", self._follow_trial, EVENT)
 
     def _open_realsense(self) -> None:
         history = PoseHistory(round(self.config.hand_eye.longest_gap_s * 1e9))
@@ -128,9 +133,11 @@ class CameraNode(BaseNode[CameraParameters]):
 
     def _read(self) -> None:
         """Publish the next image of every camera; close a camera at its end."""
+        is_own = self.config.source is CameraSource.PYTHON
         for camera in list(self._cameras):
             try:
-                frame = camera.read(deadline_s=0.0)
+                with own_code(f"camera {camera.view} failed") if is_own else nullcontext():
+                    frame = camera.read(deadline_s=0.0)
             except EndOfFramesError as end:
                 self.get_logger().warning(f"{camera.view}: {end}")
                 self._cameras.remove(camera)
@@ -138,6 +145,17 @@ class CameraNode(BaseNode[CameraParameters]):
                 continue
             if frame is not None:
                 self._publish(frame)
+
+    def _playbacks(self) -> list[RunPlayback]:
+        return [camera for camera in self._cameras if isinstance(camera, RunPlayback)]
+
+    def _follow_trial(self, event: TrialEvent) -> None:
+        """Play stored pictures in each run."""
+        for camera in self._playbacks():
+            if event.kind == TrialEvent.KIND_RUN_START:
+                camera.play()
+            elif event.kind in {TrialEvent.KIND_TRIAL_START, TrialEvent.KIND_RUN_END}:
+                camera.rewind()
 
     def _publish(self, frame: Frame) -> None:
         view, stamp_ns, frame_id = frame.view, frame.stamp_ns, optical_frame(frame.view)

@@ -17,7 +17,7 @@ from rclpy.client import Client
 from rclpy.executors import MultiThreadedExecutor
 from rosgraph_msgs.msg import Clock
 
-from embodied_iqa.errors import EmbodiedIqaError, UserError
+from embodied_iqa.errors import UserError
 from embodied_iqa.graph.parameters import PlaybackParameters
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import View
@@ -70,7 +70,7 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
         self._arrived = threading.Condition()
         self.create_subscription(GateLease, "/gate/lease", self._take_lease, STATE, callback_group=group)
         self._pictures = 0
-        self.problem: str | None = None
+        self.error: Exception | None = None
         self._thread = threading.Thread(target=self._work, name="playback", daemon=True)
         self._thread.start()
 
@@ -81,13 +81,13 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
 
     def health(self) -> Health:
         """Return the number of published images."""
-        return Health(message=self.problem or "ok", values={"pictures": self._pictures})
+        return Health(message=str(self.error or "ok"), values={"pictures": self._pictures})
 
     def _work(self) -> None:
         try:
             self._play()
-        except EmbodiedIqaError as error:
-            self.problem = str(error)
+        except Exception as error:  # noqa: BLE001 - raised again in the thread that spins
+            self.error = error
 
     def _play(self) -> None:
         deadline_s = self.config.start_deadline_s
@@ -220,8 +220,8 @@ def _with_stamp(cdr: bytes, stamp_ns: int) -> bytes:
 def _spin(node: PlaybackNode, spin: Spin) -> None:
     spin(_POLL_S)
     if node.done:
-        if node.problem is not None:
-            raise UserError(node.problem)
+        if node.error is not None:
+            raise node.error
         raise SystemExit(0)
 
 

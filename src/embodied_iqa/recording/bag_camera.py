@@ -108,6 +108,12 @@ class BagCamera:
             stamp_ns = self._options.clock_ns()
         return Frame(self._view, stamp_ns, picture.rgb, self._intrinsics, T_base_camera)
 
+    def rewind(self) -> None:
+        """Continue with the first picture and its recorded stamp."""
+        self._pictures = self._reader.pictures([self._topic])
+        self._next = next(self._pictures, None)
+        self._shown, self._shift_ns = 0, 0
+
     def close(self) -> None:
         """Close the recording; may be called twice."""
         self._reader.close()

@@ -19,9 +19,10 @@ from embodied_iqa.images.realsense import (
     RealSenseOptions,
     RecordedRealSense,
 )
+from embodied_iqa.images.run_playback import RunPlayback, StoredCamera
 from embodied_iqa.kinematics import tool_along_z
 from embodied_iqa.recording.bag_camera import BagCamera, BagCameraOptions
-from embodied_iqa.user_code import load_factory
+from embodied_iqa.user_code import load_factory, own_code
 
 RealSense = RealSenseCamera | RecordedRealSense
 
@@ -35,21 +36,23 @@ def open_cameras(config: CameraParameters, clock_ns: Callable[[], int]) -> list[
 
     Raises:
         UsageError: No path is given, or no such module.
-        InputError: There are no images at the path, or the user's module fails.
+        InputError: There are no images at the path, or the user's code fails.
     """
     if not config.path:
         raise UsageError(f"camera source {config.source} needs a path", expected="the parameter path")
     if config.source is CameraSource.PYTHON:
         factory = load_factory(config.path)
-        return [factory(view, clock_ns) for view in config.views]
-    path = Path(config.path)
+        with own_code(f"{config.path} failed"):
+            return [factory(view, clock_ns) for view in config.views]
+    stored = [_stored_camera(Path(config.path), view, config, clock_ns) for view in config.views]
+    return [RunPlayback(camera, clock_ns) for camera in stored] if config.in_runs else list(stored)
+
+
+def _stored_camera(
+    path: Path, view: View, config: CameraParameters, clock_ns: Callable[[], int]
+) -> StoredCamera:
     if config.source is CameraSource.BAG:
-        options = BagCameraOptions(loop=config.loop, clock_ns=clock_ns)
-        return [BagCamera(path, view, options) for view in config.views]
-    return [_file_camera(path, view, config, clock_ns) for view in config.views]
-
-
-def _file_camera(path: Path, view: View, config: CameraParameters, clock_ns: Callable[[], int]) -> Camera:
+        return BagCamera(path, view, BagCameraOptions(loop=config.loop, clock_ns=clock_ns))
     of_view = path / view
     files = picture_files(of_view if of_view.is_dir() else path)
     height_px, width_px, _ = read_picture(files[0]).shape
