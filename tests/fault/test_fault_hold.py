@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -53,6 +54,18 @@ def test_what_is_frozen_stops_the_arm_and_what_thaws_lets_it_go_on(cell: Cell, v
         "a fresh PASS for the moment at which the arm went on",
     )
     cell.graph.wait(cell.is_moving, "motion")
+
+
+def test_no_other_process_can_block_the_control_loop(running: Cell) -> None:
+    """A process frozen with the lock of its shared-memory port blocks each of its senders for a second."""
+
+    def shares_memory(name: str) -> bool:
+        maps = Path(f"/proc/{running.graph.processes.pid(name)}/maps").read_text(encoding="utf-8")
+        return "/dev/shm/fastrtps_port" in maps
+
+    running.graph.wait(lambda: len(running.status) > 0, "a status of the arm")
+    assert shares_memory("camera_node"), "pictures go through shared memory"
+    assert not any(map(shares_memory, ("sim_node", "arm_node")))
 
 
 @pytest.mark.parametrize(

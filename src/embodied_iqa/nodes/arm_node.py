@@ -194,7 +194,7 @@ def _status_to_msg(report: ArmReport) -> ArmStatus:
 
 def main() -> int:
     """Run the node."""
-    return main_of(ArmNode)
+    return main_of(ArmNode, sockets_only=True)
 
 
 if __name__ == "__main__":

@@ -241,7 +241,7 @@ class SimNode(BaseNode[SimParameters]):
 
 def main() -> int:
     """Run the node; the loop of the world drives the executor."""
-    return main_of(SimNode, work=SimNode.tick)
+    return main_of(SimNode, work=SimNode.tick, sockets_only=True)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,11 @@ from pathlib import Path
 from embodied_iqa.errors import MissingDependencyError
 from embodied_iqa.resources import shared_file
 
+_RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
+_PROFILES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
+_PICTURE_PROFILE = "config/fastdds_shared_memory.xml"
+_CONTROL_PROFILE = "config/fastdds_loopback.xml"
+
 _MMAP_THRESHOLD = (-3, 1 << 28)
 """Parameter of glibc's mallopt and its value [byte]."""
 _TRIM_THRESHOLD = (-1, 1 << 29)
@@ -28,12 +33,26 @@ def process_environment(environment: MutableMapping[str, str]) -> None:
         known = environment.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
         if prefix not in known:
             environment["AMENT_PREFIX_PATH"] = os.pathsep.join([prefix, *filter(None, known)])
-    environment.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    environment.setdefault(_RANGE, "LOCALHOST")
     environment.setdefault("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp")
-    profile = str(shared_file("config/fastdds_shared_memory.xml"))
-    for variable in ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE"):
+    profile = str(shared_file(_PICTURE_PROFILE))
+    for variable in _PROFILES:
         environment.setdefault(variable, profile)
     environment.setdefault("MUJOCO_GL", "egl")
+
+
+def use_sockets_only(environment: MutableMapping[str, str]) -> None:
+    """Keep a process that closes a control loop out of shared memory; after `process_environment`.
+
+    Fast DDS guards each shared-memory port with a mutex of all its processes. A receiver that freezes or dies
+    while it holds that mutex blocks each sender for 1 s a message, "owner died without unlocking?"; a socket
+    never waits. The discovery range LOCALHOST would add shared memory to every profile, so the profile itself
+    keeps the traffic on this machine. A profile or a wider range of the user's stays as it is.
+    """
+    ours = {str(shared_file(_PICTURE_PROFILE))} == {environment.get(variable) for variable in _PROFILES}
+    if ours and environment.get(_RANGE) == "LOCALHOST":
+        environment[_RANGE] = "SYSTEM_DEFAULT"  # the middleware's: what the profile says
+        environment.update(dict.fromkeys(_PROFILES, str(shared_file(_CONTROL_PROFILE))))
 
 
 def _tune_memory() -> None:
@@ -86,9 +105,15 @@ def _load(file: Path) -> str:
     return ""
 
 
-def prepare_environment() -> None:
-    """Prepare this process for rclpy; call this before the first rclpy call."""
+def prepare_environment(*, sockets_only: bool = False) -> None:
+    """Prepare this process for rclpy; call this before the first rclpy call.
+
+    Args:
+        sockets_only: See `use_sockets_only`.
+    """
     process_environment(os.environ)
+    if sockets_only:
+        use_sockets_only(os.environ)
     preload_interfaces(Path(sys.prefix), os.environ)
     _tune_memory()
 

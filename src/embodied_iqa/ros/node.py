@@ -178,6 +178,7 @@ def main_of(
     *,
     executor: Callable[[], Executor] = SingleThreadedExecutor,
     work: Callable[[NodeT, Spin], None] = lambda _node, spin: spin(_POLL_S),
+    sockets_only: bool = False,
 ) -> int:
     """Run a node until it is requested to stop; return the exit code.
 
@@ -186,8 +187,9 @@ def main_of(
         executor: Returns the executor.
         work: Called again and again with the node and a function that handles an event; by default, handles
             one event.
+        sockets_only: The node closes a control loop: no other process may block it, see `use_sockets_only`.
     """
-    prepare_environment()
+    prepare_environment(sockets_only=sockets_only)
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     stop = StopRequest()
     node = runner = None

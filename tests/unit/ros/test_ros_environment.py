@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.errors import MissingDependencyError
-from embodied_iqa.ros.environment import preload_interfaces
+from embodied_iqa.ros.environment import preload_interfaces, process_environment, use_sockets_only
 
 
 def _library(folder: Path, name: str, code: str, *needs: str) -> Path:
@@ -50,3 +50,17 @@ def test_a_library_that_does_not_load_is_an_error(tmp_path: Path) -> None:
     (folder / "libembodied_iqa_msgs__x.so").write_bytes(b"not a library")
     with pytest.raises(MissingDependencyError, match="make setup"):
         preload_interfaces(tmp_path, {})
+
+
+def test_a_control_loop_leaves_shared_memory_unless_the_user_has_a_profile_or_a_network() -> None:
+    def variables(**users: str) -> tuple[str, str]:
+        environment = dict(users)
+        process_environment(environment)
+        use_sockets_only(environment)
+        profiles = {environment[f"{name}_DEFAULT_PROFILES_FILE"] for name in ("FASTDDS", "FASTRTPS")}
+        return environment["ROS_AUTOMATIC_DISCOVERY_RANGE"], " ".join(sorted(Path(p).name for p in profiles))
+
+    assert variables() == ("SYSTEM_DEFAULT", "fastdds_loopback.xml")
+    assert variables(ROS_AUTOMATIC_DISCOVERY_RANGE="SUBNET") == ("SUBNET", "fastdds_shared_memory.xml")
+    own = variables(FASTDDS_DEFAULT_PROFILES_FILE="own.xml")
+    assert own == ("LOCALHOST", "fastdds_shared_memory.xml own.xml")
