@@ -55,12 +55,12 @@ def pictures_per_second(
     jobs = []
     for number, picture in enumerate(pictures):
         name = f"{number:04d}"
-        specs = tuple(DistortionSpec(line.id, random_level(0, line.id, name)) for line in catalogue())
-        jobs.append(Job(CleanPicture(name, name, 0, picture), specs))
+        specs = [DistortionSpec(line.id, random_level(0, line.id, name)) for line in catalogue()]
+        jobs += [Job(CleanPicture(name, name, 0, picture), spec) for spec in specs]
     before = time.perf_counter()
     busy = _children_s()
     options = BatchOptions(folder, PictureFormat(picture_format))
-    made = sum(len(records) for records in run_jobs(jobs, options, workers))
+    made = sum(1 for _ in run_jobs(jobs, options, workers))
     return made / (time.perf_counter() - before), workers * made / (_children_s() - busy)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Final
@@ -17,11 +18,12 @@ from numpy.typing import NDArray
 
 from embodied_iqa.distortions.catalogue import distort, entry
 from embodied_iqa.distortions.image import Image
-from embodied_iqa.distortions.manifest import Record
+from embodied_iqa.distortions.manifest import Failure, Record
 from embodied_iqa.distortions.references import read_reference
 from embodied_iqa.distortions.region import distort_region
 from embodied_iqa.distortions.spec import LEVELS, DistortionSpec
 from embodied_iqa.distortions.stream import frame_generator
+from embodied_iqa.errors import InputError
 from embodied_iqa.files import sha256_of
 from embodied_iqa.images.codecs import write_picture
 from embodied_iqa.workers import Workers, result_of
@@ -89,6 +91,11 @@ class CleanPicture:
     stamp_ns: int
     source: Path | Image
 
+    @property
+    def reference(self) -> str:
+        """The file, or the name of a recorded frame."""
+        return str(self.source) if isinstance(self.source, Path) else self.name
+
     def sha256(self) -> str:
         """Return the hash of the file's bytes, or of the frame's pixels.
 
@@ -102,10 +109,10 @@ class CleanPicture:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """A clean picture and the distortions to make of it."""
+    """An output: a clean picture and the distortion to make of it."""
 
     picture: CleanPicture
-    specs: tuple[DistortionSpec, ...]
+    spec: DistortionSpec
 
 
 def random_level(seed: int, distortion_id: str, name: str) -> int:
@@ -124,7 +131,7 @@ def expected_record(
         folder += f"in_{region.outside}out"
     return Record(
         output=f"{folder}/{picture.name}.{options.picture_format}",
-        reference=str(picture.source) if isinstance(picture.source, Path) else picture.name,
+        reference=picture.reference,
         reference_sha256=source_sha256,
         type=distortion.id,
         name=distortion.name,
@@ -136,17 +143,17 @@ def expected_record(
     )
 
 
-def run_jobs(jobs: Iterable[Job], options: BatchOptions, workers: int) -> Iterator[list[Record]]:
-    """Do the jobs in ``workers`` processes and yield the records of each, in the order of the jobs.
+def run_jobs(jobs: Iterable[Job], options: BatchOptions, workers: int) -> Iterator[Record | Failure]:
+    """Do the jobs in ``workers`` processes and yield the result of each, in the order of the jobs.
 
     The files and records are the same for any number of workers.
 
     Raises:
-        InputError: A picture cannot be read, or the folder cannot be written to.
+        InputError: The folder cannot be written to, or a worker was killed.
     """
     pool = Workers(workers)
     try:
-        waiting: deque[Future[list[Record]]] = deque()
+        waiting: deque[Future[Record | Failure]] = deque()
         for job in jobs:
             waiting.append(pool.submit(_do, job, options))
             if len(waiting) >= workers * _WAITING_PER_WORKER:
@@ -157,24 +164,45 @@ def run_jobs(jobs: Iterable[Job], options: BatchOptions, workers: int) -> Iterat
         pool.close()  # pictures in progress are finished
 
 
-def _do(job: Job, options: BatchOptions) -> list[Record]:
-    """Make all outputs of one picture."""
-    picture, region = job.picture, options.region
-    source_sha256 = picture.sha256()
-    image = read_reference(picture.source) if isinstance(picture.source, Path) else picture.source
-    records = []
-    for spec in job.specs:
-        rng = frame_generator(spec, picture.view, picture.stamp_ns)
-        if region is None:
-            distorted = distort(image, spec.id, spec.level, rng)
-        else:
-            levels = {"inside": spec.level, "outside": region.outside}
-            distorted = distort_region(image, spec.id, region.mask, **levels, rng=rng)
-        record = expected_record(picture, spec, options, source_sha256)
-        file = options.out / record.output
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_picture(file, distorted, _ENCODINGS[options.picture_format])
-        height, width = distorted.shape[:2]
-        digest = sha256(distorted.data).hexdigest()
-        records.append(replace(record, sha256=digest, width_px=width, height_px=height))
-    return records
+def _do(job: Job, options: BatchOptions) -> Record | Failure:
+    """Make an output; a picture that cannot be distorted is a failure of that picture."""
+    picture, spec = job.picture, job.spec
+    try:
+        image, source_sha256 = _clean(picture)
+        distorted = _distorted(image, job, options.region)
+    except InputError as error:
+        named = picture.reference in str(error)
+        return Failure(picture.reference, str(error) if named else f"{picture.reference!r}: {error}")
+    record = expected_record(picture, spec, options, source_sha256)
+    write_picture(options.out / record.output, distorted, _ENCODINGS[options.picture_format])
+    height, width = distorted.shape[:2]
+    digest = sha256(distorted.data).hexdigest()
+    return replace(record, sha256=digest, width_px=width, height_px=height)
+
+
+def _clean(picture: CleanPicture) -> tuple[Image, str]:
+    """Return pixels and hash of a clean picture."""
+    if not isinstance(picture.source, Path):
+        return picture.source, picture.sha256()
+    found = _of_file(picture.source)
+    if isinstance(found, InputError):
+        raise found
+    return found
+
+
+@lru_cache(maxsize=1)
+def _of_file(path: Path) -> tuple[Image, str] | InputError:
+    """Return pixels and hash of a file, or its error; a worker makes the outputs of a picture in sequence."""
+    try:
+        return read_reference(path), sha256_of(path)
+    except InputError as error:
+        return error
+
+
+def _distorted(image: Image, job: Job, region: Region | None) -> Image:
+    spec = job.spec
+    rng = frame_generator(spec, job.picture.view, job.picture.stamp_ns)
+    if region is None:
+        return distort(image, spec.id, spec.level, rng)
+    levels = {"inside": spec.level, "outside": region.outside}
+    return distort_region(image, spec.id, region.mask, **levels, rng=rng)

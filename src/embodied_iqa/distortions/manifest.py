@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.errors import InputError
-from embodied_iqa.files import write_text_whole
+from embodied_iqa.files import remove_parts, write_text_whole
 from embodied_iqa.records import read_json, structure, unstructure
 
 _JOURNAL: Final = "manifest.partial.jsonl"
@@ -60,10 +60,24 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """A clean picture that could not be distorted.
+
+    Attributes:
+        reference: The picture.
+        reason: Why, in one line.
+    """
+
+    reference: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class _File:
     """Content of ``manifest.json``."""
 
     pictures: tuple[Record, ...]
+    failed: tuple[Failure, ...] = ()
 
 
 class Manifest:
@@ -79,10 +93,34 @@ class Manifest:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._records: dict[str, Record] = {}
+        self._failed: dict[str, Failure] = {}
         if (folder / "manifest.json").exists():
             self._add(read_json(_File, folder / "manifest.json", "the manifest").pictures)
         if (folder / _JOURNAL).exists():
             self._add(_journalled(folder / _JOURNAL))
+
+    @property
+    def failed(self) -> tuple[Failure, ...]:
+        """The pictures of this run that could not be distorted."""
+        return tuple(self._failed.values())
+
+    def begin(self) -> None:
+        """Open the journal; remove unfinished pictures of a run that was killed.
+
+        Raises:
+            InputError: The folder cannot be written to.
+        """
+        if (self._folder / _JOURNAL).exists():
+            remove_parts(self._folder)
+        self._append("")
+
+    def _append(self, text: str) -> None:
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with (self._folder / _JOURNAL).open("a", encoding="utf-8") as journal:
+                journal.write(text)
+        except OSError as error:
+            raise InputError(f"cannot write to {self._folder}: {error.strerror}") from error
 
     def _add(self, records: Iterable[Record]) -> None:
         self._records.update({record.output: record for record in records})
@@ -92,16 +130,24 @@ class Manifest:
         record = self._records.get(output)
         return record if record is not None and (self._folder / output).exists() else None
 
-    def add(self, records: Iterable[Record]) -> None:
-        """Add outputs that were just made."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        with (self._folder / _JOURNAL).open("a", encoding="utf-8") as journal:
-            for record in records:
-                self._records[record.output] = record
-                journal.write(json.dumps(unstructure(record)) + "\n")
+    def add(self, result: Record | Failure) -> None:
+        """Add an output that was just made, or a picture of which it could not be made.
+
+        Raises:
+            InputError: The folder cannot be written to.
+        """
+        if isinstance(result, Failure):
+            self._failed[result.reference] = result
+            return
+        self._records[result.output] = result
+        self._append(json.dumps(unstructure(result)) + "\n")
 
     def finish(self) -> None:
-        """Write ``manifest.json`` and ``manifest.csv`` with every output whose file exists."""
+        """Write ``manifest.json`` and ``manifest.csv`` with every output whose file exists, and the failures.
+
+        Raises:
+            InputError: The folder cannot be written to.
+        """
         records = [self._records[output] for output in sorted(self._records)]
         present = [unstructure(record) for record in records if (self._folder / record.output).exists()]
         table = io.StringIO()
@@ -109,7 +155,8 @@ class Manifest:
         writer.writeheader()
         writer.writerows(values | {"parameters": json.dumps(values["parameters"])} for values in present)
         write_text_whole(self._folder / "manifest.csv", table.getvalue())
-        tree = json.dumps({"pictures": present}, indent=1)
+        failed = [unstructure(failure) for failure in self.failed]
+        tree = json.dumps({"pictures": present} | ({"failed": failed} if failed else {}), indent=1)
         write_text_whole(self._folder / "manifest.json", tree + "\n")
         (self._folder / _JOURNAL).unlink(missing_ok=True)
 

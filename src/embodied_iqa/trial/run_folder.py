@@ -29,7 +29,6 @@ _PACKAGES = (
     "mcap",
     "rosbags",
     "sacrebleu",
-    "rouge-score",
     "ros-rclpy",
 )
 

@@ -114,7 +114,7 @@ def test_kills_lose_nothing_and_double_nothing(
     tmp_path: Path, tasks_file: Path, whole: DatabaseStore
 ) -> None:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["photo_database", "sacrebleu", "rouge_score.rouge_scorer"])
+    context.set_forkserver_preload(["photo_database", "sacrebleu"])
     draw, kills = random.Random(3), 0
     arguments = (str(tmp_path / "db"), str(tasks_file), 5)
     while True:

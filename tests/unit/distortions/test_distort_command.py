@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from hashlib import sha256
 from pathlib import Path
 
@@ -14,7 +15,8 @@ import pytest
 from embodied_iqa.cli.main import main
 from embodied_iqa.distortions import DistortionSpec, FrameDistorter, distort_region, frame_generator
 from embodied_iqa.distortions.image import Image
-from embodied_iqa.distortions.manifest import Manifest
+from embodied_iqa.distortions.manifest import Failure, Manifest, Record
+from embodied_iqa.errors import InputError
 from embodied_iqa.images.codecs import read_picture
 from embodied_iqa.images.image_cdr import image_to_cdr
 from embodied_iqa.recording.writer import TrialWriter
@@ -173,16 +175,117 @@ def test_mistakes_are_reported_in_one_line(
     assert not (tmp_path / "o").exists()
 
 
-def test_two_pictures_of_one_name_and_broken_pictures_are_refused(
+def test_two_pictures_of_one_name_are_refused(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     (folder / "a.jpg").write_bytes((folder / "a.png").read_bytes())
     assert main(["distort", str(folder), "--type", "01:1", "--out", str(tmp_path / "o")]) == 1
     assert "one name" in capsys.readouterr().err
-    (folder / "a.jpg").unlink()
-    (folder / "b.png").write_bytes(b"broken")
-    assert main(["distort", str(folder), "--type", "01:1", "--out", str(tmp_path / "o")]) == 1
-    assert "b.png" in capsys.readouterr().err
+
+
+def _encoded(suffix: str) -> bytes:
+    grain = np.random.default_rng(5).integers(0, 256, (64, 80, 3), dtype=np.uint8)
+    return cv2.imencode(suffix, grain)[1].tobytes()
+
+
+def _scrambled_png() -> bytes:
+    data = bytearray(_encoded(".png"))
+    data[len(data) // 2 : len(data) // 2 + 500] = bytes(500)
+    return bytes(data)
+
+
+BAD: dict[str, tuple[bytes, str]] = {
+    "truncated-jpg.jpg": (_encoded(".jpg")[:-900], "is a truncated JPEG file"),
+    "truncated-png.png": (_encoded(".png")[:-900], "is a truncated PNG file"),
+    "truncated-webp.webp": (_encoded(".webp")[:-900], "is a truncated WebP file"),
+    "truncated-bmp.bmp": (_encoded(".bmp")[:-900], "is a truncated BMP file"),
+    "truncated-tif.tif": (_encoded(".tif")[:-900], "is a truncated or damaged TIFF file"),
+    "damaged.png": (_scrambled_png(), "is a damaged PNG file"),
+    "words.png": (b"shopping: milk, eggs", "is not an image"),
+    "empty.png": (b"", "is empty"),
+    "tiny.png": (cv2.imencode(".png", np.zeros((3, 3, 3), np.uint8))[1].tobytes(), "16 x 16"),
+}
+
+
+def test_bad_pictures_are_listed_with_their_reasons_and_the_others_are_made(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+):
+    out = tmp_path / "o"
+    for name, (data, _) in BAD.items():
+        (folder / "sub" / name).write_bytes(data)
+    (folder / "gone.png").symlink_to(folder / "nowhere.png")
+    command = ["distort", str(folder), "--type", "01", "--type", "12:3", "--out", str(out), "--json"]
+    assert main(command) == 1
+    printed = capfd.readouterr()
+    answer = json.loads(printed.out)
+    reasons = {Path(failure["reference"]).name: failure["reason"] for failure in answer["failed"]}
+    assert (answer["made"], set(reasons)) == (18, {*BAD, "gone.png"})
+    for name, (_, reason) in BAD.items():
+        assert reason in reasons[name]
+        assert name in reasons[name]
+    assert "cannot be read: No such file" in reasons["gone.png"]
+    lines = [line for line in printed.err.splitlines() if not line.startswith("libpng error")]
+    assert lines == [f"embodied-iqa: {reason}" for reason in reasons.values()]
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert len(manifest["pictures"]) == 18
+    assert manifest["failed"] == answer["failed"]
+    assert not [path for path in out.rglob("*") if "partial" in path.name or path.name.startswith(".")]
+    for name in (*BAD, "gone.png"):
+        (folder / ("sub" if name in BAD else "") / name).unlink()
+    assert main(command) == 0
+    assert "failed" not in json.loads((out / "manifest.json").read_text())
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everywhere")
+def test_pictures_and_folders_without_permission_are_listed(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    (folder / "a.png").chmod(0)
+    (folder / "sub").chmod(0)
+    command = ["distort", str(folder), "--type", "12:3", "--out", str(tmp_path / "o"), "--json"]
+    assert main(command) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["made"] == 1
+    assert [Path(failure["reference"]).name for failure in answer["failed"]] == ["a.png", "sub"]
+    assert all("Permission denied" in failure["reason"] for failure in answer["failed"])
+    (folder / "sub").chmod(0o700)
+
+
+def test_a_run_that_stops_resumes_after_each_distortion_and_leaves_no_unfinished_picture(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    out = tmp_path / "o"
+    add = Manifest.add
+
+    def full(manifest: Manifest, result: Record | Failure) -> None:
+        if isinstance(result, Record) and result.output == "12_5/a.png":
+            raise InputError("cannot write: No space left on device")
+        add(manifest, result)
+
+    command = [
+        "distort",
+        str(folder / "a.png"),
+        "--type",
+        "12",
+        "--out",
+        str(out),
+        "--workers",
+        "1",
+        "--json",
+    ]
+    with monkeypatch.context() as patch:
+        patch.setattr(Manifest, "add", full)
+        assert main(command) == 1
+    assert len(json.loads((out / "manifest.json").read_text())["pictures"]) == 4
+    assert not (out / "manifest.partial.jsonl").exists()
+    (out / "manifest.json").rename(out / "manifest.json.old")
+    records = json.loads((out / "manifest.json.old").read_text())["pictures"]
+    (out / "manifest.partial.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (out / "12_5" / ".a.png.77.partial").write_bytes(b"killed here")
+    capsys.readouterr()
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out)["kept"] == 4
+    assert not list(out.rglob(".*"))
 
 
 def test_the_list_is_complete(capsys: pytest.CaptureFixture[str]):

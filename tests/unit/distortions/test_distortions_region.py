@@ -86,7 +86,7 @@ def test_masks_come_from_segmentations_and_files(tmp_path: Path):
     cv2.imwrite(str(tmp_path / "mask.png"), box().astype(np.uint8) * 255)
     assert np.array_equal(read_mask(tmp_path / "mask.png"), box())
     (tmp_path / "text.png").write_text("no picture")
-    with pytest.raises(InputError, match="is not a readable image"):
+    with pytest.raises(InputError, match="is not an image"):
         read_mask(tmp_path / "text.png")
     with pytest.raises(InputError, match="cannot be read"):
         read_mask(tmp_path / "nothing.png")

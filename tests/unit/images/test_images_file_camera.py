@@ -89,9 +89,9 @@ def test_wrong_size_and_wrong_content_are_refused(folder: Path) -> None:
     camera = FileCamera(picture_files(folder), View.TOP, INTRINSICS)
     with pytest.raises(InputError, match=r"0\.png.*expected 8 x 6 px; got '9 x 6 px'"):
         camera.read(0.0)
-    for content in (b"", b"no picture"):
+    for content, reason in ((b"", "is empty"), (b"no picture", "is not an image")):
         (folder / "0.png").write_bytes(content)
-        with pytest.raises(InputError, match=r"0\.png.*is not a readable image"):
+        with pytest.raises(InputError, match=rf"0\.png.*{reason}"):
             read_picture(folder / "0.png")
 
 
@@ -104,8 +104,10 @@ def test_wrong_folders_and_formats_are_refused(tmp_path: Path) -> None:
         read_picture(tmp_path / "none.png")
     with pytest.raises(UsageError, match="unknown picture format"):
         write_picture(tmp_path / "a.xyz", picture(1))
+    write_picture(tmp_path / "new" / "a.png", picture(1))
     with pytest.raises(InputError, match="cannot be written"):
-        write_picture(tmp_path / "none" / "a.png", picture(1))
+        write_picture(tmp_path / "new" / "a.png" / "b.png", picture(1))
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["a.png"]
     write_picture(tmp_path / "a.png", picture(1))
     with pytest.raises(UsageError, match="wrong period"):
         FileCamera([tmp_path / "a.png"], View.TOP, INTRINSICS, period_ns=0)

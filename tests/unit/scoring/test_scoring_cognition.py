@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rouge_score.rouge_scorer import RougeScorer
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.records import structure, unstructure
@@ -104,6 +105,38 @@ def rouge_l_f1(candidate: list[str], reference: list[str]) -> float:
 def test_rouge_is_the_f1_of_the_longest_common_subsequence(candidate: list[str], reference: list[str]):
     score = score_cognition(" ".join(candidate), " ".join(reference), FREQUENCIES)
     assert score.rouge == pytest.approx(rouge_l_f1(candidate, reference), abs=1e-12)
+
+
+long_answers = st.lists(st.sampled_from([*VOCABULARY, "gr\u00fcn"]), min_size=1, max_size=150)
+
+
+@given(long_answers, long_answers)
+@settings(max_examples=60, deadline=None)
+def test_rouge_equals_rouge_score(candidate: list[str], reference: list[str]):
+    class Split:
+        def tokenize(self, text: str) -> list[str]:
+            return text.split()
+
+    published = RougeScorer(["rougeL"], tokenizer=Split()).score(" ".join(reference), " ".join(candidate))
+    score = score_cognition(" ".join(candidate), " ".join(reference), FREQUENCIES)
+    assert score.rouge == (1.0 if candidate == reference else published["rougeL"].fmeasure)
+
+
+def test_only_the_first_ten_thousand_words_count():
+    rng = np.random.default_rng(3)
+    first, second = (" ".join(rng.choice(VOCABULARY, 10_000)) for _ in range(2))
+    score = score_cognition(first, second, FREQUENCIES)
+    assert 0.4 < score.rouge < 0.6
+    assert score_cognition(first + " cube" * 50_000, second + " ball" * 90_000, FREQUENCIES) == score
+
+
+@pytest.mark.parametrize("answer", ["\U0001f44d", "\U0001f916 \u27a1\ufe0f \U0001f7e5", "...", "?!"])
+def test_identical_answers_without_a_word_score_one(answer: str):
+    score = score_cognition(answer, f" {answer}\n", FREQUENCIES)
+    assert (score.bleu, score.rouge, score.cider, score.score) == (1.0, 1.0, 10.0, 1.0)
+    for other in ("", " ", "\U0001f44e", "cube"):
+        assert score_cognition(answer, other, FREQUENCIES).score == 0.0
+        assert score_cognition(other, answer, FREQUENCIES).score == 0.0
 
 
 def test_bleu_by_hand():

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from embodied_iqa.cli.distort.inputs import clean_pictures, count_pictures
@@ -21,9 +22,9 @@ from embodied_iqa.distortions.batch import (
     random_level,
     run_jobs,
 )
-from embodied_iqa.distortions.manifest import Manifest
+from embodied_iqa.distortions.manifest import Manifest, Record
 from embodied_iqa.distortions.region import read_mask
-from embodied_iqa.errors import UsageError
+from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.progress import ProgressBars
 
 _RANDOM = "random"
@@ -39,10 +40,11 @@ class _Wanted:
 
 @dataclass(slots=True)
 class _Batch:
-    """A run: its options, the outputs in its folder, and the numbers of made and kept ones."""
+    """A run: its options, the outputs in its folder, and the numbers of tried, made and kept ones."""
 
     options: BatchOptions
     manifest: Manifest
+    done: int = 0
     made: int = 0
     kept: int = 0
 
@@ -58,14 +60,18 @@ def run(arguments: argparse.Namespace) -> int:
     batch = _Batch(options, Manifest(arguments.out))
     total = count_pictures(path) * len(wanted)
     jobs = _jobs(batch, clean_pictures(path), wanted, getattr(arguments, "seed", 0))
-    with ProgressBars() as bars:
-        for records in run_jobs(jobs, options, workers):
-            batch.manifest.add(records)
-            batch.made += len(records)
-            bars.update("distorting", batch.made + batch.kept, total)
-    batch.manifest.finish()
+    batch.manifest.begin()
+    try:
+        with ProgressBars() as bars:
+            for result in run_jobs(jobs, options, workers):
+                batch.manifest.add(result)
+                batch.done += 1
+                batch.made += isinstance(result, Record)
+                bars.update("distorting", batch.done + batch.kept, total)
+    finally:
+        batch.manifest.finish()
     _report(arguments, batch)
-    return 0
+    return 1 if batch.manifest.failed else 0
 
 
 def _wanted(arguments: argparse.Namespace) -> list[_Wanted]:
@@ -129,26 +135,34 @@ def _jobs(batch: _Batch, pictures: Iterator[CleanPicture], wanted: list[_Wanted]
             specs.append(DistortionSpec(want.id, level, seed))
         missing = _missing(batch, picture, specs)
         batch.kept += len(specs) - len(missing)
-        if missing:
-            yield Job(picture, missing)
+        yield from (Job(picture, spec) for spec in missing)
 
 
-def _missing(batch: _Batch, picture: CleanPicture, specs: list[DistortionSpec]) -> tuple[DistortionSpec, ...]:
+def _missing(batch: _Batch, picture: CleanPicture, specs: list[DistortionSpec]) -> list[DistortionSpec]:
     digest = ""
     missing = []
     for spec in specs:
         found = batch.manifest.find(expected_record(picture, spec, batch.options, "").output)
         if found is not None:
-            digest = digest or picture.sha256()
+            digest = digest or _digest(picture)
         if found is None or not found.made_as(expected_record(picture, spec, batch.options, digest)):
             missing.append(spec)
-    return tuple(missing)
+    return missing
+
+
+def _digest(picture: CleanPicture) -> str:
+    try:
+        return picture.sha256()
+    except InputError:
+        return "unreadable"  # the worker reports the reason
 
 
 def _report(arguments: argparse.Namespace, batch: _Batch) -> None:
-    out = arguments.out
+    out, failed = arguments.out, batch.manifest.failed
     if getattr(arguments, "json", False):
-        manifest = str(out / "manifest.json")
-        print(json.dumps({"made": batch.made, "kept": batch.kept, "manifest": manifest}))
+        tree = {"made": batch.made, "kept": batch.kept, "failed": [asdict(failure) for failure in failed]}
+        print(json.dumps(tree | {"manifest": str(out / "manifest.json")}))
     else:
         print(f"{batch.made} pictures made, {batch.kept} already existed: {out / 'manifest.csv'}")
+    for failure in failed:
+        print(f"embodied-iqa: {failure.reason}", file=sys.stderr)

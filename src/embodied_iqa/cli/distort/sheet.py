@@ -52,7 +52,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _draw(out: Path, entries: tuple[Entry, ...], references: list[Image], seed: int) -> None:
-    out.parent.mkdir(parents=True, exist_ok=True)
     write_picture(out, contact_sheet(entries, references, seed), _ENCODINGS[out.suffix.lower()])
     print(f"{len(entries)} distortions, {len(LEVELS)} levels, {len(references)} pictures: {out}")
 

@@ -103,7 +103,6 @@ def _pair(block: _Block, reference_id: str, frame: Frame, spec: DistortionSpec) 
     if block.store is PictureStorage.PICTURES:
         relative = f"pictures/distorted/{spec.id}_{spec.level}/{reference_id}.png"
         file = block.path / relative
-        file.parent.mkdir(parents=True, exist_ok=True)
         write_picture(file, rgb)
     return Pair(
         pair_id=f"{reference_id}-{spec.id}-{spec.level}",

@@ -218,7 +218,6 @@ def _camera(path: Path, candidate: Candidate, frame: Frame) -> Camera:
     """Write a picture of a candidate."""
     relative = f"pictures/references/{candidate.reference_id}-{frame.view}.png"
     file = path / relative
-    file.parent.mkdir(parents=True, exist_ok=True)
     write_picture(file, frame.rgb)
     model = frame.intrinsics
     return Camera(
