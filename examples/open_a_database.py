@@ -7,7 +7,7 @@ import embodied_iqa
 database = embodied_iqa.open_database(sys.argv[1])
 print(f"subjects: {', '.join(database.subjects)}")
 means = database.sql(
-    "SELECT distortion_id, level, avg(score) AS mean FROM scores GROUP BY ALL ORDER BY mean LIMIT 5"
+    "SELECT distortion_id, level, avg(decision_mean) AS mean FROM opinions GROUP BY ALL ORDER BY mean LIMIT 5"
 )
 for row in means.to_pylist():
-    print(f"distortion {row['distortion_id']} level {row['level']}: {row['mean']:.2f}")
+    print(f"distortion {row['distortion_id']} level {row['level']}: {row['mean']:.2f} of 5")

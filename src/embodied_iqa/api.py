@@ -289,13 +289,13 @@ class Database:
     def sql(self, text: str) -> pa.Table:
         """Return the result of a SQL query over all tables; ``references`` is called ``refs``.
 
+        The view ``opinions`` holds the mean opinions of each pair as they count in the report; ``scores``
+        also has the answers of subjects about views that they are not made for (``own_view`` is false).
+
         Raises:
             UsageError: DuckDB rejects the query.
         """
-        names, rows = query(self._store, text)
-        return pa.table(
-            dict(zip(names, zip(*rows, strict=True) if rows else ([] for _ in names), strict=True))
-        )
+        return query(self._store, text)
 
 
 def open_database(folder: Path | str) -> Database:

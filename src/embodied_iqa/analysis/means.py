@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-_INTERVAL: Final = (2.5, 97.5)
+INTERVAL: Final = (2.5, 97.5)
+"""Ends of every interval, percentiles of the draws."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def cell_means(scores: Array, cells: NDArray[np.int64], n_cells: int, references
     draws = _divide(references.weights @ sums, references.weights @ counts)
     low, high = np.full((2, n_cells), np.nan)
     for cell in np.flatnonzero((counts > 0).sum(axis=0) >= 2):
-        low[cell], high[cell] = np.nanpercentile(draws[:, cell], _INTERVAL)
+        low[cell], high[cell] = np.nanpercentile(draws[:, cell], INTERVAL)
     return CellMeans(counts.sum(axis=0), _divide(sums.sum(axis=0), counts.sum(axis=0)), low, high, draws)
 
 

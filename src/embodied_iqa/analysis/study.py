@@ -14,6 +14,7 @@ from embodied_iqa.analysis.breakdowns import BreakdownRow, Spread, breakdown, co
 from embodied_iqa.analysis.correlation import Agreement, Correlation, agreement, srcc
 from embodied_iqa.analysis.execution import ExecutionRuns, ExecutionTable, execution_table
 from embodied_iqa.analysis.grid import TASKS_OF_SCALE, Group, GroupScores, PairTable, ScoreGrid, ViewCount
+from embodied_iqa.analysis.intervals import Interval, srcc_interval
 from embodied_iqa.analysis.jnd import LeavingLevel, Thirds, leaving_levels, thirds
 from embodied_iqa.analysis.means import References, finite_mean
 from embodied_iqa.analysis.noise_ceiling import Ceiling, joint_ceiling, noise_ceiling
@@ -60,6 +61,7 @@ class GroupStudy:
         opinion: Of their scores.
         thirds: Of the raw opinion.
         agreements: Between the subjects.
+        interval: Of the mean agreement of the whole score.
         ceilings: Noise ceilings.
         means: Of the mean opinion over all pairs.
         spreads: Of the raw opinion, by distortion and level.
@@ -72,11 +74,17 @@ class GroupStudy:
     opinion: Opinion
     thirds: Thirds
     agreements: Mapping[str, Agreement]
+    interval: Interval
     ceilings: Mapping[str, Ceiling]
     means: Mapping[str, float]
     spreads: tuple[Spread, ...]
     leaving: tuple[LeavingLevel, ...]
     breakdowns: Mapping[str, tuple[BreakdownRow, ...]]
+
+    @property
+    def scored(self) -> tuple[SubjectRow, ...]:
+        """The subjects that scored a pair."""
+        return tuple(row for row in self.subjects if row.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +97,7 @@ class Study:
         between_raw: SRCC of the mean opinions of VLMs and VLAs; None unless there are both.
         between_z_scored: Likewise of the z-scored ones.
         between_ceiling: Noise ceiling of `between_raw`.
+        between_interval: Interval of `between_raw`; None unless there are both.
         attributes: By distortion.
         execution: None without an experiment.
         views: Number of subjects by view.
@@ -100,6 +109,7 @@ class Study:
     between_raw: Correlation | None
     between_z_scored: Correlation | None
     between_ceiling: float
+    between_interval: Interval | None
     attributes: AttributeTable
     execution: ExecutionTable | None
     views: tuple[ViewCount, ...]
@@ -135,6 +145,7 @@ def study(
         srcc(*(found.opinion.raw for found in both)) if both else None,
         srcc(*(found.opinion.z_scored for found in both)) if both else None,
         joint_ceiling(*(found.ceilings[TOTAL].corrected for found in both)) if both else np.nan,
+        srcc_interval(np.stack([found.opinion.raw for found in both], axis=1), references) if both else None,
         attribute_table(attributes, grid.pairs, opinions),
         None if runs is None else execution_table(runs, grid),
         grid.views,
@@ -153,6 +164,7 @@ def _group_study(scores: GroupScores, pairs: PairTable, references: References, 
         opinion,
         cut,
         {part: agreement(scores.subjects, values) for part, values in columns.items()},
+        srcc_interval(scores.total, references),
         {part: noise_ceiling(values, seed=seed) for part, values in columns.items()},
         {part: finite_mean(mean_opinion(values).raw) for part, values in columns.items()},
         spreads(opinion.raw, pairs.distortion_ids, pairs.levels),

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Final
+
+import pyarrow as pa
 
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.errors import UsageError
 from embodied_iqa.lazy import load
+from embodied_iqa.subjects.catalogue import Role
+
+OPINIONS: Final = "opinions"
+"""View with the mean opinions of each pair, as in the report."""
+
+_NEEDED: Final = frozenset({"refs", "tasks", "pairs", "scores"})
+_TARGETS: Final = {
+    "cognition": ("score", Role.VLM),
+    "precision": ("precision", Role.VLM),
+    "recall": ("recall", Role.VLM),
+    "semantics": ("semantics", Role.VLM),
+    "decision": ("score", Role.VLA),
+    "position": ("position", Role.VLA),
+    "rotation": ("rotation", Role.VLA),
+    "state": ("state", Role.VLA),
+}
+"""Name of a score in the opinions, as in exports, to its column and the role of its subjects."""
+_SCALE: Final = 5
+"""A score is a sum over this many tasks."""
 
 
 def views_of(store: DatabaseStore) -> dict[str, str]:
@@ -18,11 +39,11 @@ def views_of(store: DatabaseStore) -> dict[str, str]:
     return views
 
 
-def query(store: DatabaseStore, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Run one query in memory; the files are only read.
+def query(store: DatabaseStore, text: str) -> pa.Table:
+    """Return the result of one query; the files are only read.
 
-    Returns:
-        The columns' names, and the rows.
+    Besides the tables there is a view `opinions` with one row for each pair: the mean opinions in [0, 5] that
+    count in the report, and the number of subjects behind each.
 
     Raises:
         UsageError: DuckDB rejects the query; the message is DuckDB's, with the available tables.
@@ -30,13 +51,37 @@ def query(store: DatabaseStore, text: str) -> tuple[list[str], list[tuple[Any, .
     """
     duckdb = load("duckdb", install="pip install -r requirements/core.txt")
     views = views_of(store)
+    available = [*views, *([OPINIONS] if views.keys() >= _NEEDED else [])]
     with duckdb.connect(":memory:") as connection:
         for name, files in views.items():
             connection.from_parquet(files).create_view(name)
+        if OPINIONS in available:
+            connection.execute(f"CREATE VIEW {OPINIONS} AS {_opinions()}")
         try:
-            result = connection.execute(text)
-            names = [str(column[0]) for column in result.description or ()]
-            rows: list[tuple[Any, ...]] = result.fetchall()
+            result: pa.Table = connection.execute(text).to_arrow_table()
         except duckdb.Error as error:
-            raise UsageError(" ".join(str(error).split()), available=views) from None
-    return names, rows
+            raise UsageError(" ".join(str(error).split()), available=available) from None
+    return result
+
+
+def _opinions() -> str:
+    """Return the query of the view: the sum over five tasks, averaged over the subjects that count."""
+    columns = dict.fromkeys(column for column, _ in _TARGETS.values())
+    sums = ", ".join(
+        f"CASE WHEN count({name}) = any_value(tasks) THEN {_SCALE} * avg({name}) END AS {name}"
+        for name in columns
+    )
+    means = ", ".join(
+        f"avg({column}) FILTER (role = '{role}') AS {name}_mean, "
+        f"count({column}) FILTER (role = '{role}') AS {name}_subjects"
+        for name, (column, role) in _TARGETS.items()
+    )
+    return f"""
+        WITH expected AS (SELECT reference_id, count(*) AS tasks FROM tasks GROUP BY reference_id),
+        totals AS (
+            SELECT pair_id, subject, role, {sums} FROM scores JOIN expected USING (reference_id)
+            WHERE own_view GROUP BY pair_id, subject, role
+        )
+        SELECT pair_id, reference_id, distortion_id, distortion_name, distortion_class, level, view, {means}
+        FROM pairs JOIN refs USING (reference_id) LEFT JOIN totals USING (pair_id) GROUP BY ALL
+    """  # noqa: S608 - made of the names above only

@@ -13,6 +13,8 @@ from scipy.stats import spearmanr, zscore
 from database_grids import group_scores, pair_table
 from embodied_iqa.analysis.correlation import Undefined, agreement, srcc
 from embodied_iqa.analysis.grid import Group
+from embodied_iqa.analysis.intervals import srcc_interval
+from embodied_iqa.analysis.means import References
 from embodied_iqa.analysis.noise_ceiling import noise_ceiling
 from embodied_iqa.analysis.opinion import mean_opinion
 
@@ -133,3 +135,28 @@ def test_order_of_rows_changes_nothing() -> None:
     np.testing.assert_allclose(ours.matrix, theirs.matrix, atol=1e-12)
     np.testing.assert_allclose(mean_opinion(scores).z_scored[order], mean_opinion(scores[order]).z_scored)
     assert noise_ceiling(scores).mean == pytest.approx(noise_ceiling(scores[order]).mean)
+
+
+def test_interval_of_the_agreement_is_that_of_repeated_rows() -> None:
+    pairs = pair_table(6)
+    scores = np.round(scores_with_holes()[:, :3], 1)  # with ties
+    references = References.drawn(pairs.reference_ids, draws=200, seed=5)
+    found = srcc_interval(scores, references)
+    means = []
+    for weights in references.weights:
+        rows = np.repeat(np.arange(len(scores)), weights[references.index].astype(int))
+        matrix = pd.DataFrame(scores[rows]).corr("spearman").to_numpy()
+        means.append(np.nanmean(matrix[np.triu_indices(3, 1)]))
+    assert (found.low, found.high) == pytest.approx(tuple(np.percentile(means, (2.5, 97.5))))
+    assert found.low < agreement(("a", "b", "c"), scores).mean < found.high
+    assert found.references == 6
+
+
+def test_one_reference_gives_no_interval() -> None:
+    scores = np.random.default_rng(0).random((30, 2))
+    references = References.drawn(np.array(["r1"] * 30))
+    assert np.isnan(srcc_interval(scores, references).low)
+    two = References.drawn(np.array(["r1"] * 15 + ["r2"] * 15))
+    scores[15:, 1] = np.nan  # the second reference has no common scores
+    assert srcc_interval(scores, two).references == 1
+    assert np.isnan(srcc_interval(scores, two).high)

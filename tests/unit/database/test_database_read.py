@@ -147,8 +147,11 @@ def test_sql_reads_every_table(
     (row,) = json.loads(capsys.readouterr().out)
     values = halves[0].scores(["score"])["score"].to_pylist()
     assert row == {"n": 90, "mean": pytest.approx(np.mean(values))}
+    text = "SELECT sum(rank) AS s, 0.5 AS h FROM scores"
+    assert main(["db", "sql", str(halves[0].path), text, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"s": 90, "h": 0.5}]
     assert main(["db", "sql", str(halves[0].path), "SELECT nothing"]) == 2
-    assert "available: refs, tasks, pairs, scores, annotations" in capsys.readouterr().err
+    assert "available: refs, tasks, pairs, scores, annotations, opinions" in capsys.readouterr().err
 
 
 def test_show_draws_reference_and_distorted_picture(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import html
+import json
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,11 +19,18 @@ from test_reports_browser import CONTRAST
 
 from chromium_pipe import Browser, chromium, executable
 from database_folders import write_database, write_experiment
+from embodied_iqa.analysis.loading import load_grid
 from embodied_iqa.cli.main import main
+from embodied_iqa.database.query import query
 from embodied_iqa.database.schema import SCORES
 from embodied_iqa.database.store import DatabaseStore, write_table
+from embodied_iqa.export.opinions import opinions_of
+from embodied_iqa.export.plain import opinion_columns
 from embodied_iqa.reports.database.report import write_database_report
 
+ROOT = Path(__file__).resolve().parents[3]
+HOMES = {"vla-0": "top", "vla-1": "side", "vla-2": "wrist", "vlm-0": "top"}
+NAMES = ("cognition", "precision", "recall", "semantics", "decision", "position", "rotation", "state")
 BROWSER = pytest.mark.skipif(
     executable() is None, reason="needs a browser: apt-get install chromium (Debian) to look at the page"
 )
@@ -121,7 +130,13 @@ def test_constant_and_missing_scores_are_reported(tmp_path: Path) -> None:
     text = write_database_report(store).read_text(encoding="utf-8")
     assert "vla-0 gave every pair the same score" in text
     assert "90 pairs without the decision score of every VLA" in text
+    assert "vla-1 scored no pair completely: not counted." in text
+    headline = r"3 VLMs rank the pictures of 3 references alike with SRCC 0\.\d\d \(95.% 0\.\d\d to 0\.\d\d\)"
+    assert re.search(headline + "; 2 VLAs scored", text)
     assert ">nan<" not in text.lower()
+    one = write_database(tmp_path / "one", references=1)
+    text = write_database_report(one).read_text(encoding="utf-8")
+    assert "(no interval: fewer than two references); 3 VLAs rank the pictures of 1 reference alike" in text
 
 
 def test_the_page_says_which_subjects_count_for_a_view(tmp_path: Path) -> None:
@@ -232,3 +247,57 @@ def test_page_prints(browser: Browser, page: Path) -> None:
     assert browser.value("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert browser.value(CONTRAST) == []
     assert browser.value("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def _with_answers_elsewhere(path: Path) -> DatabaseStore:
+    """A database whose VLAs fail under distortion 07, but not in views that they are not made for."""
+    store = write_database(path, references=9, homes=HOMES)
+    table = store.scores()
+    tested = pc.and_(pc.equal(table["role"], "vla"), pc.equal(table["distortion_id"], "07"))
+    for name in ("score", "position", "rotation", "state"):
+        column = pc.if_else(tested, pc.if_else(table["own_view"], 0.2, 1.0), table[name])
+        table = table.set_column(table.schema.get_field_index(name), SCORES.field(name), column)
+    missing = pc.and_(pc.equal(table["subject"], "vla-0"), pc.equal(table["pair_id"], "r00001-03"))
+    column = pc.if_else(missing, pa.scalar(None, pa.float64()), table["score"])
+    table = table.set_column(table.schema.get_field_index("score"), SCORES.field("score"), column)
+    write_table(store.scores_file, table, SCORES)
+    return store
+
+
+def _documented(language: str, start: str) -> str:
+    """The block of docs/database.md that holds a line with this start."""
+    text = (ROOT / "docs" / "database.md").read_text(encoding="utf-8")
+    return next(block for block in re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL) if start in block)
+
+
+def test_documented_queries_name_the_same_worst_distortion_as_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = _with_answers_elsewhere(tmp_path / "DB")
+    write_database_report(store)
+    reported = pd.read_csv(tmp_path / "DB" / "report_tables" / "by_distortion.csv")
+    expected = dict(zip(reported["distortion"].str[:2], reported["decision_mean"], strict=True))
+    worst = min(expected, key=expected.__getitem__)
+    assert worst == "07"
+    every = store.scores().to_pandas().query("role == 'vla'").groupby("distortion_id").score.mean()
+    assert every.idxmin() != worst, "a mean over all rows would name the same"
+    (line,) = [line for line in _documented("", "db sql DB").splitlines() if "db sql" in line]
+    assert main([*shlex.split(line)[1:], "--json"]) == 0
+    rows = [tuple(row.values()) for row in json.loads(capsys.readouterr().out)]
+    assert rows[0][0] == worst
+    assert dict(rows) == pytest.approx(expected)
+    names: dict[str, object] = {}
+    exec(_documented("python", "opinions"), names)
+    assert dict(names["means"]) == pytest.approx(expected)
+    assert names["means"].index[0] == worst
+
+
+def test_every_column_of_the_opinions_is_that_of_the_export(tmp_path: Path) -> None:
+    store = _with_answers_elsewhere(tmp_path / "DB")
+    view = query(store, "FROM opinions ORDER BY pair_id").to_pylist()
+    expected = opinion_columns(opinions_of(load_grid(store)))
+    for name in view[0].keys() & expected.keys():
+        assert [row[name] for row in view] == pytest.approx(expected[name]), name
+    assert {f"{name}_{kind}" for name in NAMES for kind in ("mean", "subjects")} <= view[0].keys()
+    assert {row["decision_subjects"] for row in view} == {0, 1}

@@ -38,7 +38,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     merge.add_argument("--workers", type=int, default=1, metavar="N", help="blocks in parallel (default 1)")
     sql = actions.add_parser("sql", help="query the tables with DuckDB")
     sql.add_argument("database", type=Path, metavar="DB")
-    sql.add_argument("query", metavar="SQL", help='such as "SELECT distortion_name, avg(score) FROM ..."')
+    example = "SELECT distortion_name, avg(decision_mean) FROM opinions GROUP BY ALL"
+    sql.add_argument("query", metavar="SQL", help=f'such as "{example}"')
     join = actions.add_parser("join-execution", help="keep the runs of experiments beside the scores")
     join.add_argument("database", type=Path, metavar="DB")
     folders = "folders of `embodied-iqa experiment`; their runs replace those joined before"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from decimal import Decimal
 
 from rich.table import Table
 
@@ -50,12 +51,12 @@ def join_execution(arguments: argparse.Namespace) -> int:
 
 def sql(arguments: argparse.Namespace) -> int:
     """Query a database."""
-    names, rows = query(open_database(arguments.database), arguments.query)
+    result = query(open_database(arguments.database), arguments.query)
     if arguments.json:
-        print(json.dumps([dict(zip(names, row, strict=True)) for row in rows], indent=2, default=str))
+        print(json.dumps(result.to_pylist(), indent=2, default=_plain))
         return 0
-    table = Table(*names, header_style="bold")
-    for row in rows:
+    table = Table(*result.column_names, header_style="bold")
+    for row in zip(*(column.to_pylist() for column in result.columns), strict=True):
         table.add_row(*map(_cell, row))
     console().print(table)
     return 0
@@ -63,6 +64,13 @@ def sql(arguments: argparse.Namespace) -> int:
 
 def _counted(counts: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in counts.items())
+
+
+def _plain(value: object) -> object:
+    """Return a number that JSON has no type for as a number, any other value as text."""
+    if not isinstance(value, Decimal):
+        return str(value)
+    return int(value) if value == value.to_integral_value() else float(value)
 
 
 def _cell(value: object) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from embodied_iqa.analysis.grid import TASKS_OF_SCALE, Group
+from embodied_iqa.analysis.intervals import Interval
 from embodied_iqa.analysis.published import SHAPE
 from embodied_iqa.analysis.study import TOTAL, GroupStudy, Study
 from embodied_iqa.reports.kit.formatting import ABSENT, number, plural, share
@@ -20,15 +21,19 @@ def headline(study: Study) -> str:
     """Say in one sentence how well subjects agree."""
     parts = []
     for group, found in study.groups.items():
-        agreed, subjects = found.agreements[TOTAL].mean, plural(len(found.subjects), group.role.upper())
+        agreed, subjects = found.agreements[TOTAL].mean, plural(len(found.scored), group.role.upper())
         if np.isfinite(agreed):
-            parts.append(f"{subjects} rank the pictures alike with SRCC {number(agreed)}")
+            pictures = f"the pictures of {plural(found.interval.references, 'reference')}"
+            parts.append(
+                f"{subjects} rank {pictures} alike with SRCC {_with_interval(agreed, found.interval)}"
+            )
         elif np.isfinite(found.means[TOTAL]):
             parts.append(f"{subjects} scored the pictures {number(found.means[TOTAL])} of {TASKS_OF_SCALE}")
         else:
-            parts.append(f"{subjects} gave no score that counts")
+            parts.append(f"{plural(len(found.subjects), group.role.upper())} gave no score that counts")
     if study.between_raw is not None and study.between_raw.undefined is None:
-        parts.append(f"cognition and decision correlate at {number(study.between_raw.value)}")
+        between = _with_interval(study.between_raw.value, study.between_interval)
+        parts.append(f"cognition and decision correlate at {between}")
     return f"{'; '.join(parts)}."
 
 
@@ -43,18 +48,31 @@ def tiles(study: Study) -> tuple[Tile, ...]:
     found = [tile for group, one in study.groups.items() for tile in _group_tiles(group, one)]
     if study.between_raw is not None and study.between_raw.undefined is None:
         between = study.between_raw.value
-        note = f"{study.between_raw.count:,} pairs"
+        note = "; ".join(filter(None, (f"{study.between_raw.count:,} pairs", _ends(study.between_interval))))
         found.append(Tile("Cognition against decision", number(between), note, share(between, 1)))
     return tuple(found)
 
 
 def _group_tiles(group: Group, found: GroupStudy) -> Iterator[Tile]:
     mean = found.means[TOTAL]
-    scale = f"0 to {TASKS_OF_SCALE}, {plural(len(found.subjects), group.role.upper())}"
+    scale = f"0 to {TASKS_OF_SCALE}, {plural(len(found.scored), group.role.upper())}"
     yield Tile(f"Mean {group}", _finite(mean), scale, share(mean, TASKS_OF_SCALE))
     agreed, ceiling = found.agreements[TOTAL].mean, found.ceilings[TOTAL].corrected
-    note = "" if np.isnan(ceiling) else f"noise ceiling {number(ceiling)}"
+    noise = "" if np.isnan(ceiling) else f"noise ceiling {number(ceiling)}"
+    note = "; ".join(filter(None, (_ends(found.interval), noise)))
     yield Tile(f"{group.role.upper()}s agree, SRCC", _finite(agreed), note, share(agreed, 1))
+
+
+def _with_interval(value: float, interval: Interval | None) -> str:
+    ends = _ends(interval) or "no interval: fewer than two references"
+    return f"{number(value)} ({ends})"
+
+
+def _ends(interval: Interval | None) -> str:
+    """Return an interval in words; empty without one."""
+    if interval is None or np.isnan(interval.low):
+        return ""
+    return f"95\N{NO-BREAK SPACE}% {number(interval.low)} to {number(interval.high)}"
 
 
 def _finite(value: float) -> str:
@@ -76,7 +94,10 @@ def _score_remarks(group: Group, found: GroupStudy) -> Iterator[str]:
     if found.opinion.partial:
         pairs = plural(found.opinion.partial, "pair")
         yield f"{pairs} without the {group} score of every {group.role.upper()}: the mean is over the others."
-    if len(found.subjects) == 1:
+    idle = [row.subject for row in found.subjects if not row.count]
+    if idle:
+        yield f"{', '.join(idle)} scored no pair completely: not counted."
+    if len(found.scored) == 1:
         yield f"Only one {group.role.upper()}: agreement between subjects needs two."
     if found.thirds.upper > TASKS_OF_SCALE - _ROUNDING:
         yield f"More than a third of the pairs have the highest {group} score: mild means unchanged there."
