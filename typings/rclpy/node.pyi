@@ -1,6 +1,6 @@
 # Stub of what this project uses of rclpy (ROS 2 Jazzy): messages, services and actions are type parameters.
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal, TypeVar, overload
 
 from rcl_interfaces.msg import ParameterDescriptor
@@ -56,7 +56,7 @@ class Node:
         self,
         msg_type: type[_MessageT],
         topic: str,
-        callback: Callable[[_MessageT], object],
+        callback: Callable[[_MessageT], object] | Callable[[_MessageT, Mapping[str, int]], object],
         qos_profile: QoSProfile | int,
         *,
         callback_group: CallbackGroup | None = None,
@@ -67,7 +67,7 @@ class Node:
         self,
         msg_type: type[_MessageT],
         topic: str,
-        callback: Callable[[bytes], object],
+        callback: Callable[[bytes], object] | Callable[[bytes, Mapping[str, int]], object],
         qos_profile: QoSProfile | int,
         *,
         callback_group: CallbackGroup | None = None,

@@ -84,6 +84,7 @@ class CameraParameters:
         loop: Restart at the end of files, bag or recording.
         in_runs: Play files or bag in each run of a trial; before a run show the first picture, at the end of
             the pictures the last one. Set in the graph of a trial.
+        newest_only: Draw only the newest state of the world; see distortion_node.
         horizontal_fov_rad: Horizontal field of view of pictures from files [rad].
         realsense: RealSense cameras.
         hand_eye: Poses of real cameras.
@@ -97,6 +98,7 @@ class CameraParameters:
     path: str = ""
     loop: bool = False
     in_runs: bool = False
+    newest_only: bool = False
     horizontal_fov_rad: float = ranged(1.5, 0.1, 3.0)
     realsense: RealSenseParameters = field(default_factory=RealSenseParameters)
     hand_eye: HandEyeParameters = field(default_factory=HandEyeParameters)

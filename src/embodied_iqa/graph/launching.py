@@ -8,6 +8,7 @@ from pathlib import Path
 
 from embodied_iqa.config import Scalar, parameters_of
 from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.graph.node_table import nodes_with
 from embodied_iqa.graph.parameters import VlmParameters
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.trial.reading import METADATA
@@ -72,7 +73,8 @@ def overrides_of(arguments: tuple[LaunchArgument, ...], values: Mapping[str, str
 def recorded_overrides(recording: Path) -> dict[str, Scalar]:
     """Return the parameters that a playback takes from a recorded trial.
 
-    These are the subjects, the decoding options of the VLM and the mode of the gate; never a consent.
+    These are the subjects, the decoding options of the VLM and the mode of the gate; never a consent. Every
+    recorded picture counts.
 
     Raises:
         InputError: The recording cannot be read.
@@ -80,6 +82,7 @@ def recorded_overrides(recording: Path) -> dict[str, Scalar]:
     with TrialReader(recording) as reader:
         metadata = reader.metadata().get(METADATA, {})
     found: dict[str, Scalar] = {name: metadata[name] for name in _TAKEN_OVER if name in metadata}
+    found |= {f"{node}.newest_only": False for node in nodes_with("newest_only")}
     for parameter in parameters_of(VlmParameters):
         name = f"vlm_node.{parameter.name}"
         if parameter.name.startswith(_DECODING) and name in metadata:

@@ -30,6 +30,7 @@ _WORLD_PAUSE_S: Final = 30.0
 _ROS_KEY: Final = "ros__parameters"
 _MODE: Final = "judge.mode"
 _CAMERA_TOOL: Final = "hand_eye.tool_length_m"
+_NEWEST: Final = "newest_only"
 _ALL_NODES: Final = "/**"
 
 
@@ -102,6 +103,7 @@ def resolve(files: tuple[Path, ...] = (), overrides: Mapping[str, object] | None
     _link_robot(merged)
     _link_views(merged)
     _link_tool(merged)
+    _link_time(merged)
     if _MODE not in merged["gate_node"]:
         simulated = merged["arm_node"].get("robot", RobotKind.SIM) == RobotKind.SIM
         merged["gate_node"][_MODE] = str(GateMode.SHADOW if simulated else GateMode.ON)
@@ -216,6 +218,16 @@ def _link_tool(merged: dict[str, dict[str, object]]) -> None:
         raise UsageError(
             f"camera_node.{_CAMERA_TOOL} is not arm_node.tool_length_m", expected=str(length_m), got=camera_m
         )
+
+
+def _link_time(merged: dict[str, dict[str, object]]) -> None:
+    """Handle only the newest pictures where time is real and a late picture would delay all that follow."""
+    if merged["arm_node"].get("robot", RobotKind.SIM) == RobotKind.SIM:
+        is_real = not merged["sim_node"].get("lockstep", True)
+    else:
+        is_real = merged["camera_node"].get("source") == CameraSource.REALSENSE
+    for name in nodes_with(_NEWEST):
+        merged[name].setdefault(_NEWEST, is_real)
 
 
 def _session_address() -> str:

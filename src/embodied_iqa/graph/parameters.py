@@ -90,6 +90,8 @@ class DistortionParameters:
         seed: Seed of all random parts.
         frozen: The same noise in every frame.
         preview_every: A JPEG preview of every so many pictures; 0 for none.
+        newest_only: A newer picture replaces one that waits, which counts as late; otherwise every picture is
+            handled in order. Set where time is real: a world without lockstep, RealSense cameras.
     """
 
     views: tuple[View, ...] = DEFAULT_VIEWS
@@ -98,6 +100,7 @@ class DistortionParameters:
     seed: int = 0
     frozen: bool = False
     preview_every: int = ranged(5, 0, 1000)
+    newest_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +111,13 @@ class GateParameters:
         views: The cameras.
         calibration: File with the thresholds; relative paths are looked up in the installed config folder.
         judge: Rules of the verdicts.
+        newest_only: See distortion_node.
     """
 
     views: tuple[View, ...] = DEFAULT_VIEWS
     calibration: str = "config/gate/simulated.yaml"
     judge: GateOptions = field(default_factory=GateOptions)
+    newest_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +167,7 @@ class VlaParameters:
         loading: Options for loading a checkpoint.
         server: Options for connecting to a server.
         policy: Action convention of a foreign policy.
+        newest_only: See distortion_node.
     """
 
     subject: SubjectReference = parsed("panel-vla-query", parse_vla)
@@ -172,6 +178,7 @@ class VlaParameters:
     has_arm: bool = True
     simulated: bool = False
     assumed_q_rad: tuple[float, ...] = HOME_Q_RAD
+    newest_only: bool = False
     loading: LoadingOptions = field(default_factory=LoadingOptions)
     server: ServerOptions = field(default_factory=ServerOptions)
     policy: PolicyOptions = field(default_factory=PolicyOptions)

@@ -25,9 +25,10 @@ from embodied_iqa.images.run_playback import RunPlayback
 from embodied_iqa.lazy import load
 from embodied_iqa.ros.camera_sources import open_cameras, open_realsense
 from embodied_iqa.ros.conversion import camera_info_of, depth_to_msg, header_of, ns_of, optical_frame, pose_of
+from embodied_iqa.ros.late_count import LateCount
 from embodied_iqa.ros.live_cameras import LiveCameras
 from embodied_iqa.ros.node import BaseNode, Health, main_of
-from embodied_iqa.ros.qos import EVENT, LATCHED, PICTURE, STATE
+from embodied_iqa.ros.qos import EVENT, LATCHED, PICTURE, STATE, picture_input
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.tasks.instruction import parse_instruction
@@ -49,6 +50,7 @@ class CameraNode(BaseNode[CameraParameters]):
         self._depths: dict[View, Publisher[Image]] = {}
         self._counts = dict.fromkeys(views, 0)
         self._latency_ms = 0.0
+        self._late = LateCount()
         self._renderer: SceneRenderer | None = None
         self._scene_key: tuple[int, str] | None = None
         self._cameras: list[Camera] = []
@@ -60,7 +62,9 @@ class CameraNode(BaseNode[CameraParameters]):
         values: dict[str, object] = {f"{view} pictures": count for view, count in self._counts.items()}
         values |= {f"{camera.view} repeated": camera.repeated for camera in self._playbacks()}
         if self._live is None:
-            return Health(values=values | {"latency_ms": round(self._latency_ms, 2)})
+            return Health(
+                values=values | {"late": self._late.total, "latency_ms": round(self._latency_ms, 2)}
+            )
         values |= self._live.health()
         if not self._live.failed:
             return Health(values=values)
@@ -74,7 +78,8 @@ class CameraNode(BaseNode[CameraParameters]):
 
     def _open(self) -> None:
         if self.config.source is CameraSource.SIMULATED:
-            self.create_subscription(SimState, "/sim/snapshot", self._draw, STATE)
+            qos = picture_input(newest_only=self.config.newest_only)
+            self.create_subscription(SimState, "/sim/snapshot", self._late.counting(self._draw), qos)
             self.create_subscription(SimState, "/sim/status", self._renderer_of, LATCHED)
         elif self.config.source is CameraSource.REALSENSE:
             self._open_realsense()

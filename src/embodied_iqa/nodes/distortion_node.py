@@ -19,8 +19,9 @@ from embodied_iqa.graph.parameters import DistortionParameters
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.image_cdr import image_from_cdr, image_to_cdr, stamp_from_cdr
 from embodied_iqa.ros.conversion import header_of, ns_of, optical_frame, spec_of, state_to_msg, time_of
+from embodied_iqa.ros.late_count import LateCount
 from embodied_iqa.ros.node import BaseNode, Health, main_of
-from embodied_iqa.ros.qos import EVENT, LATCHED, PICTURE
+from embodied_iqa.ros.qos import EVENT, LATCHED, PICTURE, picture_input
 from embodied_iqa.trial.distortion_schedule import DistortionSchedule
 
 _PREVIEW_QUALITY = 80
@@ -35,6 +36,7 @@ class DistortionNode(BaseNode[DistortionParameters]):
         self._schedule = DistortionSchedule()
         self._counts = dict.fromkeys(self.config.views, 0)
         self._refused = 0
+        self._late = LateCount()
         self._latency_ms = 0.0
         self._state_publisher = self.create_publisher(DistortionState, "/distortion/state", LATCHED)
         topic = "/distorted/{view}/image_raw"
@@ -45,14 +47,19 @@ class DistortionNode(BaseNode[DistortionParameters]):
             self._schedule.set(DistortionSpec(config.id, config.level, config.seed, config.frozen), 0)
         self._publish_state(0)
         for view in config.views:
-            topic, take = f"/camera/{view}/image_raw", partial(self._picture, view)
-            self.create_subscription(ImageMessage, topic, take, PICTURE, raw=True)
+            topic, take = f"/camera/{view}/image_raw", self._late.counting(partial(self._picture, view))
+            qos = picture_input(newest_only=config.newest_only)
+            self.create_subscription(ImageMessage, topic, take, qos, raw=True)
         self.create_service(SetDistortion, "/distortion/set", self._set)
 
     def health(self) -> Health:
         """Return the current distortion."""
         values: dict[str, object] = {f"{view} pictures": count for view, count in self._counts.items()}
-        values |= {"latency_ms": round(self._latency_ms, 2), "refused": self._refused}
+        values |= {
+            "latency_ms": round(self._latency_ms, 2),
+            "refused": self._refused,
+            "late": self._late.total,
+        }
         return Health(message=str(self._schedule.newest or "pass-through"), values=values)
 
     def _set(

@@ -20,8 +20,9 @@ from embodied_iqa.graph.parameters import GateParameters
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.image_cdr import image_from_cdr
 from embodied_iqa.ros.conversion import header_of, lease_to_msg, optical_frame
+from embodied_iqa.ros.late_count import LateCount
 from embodied_iqa.ros.node import Health, ManagedNode, main_of
-from embodied_iqa.ros.qos import PICTURE, STATE
+from embodied_iqa.ros.qos import STATE, picture_input
 
 
 class GateNode(ManagedNode[GateParameters]):
@@ -32,12 +33,14 @@ class GateNode(ManagedNode[GateParameters]):
         self._gatekeeper = Gatekeeper((), self.config.judge)
         self._counts = dict.fromkeys(Verdict, 0)
         self._refused = 0
+        self._late = LateCount()
         self._latency_ms = 0.0
         self._lease_publisher = self.create_publisher(ours.GateLease, "/gate/lease", STATE)
         self._quality_publisher = self.create_publisher(ours.ImageQuality, "/gate/quality", STATE)
         for view in self.config.views:
             topic = f"/distorted/{view}/image_raw"
-            self.create_subscription(Image, topic, partial(self._judge, view), PICTURE, raw=True)
+            take, qos = partial(self._judge, view), picture_input(newest_only=self.config.newest_only)
+            self.create_subscription(Image, topic, self._late.counting(take), qos, raw=True)
 
     def load(self) -> None:
         """Read the calibrations."""
@@ -48,7 +51,8 @@ class GateNode(ManagedNode[GateParameters]):
     def health(self) -> Health:
         """Return the number of pictures by verdict."""
         values: dict[str, object] = {verdict.name.lower(): count for verdict, count in self._counts.items()}
-        values |= {"refused": self._refused, "latency_ms": round(self._latency_ms, 2)}
+        values |= {"refused": self._refused, "late": self._late.total}
+        values |= {"latency_ms": round(self._latency_ms, 2)}
         return Health(message=f"mode {self.config.judge.mode}", values=values)
 
     def _judge(self, view: View, cdr: bytes) -> None:

@@ -84,7 +84,11 @@ class VlaNode(ManagedNode[VlaParameters]):
             refuse_real_arm(self.config.subject)
         self._subject = subject
         self._input = FrameInput(
-            self, self._subject.info.views, self.config.keep_frames, lambda _view: self._consider()
+            self,
+            self._subject.info.views,
+            self.config.keep_frames,
+            lambda _view: self._consider(),
+            newest_only=self.config.newest_only,
         )
 
     def unload(self) -> None:
@@ -105,6 +109,8 @@ class VlaNode(ManagedNode[VlaParameters]):
             str(self.config.subject) if self._subject is not None else "not loaded"
         )
         health.values |= {"decisions": self._state.sequence, "dropped": self._dropped}
+        if self._input is not None:
+            health.values["late pictures"] = self._input.late.total
         return health
 
     def _assumed_pose(self) -> PoseStamped:

@@ -16,7 +16,8 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.images.image_cdr import image_from_cdr
 from embodied_iqa.images.message_geometry import intrinsics_from_info, matrix_from_pose
 from embodied_iqa.ros.conversion import ns_of
-from embodied_iqa.ros.qos import PICTURE
+from embodied_iqa.ros.late_count import LateCount
+from embodied_iqa.ros.qos import PICTURE, picture_input
 
 TOPICS = {Source.RAW: "/camera/{view}/image_raw", Source.DISTORTED: "/distorted/{view}/image_raw"}
 """Topics of the images."""
@@ -30,11 +31,23 @@ class FrameInput:
         views: The cameras.
         capacity: Number of stamps to keep of each view.
         on_change: Called with the view after each part that has arrived.
+        newest_only: Of the images that wait, keep only the newest of each topic.
+
+    Attributes:
+        late: Count of the images that never got here.
     """
 
     def __init__(
-        self, node: Node, views: Iterable[View], capacity: int, on_change: Callable[[View], None]
+        self,
+        node: Node,
+        views: Iterable[View],
+        capacity: int,
+        on_change: Callable[[View], None],
+        *,
+        newest_only: bool = False,
     ) -> None:
+        self.late = LateCount()
+        self._picture_qos = picture_input(newest_only=newest_only)
         self.frames = FrameAssembler(capacity)
         self._node = node
         self._on_change = on_change
@@ -58,9 +71,9 @@ class FrameInput:
             node.create_subscription(PoseStamped, f"{prefix}/pose", partial(self._take_pose, view), PICTURE),
         ]
         for source, topic in TOPICS.items():
-            take = partial(self._take_picture, view, source)
+            take = self.late.counting(partial(self._take_picture, view, source))
             self._subscriptions.append(
-                node.create_subscription(Image, topic.format(view=view), take, PICTURE, raw=True)
+                node.create_subscription(Image, topic.format(view=view), take, self._picture_qos, raw=True)
             )
 
     def _take_info(self, view: View, info: CameraInfo) -> None:

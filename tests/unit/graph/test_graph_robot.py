@@ -80,6 +80,18 @@ def test_the_wrist_camera_hangs_on_the_arms_tool() -> None:
         resolve(overrides={"arm_node.tool_length_m": 0.23, "camera_node.hand_eye.tool_length_m": 0.2})
 
 
+def test_where_time_is_real_the_newest_picture_wins() -> None:
+    def newest(**overrides: object) -> set[bool]:
+        graph = resolve(overrides={name.replace("__", "."): value for name, value in overrides.items()})
+        return {getattr(graph, name).newest_only for name in nodes_with("newest_only")}
+
+    assert newest() == {False}, "in lockstep every picture counts"
+    assert newest(sim_node__lockstep=False) == {True}
+    real = {"arm_node__robot": "ur5", "arm_node__ur.ip": "192.0.2.1", "vla_node__subject": "panel-vla-query"}
+    assert newest(camera_node__source="files", **real | {"arm_node__robot": "none"}) == {False}
+    assert newest(camera_node__source="realsense", **real | {"arm_node__robot": "none"}) == {True}
+
+
 def test_unknown_robot_lists_the_known() -> None:
     with pytest.raises(UsageError, match="sim, ur5"):
         resolve(overrides={"arm_node.robot": "kuka"})

@@ -1,0 +1,64 @@
+"""After a freeze a live gate judges the newest picture and counts the others; in lockstep it judges all."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from embodied_iqa_msgs.msg import GateLease
+from sensor_msgs.msg import Image
+
+from embodied_iqa.images.image_cdr import image_to_cdr
+from embodied_iqa.ros.conversion import ns_of
+from embodied_iqa.ros.qos import PICTURE, STATE
+from ros_graph import RosGraph
+
+MISSED = 8
+_PICTURE = np.zeros((480, 640, 3), dtype=np.uint8)
+
+
+@pytest.mark.parametrize(("lockstep", "most_judged", "least_late"), [(False, 2, 6), (True, MISSED, 0)])
+def test_a_thawed_gate_catches_up(
+    ros_domain: int, tmp_path: Path, *, lockstep: bool, most_judged: int, least_late: int
+) -> None:
+    overrides = {"sim_node.lockstep": lockstep, "distortion_node.preview_every": 0}
+    with RosGraph(ros_domain, tmp_path, ["distortion_node", "gate_node"], overrides) as graph:
+        graph.activate("gate_node")
+        leases = graph.subscribe(GateLease, "/gate/lease", STATE)
+        passed_on = graph.subscribe_raw(Image, "/distorted/top/image_raw", PICTURE)
+        diagnostics = graph.subscribe(DiagnosticArray, "/diagnostics", 10)
+        publisher = graph.publisher(Image, "/camera/top/image_raw", PICTURE)
+        stamp_ns = 5_000_000_000
+
+        def show() -> None:
+            nonlocal stamp_ns
+            stamp_ns += 66_666_667
+            publisher.publish(image_to_cdr(_PICTURE, stamp_ns, "top"))
+
+        def is_judged() -> bool:
+            return any(ns_of(lease.header.stamp) == stamp_ns for lease in leases.messages)
+
+        def late() -> list[int]:
+            found = [s for m in diagnostics.messages for s in m.status if s.name == "gate_node"]
+            return [int(value.value) for value in found[-1].values if value.key == "late"] if found else []
+
+        graph.wait(lambda: bool(leases) or show(), "a first lease")
+        graph.wait(is_judged, "the lease of the newest picture")
+        before, late_before, first_ns = len(passed_on), graph.wait(late, "diagnostics")[0], stamp_ns
+        pid = graph.processes.pid("gate_node")
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            for count in range(1, MISSED + 1):
+                show()
+                graph.wait(lambda count=count: len(passed_on) >= before + count, "a distorted picture")
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        graph.wait(is_judged, "the lease of the newest picture")
+        judged = [lease for lease in leases.messages if ns_of(lease.header.stamp) > first_ns]
+        assert len(judged) <= most_judged
+        graph.wait(lambda: late()[0] - late_before == MISSED - len(judged), "the rest counted as late")
+        assert late()[0] - late_before >= least_late
