@@ -83,17 +83,19 @@ def cell() -> Iterator[Cell]:
 
 
 @pytest.mark.parametrize(
-    ("switch", "reason"),
+    ("switch", "cause", "reason"),
     [
-        ("freeze", "no measured state for|no state for"),
-        ("cut", "no measured state for|no state for"),
-        ("drop", "lost"),
-        ("protective-stop", "protective stop"),
-        ("emergency-stop", "emergency stop"),
-        ("stop-program", "protective stop"),
+        ("freeze", "state lost|connection lost", "no measured state for|no state for"),
+        ("cut", "state lost|connection lost", "no measured state for|no state for"),
+        ("drop", "connection lost", "lost"),
+        ("protective-stop", "protective stop", "protective stopped"),
+        ("emergency-stop", "emergency stop", "robot emergency stopped"),
+        ("stop-program", "program ended", "program ended"),
     ],
 )
-def test_fault_stops_the_arm_until_it_is_armed_again(cell: Cell, switch: str, reason: str) -> None:
+def test_fault_stops_the_arm_until_it_is_armed_again(
+    cell: Cell, switch: str, cause: str, reason: str
+) -> None:
     import re
 
     cell.robot.throw("restore")
@@ -103,7 +105,8 @@ def test_fault_stops_the_arm_until_it_is_armed_again(cell: Cell, switch: str, re
     cell.robot.throw(switch)
     status = cell.await_state(messages.ArmStatus.STATE_STOPPED, start)
     assert time.monotonic() - start < 2.0
-    assert status.emergency_stop
+    assert re.fullmatch(cause, status.stop_cause), status.stop_cause
+    assert status.emergency_stop == (switch in {"protective-stop", "emergency-stop"})
     assert re.search(reason, status.reason), status.reason
     cell.robot.throw("restore")
     later = time.monotonic()

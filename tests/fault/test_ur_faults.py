@@ -13,6 +13,7 @@ import pytest
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.kinematics import tool_along_z
+from embodied_iqa.robot.messages import StopCause
 from embodied_iqa.robot.ur_arm import UrArm
 from embodied_iqa.robot.ur_options import UrOptions
 from ur_emulator import EmulatorProcess, SharedEmulator
@@ -153,7 +154,14 @@ def test_stop_of_the_controller_disarms_until_armed_again(
     _stream_until(arm, lambda: not arm.is_armed)
     state = arm.read()
     assert state is not None
-    assert state.emergency_stop if switch == "emergency-stop" else state.protective_stop
+    assert state.fault is not None
+    cause, words = {
+        "protective-stop": (StopCause.PROTECTIVE, "protective stopped"),
+        "emergency-stop": (StopCause.EMERGENCY, "robot emergency stopped"),
+        "stop-program": (StopCause.PROGRAM_ENDED, "the robot's program ended, not by its watchdog"),
+    }[switch]
+    assert state.fault.cause is cause
+    assert words in state.fault.reason
     with pytest.raises(InputError, match="not armed"):
         arm.stream(state.q_rad)
 
@@ -206,8 +214,10 @@ def test_silent_driver_makes_the_robots_watchdog_end_the_program(robot: Emulator
         with contextlib.suppress(InputError):
             arm.read()
     assert "watchdog" in robot.state()["messages"][-1]
-    _stream_until(arm, lambda: arm.read().protective_stop)
+    _stream_until(arm, lambda: arm.read().fault is not None)
     assert not arm.is_armed
+    assert arm.read().fault.cause is StopCause.WATCHDOG
+    assert "the driver was silent for 1000 ms" in arm.read().fault.reason
 
 
 def test_killed_driver_leaves_the_robot_stopped(robot: EmulatorProcess, arm: UrArm) -> None:

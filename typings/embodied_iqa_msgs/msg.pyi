@@ -80,6 +80,7 @@ class ArmStatus:
     header: Header
     state: int
     reason: str
+    stop_cause: str
     emergency_stop: bool
     has_goal: bool
     goal_sequence: int
@@ -97,6 +98,7 @@ class ArmStatus:
         header: Header = ...,
         state: int = ...,
         reason: str = ...,
+        stop_cause: str = ...,
         emergency_stop: bool = ...,
         has_goal: bool = ...,
         goal_sequence: int = ...,

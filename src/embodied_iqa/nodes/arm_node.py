@@ -83,7 +83,7 @@ class ArmNode(ManagedNode[ArmParameters]):
     def health(self) -> Health:
         """Return what the arm does and why."""
         runner, state = self._runner, self._runner.state
-        values: dict[str, object] = {"holds": runner.holds, "refused": runner.refused}
+        values: dict[str, object] = {"holds": runner.holds, "refused": runner.refused} | self._arm.counts()
         if self._arm.problem:
             return Health(level=DiagnosticStatus.ERROR, message=self._arm.problem, values=values)
         return Health(
@@ -178,6 +178,7 @@ def _status_to_msg(report: ArmReport) -> ArmStatus:
         header=header_of(report.measured.stamp_ns),
         state=_STATES[status.mode],
         reason=status.reason,
+        stop_cause=status.cause or "",
         emergency_stop=report.emergency_stop,
         has_goal=report.goal_sequence is not None,
         goal_sequence=report.goal_sequence or 0,

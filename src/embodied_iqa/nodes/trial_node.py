@@ -22,6 +22,7 @@ from sensor_msgs.msg import CameraInfo
 from embodied_iqa.errors import EmbodiedIqaError, UserError
 from embodied_iqa.graph.parameters import TrialParameters
 from embodied_iqa.images.message_geometry import matrix_from_pose
+from embodied_iqa.robot.messages import StopCause
 from embodied_iqa.ros.conversion import header_of, ns_of, pose_of, spec_of, state_to_msg
 from embodied_iqa.ros.lifecycle import LifecycleManager
 from embodied_iqa.ros.node import BaseNode, Health, main_of
@@ -128,7 +129,8 @@ class TrialNode(BaseNode[TrialParameters]):
 
     def _arm_seen(self, arm: ours.ArmStatus) -> None:
         moving = arm.state == ours.ArmStatus.STATE_EXECUTING
-        self._happened(ArmSeen(ns_of(arm.header.stamp), moving, arm.emergency_stop, arm.reason))
+        broken_down = bool(arm.stop_cause) and StopCause(arm.stop_cause).is_breakdown
+        self._happened(ArmSeen(ns_of(arm.header.stamp), moving, arm.emergency_stop, arm.reason, broken_down))
 
     def _chunk_seen(self, chunk: ours.ActionChunk) -> None:
         done = chunk.status == ours.ActionChunk.STATUS_DONE

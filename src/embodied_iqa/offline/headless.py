@@ -203,7 +203,8 @@ class HeadlessRun:
             self._path.append(((stamp_ns - self._start_ns) / SECOND_NS, x, y, z))
         self._policy.take_report(report)
         moving = status.mode is ArmMode.EXECUTING
-        self._happened(ArmSeen(stamp_ns, moving, report.emergency_stop, status.reason))
+        broken_down = status.cause is not None and status.cause.is_breakdown
+        self._happened(ArmSeen(stamp_ns, moving, report.emergency_stop, status.reason, broken_down))
 
     def _deliver(self, chunk: ChunkRecord) -> None:
         goal = goal_of(chunk)

@@ -21,7 +21,6 @@ from embodied_iqa.robot.messages import (
     ArmStatus,
     GoalOutcome,
     GoalReport,
-    StopCause,
     StopEvent,
 )
 from embodied_iqa.robot.state import ControllerState
@@ -37,7 +36,7 @@ class ArmReport:
     Attributes:
         measured: The measured state behind this report.
         status: What the controller does, and why.
-        emergency_stop: A limit, a contact or a fault stopped the arm since it was armed.
+        emergency_stop: A limit, a contact or a safety stop stopped the arm since it was armed.
         goal_sequence: The goal in work, or None.
         ended: The last goal that ended since the arm was armed, or None.
         holds: Times that the arm had to hold since it was armed.
@@ -185,7 +184,7 @@ class ArmRunner:
             if report.outcome is not GoalOutcome.ACCEPTED:
                 self._ended = report
         if output.stop is not None:
-            self._emergency |= output.stop.cause is not StopCause.REQUESTED
+            self._emergency |= output.stop.cause.is_emergency
         self.holds += output.status.mode is ArmMode.HOLDING and self._reported[0] is not ArmMode.HOLDING
 
     def _report(self, measured: ArmState, status: ArmStatus) -> ArmReport | None:

@@ -88,7 +88,7 @@ class ArmController:
             if fault is not None:
                 return _stopped(state, StopEvent(*fault, now_ns, stop_driver=True))
             if inputs.lost:
-                event = StopEvent(StopCause.STATE_LOST, inputs.lost, now_ns, stop_driver=True)
+                event = StopEvent(StopCause.CONNECTION_LOST, inputs.lost, now_ns, stop_driver=True)
                 return _stopped(state, event)
         if inputs.stop:
             return _stopped(state, StopEvent(StopCause.REQUESTED, inputs.stop, now_ns, stop_driver=False))
@@ -115,6 +115,7 @@ class ArmController:
             state,
             mode=ArmMode.IDLE,
             reason="",
+            cause=None,
             q_command_rad=q,
             qd_command_radps=np.zeros(6),
             tool_m=self.planner.kinematics.forward(q)[:3, 3],
@@ -182,7 +183,8 @@ def _stopped(state: ControllerState, event: StopEvent) -> Stepped:
     """Disarm. A running goal only brakes, or is dropped at once if the driver stops the arm."""
     already = state.mode is ArmMode.STOPPED
     lost = () if already else _lost_goal(state, event.reason)
-    state = replace(state, mode=ArmMode.STOPPED, reason=state.reason if already else event.reason)
+    if not already:
+        state = replace(state, mode=ArmMode.STOPPED, reason=event.reason, cause=event.cause)
     if event.stop_driver:
         state = replace(state, run=None, tool_speed_mps=0.0, qd_command_radps=np.zeros(6))
     elif state.run is not None:
@@ -201,6 +203,7 @@ def _output(state: ControllerState, stop: StopEvent | None, reports: tuple[GoalR
     status = ArmStatus(
         mode=state.mode,
         reason=state.reason,
+        cause=state.cause,
         sequence=state.sequence,
         step=state.step,
         steps=state.steps,

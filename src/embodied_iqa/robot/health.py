@@ -53,10 +53,8 @@ def _measured_fault(
 
 
 def _reported_fault(measured: ArmState) -> tuple[StopCause, str] | None:
-    if measured.emergency_stop:
-        return StopCause.EMERGENCY, "the emergency stop is pressed"
-    if measured.protective_stop:
-        return StopCause.PROTECTIVE, "the robot made a protective stop"
+    if measured.fault is not None:
+        return measured.fault.cause, measured.fault.reason
     if measured.contact:
         return StopCause.CONTACT, f"contact: {measured.contact}"
     if measured.q_rad.shape != (6,) or not np.isfinite(measured.q_rad).all():

@@ -44,8 +44,37 @@ class StopCause(StrEnum):
     PROTECTIVE = "protective stop"
     EMERGENCY = "emergency stop"
     CONTACT = "contact"
-    STATE_LOST = "state lost"
     FOLLOWING = "following error"
+    STATE_LOST = "state lost"
+    """No measured state arrives, although the connection is not known to be lost."""
+    CONNECTION_LOST = "connection lost"
+    WATCHDOG = "watchdog"
+    """The robot's program stopped the arm because the driver was silent."""
+    PROGRAM_ENDED = "program ended"
+    """The robot's program ended otherwise, for example at the pendant."""
+
+    @property
+    def is_breakdown(self) -> bool:
+        """Whether the equipment failed: the run says nothing about its policy."""
+        return self in {self.STATE_LOST, self.CONNECTION_LOST, self.WATCHDOG, self.PROGRAM_ENDED}
+
+    @property
+    def is_emergency(self) -> bool:
+        """Whether the run counts as an emergency stop."""
+        return self is not self.REQUESTED and not self.is_breakdown
+
+
+@dataclass(frozen=True, slots=True)
+class RobotFault:
+    """Why the robot's controller does not follow joint targets.
+
+    Attributes:
+        cause: Kind of fault.
+        reason: Description, with the words of the robot where it has some.
+    """
+
+    cause: StopCause
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +101,7 @@ class ArmState:
         q_rad: ``(6,)`` float64, joint angles.
         qd_radps: ``(6,)`` float64, joint velocities.
         gripper: State of the gripper.
-        protective_stop: Whether the robot's controller made a protective stop.
-        emergency_stop: Whether the emergency stop is pressed.
+        fault: Why the robot's controller stopped the arm; None if it did not.
         contact: Why the arm assumes contact; empty if it does not.
     """
 
@@ -81,8 +109,7 @@ class ArmState:
     q_rad: NDArray[np.float64]
     qd_radps: NDArray[np.float64]
     gripper: GripperState
-    protective_stop: bool = False
-    emergency_stop: bool = False
+    fault: RobotFault | None = None
     contact: str = ""
 
 
@@ -158,6 +185,7 @@ class ArmStatus:
     Attributes:
         mode: Mode of the arm.
         reason: Reason of the mode; empty in normal operation.
+        cause: What stopped the arm; None unless it is stopped.
         sequence: Current or last goal; -1 for none.
         step: Number of its increments executed.
         steps: Number of its increments.
@@ -167,6 +195,7 @@ class ArmStatus:
 
     mode: ArmMode
     reason: str = ""
+    cause: StopCause | None = None
     sequence: int = -1
     step: int = 0
     steps: int = 0

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.robot.leases import LeaseBook
-from embodied_iqa.robot.messages import ArmGoal, ArmMode, ArmState
+from embodied_iqa.robot.messages import ArmGoal, ArmMode, ArmState, StopCause
 from embodied_iqa.robot.planning import Segment
 from embodied_iqa.robot.speed_scaling import Progress
 from embodied_iqa.units import MILLISECOND_NS, SECOND_NS
@@ -95,6 +95,7 @@ class ControllerState:
     Attributes:
         mode: Mode of the arm.
         reason: Reason of the mode.
+        cause: What stopped the arm; None unless it is stopped.
         book: The gate's leases.
         measured: The newest measured state.
         seen_ns: Its arrival.
@@ -114,6 +115,7 @@ class ControllerState:
 
     mode: ArmMode = ArmMode.DISARMED
     reason: str = "not armed yet"
+    cause: StopCause | None = None
     book: LeaseBook = field(default_factory=LeaseBook)
     measured: ArmState | None = None
     seen_ns: int = 0

@@ -20,8 +20,15 @@ STATE, REPLY, FAREWELL = b"T", b"R", b"F"
 LONGEST_MESSAGE = 65536
 
 _ANSWER = struct.Struct("<d6d")
-_STATE = struct.Struct("<qqdd6d6d6d6dIIidB")
-_PROTECTIVE, _EMERGENCY = 1 << 2, (1 << 5) | (1 << 6) | (1 << 7)
+_STATE = struct.Struct("<qqdd6d6d6d6dIIidBdI")
+_SAFETY_WORDS = (
+    "normal mode", "reduced mode", "protective stopped", "recovery mode", "safeguard stopped",
+    "system emergency stopped", "robot emergency stopped", "emergency stopped", "violation", "fault",
+    "stopped due to safety",
+)  # fmt: skip
+"""Bits of RTDE's safety_status_bits, as the RTDE guide of Universal Robots names them."""
+_PROTECTIVE = (1 << 2) | (1 << 4) | (1 << 8) | (1 << 9)
+_EMERGENCY = (1 << 5) | (1 << 6) | (1 << 7)
 Six = tuple[float, float, float, float, float, float]
 
 
@@ -40,11 +47,13 @@ class Command(StrEnum):
 class UrFlags(IntFlag):
     """State of the worker.
 
-    ARMED: joint targets are accepted. HALTED: the robot's program ended while the arm was armed.
+    ARMED: joint targets are accepted. HALTED: the robot's program ended while the arm was armed. WATCHDOG: it
+    ended because the driver was silent.
     """
 
     ARMED = 1
     HALTED = 4
+    WATCHDOG = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +74,8 @@ class UrState:
         robot_mode: RTDE's robot_mode; 7 is running.
         speed_fraction: The speed slider.
         flags: State of the worker.
+        silence_s: Longest silence of the driver since the arm was armed, on the controller's clock.
+        near_misses: How often the driver was silent for more than half of the time that the watchdog allows.
     """
 
     arrived_ns: int
@@ -80,10 +91,12 @@ class UrState:
     robot_mode: int
     speed_fraction: float
     flags: UrFlags
+    silence_s: float = 0.0
+    near_misses: int = 0
 
     @property
     def protective_stop(self) -> bool:
-        """Whether the robot's controller made a protective stop."""
+        """Whether the robot's controller made a protective or safeguard stop, or found a fault."""
         return bool(self.safety_bits & _PROTECTIVE)
 
     @property
@@ -91,12 +104,18 @@ class UrState:
         """Whether an emergency stop is active."""
         return bool(self.safety_bits & _EMERGENCY)
 
+    @property
+    def safety_words(self) -> str:
+        """The state of the safety system in the robot's own words."""
+        return ", ".join(word for bit, word in enumerate(_SAFETY_WORDS) if self.safety_bits >> bit & 1)
+
     def pack(self) -> bytes:
         """Return the message."""
         sixes = (*self.q_rad, *self.qd_radps, *self.tool_pose, *self.q_target_rad)
         return STATE + _STATE.pack(
             self.arrived_ns, self.system_ns, self.controller_s, self.world_s, *sixes,
             self.runtime, self.safety_bits, self.robot_mode, self.speed_fraction, self.flags,
+            self.silence_s, self.near_misses,
         )  # fmt: skip
 
     @classmethod
@@ -104,7 +123,7 @@ class UrState:
         """Read the message."""
         numbers = _STATE.unpack_from(message, 1)
         sixes = [tuple(numbers[start : start + 6]) for start in (4, 10, 16, 22)]
-        fields: tuple[Any, ...] = (*numbers[:4], *sixes, *numbers[28:32], UrFlags(numbers[32]))
+        fields: tuple[Any, ...] = (*numbers[:4], *sixes, *numbers[28:32], UrFlags(numbers[32]), *numbers[33:])
         return cls(*fields)
 
 

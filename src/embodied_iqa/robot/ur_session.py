@@ -11,6 +11,7 @@ from embodied_iqa.emulator.registers import ACKNOWLEDGE_REGISTER, WORLD_TIME_REG
 from embodied_iqa.lazy import load
 from embodied_iqa.robot.ur_messages import Command, Request, UrFlags, UrState
 from embodied_iqa.robot.ur_options import SessionOptions
+from embodied_iqa.robot.ur_silence import Silence
 
 _VARIABLES = [
     "timestamp", "actual_q", "actual_qd", "actual_TCP_pose", "target_q", "runtime_state",
@@ -35,7 +36,7 @@ class UrSession:
     Attributes:
         options: Options of the worker.
         armed: Whether targets are accepted.
-        halted: Whether the program ended while the arm was armed.
+        halted: HALTED if the program ended while the arm was armed, and WATCHDOG if by its watchdog.
     """
 
     def __init__(self, options: SessionOptions) -> None:
@@ -47,9 +48,13 @@ class UrSession:
         flags = control.RTDEControlInterface.FLAG_NO_WAIT  # no program is started before the arm is armed
         self._control: Any = control.RTDEControlInterface(ip, -1.0, flags)
         self._io: Any = io.RTDEIOInterface(ip)
-        self.armed = self.halted = False
-        self._servoing = self._started = False
+        self.armed = self._servoing = self._started = False
+        self.halted = UrFlags(0)
         self._kicked_s = 0.0
+        limit_s = 1.0 / self._arm.watchdog_hz
+        self._silence = Silence(limit_s, lambda: self.controller_s)
+        # states may be read late, so the silence on this machine's clock explains an ended program too
+        self._waited = Silence(limit_s, time.monotonic)
         self._commands: dict[Command, Callable[[Request], bool]] = {
             Command.REARM: self._rearm,
             Command.STOP: self._stop,
@@ -81,7 +86,7 @@ class UrSession:
 
     def state(self) -> UrState:
         """Return the newest state, read from a single package."""
-        flags = UrFlags(UrFlags.ARMED * self.armed | UrFlags.HALTED * self.halted)
+        flags = UrFlags.ARMED if self.armed else self.halted
         receive, lockstep = self._receive, self.options.lockstep
         while True:
             stamp = receive.getTimestamp()
@@ -99,6 +104,8 @@ class UrSession:
                 robot_mode=receive.getRobotMode(),
                 speed_fraction=receive.getTargetSpeedFraction(),
                 flags=flags,
+                silence_s=self._silence.longest_s,
+                near_misses=self._silence.near_misses,
             )
             if receive.getTimestamp() == stamp:
                 break
@@ -110,7 +117,7 @@ class UrSession:
         """Stream a joint target; has no effect unless armed."""
         if not self.armed:
             return
-        self._kicked_s = time.monotonic()
+        self._note_kick()
         period_s, arm = 1.0 / self.options.rate_hz, self._arm
         if self._control.servoJ(q_rad, 0.5, 0.5, period_s, arm.servo_lookahead_s, arm.servo_gain):
             self._servoing = True
@@ -119,10 +126,15 @@ class UrSession:
 
     def kick(self) -> None:
         """Kick the program's watchdog, at most every 20 ms."""
-        now_s = time.monotonic()
-        if self.armed and now_s - self._kicked_s > _KICK_S:
-            self._kicked_s = now_s
+        if self.armed and time.monotonic() - self._kicked_s > _KICK_S:
+            self._note_kick()
             self._control.kickWatchdog()
+
+    def _note_kick(self) -> None:
+        self._kicked_s = time.monotonic()
+        if self._playing:
+            self._silence.end()
+            self._waited.end()
 
     def acknowledge(self, answers_s: float) -> None:
         """Report to a simulated world that its state was answered."""
@@ -164,7 +176,9 @@ class UrSession:
 
     def _halt(self) -> None:
         """Disarm because the robot's program ended."""
-        self.armed, self.halted, self._servoing = False, True, False
+        by_watchdog = self._silence.is_exceeded() or self._waited.is_exceeded()
+        self.halted = UrFlags.HALTED | (UrFlags.WATCHDOG if by_watchdog else UrFlags(0))
+        self.armed = self._servoing = False
 
     def _rearm(self, request: Request) -> bool:
         self.stop()
@@ -177,7 +191,9 @@ class UrSession:
         if self._arm.payload_kg > 0.0:
             self._require(self._control.setPayload(self._arm.payload_kg, []), "the payload")
         self._require(self._control.setWatchdog(self._arm.watchdog_hz), "the watchdog")
-        self.armed, self.halted = True, False
+        self._silence.restart()
+        self._waited.restart()
+        self.armed, self.halted = True, UrFlags(0)
         return False
 
     def _require_running(self) -> None:

@@ -57,6 +57,13 @@ class UrRobot:
         """Why the arm is unavailable; empty where it is available."""
         return self._problem
 
+    def counts(self) -> dict[str, object]:
+        """Return how close the driver came to the robot's watchdog."""
+        state = self._arm.state
+        if state is None:
+            return {}
+        return {"longest silence [ms]": round(1e3 * state.silence_s), "near misses": state.near_misses}
+
     def read(self) -> ArmState | None:
         """Return the newest state, or None where the arm is unavailable."""
         return None if self._problem else self._state

@@ -277,6 +277,8 @@ def _arm_seen(state: TrialState, event: ArmSeen) -> Step:
         return state, []
     if event.emergency_stop:
         return _end_run(replace(state, emergency=True), event.reason)
+    if event.broken_down:
+        return cancel(state, f"the robot broke down: {event.reason}")
     if event.moving:
         return replace(state, moved_ns=event.stamp_ns), []
     return state, []

@@ -142,6 +142,8 @@ class ArmSeen:
     moving: bool
     emergency_stop: bool
     reason: str
+    broken_down: bool = False
+    """The equipment failed, such as the connection to the robot: no outcome of the policy."""
 
 
 @dataclass(frozen=True, slots=True)

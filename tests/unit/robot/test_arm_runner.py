@@ -157,6 +157,6 @@ def test_an_arm_that_is_known_to_be_lost_is_stopped_at_once(arm: Arm) -> None:
     tick = arm.runner.watch(arm.now_ns, "the connection is lost")
     assert tick is not None
     assert tick.stop is not None
-    assert (tick.stop.cause, tick.stop.reason) == (StopCause.STATE_LOST, "the connection is lost")
+    assert (tick.stop.cause, tick.stop.reason) == (StopCause.CONNECTION_LOST, "the connection is lost")
     assert tick.report is not None
-    assert tick.report.emergency_stop
+    assert (tick.report.status.cause, tick.report.emergency_stop) == (StopCause.CONNECTION_LOST, False)

@@ -8,7 +8,7 @@ from arm_bench import FRAME_NS, MS, TICK_NS, TTL_NS, Bench, straight
 
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View
-from embodied_iqa.robot.messages import ArmMode, GoalOutcome, StopCause
+from embodied_iqa.robot.messages import ArmMode, GoalOutcome, RobotFault, StopCause
 
 LONG = straight(dz=0.15, count=5)
 
@@ -234,8 +234,11 @@ def test_after_a_stop_nothing_moves_without_arming_and_old_goals_never_resume():
 @pytest.mark.parametrize(
     ("fault", "cause"),
     [
-        ({"protective_stop": True}, StopCause.PROTECTIVE),
-        ({"emergency_stop": True}, StopCause.EMERGENCY),
+        *(
+            ({"fault": RobotFault(cause, "a fault")}, cause)
+            for cause in StopCause
+            if cause in {"protective stop", "emergency stop", "watchdog", "program ended"}
+        ),
         ({"contact": "40 N on the tool"}, StopCause.CONTACT),
         ({"q_rad": np.full(6, np.nan)}, StopCause.STATE_LOST),
         ({"q_rad": np.zeros(6)}, StopCause.FOLLOWING),

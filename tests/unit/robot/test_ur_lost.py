@@ -27,7 +27,7 @@ def test_lost_arm_is_stopped_in_the_same_tick_and_stays_so() -> None:
     lost = ArmInputs(measured=_measured(now_ns), lost="the cable is out")
     state, output = controller.step(state, lost, now_ns)
     assert output.stop is not None
-    assert (output.stop.cause, output.stop.reason) == (StopCause.STATE_LOST, "the cable is out")
+    assert (output.stop.cause, output.stop.reason) == (StopCause.CONNECTION_LOST, "the cable is out")
     assert output.q_target_rad is None
     for _ in range(10):
         now_ns += TICK_NS

@@ -20,9 +20,9 @@ six = st.tuples(number, number, number, number, number, number)
 
 @given(sixes=st.tuples(six, six, six, six), stamp=number, bits=st.integers(0, 2**32 - 1))
 def test_state(sixes: tuple[Six, Six, Six, Six], stamp: float, bits: int) -> None:
-    state = UrState(1, 2, stamp, -1.5, *sixes, 2, bits, 7, 0.5, UrFlags.ARMED | UrFlags.HALTED)
+    state = UrState(1, 2, stamp, -1.5, *sixes, 2, bits, 7, 0.5, UrFlags.ARMED | UrFlags.HALTED, 0.25, 3)
     assert UrState.unpack(state.pack()) == state
-    assert state.protective_stop == bool(bits & 4)
+    assert state.protective_stop == bool(bits & 0b1100010100)
     assert state.emergency_stop == bool(bits & 0b11100000)
 
 

@@ -141,6 +141,14 @@ def test_an_emergency_stop_of_the_arm_is_final_even_where_the_task_succeeded() -
     assert (result.outcome, result.reason) == (Outcome.EMERGENCY_STOP, "10 m")
 
 
+def test_a_breakdown_of_the_robot_ends_the_trial_and_is_no_outcome() -> None:
+    def breaks_down(world: FakeWorld) -> list[object]:
+        return [ArmSeen(world.now_ns, False, False, "the connection is lost", broken_down=True)]
+
+    state = FakeWorld(plan=ONE_RUN, on_tick=breaks_down).play().state
+    assert (state.results, state.problem) == ((), "the robot broke down: the connection is lost")
+
+
 def test_an_emergency_stop_does_not_taint_the_next_run() -> None:
     def trips_once(world: FakeWorld) -> list[object]:
         if world.epoch == 2 and world.since_start_ns > SECOND_NS:
