@@ -5,11 +5,12 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup models trial test lint types bench clean distclean constraints
+.PHONY: help setup models trial test lint types bench mutants clean distclean constraints
 export PYTHON
 
 ENVIRONMENT := .venv/bin
 ARGS ?=
+ROOM ?=
 
 help: ## show this
 	@echo "usage: make TARGET [PYTHON=...] [ARGS=...]"
@@ -30,7 +31,7 @@ lint: setup ## ruff: rules and format
 
 types: setup ## mypy, strict
 	$(ENVIRONMENT)/mypy
-	MYPYPATH=scripts $(ENVIRONMENT)/mypy -p workspace
+	MYPYPATH=scripts $(ENVIRONMENT)/mypy -p workspace -p mutants
 	MYPYPATH=docker/policies:src $(ENVIRONMENT)/mypy -p policy_host
 
 test: models ## every test: style (ruff, mypy strict, layering), unit, ROS graph, faults
@@ -38,6 +39,9 @@ test: models ## every test: style (ruff, mypy strict, layering), unit, ROS graph
 
 bench: setup ## run every benchmark; tables and JSON go to benchmarks/results/
 	@$(ENVIRONMENT)/python scripts/run_benchmarks.py $(ARGS)
+
+mutants: setup ## which changes of the source no test notices: make mutants ROOM="gate robot" ARGS="--sample 50"
+	@PYTHONPATH=scripts $(ENVIRONMENT)/python -m mutants $(ROOM) $(ARGS)
 
 constraints: models ## hold what the pins pull in at today's versions (after changing a pin)
 	@$(ENVIRONMENT)/python scripts/write_constraints.py

@@ -1,0 +1,48 @@
+"""Rooms of the package that are tested with mutants, and the tests that have to notice them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from mutants.operators import Mutant, mutants_of
+
+_GOLDEN: Final = "tests/golden/test_golden_{}.py::test_values_are_those_of_the_file[{}]"
+ROOMS: Final[dict[str, tuple[str, ...]]] = {
+    "gate": ("tests/unit/gate", _GOLDEN.format("worked", "gate")),
+    "robot": ("tests/unit/robot",),
+    "kinematics": ("tests/unit/kinematics", _GOLDEN.format("worked", "kinematics")),
+    "scoring": ("tests/unit/scoring", _GOLDEN.format("worked", "scoring")),
+    "metrics": ("tests/unit/metrics", _GOLDEN.format("pictures", "metrics")),
+    "recording": ("tests/unit/recording",),
+    "database": ("tests/unit/database",),
+    "distortions": ("tests/unit/distortions", _GOLDEN.format("pictures", "distortions")),
+    "trial": ("tests/unit/trial", "tests/unit/offline"),
+}
+"""Folders of tests, and single tests, of each room."""
+
+INTERPRETED: Final = ("kinematics",)
+"""Rooms of compiled kernels: they leave no trace for coverage, and numba's cache misses a changed callee."""
+
+SAFETY: Final = ("leases", "acceptance", "controller", "limits", "path")
+"""Files of `robot` that are counted on their own."""
+
+PACKAGE: Final = "src/embodied_iqa/"
+
+
+def tests_of(tree: Path, room: str) -> list[str]:
+    """Return the test files of a room and its single tests."""
+    found: list[str] = []
+    for place in ROOMS[room]:
+        files = sorted(str(path.relative_to(tree)) for path in (tree / place).rglob("test_*.py"))
+        found += [place] if "::" in place else files
+    return found
+
+
+def mutants_in(tree: Path, room: str, only: list[str]) -> list[Mutant]:
+    """Return every mutant of a room, or of its files whose names, without ``.py``, are in ``only``."""
+    found: list[Mutant] = []
+    for path in sorted((tree / PACKAGE / room).rglob("*.py")):
+        if not only or path.stem in only:
+            found += mutants_of(str(path.relative_to(tree)), path.read_text())
+    return found
