@@ -19,6 +19,8 @@ import yaml
 from embodied_iqa.cli.main import main
 from embodied_iqa.graph.node_table import GRAPH
 from embodied_iqa.recording.reader import TrialReader
+from embodied_iqa.recording.repair.recover import recover
+from small_disk import small_disk
 
 TASK = "pick the red cube"
 DEADLINE_S = 110.0
@@ -157,6 +159,26 @@ def test_ctrl_c_ends_everything_and_closes_the_file(ros_domain: int, tmp_path: P
     with TrialReader(trial.folder / "trial.mcap") as reader:
         assert "/camera/top/image_raw" in reader.topics
     assert not (trial.folder / "scores.json").exists(), "nothing half-written"
+
+
+def test_a_full_disk_is_named_and_what_was_recorded_is_reported(ros_domain: int, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 40) as disk:
+        trial = begin(ros_domain, disk / "run", "--distortion", "20:5")
+        _, said = trial.process.communicate(timeout=DEADLINE_S)
+        assert trial.process.returncode == 1, said
+        assert "Traceback" not in said
+        assert f"the disk at {disk} is full" in said
+        assert "what was recorded: embodied-iqa report" in said
+        assert trial.nodes() == {}
+        log = (trial.folder / "log" / "recorder_node.log").read_text(encoding="utf-8")
+        assert (
+            f"recording failed: '{trial.folder / 'trial.mcap'}': cannot write the recording: the disk" in log
+        )
+        assert main(["report", str(trial.folder), "--out", str(tmp_path / "report.html")]) == 0
+        assert "The session did not finish" in (tmp_path / "report.html").read_text(encoding="utf-8")
+        report = recover(trial.folder / "trial.mcap")
+        assert report.output is None, "undamaged"
+        assert report.messages["/camera/top/image_raw"] > 5
 
 
 def test_a_node_that_dies_is_reported_and_ends_the_trial(ros_domain: int, tmp_path: Path) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.lazy import load
+from embodied_iqa.recording.errors import RecordingReadError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +25,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     database.add_argument("--seed", type=int, default=0, help="of the intervals (default 0)")
 
 
+def _recover(folder: Path) -> None:
+    """Recover the recordings of a run that were cut short, as far as that is possible."""
+    repair = load("embodied_iqa.recording.repair.recover")
+    for recording in load("embodied_iqa.reports.trial.stored_run:recordings_of")(folder):
+        try:
+            repair.readable_file(recording)
+        except RecordingReadError:
+            with suppress(RecordingReadError):  # nothing was recorded: the report says so
+                report = repair.recover(recording)
+                print(
+                    f"{recording} was cut short; recovered {report.kept_messages} messages: {report.output}"
+                )
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Write the report; return the exit code."""
     store = load("embodied_iqa.database.store")
@@ -36,6 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.all_views or arguments.seed:
         raise UsageError(f"{arguments.folder} is not a database", expected="one, for --all-views and --seed")
     else:
+        _recover(arguments.folder)
         write = load("embodied_iqa.reports.trial.report:report_of_folder")
         page = write(arguments.folder, arguments.out)
     print(f"report: {os.path.relpath(page)}")

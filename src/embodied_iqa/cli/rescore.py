@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 from embodied_iqa.cli.results import results_table
-from embodied_iqa.errors import UsageError
+from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.gate.calibration_file import load_calibrations, shared_calibrations
 from embodied_iqa.graph.launching import recorded_overrides
 from embodied_iqa.graph.node_table import resolve
@@ -18,6 +19,7 @@ from embodied_iqa.graph.session_results import score_session
 from embodied_iqa.lazy import load
 from embodied_iqa.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.progress import ProgressBars
+from embodied_iqa.recording.opening import recording_file
 from embodied_iqa.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.subjects.registry import make_vla, make_vlm
 from embodied_iqa.trial.reading import read_trial
@@ -58,6 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         record = rescorer.record(lambda done: bars.update("rescoring pictures", done, total))
     if arguments.out is not None:
         make_run_folder(arguments.out)
+        _link(recording_file(arguments.recording), arguments.out / "trial.mcap")
     return _report(arguments, record, rescorer.failures)
 
 
@@ -86,4 +89,14 @@ def _report(arguments: argparse.Namespace, record: TrialRecord, remarks: Sequenc
         for remark in scores.remarks:
             print(f"note: {remark}")
         results_table(scores.runs)
+        if arguments.out is not None:
+            print(f"report: embodied-iqa report {arguments.out}")
     return 0
+
+
+def _link(recording: Path, place: Path) -> None:
+    """Put a link to the recording beside its scores, for the report."""
+    try:
+        place.symlink_to(os.path.relpath(recording.resolve(), place.parent.resolve()))
+    except OSError as error:
+        raise InputError(f"cannot link {recording} from {place}: {error.strerror}") from error

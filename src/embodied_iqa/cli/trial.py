@@ -92,7 +92,12 @@ def run(arguments: argparse.Namespace) -> int:
     info = SessionInfo(run_folder, started.isoformat(timespec="seconds"), tuple(sys.argv))
     info.write_config(plan)
     folders = plan.folders(run_folder)
-    remarks = _run_with_progress(plan, folders, run_folder)
+    try:
+        remarks = _run_with_progress(plan, folders, run_folder)
+    except BaseException:
+        if any(folder.recording.is_file() for folder in folders):
+            sys.stderr.write(f"what was recorded: embodied-iqa report {os.path.relpath(run_folder)}\n")
+        raise
     scores = finish_session(info, folders, remarks)
     page = load("embodied_iqa.reports.trial.report:report_of_folder")(run_folder)
     if arguments.json:

@@ -15,7 +15,7 @@ from embodied_iqa.errors import UserError
 from embodied_iqa.graph.parameters import RecorderParameters
 from embodied_iqa.recording.recording_queue import RecordingQueue
 from embodied_iqa.recording.writer import TrialWriter, WriterOptions
-from embodied_iqa.ros.node import BaseNode, Health, main_of
+from embodied_iqa.ros.node import RECORDING_FAILED, BaseNode, Health, main_of
 from embodied_iqa.ros.recorded_topics import RecordedTopic, recorded_topics
 
 _CLOSE_DEADLINE_S = 30.0
@@ -32,6 +32,7 @@ class RecorderNode(BaseNode[RecorderParameters]):
         self._path = ""
         self._paused = False
         self._left_out = 0
+        self._reported = False
         for topic in self._topics:
             self.create_subscription(topic.kind, topic.name, partial(self._take, topic), topic.qos, raw=True)
         self.create_service(RecordTrial, "/recorder/record", self._record)
@@ -41,12 +42,13 @@ class RecorderNode(BaseNode[RecorderParameters]):
         """Return the counts of written and lost messages."""
         if self._queue is None:
             return Health(message="no recording open")
+        self._report_failure()
         status = self._queue.status
         lost = status.total_lost
         values: dict[str, object] = {"written": status.written, "queued": status.queued, "lost": lost}
         return Health(
             level=DiagnosticStatus.ERROR if lost or status.error else DiagnosticStatus.OK,
-            message=status.error or self._path,
+            message=f"{RECORDING_FAILED}{status.error}" if status.error else self._path,
             values=values | {"left out in pauses": self._left_out},
         )
 
@@ -55,6 +57,14 @@ class RecorderNode(BaseNode[RecorderParameters]):
             self._left_out += 1
         elif self._queue is not None:
             self._queue.put(topic.name, cdr, self.get_clock().now().nanoseconds or time.time_ns())
+            if self._queue.error and not self._reported:
+                self._report()
+
+    def _report_failure(self) -> None:
+        """Log the first write error of a recording."""
+        if self._queue is not None and self._queue.error and not self._reported:
+            self._reported = True
+            self.get_logger().error(f"{RECORDING_FAILED}{self._queue.error}")
 
     def _record(self, request: RecordTrial.Request, response: RecordTrial.Response) -> RecordTrial.Response:
         try:
@@ -91,7 +101,8 @@ class RecorderNode(BaseNode[RecorderParameters]):
         for topic in self._topics:
             queue.add_channel(topic.name, topic.type_name, topic.qos_text)
         self._queue, self._path = queue, request.path
-        self._paused, self._left_out = False, 0
+        self._paused, self._left_out, self._reported = False, 0, False
+        self.get_logger().info(f"recording to {request.path}")
 
     def _close(self, response: RecordTrial.Response) -> None:
         queue, self._queue = self._queue, None
@@ -99,7 +110,10 @@ class RecorderNode(BaseNode[RecorderParameters]):
             raise UserError("no recording is open")
         status = queue.close(_CLOSE_DEADLINE_S)
         response.messages, response.dropped = status.written, status.total_lost
-        response.message = status.error
+        counts = f"{status.written} messages recorded, {status.total_lost} lost"
+        self.get_logger().info(f"closed {self._path}: {counts}")
+        if status.error:
+            raise UserError(f"{status.error}; {counts}")
 
     def destroy_node(self) -> None:
         """Close an open recording."""

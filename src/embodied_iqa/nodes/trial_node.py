@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TypeAlias, TypeVar
 
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
 from embodied_iqa_msgs import msg as ours
 from embodied_iqa_msgs.action import RunTrial
 from geometry_msgs.msg import PoseStamped
@@ -25,7 +26,7 @@ from embodied_iqa.images.message_geometry import matrix_from_pose
 from embodied_iqa.robot.messages import StopCause
 from embodied_iqa.ros.conversion import header_of, ns_of, pose_of, spec_of, state_to_msg
 from embodied_iqa.ros.lifecycle import LifecycleManager
-from embodied_iqa.ros.node import BaseNode, Health, main_of
+from embodied_iqa.ros.node import RECORDING_FAILED, BaseNode, Health, main_of
 from embodied_iqa.ros.qos import EVENT, LATCHED, PICTURE, STATE
 from embodied_iqa.ros.trial_commands import TrialCommands
 from embodied_iqa.scoring.execution import Outcome
@@ -77,6 +78,7 @@ class TrialNode(BaseNode[TrialParameters]):
         self._pose = np.eye(4)
         self._published_ns: list[int] = []
         self._views_seen: set[str] = set()
+        self._recording_fault = ""
         self._event_publisher = self.create_publisher(ours.TrialEvent, "/trial/events", EVENT)
         self._subscribe()
         self._server = ActionServer(
@@ -108,6 +110,7 @@ class TrialNode(BaseNode[TrialParameters]):
         on(ours.ArmStatus, "/arm/status", self._arm_seen, EVENT)
         on(ours.ActionChunk, "/vla/actions", self._chunk_seen, EVENT)
         on(PoseStamped, "/arm/tool_pose", self._pose_seen, STATE)
+        on(DiagnosticArray, "/diagnostics", self._diagnosed, QoSProfile(depth=10))
         for view in self.config.views:
             on(CameraInfo, f"/camera/{view}/camera_info", self._picture_seen, PICTURE)
 
@@ -142,6 +145,11 @@ class TrialNode(BaseNode[TrialParameters]):
     def _picture_seen(self, info: CameraInfo) -> None:
         if self._busy:
             self._published_ns.append(ns_of(info.header.stamp))
+
+    def _diagnosed(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            if self._busy and status.message.startswith(RECORDING_FAILED):
+                self._recording_fault = status.message.removeprefix(RECORDING_FAILED)
 
     # --- the action -----------------------------------------------------------------------------------------
 
@@ -220,6 +228,7 @@ class TrialNode(BaseNode[TrialParameters]):
             self._events.get()
         self._publish_mark(plan, ours.TrialEvent.KIND_TRIAL_START, self.get_clock().now().nanoseconds)
         state, commands = machine.start(plan)
+        self._recording_fault = ""
         heard_s = time.monotonic()
         while True:
             for command in commands:
@@ -235,12 +244,17 @@ class TrialNode(BaseNode[TrialParameters]):
                 heard_s = time.monotonic()
             if event is not None:
                 state, commands = machine.step(state, event)
-            if handle.is_cancel_requested and not commands:
-                state, commands = self._give_up(state, "cancelled")
-            elif time.monotonic() - heard_s > self.config.stall_limit_s:
-                state, commands = self._give_up(
-                    state, f"no state of the world for {self.config.stall_limit_s} s"
-                )
+            if reason := self._why_aborted(handle, time.monotonic() - heard_s, busy=bool(commands)):
+                state, commands = self._give_up(state, reason)
+
+    def _why_aborted(self, handle: _GoalHandle, silent_s: float, *, busy: bool) -> str:
+        """Return why the trial cannot go on; empty if it can."""
+        if handle.is_cancel_requested and not busy:
+            return "cancelled"
+        if self._recording_fault and not busy:
+            return self._recording_fault
+        limit_s = self.config.stall_limit_s
+        return f"no state of the world for {limit_s} s" if silent_s > limit_s else ""
 
     def _report_stage(self, handle: _GoalHandle, state: machine.TrialState) -> None:
         """Send a new stage as feedback; stages with a question are sent with it."""

@@ -22,10 +22,13 @@ from mcap.records import (
 
 from embodied_iqa.errors import InternalError
 from embodied_iqa.files import Buffer
+from embodied_iqa.recording.disk_reserve import FULL, DiskReserve, disk_text
 from embodied_iqa.recording.errors import RecordingWriteError
 from embodied_iqa.recording.framing import MAGIC, encode
 from embodied_iqa.recording.mcap_summary import ChunkContent, Summary
 
+_INDEX_OF_CHUNK_BYTES: Final = 64 * 1024
+"""More than the index of one chunk, statistics and footer."""
 _MOST_PARTS: Final = 512  # of one write; below every system's IOV_MAX
 
 
@@ -34,7 +37,7 @@ class McapOutput:
 
     Schemas and channels are written outside chunks: they precede the first message and survive a damaged
     chunk. When a write fails (disk full), the file is truncated to the last whole record, so that records
-    written later are readable.
+    written later are readable. The space of the index is reserved, so that a full disk holds it too.
 
     Args:
         path: The file; it must not exist.
@@ -50,12 +53,14 @@ class McapOutput:
         self._offset = 0
         self._crc = 0
         self._summary = Summary()
+        self._reserve: DiskReserve | None = None
         try:
+            self._reserve = DiskReserve(path.parent)
             self._append([MAGIC, encode(Header("ros2", library))])
-        except RecordingWriteError:
+        except (OSError, RecordingWriteError) as error:
             self.abandon()
             path.unlink(missing_ok=True)
-            raise
+            raise _write_failed(path, error) if isinstance(error, OSError) else error from error
 
     @property
     def messages(self) -> int:
@@ -103,6 +108,7 @@ class McapOutput:
 
     def add_chunk(self, content: ChunkContent) -> None:
         """Append a chunk and the index of its messages."""
+        self._hold_index()
         prefix = content.prefix()
         indexes = [encode(MessageIndex(key, list(entries))) for key, entries in content.index.items()]
         offset = self._offset
@@ -128,6 +134,7 @@ class McapOutput:
         """
         if self._descriptor is None:
             return
+        self._release()
         try:
             data_end = encode(DataEnd(self._crc))
             self._append([data_end, self._summary.encode(self._offset + len(data_end)), MAGIC])
@@ -138,9 +145,27 @@ class McapOutput:
 
     def abandon(self) -> None:
         """Close the file as it is, without an index; may be called twice."""
+        self._release()
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
+
+    def _hold_index(self) -> None:
+        """Reserve space for the index.
+
+        Raises:
+            RecordingWriteError: The disk is full.
+        """
+        if self._reserve is not None:
+            try:
+                self._reserve.hold(self._summary.size + _INDEX_OF_CHUNK_BYTES)
+            except OSError as error:
+                raise _write_failed(self.path, error) from error
+
+    def _release(self) -> None:
+        reserve, self._reserve = self._reserve, None
+        if reserve is not None:
+            reserve.release()
 
     def _append(self, parts: Sequence[Buffer]) -> None:
         descriptor = self._open_descriptor()
@@ -170,7 +195,8 @@ def _create(path: Path) -> int:
 
 
 def _write_failed(path: Path, error: OSError) -> RecordingWriteError:
-    return RecordingWriteError(path, f"cannot write the recording: {error.strerror}")
+    reason = disk_text(path) if error.errno in FULL else error.strerror
+    return RecordingWriteError(path, f"cannot write the recording: {reason}")
 
 
 def _write_all(descriptor: int, parts: Sequence[Buffer]) -> int:

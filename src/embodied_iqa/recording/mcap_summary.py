@@ -84,8 +84,15 @@ class Summary:
     attachments: list[bytes] = field(default_factory=list)
     metadata: list[bytes] = field(default_factory=list)
     counts: dict[int, int] = field(default_factory=dict)
+    chunks_size: int = 0
     start_ns: int | None = None
     end_ns: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of the indexes so far."""
+        others = (*self.schemas, *self.channels, *self.attachments, *self.metadata)
+        return self.chunks_size + sum(map(len, others))
 
     def add_chunk(
         self, content: ChunkContent, offset: int, chunk_size: int, index_sizes: Sequence[int]
@@ -107,6 +114,7 @@ class Summary:
             uncompressed_size=content.plain_size,
         )
         self.chunks.append(encode(record))
+        self.chunks_size += len(self.chunks[-1])
         self._count(content)
 
     def _count(self, content: ChunkContent) -> None:

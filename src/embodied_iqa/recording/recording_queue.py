@@ -153,6 +153,11 @@ class RecordingQueue:
             return accepted
 
     @property
+    def error(self) -> str:
+        """The last write error; empty for none. Does not wait for the thread."""
+        return self._error
+
+    @property
     def status(self) -> QueueStatus:
         """State of the recording."""
         with self._changed:

@@ -40,6 +40,9 @@ SUPERVISOR = "EMBODIED_IQA_SUPERVISOR"
 CONFIGURE_FAILED = "configure failed: "
 """Prefix of the reason on /diagnostics why a node could not load."""
 
+RECORDING_FAILED = "recording failed: "
+"""Prefix of the reason on /diagnostics why the recorder cannot write."""
+
 _DIAGNOSTICS_PERIOD_S = 1.0
 _NOT_OURS = ("use_sim_time", "qos_overrides.", "start_type_description_service")
 

@@ -213,7 +213,8 @@ class TrialCommands:
             deadline_s = self._config.reply_deadline_s  # queued messages are written in any case
             time.sleep(self._config.drain_s)  # messages on their way to the recorder are part of the trial
         response = call(self._record, request, deadline_s)
-        return Reply(command, ok=response.success, message=response.message)
+        lost = f"{response.dropped} messages are not in the recording" if response.dropped else ""
+        return Reply(command, ok=response.success, message=response.message or lost)
 
     def _reset_world(self, command: Command, seed: int, task: str) -> Reply:
         if not self._config.simulated:
@@ -226,16 +227,6 @@ class TrialCommands:
         request = srv.SetDistortion.Request(distortion=spec_to_msg(spec), from_stamp=time_of(from_ns))
         response = call(self._distort, request, self._config.reply_deadline_s)
         return Reply(command, response.success, response.message, ns_of(response.state.header.stamp))
-
-    def _recording(self, *, start: bool) -> srv.RecordTrial.Request:
-        if not start:
-            return srv.RecordTrial.Request(start=False)
-        return srv.RecordTrial.Request(
-            start=True,
-            path=self._goal.recording,
-            metadata_keys=list(self._goal.metadata_keys),
-            metadata_values=list(self._goal.metadata_values),
-        )
 
     def _ask_vlm(self, command: AskVlm) -> None:
         request = srv.AskVlm.Request(

@@ -197,11 +197,16 @@ def _stage_done(state: TrialState, reply: Reply) -> Step:
         case Stage.SETTLE:
             return _settled(state)
         case Stage.CLOSE:
-            ok = reply.ok and not state.problem
-            message = state.problem or ("" if reply.ok else f"closing failed: {reply.message}")
-            return replace(state, stage=Stage.DONE), [Finish(ok, message)]
+            return _closed(state, reply)
         case _:
             return state, []
+
+
+def _closed(state: TrialState, reply: Reply) -> Step:
+    problem = state.problem or ("" if reply.ok else f"closing failed: {reply.message}")
+    remarks = (*state.remarks, reply.message) if reply.ok and reply.message else state.remarks
+    state = replace(state, stage=Stage.DONE, problem=problem, remarks=remarks)
+    return state, [Finish(not problem, problem)]
 
 
 def _begin_run(state: TrialState, problem: str = "") -> Step:

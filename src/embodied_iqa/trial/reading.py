@@ -24,6 +24,7 @@ from embodied_iqa.units import SECOND_NS
 METADATA = "embodied_iqa"
 """Name of our metadata record in a recording."""
 
+
 _TOPICS = (
     "/trial/events",
     "/vlm/answer",
@@ -39,6 +40,10 @@ _RUN_START, _RUN_END = 1, 3
 _OUTCOMES = {1: Outcome.SUCCESS, 2: Outcome.FAILURE, 3: Outcome.EMERGENCY_STOP}
 _STATUSES = {0: ChunkStatus.ACT, 1: ChunkStatus.DONE, 2: ChunkStatus.NO_TARGET}
 _MODES = {0: GateMode.ON, 1: GateMode.SHADOW, 2: GateMode.OFF}
+
+
+class NoRunError(InputError):
+    """A recording ends before the first run of its trial."""
 
 
 @dataclass(slots=True)
@@ -71,7 +76,7 @@ def read_trial(path: Path) -> TrialRecord:
                 raise InputError(f"{path}: a message on {message.topic} is invalid: {error}") from None
         metadata = reader.metadata().get(METADATA, {})
     if not streams.starts:
-        raise InputError(f"{path} holds no run of a trial", expected="a run's start on /trial/events")
+        raise NoRunError(f"{path} holds no run of a trial", expected="a run's start on /trial/events")
     first = streams.starts[0]
     runs = tuple(_run(streams, start) for start in streams.starts)
     return TrialRecord(str(first.task), int(first.scene_seed), runs, metadata)

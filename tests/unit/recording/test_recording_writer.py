@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -30,7 +31,9 @@ from embodied_iqa.recording.definitions import MessageDefinitions
 from embodied_iqa.recording.errors import RecordingWriteError
 from embodied_iqa.recording.messages import TypeStore
 from embodied_iqa.recording.qos import qos_text
+from embodied_iqa.recording.repair.recover import recover
 from embodied_iqa.recording.writer import TrialWriter, WriterOptions
+from small_disk import small_disk
 
 
 @pytest.mark.parametrize("compression", list(Compression))
@@ -213,3 +216,51 @@ def test_any_sizes_survive(tmp_path_factory: pytest.TempPathFactory, sizes: list
         for index, size in enumerate(sizes):
             writer.write("/x", bytes(size), index, sequence=index)
     assert [(m.sequence, m.cdr) for m in read_with_mcap(path)] == [(i, bytes(n)) for i, n in enumerate(sizes)]
+
+
+def fill_disk(path: Path, spare_bytes: int) -> None:
+    """Write a file until the disk is full but for some bytes."""
+    free = shutil.disk_usage(path.parent).free
+    path.write_bytes(bytes(free - spare_bytes))
+
+
+def write_pictures(writer: TrialWriter, count: int) -> None:
+    for index in range(count):
+        writer.write(IMAGE_TOPIC, bytes(100_000), index)
+
+
+def test_a_full_disk_is_named_and_the_file_is_finished_all_the_same(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 4) as disk:
+        path = disk / "trial.mcap"
+        writer = TrialWriter(path, types=type_store(), options=WriterOptions(compression=Compression.NONE))
+        writer.add_channel(IMAGE_TOPIC, IMAGE_TYPE)
+        fill_disk(disk / "other", 300_000)
+        with pytest.raises(RecordingWriteError, match=rf"the disk at {disk} is full \(\d\.\d of 4 MB free\)"):
+            write_pictures(writer, 100)
+        messages = writer.status.messages
+        assert messages > 0
+        assert shutil.disk_usage(disk).free < 150_000
+        writer.close()
+        assert len(read_with_mcap(path)) == messages
+        assert recover(path).output is None, "undamaged"
+        with pytest.raises(RecordingWriteError, match=f"the disk at {disk} is full"):
+            TrialWriter(disk / "second.mcap", types=type_store())
+        assert sorted(item.name for item in disk.iterdir()) == ["other", "trial.mcap"]
+
+
+def test_without_space_for_the_index_a_recording_is_recovered_on_another_disk(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 4) as disk:
+        path = disk / "trial.mcap"
+        writer = TrialWriter(path, types=type_store(), options=WriterOptions(compression=Compression.NONE))
+        writer.add_channel(IMAGE_TOPIC, IMAGE_TYPE)
+        write_pictures(writer, 3)
+        cut = disk / "cut.mcap"  # as a kill leaves it
+        cut.write_bytes(path.read_bytes())
+        writer.close()
+        fill_disk(disk / "other", 0)
+        with pytest.raises(RecordingWriteError, match=rf"the disk at {disk} is full .*; .*--out"):
+            recover(cut)
+        report = recover(cut, tmp_path / "whole.mcap")
+        assert report.kept_messages == 3
+        assert len(read_with_mcap(tmp_path / "whole.mcap")) == 3
+        assert not list(disk.glob(".*"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import lxml.html
 import pytest
 import yaml
 from report_pages import reported, words
-from synthetic_trial import BLURRED, NOISY, REFERENCE, write_trial
+from synthetic_trial import BLURRED, NOISY, REFERENCE, Script, write_trial
 
 import embodied_iqa
 from embodied_iqa.cli.main import main
@@ -119,15 +120,69 @@ def test_the_page_can_be_written_elsewhere(copy: Path, tmp_path: Path) -> None:
     assert not (copy / "report.html").exists()
 
 
-@pytest.mark.parametrize(
-    ("gone", "said"),
-    [("trial.mcap", "no recording in"), ("scores.json", "no scores.json beside .*embodied-iqa rescore")],
-)
-def test_what_is_needed(copy: Path, gone: str, said: str) -> None:
-    (copy / gone).unlink()
-    with pytest.raises(InputError, match=said):
+def test_what_is_needed(copy: Path) -> None:
+    (copy / "trial.mcap").unlink()
+    with pytest.raises(InputError, match="no recording in"):
         report_of_folder(copy)
     assert not (copy / "report.html").exists()
+
+
+@pytest.fixture
+def interrupted(several: Path, tmp_path: Path) -> Path:
+    """As an interrupted session leaves it: no scores, and nothing of the last task."""
+    folder = Path(shutil.copytree(several, tmp_path / "interrupted"))
+    (folder / "scores.json").unlink()
+    (folder / "pick" / "trial.mcap").unlink()
+    Script(folder / "pick" / "trial.mcap").close()
+    plan = {"tasks": ["push the green cylinder", "pick the red cube"], "distortions": [{"id": "10"}]}
+    (folder / "config.yaml").write_text(yaml.safe_dump(plan), encoding="utf-8")
+    return folder
+
+
+def test_an_interrupted_session_is_reported_as_far_as_it_was_recorded(
+    interrupted: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", str(interrupted)]) == 0
+    assert "report.html" in capsys.readouterr().out
+    page = lxml.html.document_fromstring((interrupted / "report.html").read_text(encoding="utf-8"))
+    assert len(page.xpath("//article")) == 2
+    assert "pick: trial.mcap holds no run of a trial" in words(page)
+    assert "The session did not finish: 2 of 4 runs were recorded to their end." in words(page)
+    (run,) = embodied_iqa.open_run(interrupted).tasks
+    assert run.scores == reported(interrupted / "push" / "trial.mcap").scores
+    (interrupted / "push" / "trial.mcap").unlink()
+    assert main(["report", str(interrupted)]) == 1
+    assert "holds no run of a trial" in capsys.readouterr().err
+
+
+def test_a_killed_recorder_is_recovered_by_the_report(
+    interrupted: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recording = interrupted / "push" / "trial.mcap"
+    size = recording.stat().st_size
+    with recording.open("r+b") as file:
+        file.truncate(size // 2)
+    (interrupted / "pick" / "trial.mcap").write_bytes(recording.read_bytes()[:20])
+    assert main(["report", str(interrupted)]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"push/trial.mcap was cut short; recovered \d+ messages: .*trial.recovered", said)
+    page = lxml.html.document_fromstring((interrupted / "report.html").read_text(encoding="utf-8"))
+    assert "pick: 'trial.mcap': is cut short" in words(page)
+    assert "No end recorded" in words(page)
+    assert "of 4 runs were recorded to their end" in words(page)
+    assert page.xpath("//img"), "pictures come from the recovered recording"
+    assert recording.stat().st_size == size // 2, "the original stays as it is"
+    assert main(["report", str(interrupted)]) == 0
+    assert "cut short" not in capsys.readouterr().out, "recovered once"
+
+
+def test_a_rescored_run_has_a_report(interrupted: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    assert main(["rescore", str(interrupted / "push" / "trial.mcap"), "--out", str(again)]) == 0
+    assert main(["report", str(again)]) == 0
+    page = lxml.html.document_fromstring((again / "report.html").read_text(encoding="utf-8"))
+    assert len(page.xpath("//article")) == 2
+    assert page.xpath("//img")
 
 
 def test_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,9 +12,11 @@ from typing import BinaryIO
 from mcap.opcode import Opcode
 from mcap.records import Channel, Header
 
+from embodied_iqa.recording.disk_reserve import FULL, disk_text
 from embodied_iqa.recording.errors import RecordingReadError, RecordingWriteError
 from embodied_iqa.recording.mcap_output import McapOutput
 from embodied_iqa.recording.opening import open_recording, recording_file
+from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.recording.repair.salvage import Salvage
 from embodied_iqa.recording.repair.scan import scan
 from embodied_iqa.recording.repair.verify import verified_counts
@@ -57,6 +59,26 @@ class RecoveryReport:
         return sum(self.messages.values())
 
 
+def recovered_name(path: Path) -> Path:
+    """Return the default place of a recording's recovered copy: `<stem>.recovered.mcap` beside it."""
+    return path.with_name(f"{path.stem}.recovered.mcap")
+
+
+def readable_file(path: Path) -> Path:
+    """Return a recording, or if it is not whole its recovered copy beside it.
+
+    Raises:
+        RecordingReadError: Neither can be read.
+    """
+    try:
+        TrialReader(path).close()
+    except RecordingReadError:
+        if not recovered_name(path).is_file():
+            raise
+        return recovered_name(path)
+    return path
+
+
 def recover(path: Path, output: Path | None = None, progress: Progress | None = None) -> RecoveryReport:
     """Write a valid, indexed file with everything that whole records of ``path`` hold.
 
@@ -76,7 +98,7 @@ def recover(path: Path, output: Path | None = None, progress: Progress | None = 
         RecordingWriteError: The output exists or cannot be written.
     """
     path = recording_file(path)
-    target = output if output is not None else path.with_name(f"{path.stem}.recovered.mcap")
+    target = output if output is not None else recovered_name(path)
     step = progress or (lambda _done, _total: None)
     with open_recording(path) as file:
         size = file.seek(0, os.SEEK_END)
@@ -122,9 +144,8 @@ def _by_topic(channels: Iterable[Channel], counts: Mapping[int, int]) -> dict[st
     return dict(sorted(messages.items()))
 
 
-def _rewrite(path: Path, target: Path, file: BinaryIO, size: int, progress: Progress) -> RecoveryReport:
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    output = McapOutput(partial, LIBRARY)
+def _salvaged(output: McapOutput, file: BinaryIO, size: int, progress: Progress) -> Salvage:
+    """Write what can be read, and finish the output."""
     try:
         salvage = Salvage(output, summary_section(file, size))
         for item in scan(file, size):
@@ -132,12 +153,24 @@ def _rewrite(path: Path, target: Path, file: BinaryIO, size: int, progress: Prog
             progress(item.offset, size)
         salvage.finish()
         output.finish(sync=True)
+    finally:
+        output.abandon()
+    return salvage
+
+
+def _rewrite(path: Path, target: Path, file: BinaryIO, size: int, progress: Progress) -> RecoveryReport:
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        output = McapOutput(partial, LIBRARY)
+        salvage = _salvaged(output, file, size, progress)
         _check_free(target)
         partial.replace(target)
-    except BaseException:
-        output.abandon()
-        partial.unlink(missing_ok=True)
+    except RecordingWriteError as error:
+        if isinstance(error.__cause__, OSError) and error.__cause__.errno in FULL:
+            raise RecordingWriteError(target, disk_text(target), expected="--out on another disk") from error
         raise
+    finally:
+        partial.unlink(missing_ok=True)
     progress(size, size)
     return RecoveryReport(
         source=path,

@@ -1,8 +1,12 @@
-"""Input of a report: tasks with scores and recordings, and their origin; read from the folder of a run."""
+"""Input of a report: tasks with scores and recordings, and their origin; read from the folder of a run.
+
+A session that was interrupted, killed or stopped by a full disk is read as far as it was recorded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -11,8 +15,11 @@ from typing import Any, Final
 import yaml
 
 from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.graph.session_results import score_session
+from embodied_iqa.recording.errors import RecordingReadError
+from embodied_iqa.recording.repair.recover import readable_file
 from embodied_iqa.records import load_json, structure
-from embodied_iqa.trial.reading import read_trial
+from embodied_iqa.trial.reading import NoRunError, read_trial
 from embodied_iqa.trial.record import RunRecord, TrialRecord
 from embodied_iqa.trial.scores import RunScores
 
@@ -95,19 +102,44 @@ def load_run(folder: Path) -> tuple[tuple[ReportedTask, ...], RunContext]:
     """Read a run.
 
     Args:
-        folder: Holds `trial.mcap` or, for several tasks, folders that each hold one; beside them
-            `scores.json` and optionally `config.yaml`.
+        folder: Holds `trial.mcap` or, for several tasks, folders that each hold one; beside them optionally
+            `scores.json` and `config.yaml`. Missing scores are computed from the recording; a recording that
+            was cut short is read from `trial.recovered.mcap` beside it.
 
     Raises:
-        InputError: A recording or the scores are missing, or they do not match.
+        InputError: There is no recording with a run, or the scores do not match.
     """
-    recordings = _recordings(folder)
     session = load_scores(folder / _SCORES) if (folder / _SCORES).is_file() else None
-    tasks = [_task(recording, session) for recording in recordings]
+    loaded = _Loaded()
+    for recording in recordings_of(folder):
+        loaded.add(recording, session)
+    if not loaded.tasks:
+        raise loaded.empty[0]
+    tasks = loaded.tasks
     if session is not None:
         order = list(dict.fromkeys((run.task, run.scene_seed) for run in session.runs))
         tasks.sort(key=lambda task: _place(order, task.record))
-    return tuple(tasks), _context(folder, session or StoredScores(), tasks)
+    return tuple(tasks), _context(folder, session or StoredScores(), tasks, loaded.remarks)
+
+
+@dataclass(slots=True, eq=False)
+class _Loaded:
+    """What the recordings of a run hold; one without a run, or that cannot be read, is left out."""
+
+    tasks: list[ReportedTask] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    empty: list[InputError] = field(default_factory=list)
+
+    def add(self, recording: Path, session: StoredScores | None) -> None:
+        try:
+            task, remarks = _task(readable_file(recording), session)
+        except (NoRunError, RecordingReadError) as error:
+            self.empty.append(error)
+            place = str(recording.parent)
+            self.remarks.append(f"{recording.parent.name}: {str(error).replace(place + os.sep, '')}")
+        else:
+            self.tasks.append(task)
+            self.remarks += remarks
 
 
 def load_scores(path: Path) -> StoredScores:
@@ -134,7 +166,12 @@ def _as_record(entry: Any) -> Any:
     return entry
 
 
-def _recordings(folder: Path) -> list[Path]:
+def recordings_of(folder: Path) -> list[Path]:
+    """Return the recordings of a run, whole or not.
+
+    Raises:
+        InputError: There is none.
+    """
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder", expected="the folder of a run")
     if (folder / _RECORDING).is_file():
@@ -149,12 +186,14 @@ def _recordings(folder: Path) -> list[Path]:
     return found
 
 
-def _task(recording: Path, session: StoredScores | None) -> ReportedTask:
+def _task(recording: Path, session: StoredScores | None) -> tuple[ReportedTask, tuple[str, ...]]:
+    """Return a task and, where its scores were not stored, remarks about their computation."""
     own = recording.parent / _SCORES
     stored = load_scores(own) if own.is_file() else session
-    if stored is None:
-        raise InputError(f"no {_SCORES} beside {recording}", expected=f"embodied-iqa rescore {recording}")
     record = read_trial(recording)
+    if stored is None:
+        fresh = score_session(recording.parent.name, record)
+        return ReportedTask(record, fresh.runs, recording), fresh.remarks
     scores = [run for run in stored.runs if (run.task, run.scene_seed) == (record.task, record.scene_seed)]
     if [run.distortion for run in scores] != [run.distortion for run in record.runs]:
         raise InputError(
@@ -162,7 +201,7 @@ def _task(recording: Path, session: StoredScores | None) -> ReportedTask:
             expected=f"{len(record.runs)} runs of {record.task!r}",
             got=f"{len(scores)} that match it",
         )
-    return ReportedTask(record, tuple(scores), recording)
+    return ReportedTask(record, tuple(scores), recording), ()
 
 
 def _place(order: Sequence[tuple[str, int]], record: TrialRecord) -> int:
@@ -170,7 +209,9 @@ def _place(order: Sequence[tuple[str, int]], record: TrialRecord) -> int:
     return order.index(key) if key in order else len(order)
 
 
-def _context(folder: Path, session: StoredScores, tasks: Sequence[ReportedTask]) -> RunContext:
+def _context(
+    folder: Path, session: StoredScores, tasks: Sequence[ReportedTask], remarks: Sequence[str]
+) -> RunContext:
     """Return the origin of the run, as far as config.yaml, scores.json and the recordings contain it."""
     text, config = _config(folder / _CONFIG)
     run, versions = config.get("run"), config.get("versions")
@@ -184,8 +225,18 @@ def _context(folder: Path, session: StoredScores, tasks: Sequence[ReportedTask])
         command_line=str(run.get("command") or ""),
         git_hash=str(run.get("git_hash") or ""),
         config_text=text,
-        remarks=session.remarks,
+        remarks=tuple(dict.fromkeys((*session.remarks, *remarks, *_unfinished(config, tasks)))),
     )
+
+
+def _unfinished(config: Mapping[str, Any], tasks: Sequence[ReportedTask]) -> Iterator[str]:
+    """Say how many of the planned runs were recorded to their end, where some are missing."""
+    planned, distortions = config.get("tasks"), config.get("distortions")
+    if isinstance(planned, list) and isinstance(distortions, list):
+        total = len(planned) * (1 + len(distortions))
+        done = sum(run.outcome is not None or bool(run.reason) for task in tasks for run in task.record.runs)
+        if done < total:
+            yield f"The session did not finish: {done} of {total} runs were recorded to their end."
 
 
 def _config(path: Path) -> tuple[str, Mapping[str, Any]]:
