@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 
@@ -16,14 +17,28 @@ from launch.actions import (
     SetEnvironmentVariable,
     Shutdown,
 )
+from launch.events.process import ProcessExited
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from embodied_iqa.graph.launching import LaunchArgument, files_of, overrides_of, recorded_overrides
-from embodied_iqa.graph.node_table import Purpose, nodes_of, resolve, write_parameters
+from embodied_iqa.cli import rescore, trial
+from embodied_iqa.cli.main import parse
+from embodied_iqa.errors import InputError
+from embodied_iqa.graph.launching import (
+    LaunchArgument,
+    files_of,
+    overrides_of,
+    recorded_overrides,
+)
+from embodied_iqa.graph.node_table import UNINTERRUPTED, Purpose, nodes_of, resolve, write_parameters
 from embodied_iqa.graph.session_plan import check_subjects
+from embodied_iqa.ros.domain import session_on
 from embodied_iqa.ros.environment import process_environment
-from embodied_iqa.trial.run_folder import new_run_id
+from embodied_iqa.trial.run_folder import make_run_folder, new_run_id
+
+_CHECKS = {"trial": trial.check, "rescore": rescore.check}
+_DOMAIN = ExitStack()
+"""Holds the domain until the launch ends."""
 
 Words = Callable[[Mapping[str, str], Path], list[str]]
 
@@ -53,13 +68,15 @@ def describe(
 def _actions(
     values: Mapping[str, str], overrides: Mapping[str, object], purpose: Purpose, session: tuple[str, Words]
 ) -> list[LaunchDescriptionEntity]:
-    recorded = recorded_overrides(Path(values["recording"])) if values.get("recording") else {}
-    graph = check_subjects(resolve(files_of(values), {**recorded, **overrides}))
     folder = Path(values["run_dir"] or Path("runs") / new_run_id(datetime.now().astimezone())).resolve()
     command, words = session
-    arguments = words(values, folder)
-    (folder / "log").mkdir(parents=True)
-    parameters = folder / "log" / "parameters.yaml"
+    arguments = [command, *words(values, folder)]
+    _CHECKS[command](parse(arguments)[1])
+    recorded = recorded_overrides(Path(values["recording"])) if values.get("recording") else {}
+    graph = check_subjects(resolve(files_of(values), {**recorded, **overrides}))
+    parameters = make_run_folder(folder) / "log" / "parameters.yaml"
+    _DOMAIN.enter_context(session_on(os.environ.get("ROS_DOMAIN_ID") or "0"))
+    parameters.parent.mkdir(exist_ok=True)
     write_parameters(graph, parameters)
     nodes = [
         Node(
@@ -68,18 +85,25 @@ def _actions(
             name=entry.name,
             parameters=[str(parameters)],
             output="both",
-            on_exit=Shutdown(reason=f"{entry.name} ended"),
+            on_exit=_ended,
         )
         for entry in nodes_of(graph, purpose)
         if entry.name != "playback_node"  # the session starts it
     ]
     run = ExecuteProcess(
-        cmd=[sys.executable, "-m", "embodied_iqa.cli.main", command, *arguments],
+        cmd=[*UNINTERRUPTED, sys.executable, "-m", "embodied_iqa.cli.main", *arguments],
         name="session",
         output="screen",
-        on_exit=Shutdown(reason="the session is over"),
+        on_exit=_ended,
     )
     return [*_environment(), *nodes, run]
+
+
+def _ended(event: ProcessExited, context: LaunchContext) -> Shutdown | None:
+    """End the launch with any of its processes; an exception makes the exit code of the launch 1."""
+    if event.returncode:
+        raise InputError(f"{event.process_name} failed with exit code {event.returncode}")
+    return None if context.is_shutdown else Shutdown(reason=f"{event.process_name} ended")
 
 
 def _environment() -> list[SetEnvironmentVariable]:

@@ -14,13 +14,13 @@ from typing import Any, Self, TypeVar
 import rclpy
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.context import Context
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from embodied_iqa.graph.node_table import GRAPH, command_of, resolve, write_parameters
 from embodied_iqa.graph.processes import ProcessGroup, ProcessSpec
 from embodied_iqa.ros.lifecycle import LifecycleManager
+from embodied_iqa.ros.spinning import SpinThread
 
 DEADLINE_S = 40.0
 """Generous for slow machines; a wait ends as soon as what it waits for is there."""
@@ -81,26 +81,16 @@ class RosGraph:
             context=self._context, domain_id=self._domain, signal_handler_options=SignalHandlerOptions.NO
         )
         self.node = Node("test_node", context=self._context)
-        self._executor = SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self.node)
-        self._thread = threading.Thread(target=self._spin, daemon=True)
-        self._thread.start()
+        self._spin = SpinThread(self.node)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._executor.shutdown(timeout_sec=2.0)
-        self._thread.join(5.0)
+        self._spin.close()
         self.node.destroy_node()
         self._context.try_shutdown()
         self.processes.stop()
-
-    def _spin(self) -> None:
-        try:
-            self._executor.spin()
-        except ExternalShutdownException:
-            return
 
     # --- topics and services --------------------------------------------------------------------------------
 

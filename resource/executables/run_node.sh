@@ -6,4 +6,7 @@
 folder=$(dirname "$0")
 python="$folder/../../bin/python3"
 [ -x "$python" ] || python=python3
-exec "$python" -m "embodied_iqa.nodes.$(basename "$0")" "$@"
+# Ctrl-C waits until the package handles it: an interpreter that is interrupted while it starts prints a traceback
+later="env --block-signal=INT"
+$later true 2>/dev/null || later=
+exec $later "$python" -m "embodied_iqa.nodes.$(basename "$0")" "$@"

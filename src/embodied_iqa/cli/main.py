@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn, Protocol
@@ -80,19 +81,32 @@ def _dispatch(arguments: Sequence[str]) -> int:
     if name.startswith("-"):
         _overview().parse_args(arguments or ["--help"])
         return 0
+    command, parsed = parse(arguments)
+    return command.run(parsed)
+
+
+def parse(arguments: Sequence[str]) -> tuple[Command, argparse.Namespace]:
+    """Return the command of a command line and its parsed arguments.
+
+    Raises:
+        UsageError: There is no such command, or an argument is wrong.
+    """
+    name = arguments[0]
     if name not in COMMANDS:
         raise UsageError("unknown command", got=name, available=COMMANDS)
     module, summary = COMMANDS[name]
     command: Command = importlib.import_module(module)
     parser = _Parser(prog=f"embodied-iqa {name}", description=summary[0].upper() + summary[1:] + ".")
     command.configure(parser)
-    return command.run(parser.parse_args(arguments[1:]))
+    return command, parser.parse_args(arguments[1:])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
+    is_process = arguments is None
     try:
-        return _dispatch(sys.argv[1:] if arguments is None else list(arguments))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked by a launch file
+        return _dispatch(list(sys.argv[1:] if arguments is None else arguments))
     except InternalError:
         raise
     except EmbodiedIqaError as error:
@@ -103,6 +117,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("embodied-iqa: interrupted", file=sys.stderr)
         return 130
+    finally:
+        if is_process:  # a second Ctrl-C would interrupt the end of the interpreter
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 if __name__ == "__main__":

@@ -64,16 +64,24 @@ def run(arguments: argparse.Namespace) -> int:
     return _report(arguments, record, rescorer.failures)
 
 
-def _play_back(arguments: argparse.Namespace, graph: GraphParameters) -> int:
-    """Score what the nodes make of the recording."""
+def check(arguments: argparse.Namespace) -> None:
+    """Check a playback before anything starts.
+
+    Raises:
+        UserError: There is no folder for the new recording, or the old one cannot be read.
+    """
     if arguments.out is None:
         raise UsageError("--playback writes a new recording", expected="--out DIR")
-    read_trial(arguments.recording)  # an unusable recording is reported before anything starts
+    read_trial(arguments.recording)
+
+
+def _play_back(arguments: argparse.Namespace, graph: GraphParameters) -> int:
+    """Score what the nodes make of the recording."""
+    check(arguments)
     environment = load("embodied_iqa.ros.environment")
     environment.prepare_environment()
     environment.require_ros()
-    launched = frozenset({"log"}) if arguments.attach else frozenset()
-    folder = make_run_folder(arguments.out, may_hold=launched)
+    folder = make_run_folder(arguments.out)
     play_back = load("embodied_iqa.ros.playback_session:play_back")
     recording = play_back(graph, arguments.recording, folder, attach=arguments.attach)
     return _report(arguments, read_trial(recording), ())

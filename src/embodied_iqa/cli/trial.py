@@ -82,13 +82,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the session; return the exit code."""
-    plan = _session_plan(arguments)
+    plan = check(arguments)
     environment = load("embodied_iqa.ros.environment")
     environment.prepare_environment()
     environment.require_ros()
     started = datetime.now(UTC).astimezone()
-    launched = frozenset({"log"}) if arguments.attach else frozenset()
-    run_folder = make_run_folder(arguments.run_dir or Path("runs") / new_run_id(started), may_hold=launched)
+    run_folder = make_run_folder(arguments.run_dir or Path("runs") / new_run_id(started))
     info = SessionInfo(run_folder, started.isoformat(timespec="seconds"), tuple(sys.argv))
     info.write_config(plan)
     folders = plan.folders(run_folder)
@@ -110,7 +109,12 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _session_plan(arguments: argparse.Namespace) -> SessionPlan:
+def check(arguments: argparse.Namespace) -> SessionPlan:
+    """Return the session, checked as far as that is possible before anything starts.
+
+    Raises:
+        UserError: An argument or a file is wrong, or a subject cannot be used.
+    """
     if arguments.no_distortion and arguments.distortion:
         raise UsageError("--no-distortion excludes --distortion")
     words = () if arguments.no_distortion else tuple(arguments.distortion or DEFAULT_DISTORTIONS)

@@ -34,6 +34,10 @@ _NEWEST: Final = "newest_only"
 _ALL_NODES: Final = "/**"
 
 
+UNINTERRUPTED: Final = ("env", "--block-signal=INT")
+"""In front of a command of this package: it handles Ctrl-C as soon as its interpreter has started."""
+
+
 class Purpose(StrEnum):
     """What the graph is started for."""
 
@@ -140,7 +144,7 @@ def write_parameters(graph: GraphParameters, path: Path) -> None:
 def command_of(entry: NodeEntry, parameters: Path) -> list[str]:
     """Return the command line that starts a node without the launch package."""
     module = f"embodied_iqa.nodes.{entry.name}"
-    return [sys.executable, "-m", module, "--ros-args", "--params-file", str(parameters)]
+    return [*UNINTERRUPTED, sys.executable, "-m", module, "--ros-args", "--params-file", str(parameters)]
 
 
 def _completed(graph: GraphParameters) -> GraphParameters:

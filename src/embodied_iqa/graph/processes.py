@@ -65,6 +65,9 @@ class ProcessGroup:
         except OSError as error:
             self.stop()
             raise InputError(f"cannot start the graph: {error}") from error
+        except BaseException:  # such as Ctrl-C
+            self.stop()
+            raise
         return self
 
     def __exit__(

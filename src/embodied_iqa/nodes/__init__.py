@@ -1,1 +1,8 @@
 """The ROS 2 nodes, one file each."""
+
+import signal
+import sys
+
+if sys.argv[0] == "-m":  # `python -m` of a node: it begins here, and handles Ctrl-C once it is imported
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

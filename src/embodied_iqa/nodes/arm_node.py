@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from diagnostic_msgs.msg import DiagnosticStatus
 from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
 from embodied_iqa_msgs.srv import RearmArm, StopArm
@@ -21,7 +19,7 @@ from embodied_iqa.robot.messages import ArmGoal, ArmMode, ArmState
 from embodied_iqa.robot.robotiq_gripper import RobotiqGripper
 from embodied_iqa.robot.ur_arm import UrArm
 from embodied_iqa.ros.conversion import header_of, increments_of, joints_to_msg, lease_of, ns_of, pose_of
-from embodied_iqa.ros.node import Health, ManagedNode, main_of
+from embodied_iqa.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.ros.qos import EVENT, STATE
 from embodied_iqa.ros.ur_robot import UrRobot
 
@@ -199,4 +197,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

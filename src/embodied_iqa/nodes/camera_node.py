@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import nullcontext
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -27,7 +26,7 @@ from embodied_iqa.ros.camera_sources import open_cameras, open_realsense
 from embodied_iqa.ros.conversion import camera_info_of, depth_to_msg, header_of, ns_of, optical_frame, pose_of
 from embodied_iqa.ros.late_count import LateCount
 from embodied_iqa.ros.live_cameras import LiveCameras
-from embodied_iqa.ros.node import BaseNode, Health, main_of
+from embodied_iqa.ros.node import BaseNode, Health, leave, main_of
 from embodied_iqa.ros.qos import EVENT, LATCHED, PICTURE, STATE, picture_input
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot
@@ -178,4 +177,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

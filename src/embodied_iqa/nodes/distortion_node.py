@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from time import perf_counter
 
@@ -20,7 +19,7 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.images.image_cdr import image_from_cdr, image_to_cdr, stamp_from_cdr
 from embodied_iqa.ros.conversion import header_of, ns_of, optical_frame, spec_of, state_to_msg, time_of
 from embodied_iqa.ros.late_count import LateCount
-from embodied_iqa.ros.node import BaseNode, Health, main_of
+from embodied_iqa.ros.node import BaseNode, Health, leave, main_of
 from embodied_iqa.ros.qos import EVENT, LATCHED, PICTURE, picture_input
 from embodied_iqa.trial.distortion_schedule import DistortionSchedule
 
@@ -121,4 +120,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from functools import partial
 from time import perf_counter
 
@@ -21,7 +20,7 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.images.image_cdr import image_from_cdr
 from embodied_iqa.ros.conversion import header_of, lease_to_msg, optical_frame
 from embodied_iqa.ros.late_count import LateCount
-from embodied_iqa.ros.node import Health, ManagedNode, main_of
+from embodied_iqa.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.ros.qos import STATE, picture_input
 
 
@@ -94,4 +93,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,7 +13,6 @@ from embodied_iqa_msgs import srv
 from embodied_iqa_msgs.msg import GateLease
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.client import Client
-from rclpy.executors import MultiThreadedExecutor
 from rosgraph_msgs.msg import Clock
 
 from embodied_iqa.errors import UserError
@@ -24,18 +22,20 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.images.image_cdr import stamp_from_cdr
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.recording.recorded import RecordedMessage
-from embodied_iqa.ros.calls import AnswerT, RequestT, call
+from embodied_iqa.ros.calls import ENDING, AnswerT, RequestT, call
 from embodied_iqa.ros.conversion import ns_of, spec_to_msg, time_of
 from embodied_iqa.ros.lifecycle import LifecycleManager
-from embodied_iqa.ros.node import BaseNode, Health, Spin, main_of
+from embodied_iqa.ros.node import BaseNode, Health, Spin, leave, main_of
 from embodied_iqa.ros.qos import CLOCK, STATE
 from embodied_iqa.ros.recorded_topics import arm_topics, camera_topics, recorded_topics
+from embodied_iqa.ros.spinning import ThreadedExecutor
 from embodied_iqa.ros.trial_commands import vla_problem
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import RunRecord
 from embodied_iqa.units import MILLISECOND_NS, SECOND_NS
 
 _POLL_S = 0.05
+_JOIN_S = 1.0
 _EVENTS = "/trial/events"
 _WARM_UP_NS = 50 * SECOND_NS
 _WARM_UP_STEP_NS = 50 * MILLISECOND_NS
@@ -82,6 +82,12 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
     def health(self) -> Health:
         """Return the number of published images."""
         return Health(message=str(self.error or "ok"), values={"pictures": self._pictures})
+
+    def end(self) -> None:
+        """End the playback's thread."""
+        with self._arrived:
+            self._arrived.notify_all()
+        self._thread.join(_JOIN_S)
 
     def _work(self) -> None:
         try:
@@ -166,7 +172,12 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
 
     def _is_judged(self, view: str, stamp_ns: int, wait_s: float) -> bool:
         with self._arrived:
-            return self._arrived.wait_for(lambda: self._judged.get(view, -1) >= stamp_ns, wait_s)
+            judged = self._arrived.wait_for(
+                lambda: ENDING.is_set() or self._judged.get(view, -1) >= stamp_ns, wait_s
+            )
+        if ENDING.is_set():
+            raise UserError("the playback is stopping")
+        return judged
 
     def _messages(self, reader: TrialReader, run: RunRecord) -> Iterator[tuple[RecordedMessage, int]]:
         """Yield the messages of a run with their stamps; the marks of a run have its first and last stamp."""
@@ -196,7 +207,7 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
             )
             if everywhere and matched and {"vlm_node", "vla_node"} <= set().union(*listeners.values()):
                 return
-            if time.monotonic() > until:
+            if time.monotonic() > until or ENDING.is_set():
                 raise UserError("not every node subscribes to the cameras", got=listeners)
             time.sleep(_POLL_S)
 
@@ -228,10 +239,10 @@ def _spin(node: PlaybackNode, spin: Spin) -> None:
 def main() -> int:
     """Run the node until the end of the recording."""
     try:
-        return main_of(PlaybackNode, executor=lambda: MultiThreadedExecutor(num_threads=3), work=_spin)
+        return main_of(PlaybackNode, executor=lambda: ThreadedExecutor(3), work=_spin)
     except SystemExit:
         return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

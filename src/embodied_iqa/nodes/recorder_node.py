@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ from embodied_iqa.errors import UserError
 from embodied_iqa.graph.parameters import RecorderParameters
 from embodied_iqa.recording.recording_queue import RecordingQueue
 from embodied_iqa.recording.writer import TrialWriter, WriterOptions
-from embodied_iqa.ros.node import RECORDING_FAILED, BaseNode, Health, main_of
+from embodied_iqa.ros.node import RECORDING_FAILED, BaseNode, Health, leave, main_of
 from embodied_iqa.ros.recorded_topics import RecordedTopic, recorded_topics
 
 _CLOSE_DEADLINE_S = 30.0
@@ -132,4 +131,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
 from embodied_iqa_msgs.msg import GateLease, SimState
@@ -14,7 +13,7 @@ from std_srvs.srv import SetBool
 from embodied_iqa.errors import UserError
 from embodied_iqa.graph.parameters import SimParameters
 from embodied_iqa.ros.conversion import header_of, joints_to_msg, ns_of, time_of
-from embodied_iqa.ros.node import BaseNode, Health, Spin, main_of
+from embodied_iqa.ros.node import BaseNode, Health, Spin, leave, main_of
 from embodied_iqa.ros.qos import CLOCK, LATCHED, STATE
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.simulation.emulated_robot import EmulatedRobot
@@ -245,4 +244,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-import sys
 import time
 from collections.abc import Callable
 from typing import TypeAlias, TypeVar
@@ -16,7 +15,6 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
-from rclpy.executors import MultiThreadedExecutor
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import CameraInfo
 
@@ -24,10 +22,12 @@ from embodied_iqa.errors import EmbodiedIqaError, UserError
 from embodied_iqa.graph.parameters import TrialParameters
 from embodied_iqa.images.message_geometry import matrix_from_pose
 from embodied_iqa.robot.messages import StopCause
+from embodied_iqa.ros.calls import ENDING
 from embodied_iqa.ros.conversion import header_of, ns_of, pose_of, spec_of, state_to_msg
 from embodied_iqa.ros.lifecycle import LifecycleManager
-from embodied_iqa.ros.node import RECORDING_FAILED, BaseNode, Health, main_of
+from embodied_iqa.ros.node import RECORDING_FAILED, BaseNode, Health, leave, main_of
 from embodied_iqa.ros.qos import EVENT, LATCHED, PICTURE, STATE
+from embodied_iqa.ros.spinning import ThreadedExecutor
 from embodied_iqa.ros.trial_commands import TrialCommands
 from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.tasks.instruction import parse_instruction
@@ -94,6 +94,10 @@ class TrialNode(BaseNode[TrialParameters]):
     def health(self) -> Health:
         """Return the stage and the task of the trial."""
         return Health(message=self._stage.name.lower(), values={"task": self._goal.task})
+
+    def end(self) -> None:
+        """Abort a return of the arm; the action ends by itself."""
+        self._commands.interrupt()
 
     # --- messages of the graph to events --------------------------------------------------------------------
 
@@ -212,7 +216,7 @@ class TrialNode(BaseNode[TrialParameters]):
         self._views_seen.clear()
         self._commands.carry_out(RunWorld(running=True))
         while problem := self._graph_problem():
-            if time.monotonic() > deadline or not self.context.ok():
+            if time.monotonic() > deadline or ENDING.is_set():
                 raise UserError(f"not ready within {self.config.start_deadline_s} s: {problem}")
             time.sleep(_POLL_S)
 
@@ -264,7 +268,7 @@ class TrialNode(BaseNode[TrialParameters]):
         self._feedback(handle, state.stage, state.run_index, state.ending)
 
     def _next_event(self) -> Event | None:
-        if not self.context.ok():
+        if ENDING.is_set():
             raise UserError("the node is stopping")
         try:
             return self._events.get(timeout=_POLL_S)
@@ -322,8 +326,8 @@ def _mark(plan: TrialPlan, kind: int, stamp_ns: int, run_index: int) -> ours.Tri
 
 def main() -> int:
     """Run the node; the action blocks one of the threads."""
-    return main_of(TrialNode, executor=lambda: MultiThreadedExecutor(num_threads=4))
+    return main_of(TrialNode, executor=lambda: ThreadedExecutor(4))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

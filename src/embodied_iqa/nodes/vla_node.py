@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,11 +18,11 @@ from embodied_iqa.kinematics import TOOL_2F140_M, Kinematics, tool_along_z
 from embodied_iqa.ros.conversion import chunk_to_msg, header_of, ns_of, optical_frame, pose_of
 from embodied_iqa.ros.frames import FrameInput
 from embodied_iqa.ros.inference import NodeInference
-from embodied_iqa.ros.node import Health, ManagedNode, main_of
+from embodied_iqa.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.ros.qos import EVENT, STATE
 from embodied_iqa.subjects.inference import Outcome
 from embodied_iqa.subjects.protocols import ActionChunk as Chunk
-from embodied_iqa.subjects.protocols import Closable, SubjectInfo, Vla
+from embodied_iqa.subjects.protocols import SubjectInfo, Vla, close_subject
 from embodied_iqa.subjects.registry import make_vla, refuse_real_arm
 from embodied_iqa.trial.deciding import DecisionRequest, act, chunk_record
 from embodied_iqa.trial.decision_timing import Decider, DeciderState
@@ -81,6 +80,7 @@ class VlaNode(ManagedNode[VlaParameters]):
         """Load the subject and start to keep frames of its views."""
         subject = make_vla(self.config.subject, self.config.options, self.progress)
         if subject.info.simulation_only and self.config.has_arm and not self.config.simulated:
+            close_subject(subject)
             refuse_real_arm(self.config.subject)
         self._subject = subject
         self._input = FrameInput(
@@ -95,8 +95,7 @@ class VlaNode(ManagedNode[VlaParameters]):
         """Unload the subject and its frames; answers that are still to come are dropped."""
         subject, self._subject = self._subject, None
         self._open.clear()
-        if isinstance(subject, Closable):
-            subject.close()
+        close_subject(subject)
         self._inference.destroy()
         self._inference = NodeInference(self)
         if self._input is not None:
@@ -230,4 +229,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 
 from embodied_iqa_msgs.msg import VlmAnswer
 from embodied_iqa_msgs.srv import AskVlm
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.executors import MultiThreadedExecutor
 
 from embodied_iqa.errors import EmbodiedIqaError, UserError
 from embodied_iqa.graph.parameters import VlmParameters
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import Frame, View, parse_view
+from embodied_iqa.ros.calls import ENDING
 from embodied_iqa.ros.conversion import header_of, ns_of, optical_frame
 from embodied_iqa.ros.frames import FrameInput
 from embodied_iqa.ros.inference import NodeInference
-from embodied_iqa.ros.node import Health, ManagedNode, main_of
+from embodied_iqa.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.ros.qos import EVENT
+from embodied_iqa.ros.spinning import ThreadedExecutor
 from embodied_iqa.subjects.inference import OutcomeKind
-from embodied_iqa.subjects.protocols import Vlm
+from embodied_iqa.subjects.protocols import Vlm, close_subject
 from embodied_iqa.subjects.registry import make_vlm
 from embodied_iqa.trial.deciding import describe
 from embodied_iqa.trial.record import AnswerRecord
@@ -49,8 +49,9 @@ class VlmNode(ManagedNode[VlmParameters]):
 
     def unload(self) -> None:
         """Unload the subject and its frames; questions that wait end without an answer."""
-        self._subject = None
+        subject, self._subject = self._subject, None
         self._inference.destroy()
+        close_subject(subject)
         self._inference = NodeInference(self, limit=_QUESTIONS)
         if self._input is not None:
             self._input.close()
@@ -59,6 +60,12 @@ class VlmNode(ManagedNode[VlmParameters]):
     def health(self) -> Health:
         """Return the number of answers and their latencies."""
         return self._inference.health(str(self.config.subject) if self._subject is not None else "not loaded")
+
+    def end(self) -> None:
+        """End questions, also those that wait for a frame."""
+        super().end()
+        with self._arrived:
+            self._arrived.notify_all()
 
     def _frame_arrived(self, _view: View) -> None:
         with self._arrived:
@@ -118,6 +125,8 @@ class VlmNode(ManagedNode[VlmParameters]):
                         expected=f"stamp {stamp_ns} ns" if stamp_ns else "any frame",
                         got=f"{len(kept)} frames up to {kept[-1]} ns" if kept else "none",
                     )
+                if ENDING.is_set():
+                    raise UserError("vlm_node is stopping")
                 self._arrived.wait(left_s)
 
 
@@ -143,8 +152,8 @@ def _source(number: int) -> Source:
 
 def main() -> int:
     """Run the node; each question that waits blocks a thread, and two more listen."""
-    return main_of(VlmNode, executor=lambda: MultiThreadedExecutor(num_threads=_QUESTIONS + 3))
+    return main_of(VlmNode, executor=lambda: ThreadedExecutor(_QUESTIONS + 3))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -38,7 +38,11 @@ class UrProcess:
         command += ["--options", json.dumps(values_of(options))]
         try:
             self._process = subprocess.Popen(  # noqa: S603 - our own module
-                command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=sys.stderr
+                command,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=sys.stderr,
+                start_new_session=True,  # Ctrl-C reaches only the driver, which ends the worker in order
             )
         except OSError as error:
             ours.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import threading
 import time
 from typing import Protocol, TypeVar
 
@@ -12,6 +13,9 @@ from rclpy.task import Future
 from embodied_iqa.errors import UserError
 
 _POLL_S = 0.1
+
+ENDING = threading.Event()
+"""Set while the node of this process ends: no response can arrive any more."""
 
 RequestT = TypeVar("RequestT")
 ResponseT = TypeVar("ResponseT")
@@ -48,8 +52,11 @@ def call(
     Raises:
         UserError: The service is missing or has not responded in time.
     """
-    if deadline_s <= 0 or not client.wait_for_service(timeout_sec=deadline_s):
-        raise UserError(f"no service {client.srv_name} within its deadline")
+    began = time.monotonic()
+    while not client.wait_for_service(timeout_sec=_POLL_S):
+        _check_not_ending(client)
+        if time.monotonic() - began > deadline_s:
+            raise UserError(f"no service {client.srv_name} within its deadline")
     responses: queue.SimpleQueue[Future[ResponseT]] = queue.SimpleQueue()
 
     def send() -> Future[ResponseT]:
@@ -64,11 +71,15 @@ def call(
             return responses.get(timeout=_POLL_S).result()
         except queue.Empty:
             waited_s = time.monotonic() - began
-        if not client.context.ok():  # no response can arrive any more
-            raise UserError(f"stopped before {client.srv_name} responded")
+        _check_not_ending(client)
         if waited_s > deadline_s:
             for future in futures:
                 client.remove_pending_request(future)
             raise UserError(f"{client.srv_name} has not responded within {deadline_s:.1f} s")
         if again_s is not None and waited_s > again_s * len(futures):
             futures.append(send())
+
+
+def _check_not_ending(client: Client[RequestT, ResponseT]) -> None:
+    if ENDING.is_set() or not client.context.ok():
+        raise UserError(f"stopped before {client.srv_name} responded")

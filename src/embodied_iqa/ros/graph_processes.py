@@ -10,7 +10,7 @@ from pathlib import Path
 from embodied_iqa.graph.node_table import NodeEntry, command_of, write_parameters
 from embodied_iqa.graph.parameters import GraphParameters
 from embodied_iqa.graph.processes import ProcessGroup, ProcessSpec
-from embodied_iqa.ros.domain import own_domain
+from embodied_iqa.ros.domain import own_domain, session_on
 from embodied_iqa.ros.environment import process_environment
 from embodied_iqa.ros.node import SUPERVISOR
 
@@ -33,10 +33,13 @@ def running_nodes(
         entries: The nodes to start.
         log_folder: Folder of their output and parameters.
         parameters_name: Name of the parameter file.
-        isolated: Reserve a ROS domain unless the user has set one; False: join nodes that run already.
+        isolated: Reserve a ROS domain, or the one that the user has set; False: join nodes that run already.
+
+    Raises:
+        InputError: Another session uses the domain, or a process cannot be started.
     """
     log_folder.mkdir(parents=True, exist_ok=True)
-    with _own_domain() if isolated and not os.environ.get(_DOMAIN) else nullcontext():
+    with _domain() if isolated else nullcontext():
         environment = dict(os.environ)
         process_environment(environment)
         environment |= {"ROS_LOG_DIR": str(log_folder), SUPERVISOR: str(os.getpid())}
@@ -48,7 +51,11 @@ def running_nodes(
 
 
 @contextmanager
-def _own_domain() -> Iterator[None]:
+def _domain() -> Iterator[None]:
+    if chosen := os.environ.get(_DOMAIN):
+        with session_on(chosen):
+            yield
+        return
     with own_domain() as domain:
         os.environ[_DOMAIN] = str(domain)
         try:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, NoReturn, TypeVar
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -24,6 +25,7 @@ from rclpy.signals import SignalHandlerOptions
 from embodied_iqa.config import Parameter, build, parameters_of, values_of
 from embodied_iqa.errors import EmbodiedIqaError, UserError
 from embodied_iqa.images.frame import View
+from embodied_iqa.ros.calls import ENDING
 from embodied_iqa.ros.environment import prepare_environment
 
 ConfigT = TypeVar("ConfigT")
@@ -33,6 +35,7 @@ Spin = Callable[[float], None]
 """Handles one event; waits at most the given number of seconds for it."""
 
 _POLL_S = 0.2
+_END_S = 1.0
 
 SUPERVISOR = "EMBODIED_IQA_SUPERVISOR"
 """Environment variable with the id of the process that started a node; the node ends with it."""
@@ -88,6 +91,9 @@ class BaseNode(Node, Generic[ConfigT]):
         """Return the state to report on /diagnostics; called once a second."""
         return Health()
 
+    def end(self) -> None:
+        """End what callbacks wait for; called before the node is destroyed."""
+
     def _report(self, health: Health | None = None) -> None:
         health = self.health() if health is None else health
         status = DiagnosticStatus(
@@ -118,6 +124,11 @@ class ManagedNode(BaseNode[ConfigT], LifecycleNode):
 
     def unload(self) -> None:
         """Release what `load` acquired."""
+
+    def end(self) -> None:
+        """Stop working and unload."""
+        self.active = False
+        self.unload()
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Load; where that fails, report it in one line and stay unconfigured."""
@@ -210,11 +221,30 @@ def main_of(
         sys.stderr.write(f"{name}: {error}\n")
         return error.exit_code
     finally:
-        if runner is not None:
-            runner.shutdown(timeout_sec=_POLL_S)
+        _end(node, runner)
+
+
+def leave(exit_code: int) -> NoReturn:
+    """End the process at once: its teardown by the interpreter takes longer than all the rest of its end."""
+    gc.collect()  # destroys the DDS participant, which takes leave of the others
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(exit_code)
+
+
+def _end(node: Node | None, runner: Executor | None) -> None:
+    """Destroy the node once no callback runs any more."""
+    ENDING.set()
+    try:
+        if isinstance(node, BaseNode):
+            node.end()
+        if runner is not None and not runner.shutdown(timeout_sec=_END_S):
+            sys.stderr.write(f"a callback still runs {_END_S} s after the request to stop\n")
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()
+    finally:
+        ENDING.clear()
 
 
 def _spinning(runner: Executor, stop: StopRequest) -> Spin:

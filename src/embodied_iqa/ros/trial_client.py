@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 import time
@@ -15,13 +16,13 @@ import rclpy
 from embodied_iqa_msgs.action import RunTrial
 from embodied_iqa_msgs.srv import ConfirmRun
 from rclpy.action import ActionClient
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from embodied_iqa.errors import EmbodiedIqaError
 from embodied_iqa.ros.calls import call
+from embodied_iqa.ros.spinning import SpinThread
 from embodied_iqa.trial.attendance import Person, Question
 from embodied_iqa.trial.protocol import Stage
 
@@ -64,16 +65,14 @@ class TrialClient:
     def __init__(self, check: Callable[[], None], person: Person | None = None) -> None:
         self._check, self._person = check, person
         self._until_s = 0.0
+        self._begun = False
         # Python handles Ctrl-C: cancelling the trial then takes a working context
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         self._node = Node("trial_client")
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(self._node)
         self._client = ActionClient(self._node, RunTrial, "/trial/run")
         self._confirm = self._node.create_client(ConfirmRun, "/trial/confirm")
         self._questions: queue.SimpleQueue[TrialProgress] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._spin, name="trial_client", daemon=True)
-        self._thread.start()
+        self._spin = SpinThread(self._node)
 
     def __enter__(self) -> Self:
         return self
@@ -81,9 +80,9 @@ class TrialClient:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._executor.shutdown(timeout_sec=1.0)
+        self._spin.close()
+        self._node.destroy_node()
         rclpy.try_shutdown()
-        self._thread.join(2.0)
 
     def run(self, goal: RunTrial.Goal, progress: Callable[[TrialProgress], None], deadline_s: float) -> str:
         """Run one task to its end.
@@ -99,13 +98,14 @@ class TrialClient:
         Raises:
             TrialFailedError: The task was rejected, failed or took too long.
         """
-        self._until_s = time.monotonic() + deadline_s
+        self._until_s, self._begun = time.monotonic() + deadline_s, False
         while not self._client.wait_for_server(timeout_sec=_POLL_S):
             self._check_deadline("no trial_node")
         time.sleep(_DISCOVERY_S)
         handle = self._wait(self._client.send_goal_async(goal, partial(self._take_feedback, progress)))
         if not handle.accepted:
-            raise TrialFailedError("trial_node is busy with another task")
+            domain = os.environ.get("ROS_DOMAIN_ID", "0")
+            raise TrialFailedError(f"trial_node of ROS domain {domain} is busy with another task")
         try:
             result = self._wait(handle.get_result_async()).result
         except BaseException:
@@ -120,15 +120,10 @@ class TrialClient:
     ) -> None:
         feedback = message.feedback
         news = TrialProgress(Stage(feedback.stage), feedback.run_index, feedback.run_count, feedback.message)
+        self._begun = self._begun or news.stage is not Stage.OPEN
         progress(news)
         if self._person is not None and news.stage in _ASKING:
             self._questions.put(news)
-
-    def _spin(self) -> None:
-        try:
-            self._executor.spin()
-        except ExternalShutdownException:
-            return
 
     def _check_deadline(self, what: str) -> None:
         self._check()
@@ -162,5 +157,10 @@ class TrialClient:
         """Request trial_node to stop the arm and close the recording."""
         done = threading.Event()
         handle.cancel_goal_async()
+        if not self._begun:  # nothing moves and nothing is recorded
+            return
         handle.get_result_async().add_done_callback(lambda _future: done.set())
-        done.wait(_CANCEL_S)
+        deadline = time.monotonic() + _CANCEL_S
+        while time.monotonic() < deadline and self._client.server_is_ready():
+            if done.wait(_POLL_S):
+                return

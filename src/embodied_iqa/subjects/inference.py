@@ -21,7 +21,7 @@ QuestionT = TypeVar("QuestionT")
 AnswerT = TypeVar("AnswerT")
 
 _KEPT_LATENCIES: Final = 200
-_JOIN_S: Final = 2.0
+_JOIN_S: Final = 1.0
 
 
 class OutcomeKind(StrEnum):

@@ -138,3 +138,9 @@ class Closable(Protocol):
     def close(self) -> None:
         """Release it, and end waiting calls; calling it twice is fine."""
         ...
+
+
+def close_subject(subject: object) -> None:
+    """Close a subject that can be closed."""
+    if isinstance(subject, Closable):
+        subject.close()

@@ -17,7 +17,7 @@ from embodied_iqa.subjects.options import (
     VlmRequest,
     silent,
 )
-from embodied_iqa.subjects.protocols import Closable, SubjectInfo, Vla, Vlm
+from embodied_iqa.subjects.protocols import SubjectInfo, Vla, Vlm, close_subject
 from embodied_iqa.subjects.reference import SubjectReference
 from embodied_iqa.subjects.user_folders import cache_folder
 
@@ -119,8 +119,7 @@ def check_real_arm(reference: SubjectReference, options: VlaOptions) -> None:
     if reference.backend is Backend.OPENPI and not limited:
         vla = make_vla(reference, options)
         limited = vla.info.simulation_only
-        if isinstance(vla, Closable):
-            vla.close()
+        close_subject(vla)
     if limited:
         refuse_real_arm(reference)
 

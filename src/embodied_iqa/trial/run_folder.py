@@ -20,6 +20,7 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.files import write_text_whole
 from embodied_iqa.resources import source_checkout
 
+_LEFT_BY_A_START = frozenset({"log", "config.yaml"})
 _PACKAGES = (
     "numpy",
     "scipy",
@@ -43,25 +44,28 @@ def slug(task: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", task.lower()).strip("-") or "task"
 
 
-def make_run_folder(path: Path, *, may_hold: frozenset[str] = frozenset()) -> Path:
-    """Create the folder of a run.
-
-    Args:
-        path: The folder.
-        may_hold: Names of entries that may already exist.
+def make_run_folder(path: Path) -> Path:
+    """Create the folder of a run, or use that of a start that failed: it holds only logs and configuration.
 
     Raises:
-        InputError: It is not empty, or cannot be created.
+        InputError: It holds anything else, or cannot be created.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
-        if {entry.name for entry in path.iterdir()} - may_hold:
+        if any(_is_result(entry) for entry in path.iterdir()):
             raise InputError(f"the run folder {path} is not empty", expected="a new or empty folder")
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:
         raise InputError(f"cannot write to the run folder {path}: {error.strerror}") from None
     return path.resolve()
+
+
+def _is_result(entry: Path) -> bool:
+    """Return whether a run folder holds more than a start that failed leaves."""
+    if entry.name in _LEFT_BY_A_START:
+        return False
+    return not entry.is_dir() or any(entry.iterdir())
 
 
 def versions() -> dict[str, str]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import os
 import runpy
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from embodied_iqa.cli import rescore, trial
 from embodied_iqa.cli.main import Command
-from embodied_iqa.errors import UsageError
+from embodied_iqa.errors import EmbodiedIqaError, InputError, UsageError
 from embodied_iqa.graph.launching import (
     RESCORE_ARGUMENTS,
     TRIAL_ARGUMENTS,
@@ -95,7 +97,7 @@ class Substitution(Action):
 
 
 @pytest.fixture
-def launch_packages(monkeypatch: pytest.MonkeyPatch):
+def launch_packages(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The names that the launch files use; the packages themselves exist on an installed ROS only."""
     names = {
         "launch": ("LaunchContext", "LaunchDescription", "LaunchDescriptionEntity"),
@@ -106,6 +108,8 @@ def launch_packages(monkeypatch: pytest.MonkeyPatch):
             "SetEnvironmentVariable",
             "Shutdown",
         ),
+        "launch.events": (),
+        "launch.events.process": ("ProcessExited",),
         "launch.substitutions": ("LaunchConfiguration",),
         "launch_ros": (),
         "launch_ros.actions": ("Node",),
@@ -119,18 +123,87 @@ def launch_packages(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delitem(sys.modules, "embodied_iqa_launch", raising=False)
     monkeypatch.setattr(sys, "path", list(sys.path))
     yield
-    sys.modules.pop("embodied_iqa_launch", None)
+    module = sys.modules.pop("embodied_iqa_launch", None)
+    if module is not None:
+        module._DOMAIN.close()
 
 
-@pytest.mark.usefixtures("launch_packages")
-def test_the_launch_file_starts_the_graph_of_the_table(tmp_path: Path):
-    description = runpy.run_path(str(shared_file("launch/trial.launch.py")))["generate_launch_description"]()
-    *declared, function = description.args[0]
-    assert [action.args[0] for action in declared] == [argument.name for argument in TRIAL_ARGUMENTS]
-    Substitution.values = DEFAULTS | {"run_dir": str(tmp_path / "run"), "task": "pick the red cube"}
-    actions = function.kwargs["function"](None)
+@pytest.fixture
+def launch(launch_packages: None, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Action]]:
+    """Returns the actions of the trial's launch file."""
+    monkeypatch.setenv("ROS_DOMAIN_ID", f"{os.getpid()}")
+
+    def actions(**values: str) -> list[Action]:
+        path = str(shared_file("launch/trial.launch.py"))
+        description = runpy.run_path(path)["generate_launch_description"]()
+        *declared, function = description.args[0]
+        assert [action.args[0] for action in declared] == [argument.name for argument in TRIAL_ARGUMENTS]
+        Substitution.values = DEFAULTS | values
+        found: list[Action] = function.kwargs["function"](None)
+        return found
+
+    return actions
+
+
+def test_the_launch_file_starts_the_graph_of_the_table(
+    launch: Callable[..., list[Action]], tmp_path: Path
+) -> None:
+    actions = launch(run_dir=str(tmp_path / "run"), task="pick the red cube")
     nodes = [action.kwargs["executable"] for action in actions if type(action).__name__ == "Node"]
     assert nodes == [entry.name for entry in nodes_of(resolve(), Purpose.TRIAL)]
     (session,) = (action for action in actions if type(action).__name__ == "ExecuteProcess")
-    assert session.kwargs["cmd"][3:5] == ["trial", "--attach"]
+    assert session.kwargs["cmd"][5:7] == ["trial", "--attach"]
     assert (tmp_path / "run" / "log" / "parameters.yaml").is_file()
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "words"),
+    [
+        ("task", "juggle the red cube", "juggle"),
+        ("distortion", "99:5", "99"),
+        ("vla", "no-such-model", "no-such-model"),
+        ("robot", "ur10", "ur10"),
+        ("seed", "many", "many"),
+    ],
+)
+def test_a_wrong_argument_is_refused_before_anything_starts(
+    launch: Callable[..., list[Action]], tmp_path: Path, argument: str, value: str, words: str
+) -> None:
+    with pytest.raises(EmbodiedIqaError, match=words):
+        launch(run_dir=str(tmp_path / "run"), **{argument: value})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_start_does_not_block_the_next_one(
+    launch: Callable[..., list[Action]], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    launch(run_dir=str(run))
+    (run / "config.yaml").touch()
+    sys.modules["embodied_iqa_launch"]._DOMAIN.close()
+    assert launch(run_dir=str(run))
+    (run / "trial.mcap").touch()
+    with pytest.raises(InputError, match="not empty"):
+        launch(run_dir=str(run))
+
+
+def test_a_second_launch_on_a_domain_is_refused(launch: Callable[..., list[Action]], tmp_path: Path) -> None:
+    launch(run_dir=str(tmp_path / "one"))
+    with pytest.raises(InputError, match=f"ROS domain {os.getpid()}"):
+        launch(run_dir=str(tmp_path / "two"))
+
+
+def test_the_launch_ends_with_a_process_and_fails_with_it(
+    launch: Callable[..., list[Action]], tmp_path: Path
+) -> None:
+    processes = [action for action in launch(run_dir=str(tmp_path / "run")) if "on_exit" in action.kwargs]
+    assert len(processes) == 1 + len(nodes_of(resolve(), Purpose.TRIAL))
+    running, ending = SimpleNamespace(is_shutdown=False), SimpleNamespace(is_shutdown=True)
+    for process in processes:
+        ended = process.kwargs["on_exit"]
+        failed = SimpleNamespace(process_name="x-1", returncode=3)
+        with pytest.raises(InputError, match="x-1 failed with exit code 3"):
+            ended(failed, running)
+        done = SimpleNamespace(process_name="x-1", returncode=0)
+        assert type(ended(done, running)).__name__ == "Shutdown"
+        assert ended(done, ending) is None

@@ -74,7 +74,7 @@ def test_without_the_simulator_time_is_real(tmp_path: Path) -> None:
 
 def test_a_node_is_started_with_its_parameters(tmp_path: Path) -> None:
     command = command_of(GRAPH[0], tmp_path / "p.yaml")
-    assert command[1:3] == ["-m", "embodied_iqa.nodes.sim_node"]
+    assert command[3:5] == ["-m", "embodied_iqa.nodes.sim_node"]
     assert command[-2:] == ["--params-file", str(tmp_path / "p.yaml")]
 
 

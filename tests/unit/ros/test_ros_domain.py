@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.errors import InputError
-from embodied_iqa.ros.domain import own_domain
+from embodied_iqa.ros.domain import own_domain, session_on
 
 HOLDS_ONE_AND_DIES = """
 import os, sys
@@ -46,4 +46,14 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path):
         pytest.raises(InputError, match="cannot reserve a ROS domain"),
         own_domain(tmp_path / "file" / "domains"),
     ):
+        pass
+
+
+def test_one_session_at_a_time_on_a_chosen_domain(tmp_path: Path):
+    with session_on("42", tmp_path), session_on("43", tmp_path):
+        with pytest.raises(InputError, match=r"ROS domain 42; expected another ROS_DOMAIN_ID"):
+            session_on("42", tmp_path).__enter__()
+        with own_domain(tmp_path):
+            pass
+    with session_on("42", tmp_path):
         pass

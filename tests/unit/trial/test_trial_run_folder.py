@@ -30,6 +30,17 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "scores.json").read_text() == "mine"
 
 
+def test_a_folder_of_a_failed_start_is_used_again(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "sim_node.log").write_text("no graphics")
+    (tmp_path / "config.yaml").touch()
+    (tmp_path / "pick-the-red-cube").mkdir()
+    assert make_run_folder(tmp_path) == tmp_path.resolve()
+    (tmp_path / "pick-the-red-cube" / "trial.mcap").touch()
+    with pytest.raises(InputError, match="not empty"):
+        make_run_folder(tmp_path)
+
+
 def test_a_file_in_the_way_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_text("")

@@ -1,0 +1,78 @@
+"""Executors end in order: callbacks finish before their node is destroyed, and errors are not lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+import rclpy
+from rclpy.context import Context
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from std_msgs.msg import Empty
+
+from embodied_iqa.ros.spinning import SpinThread, ThreadedExecutor
+
+
+@pytest.fixture
+def node(ros_domain: int) -> Iterator[Node]:
+    context = Context()
+    rclpy.init(context=context, domain_id=ros_domain, signal_handler_options=SignalHandlerOptions.NO)
+    made = Node("spun_node", context=context)
+    yield made
+    made.destroy_node()
+    context.try_shutdown()
+
+
+def test_shutdown_waits_for_a_callback(node: Node) -> None:
+    began, go_on, finished = threading.Event(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        began.set()
+        assert go_on.wait(20.0)
+        finished.set()
+
+    executor = ThreadedExecutor(2, context=node.context)
+    executor.add_node(node)
+    node.create_guard_condition(work).trigger()
+    while not began.is_set():
+        executor.spin_once(timeout_sec=0.1)
+    assert not executor.shutdown(timeout_sec=0.0)
+    threading.Timer(0.1, go_on.set).start()
+    assert executor.shutdown(timeout_sec=20.0)
+    assert finished.is_set()
+
+
+def test_an_error_of_a_callback_is_raised_by_the_spinning_thread(node: Node) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError("a bug")
+
+    executor = ThreadedExecutor(2, context=node.context)
+    executor.add_node(node)
+    node.create_guard_condition(fail).trigger()
+
+    def spin() -> None:
+        for _turn in range(200):
+            executor.spin_once(timeout_sec=0.1)
+
+    with pytest.raises(ZeroDivisionError, match="a bug"):
+        spin()
+    executor.shutdown(timeout_sec=20.0)
+
+
+def test_a_spin_thread_is_closed_while_messages_arrive(node: Node, capfd: pytest.CaptureFixture[str]) -> None:
+    arrived = threading.Event()
+    publisher = node.create_publisher(Empty, "/spun", 10)
+
+    def take(_message: Empty) -> None:
+        arrived.set()
+        publisher.publish(Empty())
+
+    node.create_subscription(Empty, "/spun", take, 10)
+    spin = SpinThread(node)
+    publisher.publish(Empty())
+    assert arrived.wait(20.0)
+    spin.close()
+    assert all(thread.name != "spun_node spin" for thread in threading.enumerate())
+    assert capfd.readouterr().err == ""
