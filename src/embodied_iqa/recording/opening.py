@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 from collections.abc import Iterator
@@ -103,6 +104,10 @@ def reporting_damage(path: Path) -> Iterator[None]:
         yield
     except _DAMAGE as error:
         raise _repairable(path, f"is damaged ({error})") from error
+    except OSError as error:
+        if error.errno == errno.EINVAL:  # the bytes name a place beyond every file
+            raise _repairable(path, f"is damaged ({error.strerror})") from error
+        raise RecordingReadError(path, f"cannot be read: {error.strerror}") from error
 
 
 def _repairable(path: Path, fault: str) -> RecordingReadError:

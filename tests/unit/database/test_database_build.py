@@ -409,19 +409,45 @@ def test_levels_and_seeds_depend_on_the_reference_only() -> None:
     one, same, other = (specs_of(5, name, all_levels=False) for name in ("a", "a", "b"))
     assert one == same != other
     assert len({spec.seed for spec in one}) == 30
+    assert [(spec.id, spec.level, spec.seed) for spec in one[:3]] == [  # in this process and in any other
+        ("01", 4, 5093708581847131533),
+        ("02", 3, 2633506309579097743),
+        ("03", 3, 3024588914828177699),
+    ]
+    assert sum(spec.seed for spec in one) == 132314495828098562544
     every = specs_of(5, "a", all_levels=True)
     assert len(every) == 150
     assert set(one) <= set(every)
 
 
+SIMULATED = {
+    0: (
+        "ra87d19806d1b",
+        "twist the orange knob",
+        "slide away the kitchen item furthest to the left",
+        "now twist the thing that is between the purple pot and the red bowl",
+        "push the kitchen item which is not purple",
+        "slide away the red bowl, then turn the orange knob",
+    ),
+    11: (
+        "rad179ecbc983",
+        "put the purple ball into the orange bowl",
+        "press down the object farthest from you",
+        "grasp the toy nearest to the orange bowl",
+        "could you shove the dish that is not yellow?",
+        "first place the purple sphere in the orange bowl, then grab the green cube",
+    ),
+}
+"""What another process made of seed 4."""
+
+
 def test_simulated_references_are_the_same_in_any_process() -> None:
     source = SimulationSource(4, 160, 120)
     again = SimulationSource(4, 160, 120)
-    for index in (0, 11):
+    for index, (reference_id, *tasks) in SIMULATED.items():
         first, second = source.read(index), again.read(index)
-        assert first.reference_id == second.reference_id
-        assert [task.text for task in first.tasks] == [task.text for task in second.tasks]
-        assert len(first.tasks) == 5
+        assert first.reference_id == second.reference_id == reference_id
+        assert [task.text for task in first.tasks] == [task.text for task in second.tasks] == tasks
         assert all((first.frames[view].rgb == second.frames[view].rgb).all() for view in first.frames)
     with pytest.raises(UsageError, match="wrong plan"):
         BuildPlan(0, source)

@@ -31,6 +31,8 @@ def box() -> np.ndarray:
 def test_there_are_25_combinations_of_three_modes():
     counts = Counter(region_mode(inside, outside) for inside, outside in region_combinations())
     assert counts == {RegionMode.UNIFORM: 5, RegionMode.ROI: 10, RegionMode.BACKGROUND: 10}
+    assert (region_mode(5, 1), region_mode(1, 5)) == (RegionMode.ROI, RegionMode.BACKGROUND)
+    assert region_combinations()[:7] == ((1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (2, 1), (2, 2))
 
 
 def test_the_weight_is_one_in_the_core_zero_far_outside_and_soft_between():

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from hashlib import sha256
+from hashlib import blake2b, sha256
 
 import numpy as np
 import pytest
 
 from embodied_iqa.distortions import DistortionSpec, FrameDistorter
 from embodied_iqa.distortions.image import Image
+from embodied_iqa.distortions.stream import frame_generator
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images import View
 
@@ -71,3 +72,22 @@ def test_another_process_makes_the_same_bytes():
 def test_an_unknown_distortion_is_refused_at_once():
     with pytest.raises(UsageError, match="unknown distortion"):
         FrameDistorter(DistortionSpec("99", 1))
+
+
+@pytest.mark.parametrize(
+    ("spec", "key", "draws"),
+    [
+        (
+            DistortionSpec("12", 4, 11),
+            "11|12|4|wrist|1700000000123456789",
+            [2701849876, 3895647832, 3513353209],
+        ),
+        (DistortionSpec("03", 4, 11), "11|03|4|*|1700000000123456789", [2831248246, 610941564, 4164967703]),
+        (DistortionSpec("12", 4, 11, frozen=True), "11|12|4|wrist|-1", [2068082443, 1351544949, 3221985113]),
+    ],
+)
+def test_the_stream_is_that_of_the_hashed_key_for_ever(spec: DistortionSpec, key: str, draws: list[int]):
+    """Numbers that were drawn once: stored pictures are made again from the seed alone."""
+    assert frame_generator(spec, "wrist", STAMP_NS).integers(0, 2**32, 3).tolist() == draws
+    entropy = int.from_bytes(blake2b(key.encode(), digest_size=16).digest(), "little")
+    assert np.random.Generator(np.random.PCG64(entropy)).integers(0, 2**32, 3).tolist() == draws

@@ -139,6 +139,7 @@ def test_the_gate_lets_good_pictures_move_the_arm_and_bad_ones_not(cell: Cell) -
     assert good.outcome is Outcome.SUCCESS
     assert good.gate_mode is GateMode.ON
     assert sum(verdict.verdict is Verdict.PASS for verdict in good.verdicts) > 0.9 * len(good.verdicts)
+    assert len(dark.verdicts) > 10
     assert all(verdict.verdict is not Verdict.PASS for verdict in dark.verdicts)
     assert np.ptp(dark.tool_path[:, 1:], axis=0).max() < 1e-6
 
@@ -150,6 +151,7 @@ def test_a_gate_without_calibration_holds_and_the_shadow_gate_does_not(cell: Cel
     assert np.ptp(held.tool_path[:, 1:], axis=0).max() < 1e-6
     assert "not calibrated" in held.verdicts[0].reason
     assert shadow.outcome is Outcome.SUCCESS
+    assert len(shadow.verdicts) > 10
     assert all(verdict.verdict is Verdict.REJECT for verdict in shadow.verdicts)
 
 
@@ -200,6 +202,7 @@ class Broken:
 def test_a_subject_that_breaks_is_recorded_and_moves_nothing(cell: Cell) -> None:
     broken = run(replace(cell, vla=Broken()))
     assert broken.outcome is Outcome.FAILURE
+    assert broken.chunks
     assert all(chunk.status is None and "by design" in chunk.reason for chunk in broken.chunks)
 
 

@@ -218,3 +218,13 @@ def test_other_profile_no_index_no_pictures_no_topic(tmp_path: Path) -> None:
             list(reader.messages(["/x"]))
         assert list(reader.messages()) == []
         assert (reader.start_ns, reader.end_ns) == (0, 0)
+
+
+@pytest.mark.parametrize("high_byte", [0x10, 0x7F, 0xF0])
+def test_an_index_beyond_every_file_is_damage(path: Path, tmp_path: Path, high_byte: int) -> None:
+    """The footer's offset of the summary is larger than a file system can seek."""
+    content = bytearray(path.read_bytes())
+    content[-21] = high_byte
+    (tmp_path / "far.mcap").write_bytes(content)
+    with pytest.raises(RecordingReadError, match="is damaged"):
+        TrialReader(tmp_path / "far.mcap")

@@ -12,8 +12,9 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mcap.opcode import Opcode
 from mcap.reader import make_reader
-from mcap.records import Chunk, Message
+from mcap.records import Channel, Chunk, Header, Message, Schema
 from mcap.stream_reader import StreamReader, breakup_chunk
 from mcap.writer import CompressionType
 from mcap.writer import Writer as LibraryWriter
@@ -22,6 +23,7 @@ from recording_samples import EVENT_TOPIC, read_with_mcap, read_with_rosbags, sa
 from embodied_iqa.cli.main import main
 from embodied_iqa.recording.compression import Compression
 from embodied_iqa.recording.errors import RecordingReadError, RecordingWriteError
+from embodied_iqa.recording.framing import MAGIC, encode, message_prefix
 from embodied_iqa.recording.repair.recover import recover
 from embodied_iqa.recording.writer import WriterOptions
 
@@ -234,3 +236,46 @@ def test_failed_output_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(RecordingWriteError):
         recover(path, tmp_path / "nowhere" / "out.mcap")
     assert list(tmp_path.iterdir()) == [path]
+
+
+def _file_of(path: Path, *records: bytes) -> Path:
+    path.write_bytes(MAGIC + encode(Header("ros2", "test")) + b"".join(records))
+    return path
+
+
+def _message(channel: int, time_ns: int) -> bytes:
+    return message_prefix(channel, time_ns, time_ns, time_ns, 4) + bytes(4)
+
+
+def test_messages_of_a_lost_schema_or_channel_are_counted_as_lost(tmp_path: Path) -> None:
+    path = _file_of(
+        tmp_path / "lost.mcap",
+        encode(Schema(id=1, data=b"string data", encoding="ros2msg", name="std_msgs/msg/String")),
+        encode(Channel(id=1, topic="/kept", message_encoding="cdr", metadata={}, schema_id=1)),
+        encode(Channel(id=2, topic="/no_schema", message_encoding="cdr", metadata={}, schema_id=7)),
+        encode(Channel(id=3, topic="/schemaless", message_encoding="cdr", metadata={}, schema_id=0)),
+        *(_message(channel, 10 * channel + n) for channel in (1, 2, 3, 4) for n in range(channel)),
+    )
+    report = recover(path)
+    assert report.messages == {"/kept": 1, "/schemaless": 3}
+    assert (report.kept_messages, report.lost_messages, report.damaged_chunks) == (4, 2 + 4, 0)
+    assert report.output is not None
+    assert [(m.topic, m.log_time_ns) for m in read_with_mcap(report.output)] == [
+        ("/kept", 10), ("/schemaless", 30), ("/schemaless", 31), ("/schemaless", 32),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("compression", list(Compression))
+def test_bytes_of_a_cut_chunk_are_counted_unless_messages_come_out_of_it(
+    tmp_path: Path, compression: Compression
+) -> None:
+    (before, _), (start, kept), (end, _) = chunk_ends(compression)[:3]
+    assert before == 0
+    content = whole_file(compression)
+    chunk_at = next(at for at in range(start, end) if content[at] == Opcode.CHUNK)
+    path = tmp_path / "cut.mcap"
+    path.write_bytes(content[: end - 1])
+    report = recover(path)
+    more = report.kept_messages - kept
+    assert report.skipped_bytes == (0 if more else end - 1 - chunk_at)
+    assert more == 0 or compression is not Compression.ZSTD

@@ -264,3 +264,16 @@ def test_without_space_for_the_index_a_recording_is_recovered_on_another_disk(tm
         assert report.kept_messages == 3
         assert len(read_with_mcap(tmp_path / "whole.mcap")) == 3
         assert not list(disk.glob(".*"))
+
+
+def test_a_message_keeps_both_of_its_times(tmp_path: Path) -> None:
+    path = tmp_path / "times.mcap"
+    with TrialWriter(path, types=type_store()) as writer:
+        writer.add_channel(EVENT_TOPIC, EVENT_TYPE)
+        cdr = samples(1)[1].cdr
+        writer.write(EVENT_TOPIC, cdr, 20, 5)
+        writer.write(EVENT_TOPIC, cdr, 30, 0)
+        writer.write(EVENT_TOPIC, cdr, 40)
+    with path.open("rb") as file:
+        times = [(m.log_time, m.publish_time, m.sequence) for _, _, m in make_reader(file).iter_messages()]
+    assert times == [(20, 5, 0), (30, 0, 0), (40, 40, 0)]

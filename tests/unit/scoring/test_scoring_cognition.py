@@ -144,6 +144,48 @@ def test_bleu_by_hand():
     assert score.bleu == pytest.approx((4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** (1 / 4))
 
 
+def test_bleu_without_a_common_4_gram_counts_half_of_one():
+    """Exponential smoothing, as the recipe states: 4/4, 2/3, 1/2 and 1/2 of 1; four words for six."""
+    score = score_cognition("pick the red cube", "pick up the red cube now", FREQUENCIES)
+    assert score.bleu == pytest.approx((2 / 3 * 1 / 2 * 1 / 2) ** (1 / 4) * math.exp(1 - 6 / 4))
+
+
+def test_a_score_by_hand():
+    """Words that each occur in one of the two answers of the subject: all weigh ln 2."""
+    frequencies = document_frequencies(["red cube", "green ball"])
+    score = score_cognition("red ball", "red cube", frequencies)
+    # One of two words in common, and no bigram: 1/2 of 1 for BLEU. CIDEr has two orders of the four.
+    assert score.bleu == pytest.approx((1 / 2 * 1 / 2) ** (1 / 2))
+    assert score.rouge == pytest.approx(1 / 2)
+    assert score.cider == pytest.approx(10 * (1 / 2) / 2)
+    assert score.score == pytest.approx((score.bleu + score.rouge + 0.1 * score.cider) / 3)
+
+
+def test_cider_is_divided_by_the_references_own_maximum():
+    """Two words reach 5 of 10 in plain CIDEr-D: two of the four orders are empty."""
+    frequencies = document_frequencies(["red cube", "green ball"])
+    red_cube = ["red", "cube"]
+    assert cider_d(red_cube, red_cube, frequencies) == pytest.approx(5.0)
+    assert cider_d(["red", "ball"], red_cube, frequencies) == pytest.approx(1.25)
+    assert normalised_cider(["red", "ball"], red_cube, frequencies) == pytest.approx(2.5)
+    assert normalised_cider(["red"], red_cube, frequencies) == pytest.approx(
+        10 * math.exp(-1 / 72) * math.sqrt(1 / 2) / 2
+    )
+    assert normalised_cider([], red_cube, frequencies) == normalised_cider(red_cube, [], frequencies) == 0.0
+
+
+def test_frequencies_count_answers_and_not_words():
+    frequencies = document_frequencies(["red red cube", "red", ""])
+    assert frequencies.n_documents == 3
+    assert {ngram: frequencies.count(ngram) for ngram in (("red",), ("red", "red"), ("cube",), ("no",))} == {
+        ("red",): 2, ("red", "red"): 1, ("cube",): 1, ("no",): 0,
+    }  # fmt: skip
+    assert DocumentFrequencies(1, {"red": 1}).count(("red",)) == 1
+    for n_documents, counts in ((0, {}), (2, {"red": 0}), (2, {"red": 3})):
+        with pytest.raises(InputError):
+            DocumentFrequencies(n_documents, counts)
+
+
 def test_bleu_of_two_words_uses_two_orders():
     score = score_cognition("red cube", "red cube left of it", FREQUENCIES)
     assert score.bleu == pytest.approx(math.exp(1 - 5 / 2))

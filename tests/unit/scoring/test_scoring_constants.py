@@ -58,3 +58,19 @@ def test_other_files_are_refused(tmp_path: Path, text: str):
 def test_a_missing_file_is_named(tmp_path: Path):
     with pytest.raises(InputError, match=r"absent\.json"):
         load_constants(tmp_path / "absent.json")
+
+
+def test_one_reference_is_enough_and_a_scale_is_above_zero():
+    assert SubjectConstants("a", "1", "one", 1, d_max_m=1e-9).n_references == 1
+    for wrong in (0.0, -0.1, float("inf"), float("nan")):
+        with pytest.raises(InputError, match="wrong d_max_m of a"):
+            SubjectConstants("a", "1", "none", 1, d_max_m=wrong)
+    with pytest.raises(InputError, match="constants of a are empty"):
+        SubjectConstants("a", "1", "none", 1)
+
+
+def test_a_file_is_json_in_its_own_characters(tmp_path: Path):
+    save_constants(VLM, tmp_path / "vlm.json")
+    text = (tmp_path / "vlm.json").read_text(encoding="utf-8")
+    assert '\n  "gr\u00fcne": 1,' in text or "gr\u00fcne" in text
+    assert text.startswith('{\n "format": ')
