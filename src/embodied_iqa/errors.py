@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class EmbodiedIqaError(Exception):
@@ -35,7 +36,10 @@ class UserError(EmbodiedIqaError):
         if got is not None:
             parts.append(f"got {got!r}")
         if available is not None:
-            parts.append("available: " + ", ".join(str(item) for item in available))
+            items = [str(item) for item in available]
+            close = nearest(got, items) if isinstance(got, str) else None
+            parts += [f"did you mean {close}?"] if close else []
+            parts.append("available: " + ", ".join(items))
         super().__init__("; ".join(parts))
 
 
@@ -55,6 +59,18 @@ class MissingDependencyError(UserError):
 
 class InternalError(EmbodiedIqaError):
     """Violated internal contract: a bug, reported with a traceback."""
+
+
+def nearest(word: str, available: Iterable[str]) -> str | None:
+    """Return the valid value that a mistyped word is nearest to, None if none is near.
+
+    Args:
+        word: The word that was typed.
+        available: The valid values; of a value such as "01 gaussian-blur", each part counts.
+    """
+    forms = {form.casefold(): form for item in available for form in (*item.split(), item)}
+    found = get_close_matches(word.casefold(), forms, n=1)
+    return forms[found[0]] if found and forms[found[0]] != word else None
 
 
 def first_line(error: BaseException) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -48,6 +49,25 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     except BaseException:
         fresh.unlink(missing_ok=True)
         raise
+
+
+def require_writable(path: Path) -> None:
+    """Check that a file or folder can be written, before long work whose result would be lost.
+
+    Args:
+        path: It need not exist, and neither do the folders above it.
+
+    Raises:
+        InputError: The nearest folder that exists cannot be written to.
+    """
+    folder = path
+    while not folder.is_dir() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
 
 
 def write_text_whole(path: Path, text: str) -> None:

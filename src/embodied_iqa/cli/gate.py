@@ -143,11 +143,11 @@ def _check(arguments: argparse.Namespace) -> int:
     if arguments.json:
         pictures = [dataclasses.asdict(result) for result in results]
         print(json.dumps({"counts": counts, "pictures": pictures}, indent=2))
-        return 0
-    for result in results:
-        print(f"{result.view:5s} {result.verdict:6s} {result.name}  {result.reason}".rstrip())
-    print(", ".join(f"{count} {word}" for word, count in counts.items()))
-    return 0
+    else:
+        for result in results:
+            print(f"{result.view:5s} {result.verdict:6s} {result.name}  {result.reason}".rstrip())
+        print(", ".join(f"{count} {word}" for word, count in counts.items()))
+    return 1 if counts[Verdict.REJECT.name.lower()] == len(results) else 0
 
 
 def _margins(arguments: argparse.Namespace) -> Margins:

@@ -7,10 +7,13 @@ import importlib
 import signal
 import sys
 from collections.abc import Sequence
-from typing import NoReturn, Protocol
+from pathlib import Path
+from typing import Protocol
 
 from embodied_iqa import __version__
-from embodied_iqa.errors import EmbodiedIqaError, InternalError, UsageError
+from embodied_iqa.cli.parser import Parser
+from embodied_iqa.errors import EmbodiedIqaError, InternalError, UsageError, first_line
+from embodied_iqa.files import require_writable
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("embodied_iqa.cli.doctor", "check this machine and report what to install"),
@@ -34,6 +37,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 """Sub-command to (module, one-line help); a module is imported when its command runs."""
 
+_OUTPUTS = ("out", "output")
+"""Options with the file or folder that a command writes, checked before it starts."""
+
 
 class Command(Protocol):
     """Interface of a sub-command's module."""
@@ -47,13 +53,6 @@ class Command(Protocol):
         ...
 
 
-class _Parser(argparse.ArgumentParser):
-    """Parser that reports argument errors as one-line usage errors."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{self.prog}: {message} (see {self.prog} --help)")
-
-
 class _OverviewHelp(argparse.HelpFormatter):
     """Help with one line per command."""
 
@@ -64,7 +63,7 @@ class _OverviewHelp(argparse.HelpFormatter):
 
 
 def _overview() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="embodied-iqa",
         description="Image quality for embodied agents: measure it, record it, gate a policy with it.",
         formatter_class=_OverviewHelp,
@@ -90,15 +89,20 @@ def parse(arguments: Sequence[str]) -> tuple[Command, argparse.Namespace]:
 
     Raises:
         UsageError: There is no such command, or an argument is wrong.
+        InputError: The output cannot be written.
     """
     name = arguments[0]
     if name not in COMMANDS:
         raise UsageError("unknown command", got=name, available=COMMANDS)
     module, summary = COMMANDS[name]
     command: Command = importlib.import_module(module)
-    parser = _Parser(prog=f"embodied-iqa {name}", description=summary[0].upper() + summary[1:] + ".")
+    parser = Parser(prog=f"embodied-iqa {name}", description=summary[0].upper() + summary[1:] + ".")
     command.configure(parser)
-    return command, parser.parse_args(arguments[1:])
+    parsed = parser.parse_args(arguments[1:])
+    for option in _OUTPUTS:
+        if isinstance(path := getattr(parsed, option, None), Path):
+            require_writable(path)
+    return command, parsed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -113,6 +117,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"embodied-iqa: {error}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
+        return 1
+    except OSError as error:  # a read-only place, a full disk
+        where = "" if error.filename is None else f"{error.filename}: "
+        print(f"embodied-iqa: {where}{error.strerror or first_line(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("embodied-iqa: interrupted", file=sys.stderr)

@@ -25,7 +25,7 @@ from embodied_iqa.graph.session_plan import (
     DEFAULT_TASKS,
     SessionPlan,
     TaskFolder,
-    check_subjects,
+    check_graph,
     check_tasks,
 )
 from embodied_iqa.graph.session_results import SessionInfo, finish_session
@@ -122,7 +122,7 @@ def check(arguments: argparse.Namespace) -> SessionPlan:
         tasks=check_tasks(tuple(arguments.task or DEFAULT_TASKS)),
         scene_seed=arguments.scene_seed,
         distortions=tuple(parse_distortion(word, seed=arguments.seed) for word in words),
-        graph=check_subjects(resolve(tuple(arguments.config), _overrides(arguments))),
+        graph=check_graph(resolve(tuple(arguments.config), _overrides(arguments))),
         attach=arguments.attach,
     )
 

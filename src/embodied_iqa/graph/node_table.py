@@ -20,7 +20,7 @@ from embodied_iqa.config import build, flatten, load_yaml, parameters_of
 from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.graph.camera_parameters import CameraSource
-from embodied_iqa.graph.parameters import GraphParameters, RobotKind
+from embodied_iqa.graph.parameters import GateParameters, GraphParameters, RobotKind
 from embodied_iqa.resources import shared_file
 from embodied_iqa.subjects.registry import refuse_real_arm
 
@@ -31,6 +31,8 @@ _ROS_KEY: Final = "ros__parameters"
 _MODE: Final = "judge.mode"
 _CAMERA_TOOL: Final = "hand_eye.tool_length_m"
 _NEWEST: Final = "newest_only"
+_CALIBRATION: Final = "calibration"
+_SHIPPED_CALIBRATION: Final = GateParameters().calibration
 _ALL_NODES: Final = "/**"
 
 
@@ -99,11 +101,13 @@ def resolve(files: tuple[Path, ...] = (), overrides: Mapping[str, object] | None
     for path in (shared_file(_DEFAULT_FILE), *files):
         for node, values in _sections(path).items():
             merged[node].update(values)
+        _locate_calibration(merged["gate_node"], path.parent)
     for name, value in (overrides or {}).items():
         node, dot, parameter = name.partition(".")
         if node not in _CLASSES or not dot:
             raise UsageError("unknown node in an override", got=name, available=_CLASSES)
         merged[node][parameter] = value
+    _locate_calibration(merged["gate_node"], Path())
     _link_robot(merged)
     _link_views(merged)
     _link_tool(merged)
@@ -232,6 +236,13 @@ def _link_time(merged: dict[str, dict[str, object]]) -> None:
         is_real = merged["camera_node"].get("source") == CameraSource.REALSENSE
     for name in nodes_with(_NEWEST):
         merged[name].setdefault(_NEWEST, is_real)
+
+
+def _locate_calibration(gate: dict[str, object], folder: Path) -> None:
+    """Make the user's calibration an absolute path; the default one is in the installed config folder."""
+    calibration = gate.get(_CALIBRATION, _SHIPPED_CALIBRATION)
+    if calibration != _SHIPPED_CALIBRATION:
+        gate[_CALIBRATION] = str((folder / str(calibration)).resolve())
 
 
 def _session_address() -> str:

@@ -109,7 +109,8 @@ class GateParameters:
 
     Attributes:
         views: The cameras.
-        calibration: File with the thresholds; relative paths are looked up in the installed config folder.
+        calibration: File with the thresholds, relative to the parameter file or, on the command line, to the
+            working folder; the default is in the installed config folder.
         judge: Rules of the verdicts.
         newest_only: See distortion_node.
     """

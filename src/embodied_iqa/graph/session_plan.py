@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.distortions import DistortionSpec
-from embodied_iqa.errors import UsageError
+from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.gate.calibration_file import shared_calibrations
+from embodied_iqa.gate.verdict import GateMode
+from embodied_iqa.graph.camera_parameters import CameraSource
 from embodied_iqa.graph.parameters import GraphParameters, RobotKind
 from embodied_iqa.subjects.registry import check_backend, check_real_arm
 from embodied_iqa.tasks.instruction import parse_instruction
@@ -81,6 +84,20 @@ def check_tasks(words: tuple[str, ...]) -> tuple[str, ...]:
     if twice:
         raise UsageError("duplicate task", got=twice[0])
     return tasks
+
+
+def check_graph(graph: GraphParameters) -> GraphParameters:
+    """Return the parameters if the files that they name exist and their subjects can be used.
+
+    Raises:
+        UserError: Otherwise.
+    """
+    if graph.gate_node.judge.mode is not GateMode.OFF:
+        shared_calibrations(graph.gate_node.calibration)
+    camera = graph.camera_node
+    if camera.source in {CameraSource.FILES, CameraSource.BAG} and not Path(camera.path).exists():
+        raise InputError("the pictures of --camera-path do not exist", got=camera.path)
+    return check_subjects(graph)
 
 
 def check_subjects(graph: GraphParameters) -> GraphParameters:

@@ -27,7 +27,8 @@ class Reach(IntEnum):
 _REASONS = {
     Reach.OK: "",
     Reach.NOT_FINITE: "the pose has a number that is not finite",
-    Reach.NOT_RIGID: "the pose is not a rigid motion: its rotation is not orthonormal and right-handed",
+    Reach.NOT_RIGID: "the pose is not a rigid motion: its rotation must be orthonormal and right-handed, "
+    "its last row 0, 0, 0, 1",
     Reach.SHOULDER: "the wrist would be inside the cylinder about the base axis that it cannot enter",
     Reach.TOO_FAR: "the pose is beyond the reach of the stretched arm",
 }

@@ -28,6 +28,9 @@ ROTATION_TOLERANCE = 1e-6
 DEGENERATE = 1e-10
 """Sines and lengths (m) that are zero but for rounding."""
 
+NEAR_SINGULAR = 1e-3
+"""Sine of theta5 below which rounding leaves theta6 so uncertain that a stretched arm may not reach."""
+
 MERGED = 2e-8
 """Half the distance (rad, m) below which a pair of solutions is one: the square root of rounding."""
 
@@ -138,11 +141,14 @@ def _wrap(angle: float) -> float:
 def _check(T: Array) -> int:
     """Return OK, NOT_FINITE or NOT_RIGID."""
     total = 0.0
-    for row in range(3):
+    for row in range(4):
         for column in range(4):
             total += T[row, column]
     if not math.isfinite(total):
         return NOT_FINITE
+    for column in range(4):
+        if abs(T[3, column] - (1.0 if column == 3 else 0.0)) > ROTATION_TOLERANCE:
+            return NOT_RIGID
     for i in range(3):
         for j in range(i, 3):
             dot = T[0, i] * T[0, j] + T[1, i] * T[1, j] + T[2, i] * T[2, j]
@@ -158,9 +164,6 @@ def _check(T: Array) -> int:
 @compiled
 def _solve(T: Array, table: Array, q6_hold: float, q: Array, valid: Mask) -> int:
     """Solve for one flange pose: theta1 from the position of frame 5 (Hawkins 2013, eq. for theta1)."""
-    status = _check(T)
-    if status != OK:
-        return status
     d4, d6 = table[3, 0], table[5, 0]
     x5, y5 = T[0, 3] - d6 * T[0, 2], T[1, 3] - d6 * T[1, 2]
     r = math.sqrt(x5 * x5 + y5 * y5)
@@ -206,11 +209,40 @@ def _solve_wrist(  # noqa: PLR0917 - compiled code takes numbers, not records
     for wrist in range(1 if singular else 2):
         sign, rows = 1.0 - 2.0 * wrist, slice(2 * wrist, 2 * wrist + 2)
         q[rows, 0], q[rows, 4], q[rows, 5] = t1, sign * t5, _wrap(t6 + wrist * math.pi)
-        t234_wrist = t234 + wrist * math.pi
-        found = _solve_elbow(table, X - sign * d5_x, Y - sign * d5_y, t234_wrist, q[rows], valid[rows])
+        t234_wrist, px, py = t234 + wrist * math.pi, X - sign * d5_x, Y - sign * d5_y
+        found = _solve_elbow(table, px, py, t234_wrist, q[rows], valid[rows])
+        if found != OK and s5 < NEAR_SINGULAR:
+            turn, px, py = _stretch(table, X, Y, px, py)
+            if s5 * abs(turn) <= DEGENERATE:
+                q[rows, 5] = _wrap(t6 + wrist * math.pi - c5 * turn)
+                found = _solve_elbow(table, px, py, t234_wrist + turn, q[rows], valid[rows])
         if status != OK:
             status = found
     return status
+
+
+@compiled
+def _stretch(table: Array, X: float, Y: float, px: float, py: float) -> tuple[float, float, float]:
+    """Return the turn of the wrist about axis 4 that brings ``(px, py)`` within the reach of the two links.
+
+    At a singular wrist, theta6 is free or known only to rounding over ``sin(theta5)``, and with it the place
+    of joint 4 on a circle of radius d5 about ``(X, Y)``.
+
+    Returns:
+        The smallest turn (rad), infinite if there is none, and the place after it.
+    """
+    a2, a3, d5 = abs(table[1, 1]), abs(table[2, 1]), table[4, 0]
+    far2 = X * X + Y * Y
+    limit = a2 + a3 if px * px + py * py > a2 * a2 + a3 * a3 else abs(a2 - a3)
+    cosine = (limit * limit - far2 - d5 * d5) / (2.0 * d5 * math.sqrt(far2))
+    if not abs(cosine) <= 1.0 + DEGENERATE:
+        return math.inf, px, py
+    before, towards = math.atan2(py - Y, px - X), math.atan2(Y, X)
+    apart = math.acos(min(1.0, max(-1.0, cosine)))
+    turn, other = _wrap(towards + apart - before), _wrap(towards - apart - before)
+    if abs(other) < abs(turn):
+        turn = other
+    return turn, X + d5 * math.cos(before + turn), Y + d5 * math.sin(before + turn)
 
 
 @compiled
@@ -252,8 +284,10 @@ def inverse(
     q, valid, status = np.zeros((count, 8, 6)), np.zeros((count, 8), np.bool_), np.empty(count, np.int8)
     flange = np.empty((4, 4))
     for n in range(count):
-        _multiply(T_base_tool[n], T_tool_flange, flange)
-        status[n] = _solve(flange, table, q6_hold[n], q[n], valid[n])
+        status[n] = _check(T_base_tool[n])
+        if status[n] == OK:
+            _multiply(T_base_tool[n], T_tool_flange, flange)
+            status[n] = _solve(flange, table, q6_hold[n], q[n], valid[n])
         for row in range(8):
             if not valid[n, row]:
                 q[n, row] = 0.0
@@ -266,8 +300,10 @@ def inverse_one(
 ) -> tuple[Array, NDArray[np.int64], int]:
     """(4, 4) -> (M, 6), (M,) branches, status."""
     q, valid, flange = np.empty((8, 6)), np.zeros(8, np.bool_), np.empty((4, 4))
-    _multiply(T_base_tool, T_tool_flange, flange)
-    status = _solve(flange, table, q6_hold, q, valid)
+    status = _check(T_base_tool)
+    if status == OK:
+        _multiply(T_base_tool, T_tool_flange, flange)
+        status = _solve(flange, table, q6_hold, q, valid)
     branches, count = np.empty(8, np.int64), 0
     for row in range(8):
         if valid[row]:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.errors import UsageError
+from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.panel.answers import Style
 from embodied_iqa.subjects.backends.panel.members import MODELS
@@ -171,11 +171,11 @@ def members_in(folder: Path = MODELS) -> tuple[str, ...]:
     """Return the members whose network and card are in a folder, in the order of the panel.
 
     Raises:
-        UsageError: The folder has none.
+        InputError: The folder has none.
     """
     names = tuple(name for name in RECIPES if all((folder / f"{name}{end}").is_file() for end in _SUFFIXES))
     if not names:
-        raise UsageError(f"no members of the panel in {folder}", expected="NAME.onnx with NAME.json")
+        raise InputError(f"no members of the panel in {folder}", expected="NAME.onnx with NAME.json")
     return names
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from embodied_iqa.cli.main import main
+from embodied_iqa.images.codecs import write_picture
 from embodied_iqa.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.recording.writer import TrialWriter
 
@@ -86,6 +87,73 @@ def test_a_configuration_that_cannot_be_used_is_told(
 ) -> None:
     (tmp_path / "p.yaml").write_text(text)
     refused([*TRIAL, "--config", "{tmp}/p.yaml"], code, words, tmp_path, capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["trail"], ["did you mean trial?"]),
+        (["trial", "--distorsion", "19:5"], ["did you mean --distortion?"]),
+        (["trial", "--gate", "shadwo"], ["--gate", "did you mean shadow?"]),
+        (["trial", "--task", "pikc the red cube"], ["did you mean pick?"]),
+        (["trial", "--task", "pick the red cubee"], ["did you mean cube?"]),
+        (["trial", "--vla", "clasical-vla"], ["did you mean classical-vla?"]),
+        (["trial", "--set", "camera_node.widht_px=640"], ["did you mean width_px?"]),
+        (["trial", "--set", "camra_node.width_px=640"], ["did you mean camera_node?"]),
+        (["trial", "--distortion", "gausian-blur:3"], ["did you mean gaussian-blur?"]),
+        (["distort", "x.png", "--typ", "12", "--outt", "o"], ["did you mean --out?"]),
+        (["distort", "x.png", "--type", "motion-blurr", "--out", "o"], ["did you mean motion-blur?"]),
+        (["gate", "chek", "x"], ["did you mean check?"]),
+        (["gate", "check", "x", "--calibratoin", "y"], ["--calibration"]),
+        (["db", "check", "x", "--jsn"], ["did you mean --json?"]),
+        (["subjects", "show", "classical-vlm2"], ["did you mean classical-vlm?"]),
+        (["build", "--out", "{tmp}/db", "--steps", "scroe"], ["did you mean score?"]),
+        (["tasks", "make", "--scene-seed", "1", "--verb", "pusch"], ["did you mean push?"]),
+    ],
+)
+def test_a_mistyped_word_is_answered_with_the_nearest_one(
+    arguments: list[str], words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused(arguments, USAGE, words, tmp_path, capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--camera", "files", "--robot", "none", "--camera-path", "{tmp}/pictures"], ["--camera-path"]),
+        (["--camera", "bag", "--robot", "none", "--camera-path", "{tmp}/x.mcap"], ["x.mcap"]),
+        (["--set", "gate_node.calibration=mine.yaml"], ["mine.yaml"]),
+        (["--set", "gate_node.calibration=config/gate/mine.yaml"], ["config/gate/mine.yaml"]),
+    ],
+)
+def test_files_that_do_not_exist_are_noticed_before_anything_starts(
+    arguments: list[str], words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused([*TRIAL, *arguments], FAILED, words, tmp_path, capsys)
+    assert not (tmp_path / "run").exists()
+
+
+READ_ONLY = "/proc/embodied-iqa"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["gate", "calibrate", "{tmp}/top", "--view", "top", "--output", f"{READ_ONLY}/gate.yaml"],
+        ["distort", "{tmp}/top/0.png", "--type", "12:3", "--out", READ_ONLY],
+        ["distort", "sheet", "--reference", "{tmp}/top/0.png", "--out", f"{READ_ONLY}/sheet.png"],
+        ["build", "--out", READ_ONLY, "--references", "1"],
+        ["experiment", "--out", READ_ONLY, "--tasks", "1", "--subjects", "classical-vla"],
+        ["train", "panel", "--out", READ_ONLY, "--quick"],
+    ],
+)
+def test_every_command_that_writes_reports_a_read_only_place_in_one_line(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(4):
+        rgb = np.random.default_rng(number).integers(0, 256, (48, 64, 3), dtype=np.uint8)
+        write_picture(tmp_path / "top" / f"{number}.png", rgb)
+    refused(arguments, FAILED, ["embodied-iqa"], tmp_path, capsys)
 
 
 def test_a_missing_configuration_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

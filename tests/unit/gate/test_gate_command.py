@@ -53,6 +53,9 @@ def test_pictures_calibrate_and_are_then_judged(tmp_path: Path, capsys: pytest.C
     text = capsys.readouterr().out.splitlines()
     assert text[0] == "top   pass   000.png"
     assert text[-1] == "1 pass, 0 hold, 3 reject"
+    (tried / "top" / "000.png").unlink()
+    assert main(["gate", "check", str(tried), "--calibration", str(output)]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "0 pass, 0 hold, 3 reject"
 
 
 def test_keep_adds_to_what_is_known(tmp_path: Path) -> None:

@@ -116,3 +116,21 @@ def test_a_wrong_file_is_told_with_what_there_is(tmp_path: Path, tree: object, w
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot read"):
         resolve((tmp_path / "nothing.yaml",))
+
+
+def test_a_relative_calibration_is_relative_to_what_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "robot").mkdir()
+    file = tmp_path / "robot" / "cell.yaml"
+    file.write_text("gate_node: {ros__parameters: {calibration: gate/mine.yaml}}")
+    other = tmp_path / "other.yaml"
+    other.write_text("gate_node: {ros__parameters: {views: [top, wrist]}}")
+    monkeypatch.chdir(tmp_path)
+    of_file = resolve((Path("robot/cell.yaml"), other)).gate_node.calibration
+    assert of_file == str(tmp_path / "robot" / "gate" / "mine.yaml")
+    overrides = {"gate_node.calibration": "gate/yours.yaml"}
+    assert resolve((file,), overrides).gate_node.calibration == str(tmp_path / "gate" / "yours.yaml")
+    absolute = {"gate_node.calibration": "/somewhere/gate.yaml"}
+    assert resolve((file,), absolute).gate_node.calibration == "/somewhere/gate.yaml"
+    assert not Path(resolve((other,)).gate_node.calibration).is_absolute()

@@ -74,6 +74,65 @@ def test_single_and_batch_agree(many: Many):
         assert single.reason == result.reason(n) == ""
 
 
+TINY = st.tuples(st.floats(-16, -5), st.sampled_from([-1.0, 1.0])).map(lambda item: item[1] * 10 ** item[0])
+ANGLE = st.floats(-np.pi, np.pi)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    free=st.tuples(ANGLE, ANGLE, ANGLE, ANGLE),
+    q3=st.one_of(st.just(0.0), TINY),
+    q5=st.one_of(st.just(0.0), TINY),
+    turned=st.sampled_from([0.0, np.pi]),
+    hold=ANGLE,
+)
+def test_a_stretched_arm_with_a_singular_wrist_is_solved(
+    free: tuple[float, float, float, float], q3: float, q5: float, turned: float, hold: float
+):
+    q = np.array([free[0], free[1], q3, free[2], q5 + turned, free[3]])
+    T = ARM.forward(q[None])
+    result = ARM.inverse_batch(T, q6_hold_rad=hold)
+    assert result.status[0] == Reach.OK
+    back = ARM.forward(result.q_rad[result.valid])
+    assert np.abs(back[:, :3, 3] - T[:, :3, 3]).max() < 1e-9
+    turn = np.swapaxes(back[:, :3, :3], 1, 2) @ T[:, :3, :3]
+    assert np.linalg.norm(rotation_to_rotvec(turn), axis=1).max() < 1e-9
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    free=st.tuples(ANGLE, ANGLE, ANGLE, ANGLE),
+    q5=st.one_of(st.just(0.0), TINY),
+    beyond_m=st.floats(1e-6, 0.5),
+    hold=ANGLE,
+)
+def test_a_pose_beyond_the_stretched_arm_with_a_singular_wrist_stays_out_of_reach(
+    free: tuple[float, float, float, float], q5: float, beyond_m: float, hold: float
+):
+    """The wrist continues the line of the stretched arm, so no turn of it brings the pose nearer."""
+    q = np.array([free[0], free[1], 0.0, np.pi / 2, q5, free[3]])
+    frames = ARM.link_frames(q)
+    outwards = frames[3, :3, 3] - frames[1, :3, 3]
+    if outwards @ (frames[5, :3, 3] - frames[4, :3, 3]) < 0.0:
+        q[3] = -np.pi / 2
+    T = ARM.forward(q[None])
+    T[0, :3, 3] += beyond_m * outwards / np.linalg.norm(outwards)
+    assert set(ARM.inverse_batch(T, q6_hold_rad=hold).status) == {Reach.TOO_FAR}
+
+
+@settings(max_examples=100, deadline=None)
+@given(column=st.integers(0, 3), error=st.one_of(st.floats(1e-5, 10), st.floats(-10, -1e-5)))
+def test_a_pose_with_a_wrong_last_row_is_refused(column: int, error: float):
+    T = ARM.forward(np.array([0.3, -1.2, 1.1, -0.7, 0.9, 0.2]))
+    assert ARM.inverse(T).reach is Reach.OK
+    T[3, column] += error
+    assert ARM.inverse(T).reach is Reach.NOT_RIGID
+    assert "last row" in ARM.inverse(T).reason
+    assert ARM.inverse_batch(T[None]).status[0] == Reach.NOT_RIGID
+    T[3, column] = np.nan
+    assert ARM.inverse(T).reach is Reach.NOT_FINITE
+
+
 def test_the_tool_is_taken_off():
     arm = Kinematics(tool_along_z(0.2))
     q = np.array([0.3, -1.2, 1.4, -1.7, -1.5, 0.2])

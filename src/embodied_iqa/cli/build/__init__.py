@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.cli.node_options import add_node_options
+from embodied_iqa.cli.parser import perform
 from embodied_iqa.database.building.options import EngineKind, PictureStorage, Step
-from embodied_iqa.lazy import load
 
 __all__ = ["EMBEDDED", "configure", "run"]
 
@@ -47,5 +47,4 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Build what is missing; return the exit code."""
-    exit_code: int = load(f"{__name__}.building").run(arguments)
-    return exit_code
+    return perform(f"{__name__}.building:run", arguments)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.lazy import load
+from embodied_iqa.cli.parser import perform
 
 __all__ = ["configure", "run"]
 
@@ -50,5 +50,4 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Perform the action; return the exit code."""
-    exit_code: int = load(f"{__name__}.{_ACTIONS[arguments.action]}")(arguments)
-    return exit_code
+    return perform(f"{__name__}.{_ACTIONS[arguments.action]}", arguments)

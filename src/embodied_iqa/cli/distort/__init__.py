@@ -9,8 +9,8 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.cli.parser import perform
 from embodied_iqa.errors import UsageError
-from embodied_iqa.lazy import load
 
 __all__ = ["configure", "run"]
 
@@ -86,8 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     if unknown:
         available = sorted(map(_flag, options))
         raise UsageError(f"not an option for {action}", got=_flag(unknown[0]), available=available)
-    exit_code: int = load(f"{__name__}.{module}:run")(arguments)
-    return exit_code
+    return perform(f"{__name__}.{module}:run", arguments)
 
 
 def _flag(name: str) -> str:

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 
 from embodied_iqa.cli.node_options import add_node_options
+from embodied_iqa.cli.parser import perform
 from embodied_iqa.experiment.plan import EMBEDDED
 from embodied_iqa.gate.verdict import GateMode
-from embodied_iqa.lazy import load
 
 __all__ = ["configure", "run"]
 
@@ -59,5 +59,4 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Perform the missing runs and score all; return the exit code."""
-    exit_code: int = load(f"{__name__}.running").run(arguments)
-    return exit_code
+    return perform(f"{__name__}.running:run", arguments)

@@ -27,7 +27,7 @@ from embodied_iqa.experiment.scores import mean_rows, score_rows
 from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.graph.parameters import GraphParameters, RobotKind
-from embodied_iqa.graph.session_plan import check_subjects
+from embodied_iqa.graph.session_plan import check_graph
 from embodied_iqa.lazy import load
 from embodied_iqa.offline.headless_options import HeadlessOptions
 from embodied_iqa.progress import ProgressBars
@@ -90,7 +90,7 @@ def _resolved(arguments: argparse.Namespace, subject: SubjectReference) -> Graph
         raise UsageError(
             "an experiment on a real arm", expected="--ros and --gate", got="one of them is missing"
         )
-    return check_subjects(graph)
+    return check_graph(graph)
 
 
 def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.cli.node_options import add_consent, add_node_options
-from embodied_iqa.lazy import load
+from embodied_iqa.cli.parser import perform
 
 _ACTIONS: Final = {
     "list": "listing:list_catalogue",
@@ -53,5 +53,4 @@ def _configure_calibrate(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the action; return the exit code."""
-    exit_code: int = load(f"{__name__}.{_ACTIONS[arguments.action]}")(arguments)
-    return exit_code
+    return perform(f"{__name__}.{_ACTIONS[arguments.action]}", arguments)
