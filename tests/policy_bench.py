@@ -53,8 +53,10 @@ class Bench:
     def show(self) -> None:
         """One more frame, raw and distorted."""
         self.stamp_ns += PERIOD_NS
-        self.tool.publish(PoseStamped(pose=pose_of(T_TOOL)))
-        self.joints.publish(JointState(position=[0.0] * 6 + [0.25]))
+        tool, joints = PoseStamped(pose=pose_of(T_TOOL)), JointState(position=[0.0] * 6 + [0.25])
+        for message, publisher in ((tool, self.tool), (joints, self.joints)):
+            message.header.stamp = time_of(self.stamp_ns)
+            publisher.publish(message)
         for view in self.views:
             info = camera_info_of(Intrinsics(64, 48, 50.0, 50.0, 31.5, 23.5))
             pose = PoseStamped(pose=pose_of(np.eye(4)))

@@ -81,9 +81,11 @@ class Feed:
                 picture = self.frame(view, source, stamp_ns).rgb
                 self.pictures[view, source].publish(image_to_cdr(picture, stamp_ns, str(view)))
 
-    def tell_pose(self, T: np.ndarray) -> None:
-        self.tool.publish(PoseStamped(pose=pose_of(T)))
-        self.joints.publish(JointState(position=[0.0] * 6 + [0.25]))
+    def tell_pose(self, T: np.ndarray, stamp_ns: int) -> None:
+        tool, joints = PoseStamped(pose=pose_of(T)), JointState(position=[0.0] * 6 + [0.25])
+        for message, publisher in ((tool, self.tool), (joints, self.joints)):
+            message.header.stamp = time_of(stamp_ns)
+            publisher.publish(message)
 
     def ask(self, source: int, stamp_ns: int = 0, view: str = "") -> AskVlm.Response:
         request = {"task": TASK, "source": source, "view": view, "stamp": time_of(stamp_ns)}
@@ -161,7 +163,7 @@ def test_the_vla_decides_on_the_first_complete_frame_of_the_run(shown: Feed) -> 
     start_ns = FIRST_NS + 10 * PERIOD_NS
 
     def is_set() -> bool:
-        shown.tell_pose(T)
+        shown.tell_pose(T, FIRST_NS)
         shown.show(FIRST_NS)
         request = {"task": TASK, "from_stamp": time_of(start_ns)}
         return bool(shown.graph.call(SetTask, "/vla/set_task", **request).success)
@@ -172,7 +174,7 @@ def test_the_vla_decides_on_the_first_complete_frame_of_the_run(shown: Feed) -> 
     shown.show(stamps[1], Source.RAW)
 
     def decided() -> bool:
-        shown.tell_pose(T)
+        shown.tell_pose(T, stamps[2])
         shown.show(stamps[2])
         return bool(shown.actions) and bool(shown.references)
 

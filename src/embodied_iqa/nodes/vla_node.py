@@ -27,6 +27,7 @@ from embodied_iqa.subjects.registry import make_vla, refuse_real_arm
 from embodied_iqa.trial.deciding import DecisionRequest, act, chunk_record
 from embodied_iqa.trial.decision_timing import Decider, DeciderState
 from embodied_iqa.trial.record import ChunkRecord
+from embodied_iqa.trial.state_history import StateHistory
 from embodied_iqa.units import SECOND_NS
 
 _BOTH = (Source.DISTORTED, Source.RAW)
@@ -65,8 +66,8 @@ class VlaNode(ManagedNode[VlaParameters]):
         self._run = 0
         self._open: set[_Question] = set()
         self._dropped = 0
-        self._pose: PoseStamped | None = None if self.config.has_arm else self._assumed_pose()
-        self._gripper = 0.0
+        self._poses: StateHistory[Pose] = StateHistory()
+        self._grippers: StateHistory[float] = StateHistory()
         self._outputs: dict[Source, Publisher[ActionChunk]] = {
             Source.DISTORTED: self.create_publisher(ActionChunk, "/vla/actions", EVENT),
             Source.RAW: self.create_publisher(ActionChunk, "/vla/reference_actions", EVENT),
@@ -112,16 +113,22 @@ class VlaNode(ManagedNode[VlaParameters]):
             health.values["late pictures"] = self._input.late.total
         return health
 
-    def _assumed_pose(self) -> PoseStamped:
-        kinematics = Kinematics(tool_along_z(TOOL_2F140_M))
-        return PoseStamped(pose=pose_of(kinematics.forward(self.config.assumed_q_rad)))
+    def _tool_at(self, stamp_ns: int) -> tuple[Pose, float] | None:
+        """Return the pose of the tool and the state of the gripper in a picture; None where not yet known."""
+        if not self.config.has_arm:
+            kinematics = Kinematics(tool_along_z(TOOL_2F140_M))
+            return pose_of(kinematics.forward(self.config.assumed_q_rad)), 0.0
+        pose, gripper = self._poses.at(stamp_ns), self._grippers.at(stamp_ns)
+        return None if pose is None or gripper is None else (pose, gripper)
 
     def _take_pose(self, message: PoseStamped) -> None:
-        self._pose = message
+        self._poses.add(ns_of(message.header.stamp), message.pose)
+        self._consider()
 
     def _take_joints(self, message: JointState) -> None:
         if message.position:
-            self._gripper = float(message.position[-1])
+            self._grippers.add(ns_of(message.header.stamp), float(message.position[-1]))
+            self._consider()
 
     def _take_status(self, message: ArmStatus) -> None:
         completed = message.completed_sequence if message.has_completed else None
@@ -151,13 +158,14 @@ class VlaNode(ManagedNode[VlaParameters]):
     def _consider(self) -> None:
         """Decide if it is time to, and a pair of frames is there."""
         subject, frames = self._subject, self._input
-        if not self.active or subject is None or frames is None or self._pose is None or self._open:
+        if not self.active or subject is None or frames is None or self._open:
             return
         stamp_ns = self._decider.choose(self._state, self._whole_stamps())
-        if stamp_ns is None:
+        tool = None if stamp_ns is None else self._tool_at(stamp_ns)
+        if stamp_ns is None or tool is None:
             return
         self._state = self._decider.decided(self._state, stamp_ns)
-        questions = [self._question(source, stamp_ns, self._pose.pose) for source in _BOTH]
+        questions = [self._question(source, stamp_ns, *tool) for source in _BOTH]
         self._open.update(questions)
         for place, question in enumerate(questions, start=1):
             source = question.request.source
@@ -170,7 +178,7 @@ class VlaNode(ManagedNode[VlaParameters]):
                 key=source,
             )
 
-    def _question(self, source: Source, stamp_ns: int, pose: Pose) -> _Question:
+    def _question(self, source: Source, stamp_ns: int, pose: Pose, gripper: float) -> _Question:
         state = self._state
         request = DecisionRequest(
             stamp_ns=stamp_ns,
@@ -179,7 +187,7 @@ class VlaNode(ManagedNode[VlaParameters]):
             step=state.step,
             task=state.task,
             T_base_tool=matrix_from_pose(pose),
-            gripper=self._gripper,
+            gripper=gripper,
         )
         return _Question(self._run, request, pose)
 
@@ -202,7 +210,7 @@ class VlaNode(ManagedNode[VlaParameters]):
 
     def _whole_stamps(self) -> list[int]:
         """Return the stamps with a raw and a distorted frame of every view, oldest first."""
-        if self._subject is None or self._input is None or self._pose is None:
+        if self._subject is None or self._input is None:
             return []
         views, frames = self._subject.info.views, self._input.frames
         return [

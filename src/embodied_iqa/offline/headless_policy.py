@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from embodied_iqa.graph.parameters import VlaParameters
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.message_geometry import as_sent
@@ -15,6 +18,7 @@ from embodied_iqa.subjects.protocols import ChunkStatus, Vla
 from embodied_iqa.trial.deciding import DecisionRequest, decide
 from embodied_iqa.trial.decision_timing import Decider, DeciderState
 from embodied_iqa.trial.record import ChunkRecord
+from embodied_iqa.trial.state_history import StateHistory
 from embodied_iqa.units import SECOND_NS
 
 
@@ -32,7 +36,7 @@ class HeadlessPolicy:
         self._cameras = cameras
         self._decider = Decider(round(config.decide_again_s * SECOND_NS), config.max_chunks)
         self._state = DeciderState()
-        self._tool: ArmReport | None = None
+        self._tools: StateHistory[tuple[NDArray[np.float64], float]] = StateHistory()
 
     def set_task(self, task: str, from_ns: int) -> None:
         """Start a run, or with an empty task end it."""
@@ -41,7 +45,8 @@ class HeadlessPolicy:
     def take_report(self, report: ArmReport) -> None:
         """Note a report of the arm."""
         if report.T_base_tool is not None:
-            self._tool = report
+            tool = as_sent(report.T_base_tool), report.measured.gripper.position
+            self._tools.add(report.measured.stamp_ns, tool)
         self._state = self._decider.arm_seen(
             self._state,
             ready=report.is_ready,
@@ -59,8 +64,9 @@ class HeadlessPolicy:
         Returns:
             The decisions on the raw and on the distorted picture, or None.
         """
-        tool, stamp_ns = self._tool, self._decider.choose(self._state, stamps_ns)
-        if tool is None or tool.T_base_tool is None or stamp_ns is None:
+        stamp_ns = self._decider.choose(self._state, stamps_ns)
+        tool = None if stamp_ns is None else self._tools.at(stamp_ns)
+        if stamp_ns is None or tool is None:
             return None
         self._state = self._decider.decided(self._state, stamp_ns)
         request = DecisionRequest(
@@ -69,8 +75,8 @@ class HeadlessPolicy:
             sequence=self._state.sequence,
             step=self._state.step,
             task=self._state.task,
-            T_base_tool=as_sent(tool.T_base_tool),
-            gripper=tool.measured.gripper.position,
+            T_base_tool=tool[0],
+            gripper=tool[1],
         )
         raw = self._decide(request)
         if not self._cameras.distorts:  # the same pictures: a subject is stateless
