@@ -21,6 +21,8 @@ from embodied_iqa.images.image_cdr import image_to_cdr
 from embodied_iqa.recording.writer import TrialWriter
 from embodied_iqa.ros.conversion import camera_info_of, header_of, pose_of
 from embodied_iqa.scenes.snapshot import WorldSnapshot
+from embodied_iqa.simulation.camera import CameraModel
+from embodied_iqa.simulation.camera.simulated_cameras import SimulatedCameras
 from trial_recording import type_store
 
 START_NS = 1_000_000_000_000
@@ -34,14 +36,15 @@ _MODES = {
 }
 
 
-def shown(picture: Callable[[View, int], NDArray[np.uint8]]) -> Any:
-    """A renderer that shows given pictures."""
+def ideal_cameras(picture: Callable[[View, int], NDArray[np.uint8]]) -> SimulatedCameras:
+    """Cameras that show given pictures."""
 
     def frame(view: View, snapshot: WorldSnapshot) -> Frame:
         rgb = picture(view, snapshot.time_ns)
         return Frame(view, snapshot.time_ns, rgb, INTRINSICS, np.eye(4))
 
-    return SimpleNamespace(frame=frame)
+    renderer: Any = SimpleNamespace(frame=frame)
+    return SimulatedCameras(renderer, CameraModel.IDEAL, tuple(View))
 
 
 class Tape:

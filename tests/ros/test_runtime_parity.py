@@ -48,7 +48,7 @@ from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import AnswerRecord, ChunkRecord
 from policy_bench import T_TOOL, TASK, TOPICS, Bench
 from ros_graph import RosGraph
-from runtime_tape import PERIOD_NS, SNAPSHOT, START_NS, Tape, shown
+from runtime_tape import PERIOD_NS, SNAPSHOT, START_NS, Tape, ideal_cameras
 from trial_recording import NOISE, VIEWS, PixelVla
 from wire_servers import serving
 
@@ -130,9 +130,8 @@ def _since(inbox: object) -> list:
 
 def verdicts_headless(gatekeeper: Gatekeeper) -> Rows:
     by_stamp = {shot.stamp_ns: shot.rgb for shot in reversed(SHOTS)}
-    cameras = HeadlessCameras(
-        shown(lambda _view, stamp: by_stamp[stamp]), FrameDistorter(None), gatekeeper, 32
-    )
+    ideal = ideal_cameras(lambda _view, stamp: by_stamp[stamp])
+    cameras = HeadlessCameras(ideal, FrameDistorter(None), gatekeeper, 32)
     rows = []
     for shot in SHOTS:
         cameras.take(SNAPSHOT, shot.stamp_ns)
@@ -241,7 +240,7 @@ def asked(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def headless_cameras() -> HeadlessCameras:
-    return HeadlessCameras(shown(picture), FrameDistorter(NOISE), Gatekeeper((), GateOptions()), 8)
+    return HeadlessCameras(ideal_cameras(picture), FrameDistorter(NOISE), Gatekeeper((), GateOptions()), 8)
 
 
 def decided_headless(vla: Vla, stamp_ns: int) -> tuple[ChunkRecord, ChunkRecord]:

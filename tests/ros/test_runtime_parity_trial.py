@@ -44,7 +44,9 @@ from ros_graph import RosGraph
 TASK, SCENE_SEED = "pick the red cube", 7
 SPEC = DistortionSpec("12", 2)
 DEADLINE_S = 110.0
-OPTIONS = HeadlessOptions(resolve((), {"gate_node.judge.mode": "shadow"}))
+CAMERA = "camera_node.model", "d455"
+"""Its noise, exposure control and motion blur have to be the same, too."""
+OPTIONS = HeadlessOptions(resolve((), {"gate_node.judge.mode": "shadow", CAMERA[0]: CAMERA[1]}))
 PLAIN = ("stamp_ns", "view", "status", "reason", "target_px", "gripper", "step", "subject")
 Targets = NDArray[np.float64]
 
@@ -81,7 +83,8 @@ def live(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
     """The recording of a trial by the command line, and the targets that went over the robot's protocol."""
     folder = tmp_path_factory.mktemp("live")
     words = ["--task", TASK, "--scene-seed", str(SCENE_SEED), "--distortion", f"{SPEC.id}:{SPEC.level}",
-             "--gate", "shadow", "--vla", "classical-vla", "--vlm", "classical-vlm"]  # fmt: skip
+             "--gate", "shadow", "--set", "=".join(CAMERA),
+             "--vla", "classical-vla", "--vlm", "classical-vlm"]  # fmt: skip
     with RosGraph(ros_domain, folder / "listener", []) as listener:
         targets = listener.subscribe(JointState, "/sim/joint_targets", STATE)
         done = subprocess.run(

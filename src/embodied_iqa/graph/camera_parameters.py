@@ -10,6 +10,7 @@ from embodied_iqa.config import ranged
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.hand_eye import IDENTITY
 from embodied_iqa.kinematics.geometry import TOOL_2F140_M
+from embodied_iqa.simulation.camera import CameraModel
 
 DEFAULT_VIEWS: Final = (View.TOP, View.WRIST)
 
@@ -74,6 +75,8 @@ class CameraParameters:
 
     Attributes:
         source: Source of the pictures.
+        model: Camera model of the simulated cameras: ideal, or d455 with the lens, noise and exposure control
+            of a RealSense D455.
         views: The cameras.
         width_px: Picture width [px]; of the simulated and of RealSense cameras.
         height_px: Picture height [px]; of the simulated and of RealSense cameras.
@@ -91,6 +94,7 @@ class CameraParameters:
     """
 
     source: CameraSource = CameraSource.SIMULATED
+    model: CameraModel = CameraModel.IDEAL
     views: tuple[View, ...] = DEFAULT_VIEWS
     width_px: int = ranged(640, 64, 3840)
     height_px: int = ranged(480, 64, 2160)

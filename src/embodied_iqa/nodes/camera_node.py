@@ -34,7 +34,8 @@ from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.user_code import own_code
 
 if TYPE_CHECKING:
-    from embodied_iqa.simulation.renderer import SceneRenderer  # needs a graphics context
+    from embodied_iqa.simulation.camera.simulated_cameras import SimulatedCameras  # needs a graphics context
+    from embodied_iqa.simulation.renderer import SceneRenderer
 
 
 class CameraNode(BaseNode[CameraParameters]):
@@ -52,6 +53,8 @@ class CameraNode(BaseNode[CameraParameters]):
         self._late = LateCount()
         self._renderer: SceneRenderer | None = None
         self._scene_key: tuple[int, str] | None = None
+        self._simulated: SimulatedCameras | None = None
+        self._epoch = 0
         self._cameras: list[Camera] = []
         self._live: LiveCameras | None = None
         self._open()
@@ -114,12 +117,23 @@ class CameraNode(BaseNode[CameraParameters]):
     def _draw(self, state: SimState) -> None:
         """Render the snapshot."""
         began = perf_counter()
-        renderer = self._renderer_of(state)
+        cameras = self._cameras_of(state)
         stamp_ns = ns_of(state.header.stamp)
-        snapshot = WorldSnapshot(stamp_ns, np.asarray(state.qpos, dtype=np.float64))
+        shot = cameras.take(WorldSnapshot(stamp_ns, np.asarray(state.qpos, dtype=np.float64)))
         for view in self.config.views:
-            self._publish(renderer.frame(view, snapshot))
+            self._publish(cameras.frame(view, shot))
         self._latency_ms = (perf_counter() - began) * 1e3
+
+    def _cameras_of(self, state: SimState) -> SimulatedCameras:
+        """Return the cameras in the scene; their controls start anew when the world is reset."""
+        renderer = self._renderer_of(state)
+        if self._simulated is None or self._simulated.renderer is not renderer:
+            make = load("embodied_iqa.simulation.camera.simulated_cameras:SimulatedCameras")
+            self._simulated = make(renderer, self.config.model, self.config.views)
+        elif state.epoch != self._epoch:
+            self._simulated.reset()
+        self._epoch = state.epoch
+        return self._simulated
 
     def _renderer_of(self, state: SimState) -> SceneRenderer:
         """Return the renderer of the scene; a scene is loaded as soon as the world reports it."""

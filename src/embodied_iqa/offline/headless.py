@@ -30,6 +30,7 @@ from embodied_iqa.robot.arm_runner import ArmReport
 from embodied_iqa.robot.controller import ArmController
 from embodied_iqa.robot.messages import ArmMode
 from embodied_iqa.scenes.snapshot import WorldSnapshot
+from embodied_iqa.simulation.camera.simulated_cameras import SimulatedCameras
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.success import task_success
 from embodied_iqa.simulation.world import World
@@ -121,7 +122,9 @@ class HeadlessRun:
         nodes = options.nodes
         self._views = nodes.gate_node.views
         gatekeeper = Gatekeeper(cell.calibrations, nodes.gate_node.judge)
-        self._cameras = HeadlessCameras(cell.renderer, distorter, gatekeeper, nodes.vla_node.keep_frames)
+        seen = (*self._views, *cell.vla.info.views, *(cell.vlm.info.views if cell.vlm is not None else ()))
+        cameras = SimulatedCameras(cell.renderer, nodes.camera_node.model, tuple(dict.fromkeys(seen)))
+        self._cameras = HeadlessCameras(cameras, distorter, gatekeeper, nodes.vla_node.keep_frames)
         self._arm = HeadlessArm(cell.controller, nodes.arm_node, cell.world)
         self._policy = HeadlessPolicy(cell.vla, nodes.vla_node, self._cameras)
         self._begin: WorldSnapshot = cell.world.snapshot()

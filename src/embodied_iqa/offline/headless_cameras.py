@@ -14,28 +14,28 @@ from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.images.message_geometry import as_sent
 from embodied_iqa.scenes.snapshot import WorldSnapshot
-from embodied_iqa.simulation.renderer import SceneRenderer
+from embodied_iqa.simulation.camera.simulated_cameras import Shot, SimulatedCameras
 from embodied_iqa.trial.record import VerdictRecord
 
 
 class HeadlessCameras:
-    """Keeps snapshots of the world and renders them on demand.
+    """Keeps shots of the world and draws them on demand.
 
     Args:
-        renderer: Of the run's scene.
+        cameras: In the run's scene.
         distorter: Distorts every picture of the run.
         gatekeeper: The gate.
         kept: Number of stamps that can still be looked at.
     """
 
     def __init__(
-        self, renderer: SceneRenderer, distorter: FrameDistorter, gatekeeper: Gatekeeper, kept: int
+        self, cameras: SimulatedCameras, distorter: FrameDistorter, gatekeeper: Gatekeeper, kept: int
     ) -> None:
-        self._renderer = renderer
+        self._cameras = cameras
         self._distorter = distorter
         self._gatekeeper = gatekeeper
         self._kept = kept
-        self._snapshots: OrderedDict[int, WorldSnapshot] = OrderedDict()
+        self._shots: OrderedDict[int, Shot] = OrderedDict()
         self._frames: dict[tuple[int, View, Source], Frame] = {}
 
     @property
@@ -45,9 +45,9 @@ class HeadlessCameras:
 
     def take(self, snapshot: WorldSnapshot, stamp_ns: int) -> None:
         """Take a picture of every view."""
-        self._snapshots[stamp_ns] = replace(snapshot, time_ns=stamp_ns)
-        while len(self._snapshots) > self._kept:
-            gone, _ = self._snapshots.popitem(last=False)
+        self._shots[stamp_ns] = self._cameras.take(replace(snapshot, time_ns=stamp_ns))
+        while len(self._shots) > self._kept:
+            gone, _ = self._shots.popitem(last=False)
             self._frames = {key: frame for key, frame in self._frames.items() if key[0] != gone}
 
     def frame(self, view: View, source: Source, stamp_ns: int) -> Frame:
@@ -67,7 +67,7 @@ class HeadlessCameras:
         if source is Source.DISTORTED:
             raw = self.frame(view, Source.RAW, stamp_ns)
             return replace(raw, rgb=self._distorter.apply(raw.rgb, view, stamp_ns))
-        if stamp_ns not in self._snapshots:
+        if stamp_ns not in self._shots:
             raise InternalError(f"no picture was taken at {stamp_ns} ns, or it is no longer kept")
-        frame = self._renderer.frame(view, self._snapshots[stamp_ns])
+        frame = self._cameras.frame(view, self._shots[stamp_ns])
         return replace(frame, T_base_camera=as_sent(frame.T_base_camera))

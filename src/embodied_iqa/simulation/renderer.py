@@ -18,6 +18,7 @@ from embodied_iqa.simulation.cell_model import MAX_HEIGHT_PX, MAX_WIDTH_PX, buil
 from embodied_iqa.simulation.engine import load_triton, mujoco
 
 _MAX_GEOMS: Final = 1000
+_NEAR_M: Final = 1e-3
 BACKGROUND: Final = -1
 """Index in a segmentation of everything but the objects."""
 
@@ -152,6 +153,72 @@ class SceneRenderer(Closable):
             self._renderer.disable_segmentation_rendering()
         geoms = np.where(drawn[..., 1] == int(mujoco.mjtObj.mjOBJ_GEOM), drawn[..., 0], -1)
         return self._object_of_geom[geoms]
+
+    def motion_px(
+        self, view: View, before: WorldSnapshot, now: WorldSnapshot, block_px: int
+    ) -> NDArray[np.float32]:
+        """Return how far what each block of the picture shows has moved in it.
+
+        Args:
+            view: The camera; the wrist camera moves too.
+            before: An earlier state.
+            now: The state in the picture.
+            block_px: Side of a block [px].
+
+        Returns:
+            ``(rows, columns, 2)`` float32, to the right and down [px].
+        """
+        self._aim(view, before)
+        bodies_before = self._body_poses()
+        camera_before = self._pose(view)
+        self._aim(view, now)
+        size = self._intrinsics
+        columns, rows = -(-size.width_px // block_px), -(-size.height_px // block_px)
+        geoms, depth_m = self._surfaces(columns, rows)
+        bodies = np.append(self._model.geom_bodyid, 0)[geoms]
+        moved = bodies_before @ np.linalg.inv(self._body_poses())
+        u, v = np.meshgrid(*((np.arange(n) + 0.5) * block_px - 0.5 for n in (columns, rows)))
+        rays = np.stack(
+            [(u - size.cx_px) / size.fx_px, (v - size.cy_px) / size.fy_px, np.ones_like(u)], axis=-1
+        )
+        points = np.concatenate([rays * depth_m[..., None], np.ones((rows, columns, 1))], axis=-1)
+        to_before = np.linalg.inv(camera_before) @ moved @ self._pose(view)
+        x, y, z, _ = np.moveaxis(np.einsum("rcij,rcj->rci", to_before[bodies], points), -1, 0)
+        z = np.maximum(z, _NEAR_M)
+        motion = np.stack([u - size.fx_px * x / z - size.cx_px, v - size.fy_px * y / z - size.cy_px], axis=-1)
+        return motion.astype(np.float32)
+
+    def _body_poses(self) -> NDArray[np.float64]:
+        """Return ``(bodies, 4, 4)``, the pose of each body in the base frame."""
+        poses = np.tile(np.eye(4), (self._model.nbody, 1, 1))
+        poses[:, :3, :3] = self._data.xmat.reshape(-1, 3, 3)
+        poses[:, :3, 3] = self._data.xpos
+        return poses
+
+    def _surfaces(self, columns: int, rows: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the geom (or -1) and the depth (m) in a coarse picture of the present scene.
+
+        `mujoco.Renderer` renders at one size and reads colour or depth; this reads both from one rendering.
+        """
+        drawn, context = self._renderer.scene, self._renderer._mjr_context  # noqa: SLF001 - no public access
+        rect = mujoco.MjrRect(0, 0, columns, rows)
+        rgb, depth = np.empty((rows, columns, 3), np.uint8), np.empty((rows, columns), np.float32)
+        flags = (mujoco.mjtRndFlag.mjRND_SEGMENT, mujoco.mjtRndFlag.mjRND_IDCOLOR)
+        for flag in flags:
+            drawn.flags[flag] = True
+        mujoco.mjr_render(rect, drawn, context)
+        mujoco.mjr_readPixels(rgb, depth, rect, context)
+        for flag in flags:
+            drawn.flags[flag] = False
+        table = np.full(drawn.ngeom + 1, -1)
+        for geom in drawn.geoms[: drawn.ngeom]:
+            if geom.segid >= 0 and geom.objtype == mujoco.mjtObj.mjOBJ_GEOM:
+                table[geom.segid + 1] = geom.objid
+        extent, planes = self._model.stat.extent, self._model.vis.map
+        near, far = planes.znear * extent, planes.zfar * extent
+        # reversed depth: 1 at the near plane, 0 at the far one
+        distance = near * far / (near + depth[::-1].astype(np.float64) * (far - near))
+        return table[rgb[::-1].astype(np.int64) @ (1, 256, 65536)], distance
 
     def __del__(self) -> None:
         with contextlib.suppress(AttributeError, TypeError):  # partly constructed, or at interpreter exit
