@@ -20,7 +20,7 @@ from embodied_iqa.gate.calibration_file import shared_calibrations
 from embodied_iqa.gate.verdict import GateLease, Verdict
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.images.assembler import Source
-from embodied_iqa.offline.headless import Cell, run_headless
+from embodied_iqa.offline.headless import Cell, HeadlessRun
 from embodied_iqa.offline.headless_options import HeadlessOptions
 from embodied_iqa.offline.headless_policy import goal_of
 from embodied_iqa.offline.rescoring import Rescorer, Subjects
@@ -135,7 +135,7 @@ def headless() -> Driven:
         )
         runs, targets = [], []
         for index in range(plan.run_count):
-            runs.append(run_headless(cell, OPTIONS, plan, index))
+            runs.append(HeadlessRun(cell, OPTIONS, plan, index).record())
             targets.append(steps(world.targets))
     return Driven(tuple(runs), tuple(targets))
 

@@ -11,7 +11,7 @@ from embodied_iqa.experiment.plan import ExperimentTask, RunKey
 from embodied_iqa.experiment.rows import RunRow, row_of
 from embodied_iqa.gate.calibration_file import shared_calibrations
 from embodied_iqa.gate.verdict import GateMode
-from embodied_iqa.offline.headless import Cell, run_headless
+from embodied_iqa.offline.headless import Cell, HeadlessRun
 from embodied_iqa.offline.headless_options import HeadlessOptions
 from embodied_iqa.robot.controller import make_controller
 from embodied_iqa.scenes.scene import make_scene
@@ -54,7 +54,7 @@ class HeadlessRunner:
         spec = key.distortion
         plan = self._options.plan(key.task.task, key.task.scene_seed, () if spec is None else (spec,))
         cell = self._cell(key.task, self._vla(key.subject))
-        return run_headless(cell, self._options, plan, 0 if spec is None else 1)
+        return HeadlessRun(cell, self._options, plan, 0 if spec is None else 1).record()
 
     def _cell(self, task: ExperimentTask, vla: Vla) -> Cell:
         if task != self._task or self._scene is None:

@@ -85,29 +85,17 @@ class Cell:
     vlm: Vlm | None = None
 
 
-def run_headless(cell: Cell, options: HeadlessOptions, plan: TrialPlan, run_index: int) -> RunRecord:
-    """Carry out one run of a plan.
+class HeadlessRun:
+    """One run: a loop over the ticks of the arm's controller.
+
+    In each tick come the cameras, the world's state, the verdicts, the arm and the decisions, in this order;
+    every event passes the trial's state machine before the next.
 
     Args:
         cell: World and subjects; the world is reset first.
         options: Parameters and latencies.
         plan: The trial; its scene is the cell's.
         run_index: 0 for the reference run. A run does not depend on earlier ones.
-
-    Returns:
-        The record of the run, as of a live trial but without latencies.
-
-    Raises:
-        UserError: The trial failed.
-    """
-    return HeadlessRun(cell, options, plan, run_index).record()
-
-
-class HeadlessRun:
-    """One run: a loop over the ticks of the arm's controller.
-
-    In each tick come the cameras, the world's state, the verdicts, the arm and the decisions, in this order;
-    every event passes the trial's state machine before the next.
     """
 
     def __init__(self, cell: Cell, options: HeadlessOptions, plan: TrialPlan, run_index: int) -> None:
@@ -144,7 +132,11 @@ class HeadlessRun:
         self._published = 0
 
     def record(self) -> RunRecord:
-        """Carry out the run."""
+        """Carry out the run; return its record, as of a live trial but without latencies.
+
+        Raises:
+            UserError: The trial failed.
+        """
         self._obey()
         while not self._state.results and self._running:
             self._tick()

@@ -14,7 +14,7 @@ from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import Frame
-from embodied_iqa.offline.headless import Cell, run_headless
+from embodied_iqa.offline.headless import Cell, HeadlessRun
 from embodied_iqa.offline.headless_options import HeadlessOptions
 from embodied_iqa.robot.controller import make_controller
 from embodied_iqa.scenes.scene import make_scene
@@ -58,7 +58,7 @@ def cell() -> Cell:
 def run(cell: Cell, spec: DistortionSpec | None = None, how: HeadlessOptions | None = None) -> RunRecord:
     how = how or settings()
     plan = how.plan(TASK, 7, () if spec is None else (spec,))
-    return run_headless(cell, how, plan, 0 if spec is None else 1)
+    return HeadlessRun(cell, how, plan, 0 if spec is None else 1).record()
 
 
 @pytest.fixture(scope="module")
