@@ -1,5 +1,6 @@
 # Two commands to know: `make trial` and `make test`. Each does all the set-up itself and skips what is done.
 #   PYTHON=/path/to/python3.12   interpreter for a new .venv (3.11 or 3.12; found on the PATH otherwise)
+#   CPU=1                        `make models` with the CPU build of PyTorch
 #   ARGS="..."                   further arguments of `make trial` and `make test` (pytest)
 
 SHELL := /bin/bash
@@ -20,7 +21,7 @@ setup: ## make .venv, install the pinned packages, build the ROS interfaces
 	@bash scripts/setup.sh
 
 models: ## make setup, and install what large models need (torch, transformers)
-	@bash scripts/setup.sh --models
+	@bash scripts/setup.sh --models $(if $(CPU),--cpu)
 
 trial: setup ## run a simulated trial through the ROS graph: pictures, scores, report in runs/
 	@$(ENVIRONMENT)/embodied-iqa trial $(ARGS)
@@ -34,7 +35,8 @@ types: setup ## mypy, strict
 	MYPYPATH=scripts $(ENVIRONMENT)/mypy -p workspace -p mutants
 	MYPYPATH=docker/policies:src $(ENVIRONMENT)/mypy -p policy_host
 
-test: models ## every test: style (ruff, mypy strict, layering), unit, ROS graph, faults
+test: ## every test: style (ruff, mypy strict, layering), unit, ROS graph, faults
+	@bash scripts/setup.sh --models --ray $(if $(CPU),--cpu)
 	$(ENVIRONMENT)/python -m pytest $(ARGS)
 
 bench: setup ## run every benchmark; tables and JSON go to benchmarks/results/
@@ -43,7 +45,8 @@ bench: setup ## run every benchmark; tables and JSON go to benchmarks/results/
 mutants: setup ## which changes of the source no test notices: make mutants ROOM="gate robot" ARGS="--sample 50"
 	@PYTHONPATH=scripts $(ENVIRONMENT)/python -m mutants $(ROOM) $(ARGS)
 
-constraints: models ## hold what the pins pull in at today's versions (after changing a pin)
+constraints: ## lock what the pins pull in, with hashes (after changing a pin)
+	@test -x $(ENVIRONMENT)/uv || bash scripts/setup.sh
 	@$(ENVIRONMENT)/python scripts/write_constraints.py
 
 clean: ## remove caches and build trees; .venv and runs/ stay

@@ -90,10 +90,10 @@ def make_environment(
 
 
 def drop_half_installed(folder: Path) -> list[str]:
-    """Remove the metadata of packages whose installation was cut short, so that pip installs them again.
+    """Remove the metadata of packages whose installation was cut short, so that they are installed again.
 
-    pip writes INSTALLER and then the final RECORD, which lists it, as its last acts; without them it would
-    still take the package for installed.
+    uv and pip write INSTALLER and then the final RECORD, which lists it, as their last acts; without these
+    files they would still take the package for installed.
 
     Returns:
         The names of the metadata folders that were removed.

@@ -51,7 +51,10 @@ def build_interfaces(layout: Layout, source: RosSource, run: Callable[[list[str]
         "-DCMAKE_BUILD_TYPE=Release",
     ]  # fmt: skip
     if source is RosSource.WHEELS:
-        words.append(f"-DCMAKE_PROJECT_INCLUDE={layout.messages / 'cmake' / 'wheel_paths.cmake'}")
+        words += [
+            f"-DCMAKE_PROJECT_INCLUDE={layout.messages / 'cmake' / 'wheel_paths.cmake'}",
+            "-DPYTHON_ONLY=ON",
+        ]
     run(words)
     run(["cmake", "--build", str(tree), f"-j{os.cpu_count() or 1}"])
     remove_installed(manifest, layout.venv)

@@ -6,7 +6,8 @@ import fcntl
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,10 +16,11 @@ from workspace.commands import run_logged
 from workspace.environment import fault_of, make_environment
 from workspace.layout import Layout, SetupError
 from workspace.ros_source import RosSource, base_python, can_import_rclpy, clean_environment, decide
-from workspace.steps import steps_for
+from workspace.steps import Extra, Step, steps_for
 from workspace.system import provide
+from workspace.ticker import Ticker
 
-__all__ = ["main"]
+__all__ = ["main", "perform"]
 
 _NOT_DONE = 3
 
@@ -45,19 +47,19 @@ def _asked_for() -> str | None:
     return f"{sys.version_info[0]}.{sys.version_info[1]}" if os.environ.get("PYTHON") else None
 
 
-def _is_complete(layout: Layout, source: RosSource, *, models: bool) -> bool:
+def _is_complete(layout: Layout, source: RosSource, extras: Collection[Extra]) -> bool:
     if fault_of(layout.venv, source, None):
         return False
-    return all(step.is_current() for step in steps_for(layout, source, models=models))
+    return all(step.is_current() for step in steps_for(layout, source, extras))
 
 
-def _check(layout: Layout, source: RosSource, *, models: bool) -> int:
+def _check(layout: Layout, source: RosSource, extras: Collection[Extra]) -> int:
     """Fast answer of the environment's own Python; a named interpreter is compared by the slow path."""
-    return 0 if not os.environ.get("PYTHON") and _is_complete(layout, source, models=models) else _NOT_DONE
+    return 0 if not os.environ.get("PYTHON") and _is_complete(layout, source, extras) else _NOT_DONE
 
 
-def _set_up(layout: Layout, source: RosSource, *, models: bool) -> None:
-    if not fault_of(layout.venv, source, _asked_for()) and _is_complete(layout, source, models=models):
+def _set_up(layout: Layout, source: RosSource, extras: Collection[Extra]) -> None:
+    if not fault_of(layout.venv, source, _asked_for()) and _is_complete(layout, source, extras):
         return
     started = time.monotonic()
     layout.log.unlink(missing_ok=True)
@@ -77,30 +79,49 @@ def _set_up(layout: Layout, source: RosSource, *, models: bool) -> None:
             ),
             explicit=_asked_for() is not None,
         )
-    for step in steps_for(layout, source, models=models):
-        if not step.is_current():
-            begun = time.monotonic()
-            _say(f"{step.title} ...")
-            step.perform()
-            _say(f"{step.title}: done in {time.monotonic() - begun:.0f} s")
+    perform(steps_for(layout, source, extras), layout.log)
     _say(f"ready in {time.monotonic() - started:.0f} s; try .venv/bin/embodied-iqa doctor")
 
 
+def perform(steps: Sequence[Step], log: Path) -> None:
+    """Do what is not done, in order; what later steps do not need runs beside them."""
+    with ThreadPoolExecutor(1) as pool:
+        beside: list[Future[None]] = []
+        for step in steps:
+            if step.is_current():
+                continue
+            if step.beside:
+                beside.append(pool.submit(_timed, step))
+                continue
+            with Ticker(log):
+                _timed(step)
+        with Ticker(log.with_name("interfaces.log")):
+            for future in beside:
+                future.result()
+
+
+def _timed(step: Step) -> None:
+    begun = time.monotonic()
+    _say(f"{step.title} ...")
+    step.perform()
+    _say(f"{step.title}: done in {time.monotonic() - begun:.0f} s")
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Set up, with --models also what large models need.
+    """Set up; --models, --cpu and --ray name what to install beyond the pinned sets.
 
     With --check only say by the exit code whether all is done (0) or not (3).
     """
     layout = Layout(Path(__file__).resolve().parents[2])
     source, remark = decide(os.environ, lambda: can_import_rclpy(base_python(), os.environ))
-    models = "--models" in arguments
+    extras = {extra for extra in Extra if extra.value in arguments}
     if "--check" in arguments:
-        return _check(layout, source, models=models)
+        return _check(layout, source, extras)
     try:
         with _alone(layout):
             if remark:
                 _say(remark)
-            _set_up(layout, source, models=models)
+            _set_up(layout, source, extras)
     except (SetupError, UserError) as error:
         print(f"set-up: {error}", file=sys.stderr)
         return 1

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import enum
 import os
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
+import subprocess
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from embodied_iqa.pins import read_pins, replace_pins
+from embodied_iqa.pins import Pin, read_pins, replace_pins
 from workspace.commands import run_logged
 from workspace.environment import drop_half_installed, environment_version, site_packages
 from workspace.interfaces import build_interfaces
@@ -16,20 +18,33 @@ from workspace.layout import Layout, SetupError
 from workspace.prefix import publish
 from workspace.ros_source import RosSource, clean_environment
 from workspace.stamps import Stamp, hash_inputs
+from workspace.uv_settings import uv_settings
 
-__all__ = ["Step", "steps_for"]
+__all__ = ["Extra", "Step", "steps_for"]
 
-_EVERYWHERE = ("core.txt", "build.txt", "hardware.txt", "dev.txt")
+_BUILD = "build.txt"
+_CORE = "core.txt"
+_EVERYWHERE = (_CORE, _BUILD, "hardware.txt", "dev.txt")
 _WHEELS = ("ros.txt", "ros-build.txt")
 _PACKAGE = ("setup.py", "setup.cfg", "package.xml", "resource", "launch", "scripts/workspace/prefix.py")
 _ALONE = "alone.txt"
 _CONSTRAINTS = "constraints.txt"
 _SOURCED = "sourced-ros.txt"
 _MODELS = "models.txt"
+_RAY = "ray.txt"
 _SCHEMA = "torchvision_schema"
 
 _WITHOUT_DEPENDENCIES = {"opencv-python-headless"}
 """Beside a sourced ROS: asks for NumPy 2, works with 1.26 (what is built against 2 runs on both)."""
+
+
+class Extra(enum.Enum):
+    """What set-up installs only where it is asked for, by the option of this name."""
+
+    MODELS = "--models"
+    CPU = "--cpu"
+    """The models with the CPU build of torch."""
+    RAY = "--ray"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +55,8 @@ class Step:
     stamp: Stamp
     digest: str
     act: Callable[[], None]
+    beside: bool = False
+    """Whether the steps after it do not need it: it runs beside them."""
 
     def is_current(self) -> bool:
         """Whether there is nothing to do."""
@@ -59,17 +76,37 @@ class _Work:
     layout: Layout
     source: RosSource
 
-    def run(self, what: str) -> Callable[[list[str]], None]:
-        environment = clean_environment(os.environ, self.source, self.layout.venv)
+    def environment(self) -> dict[str, str]:
+        return clean_environment(os.environ, self.source, self.layout.venv)
+
+    def run(
+        self, what: str, *, log: Path | None = None, variables: Mapping[str, str] | None = None
+    ) -> Callable[[list[str]], None]:
+        environment = self.environment() | dict(variables or {})
 
         def run(words: list[str]) -> None:
-            run_logged(words, log=self.layout.log, environment=environment, cwd=self.layout.root, what=what)
+            log_file = log or self.layout.log
+            run_logged(words, log=log_file, environment=environment, cwd=self.layout.root, what=what)
 
         return run
 
-    def pip(self, what: str, *words: str) -> None:
+    def install(self, what: str, *words: str) -> None:
+        """Install with uv; beside a sourced ROS with pip, which sees the packages of the system."""
         pip = [str(self.layout.python), "-m", "pip", "--disable-pip-version-check", "--no-input"]
-        self.run(what)([*pip, "install", "--progress-bar", "off", *words])
+        if self.source is RosSource.SOURCED:
+            self.run(what)([*pip, "install", "--progress-bar", "off", *words])
+            return
+        held = ["-c", str(self.layout.requirements / _CONSTRAINTS)]
+        uv = self.layout.python.with_name("uv")
+        if not uv.exists():
+            (pin,) = (pin for pin in read_pins(self.layout.requirements / _BUILD) if pin.key == "uv")
+            self.run("installing uv")([*pip, "install", "--progress-bar", "off", str(pin)])
+        listing = subprocess.run(
+            [*pip, "config", "list"], env=self.environment(), capture_output=True, text=True, check=False
+        )
+        variables, options = uv_settings(listing.stdout, os.environ)
+        python = ["--python", str(self.layout.python)]
+        self.run(what, variables=variables)([str(uv), "pip", "install", *python, *options, *held, *words])
 
     def files(self) -> list[Path]:
         folder = self.layout.requirements
@@ -77,42 +114,79 @@ class _Work:
             return [folder / name for name in (*_EVERYWHERE, *_WHEELS, _ALONE, _CONSTRAINTS)]
         return [folder / name for name in (*_EVERYWHERE, _ALONE, _SOURCED)]
 
-    def step(self, name: str, title: str, inputs: list[Path], act: Callable[[], None]) -> Step:
-        extra = (self.source.value, environment_version(self.layout.venv), str(self.layout.root))
+    def step(self, name: str, title: str, inputs: list[Path], act: Callable[[], None], *words: str) -> Step:
+        extra = (self.source.value, environment_version(self.layout.venv), str(self.layout.root), *words)
         digest = hash_inputs(self.layout.root, inputs, extra=extra)
         return Step(title, Stamp(self.layout.stamps, name), digest, act)
 
 
-def _install_requirements(work: _Work) -> None:
-    what = "installing the pinned packages"
+def _files(folder: Path, *names: str) -> list[str]:
+    return [word for name in names for word in ("-r", str(folder / name))]
+
+
+def _install_ros(work: _Work) -> None:
+    """Install what the interface package is built with, so that its build runs beside the other downloads."""
     drop_half_installed(site_packages(work.layout.venv))
     folder = work.layout.requirements
+    (numpy,) = (pin for pin in read_pins(folder / _CORE) if pin.key == "numpy")
+    work.install("installing the ROS wheels", "--require-hashes", *_files(folder, *_WHEELS), str(numpy))
+
+
+def _install_requirements(work: _Work) -> None:
+    what = "installing the pinned packages"
+    folder = work.layout.requirements
     if work.source is RosSource.WHEELS:
-        files = [word for name in (*_EVERYWHERE, *_WHEELS) for word in ("-r", str(folder / name))]
-        work.pip(what, *files, "-c", str(folder / _CONSTRAINTS))
-        work.pip(what, "--no-deps", "-r", str(folder / _ALONE))
+        work.install(what, "--require-hashes", *_files(folder, *_EVERYWHERE, *_WHEELS))
+        work.install(what, "--require-hashes", "--no-deps", *_files(folder, _ALONE))
         return
+    drop_half_installed(site_packages(work.layout.venv))
     pins = [pin for name in _EVERYWHERE for pin in read_pins(folder / name)]
     chosen = replace_pins(pins, read_pins(folder / _SOURCED))
     alone = [pin for pin in chosen if pin.key in _WITHOUT_DEPENDENCIES]
-    merged = work.layout.build / "requirements-sourced-ros.txt"
-    merged.parent.mkdir(parents=True, exist_ok=True)
-    merged.write_text("".join(f"{pin}\n" for pin in chosen if pin not in alone), encoding="utf-8")
-    work.pip(what, "-r", str(merged))
-    work.pip(what, "--no-deps", *map(str, alone), "-r", str(folder / _ALONE))
+    merged = _written(work, "requirements-sourced-ros.txt", [pin for pin in chosen if pin not in alone])
+    work.install(what, "-r", merged)
+    work.install(what, "--no-deps", *map(str, alone), "-r", str(folder / _ALONE))
+
+
+def _written(work: _Work, name: str, pins: Collection[Pin]) -> str:
+    file = work.layout.build / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(f"{pin}\n" for pin in pins), encoding="utf-8")
+    return str(file)
 
 
 def _install_package(work: _Work) -> None:
     root = str(work.layout.root)
-    work.pip("installing the package", "--no-deps", "--no-build-isolation", "--editable", root)
+    work.install("installing the package", "--no-deps", "--no-build-isolation", "--editable", root)
     publish(work.layout, work.source)
 
 
-def _install_models(work: _Work) -> None:
+def _build_interfaces(work: _Work) -> None:
+    log = work.layout.build / "interfaces.log"
+    log.unlink(missing_ok=True)
+    build_interfaces(work.layout, work.source, work.run("building the interface package", log=log))
+
+
+def _require_cpu_build(work: _Work, torch: Pin) -> None:
+    try:
+        work.install("looking for the CPU build of torch", "--dry-run", "--no-deps", str(torch))
+    except SetupError as error:
+        version = environment_version(work.layout.venv)
+        raise SetupError(
+            f"no package index of your pip configuration offers {torch} for Python {version} (log: "
+            f"{work.layout.log}); add one that does to it, or run `make models` without CPU=1"
+        ) from error
+
+
+def _install_models(work: _Work, *, cpu: bool) -> None:
     """Install torch and what goes with it, in one command: their builds have to fit each other."""
     folder = work.layout.requirements
-    held = _CONSTRAINTS if work.source is RosSource.WHEELS else _SOURCED
-    work.pip("installing the model libraries", "-r", str(folder / _MODELS), "-c", str(folder / held))
+    pins = read_pins(folder / _MODELS)
+    if cpu:
+        pins = [replace(pin, version=f"{pin.version}+cpu") if pin.key == "torch" else pin for pin in pins]
+        _require_cpu_build(work, next(pin for pin in pins if pin.key == "torch"))
+    held = ["-c", str(folder / _SOURCED)] if work.source is RosSource.SOURCED else []
+    work.install("installing the model libraries", "-r", _written(work, _MODELS, pins), *held)
     packages = site_packages(work.layout.venv)
     hook, start = packages / f"{_SCHEMA}.py", packages / f"{_SCHEMA}.pth"
     for file in (hook, start):
@@ -125,27 +199,51 @@ def _install_models(work: _Work) -> None:
         work.run("importing torchvision")([str(work.layout.python), "-c", "import torchvision"])
 
 
-def steps_for(layout: Layout, source: RosSource, *, models: bool = False) -> list[Step]:
-    """The steps after the virtual environment is there, in order; those of large models where asked for."""
+def steps_for(layout: Layout, source: RosSource, extras: Collection[Extra] = ()) -> list[Step]:
+    """The steps after the virtual environment is there, in order; the extra ones where asked for."""
     work = _Work(layout, source)
-    root = layout.root
-    package = [root / name for name in _PACKAGE]
-    wheels = [layout.requirements / name for name in _WHEELS] if source is RosSource.WHEELS else []
-    files = [layout.requirements / name for name in (_MODELS, _CONSTRAINTS, _SOURCED)]
-    large = work.step(
-        "models",
-        "torch and transformers",
-        [*files, root / "scripts" / "workspace" / f"{_SCHEMA}.py"],
-        lambda: _install_models(work),
+    folder, wheels = layout.requirements, source is RosSource.WHEELS
+    held = folder / (_CONSTRAINTS if wheels else _SOURCED)
+    ros = [folder / name for name in _WHEELS] if wheels else []
+    interfaces = work.step(
+        "interfaces",
+        "the interface package embodied_iqa_msgs",
+        [layout.messages, *ros],
+        lambda: _build_interfaces(work),
     )
-    return [
+    steps = [
         work.step("requirements", "pinned packages", work.files(), lambda: _install_requirements(work)),
-        work.step("package", "the package itself", package, lambda: _install_package(work)),
         work.step(
-            "interfaces",
-            "the interface package embodied_iqa_msgs",
-            [layout.messages, *wheels],
-            lambda: build_interfaces(layout, source, work.run("building the interface package")),
+            "package",
+            "the package itself",
+            [layout.root / name for name in _PACKAGE],
+            lambda: _install_package(work),
         ),
-        *([large] if models else []),
     ]
+    if wheels:
+        first = work.step("ros", "ROS 2 wheels", [*ros, folder / _CORE, held], lambda: _install_ros(work))
+        steps = [first, replace(interfaces, beside=True), *steps]
+    else:
+        steps.append(interfaces)
+    cpu = Extra.CPU in extras
+    if cpu or Extra.MODELS in extras:
+        schema = layout.root / "scripts" / "workspace" / f"{_SCHEMA}.py"
+        steps.append(
+            work.step(
+                "models",
+                "torch and transformers",
+                [folder / _MODELS, held, schema],
+                lambda: _install_models(work, cpu=cpu),
+                *(["cpu"] if cpu else []),
+            )
+        )
+    if Extra.RAY in extras:
+        steps.append(
+            work.step(
+                "ray",
+                "Ray",
+                [folder / _RAY, held],
+                lambda: work.install("installing Ray", *_files(folder, _RAY)),
+            )
+        )
+    return steps

@@ -38,14 +38,14 @@ class Pin:
 
 
 def read_pins(file: Path) -> list[Pin]:
-    """Read a requirements file in which every line is one exact pin.
+    """Read a requirements file in which every line is one exact pin, with or without hashes.
 
     Raises:
         InputError: A line is not an exact pin.
     """
     pins = []
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
-        text = line.split("#", 1)[0].strip()
+        text = line.split("#", 1)[0].split(" --hash=", 1)[0].strip()
         if not text:
             continue
         match = _PIN.match(text)

@@ -13,14 +13,16 @@ def test_pins_are_read_with_extras_markers_and_comments(tmp_path: Path) -> None:
     file.write_text(
         "# a comment\n\nros-rclpy[fastrtps]==7.1.6\nPy_Thing==1.0.post3  # why\n"
         'peer==2.0; python_version < "3.12"  # no wheel\n'
+        "held==1.0 --hash=sha256:aa --hash=sha256:bb\n"
     )
     pins = read_pins(file)
     assert [str(pin) for pin in pins] == [
         "ros-rclpy[fastrtps]==7.1.6",
         "Py_Thing==1.0.post3",
         'peer==2.0; python_version < "3.12"',
+        "held==1.0",
     ]
-    assert [pin.key for pin in pins] == ["ros-rclpy", "py-thing", "peer"]
+    assert [pin.key for pin in pins] == ["ros-rclpy", "py-thing", "peer", "held"]
 
 
 @pytest.mark.parametrize(

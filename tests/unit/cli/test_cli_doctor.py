@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from importlib import metadata
@@ -13,6 +14,7 @@ import pytest
 from embodied_iqa.cli import doctor
 from embodied_iqa.cli.checks import machine, python, ros
 from embodied_iqa.cli.checks.finding import Check, Finding, Status, try_code
+from embodied_iqa.cli.checks.hardware import build_advice, models
 
 FINE = Finding("fine", Status.OK, "all is well", required=True)
 OPTIONAL = Finding("extra", Status.MISSING, "not there", "install it")
@@ -198,3 +200,26 @@ def test_rendering_through_a_window_fails_clearly(monkeypatch: pytest.MonkeyPatc
 def test_this_machine_can_run_the_trial() -> None:
     wrong = [finding for _, finding in doctor.examine() if finding.stops_the_trial]
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("detail", "has_gpu", "advice"),
+    [
+        ("torch 2.13.0+cpu: CPU build, without triton, no GPU", False, ""),
+        ("torch 2.13.0+cpu: CPU build, without triton, no GPU", True, "install the CUDA build"),
+        ("torch 2.13.0: CUDA 13.0 build, with triton 3.7.1, no GPU", False, "make models CPU=1"),
+        ("torch 2.13.0: CUDA 13.0 build, with triton 3.7.1, no GPU", True, "nvidia-smi"),
+        ("torch 2.13.0: CUDA 13.0 build, with triton 3.7.1, NVIDIA L4", True, ""),
+    ],
+)
+def test_build_of_torch_that_does_not_fit_the_machine(detail: str, has_gpu: bool, advice: str) -> None:
+    said = build_advice(detail, has_gpu=has_gpu)
+    assert advice in said
+    assert bool(said) == bool(advice)
+
+
+def test_build_of_torch_is_named() -> None:
+    (torch,) = (finding for finding in models() if finding.name == "torch")
+    if torch.status is Status.MISSING:
+        pytest.skip("torch is not installed")
+    assert re.search(r"(CPU|CUDA \d+\.\d+|ROCm \S+) build, with(out)? triton", torch.detail)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,11 @@ import pytest
 from workspace.commands import run_logged
 from workspace.interfaces import remove_installed
 from workspace.layout import Layout, SetupError
+from workspace.main import perform
 from workspace.prefix import publish
 from workspace.ros_source import RosSource
 from workspace.stamps import Stamp
-from workspace.steps import Step, steps_for
+from workspace.steps import Extra, Step, steps_for
 from workspace.system import Need, missing_needs
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -43,16 +45,18 @@ def _copy(root: Path) -> Layout:
 
 
 def _digests(layout: Layout, source: RosSource = RosSource.WHEELS) -> dict[str, str]:
-    return {step.stamp.name: step.digest for step in steps_for(layout, source, models=True)}
+    return {step.stamp.name: step.digest for step in steps_for(layout, source, Extra)}
 
 
 @pytest.mark.parametrize(
     ("file", "stale"),
     [
-        ("requirements/core.txt", {"requirements"}),
-        ("requirements/constraints.txt", {"requirements", "models"}),
+        ("requirements/core.txt", {"ros", "requirements"}),
+        ("requirements/dev.txt", {"requirements"}),
+        ("requirements/constraints.txt", {"ros", "requirements", "models", "ray"}),
         ("requirements/models.txt", {"models"}),
-        ("requirements/ros.txt", {"requirements", "interfaces"}),
+        ("requirements/ray.txt", {"ray"}),
+        ("requirements/ros.txt", {"ros", "requirements", "interfaces"}),
         ("msg/msg/A.msg", {"interfaces"}),
         ("setup.py", {"package"}),
     ],
@@ -66,20 +70,54 @@ def test_change_makes_the_right_steps_stale(tmp_path: Path, file: str, stale: se
     assert {name for name in before if before[name] != after[name]} == stale
 
 
-def test_large_models_are_installed_only_where_asked_for(tmp_path: Path) -> None:
+def test_extras_are_installed_only_where_asked_for(tmp_path: Path) -> None:
     layout = _copy(tmp_path)
-    light = [step.stamp.name for step in steps_for(layout, RosSource.WHEELS)]
-    assert [step.stamp.name for step in steps_for(layout, RosSource.WHEELS, models=True)] == [
-        *light,
-        "models",
+
+    def names(*extras: Extra) -> list[str]:
+        return [step.stamp.name for step in steps_for(layout, RosSource.WHEELS, extras)]
+
+    light = names()
+    assert names(Extra.MODELS) == names(Extra.CPU) == [*light, "models"]
+    assert names(Extra.MODELS, Extra.RAY) == [*light, "models", "ray"]
+    assert {"models", "ray"}.isdisjoint(light)
+
+
+def test_cpu_build_of_torch_is_a_step_of_its_own(tmp_path: Path) -> None:
+    layout = _copy(tmp_path)
+    ordinary, cpu = (steps_for(layout, RosSource.WHEELS, [extra])[-1] for extra in (Extra.MODELS, Extra.CPU))
+    ordinary.stamp.succeed(ordinary.digest)
+    assert ordinary.is_current()
+    assert not cpu.is_current()
+
+
+def test_interfaces_are_built_beside_the_downloads_once_their_wheels_are_there(tmp_path: Path) -> None:
+    layout = _copy(tmp_path)
+    steps = steps_for(layout, RosSource.WHEELS)
+    assert [step.stamp.name for step in steps][:2] == ["ros", "interfaces"]
+    assert [step.stamp.name for step in steps if step.beside] == ["interfaces"]
+    assert not any(step.beside for step in steps_for(layout, RosSource.SOURCED))
+
+
+def test_step_beside_runs_with_the_later_ones_and_its_failure_ends_set_up(tmp_path: Path) -> None:
+    later = threading.Event()
+
+    def beside() -> None:
+        assert later.wait(30), "the later step waits for it"
+        raise SetupError("no compiler")
+
+    steps = [
+        Step("build", Stamp(tmp_path, "build"), "x", beside, beside=True),
+        Step("packages", Stamp(tmp_path, "packages"), "x", later.set),
     ]
-    assert "models" not in light
+    with pytest.raises(SetupError, match="no compiler"):
+        perform(steps, tmp_path / "setup.log")
+    assert [step.is_current() for step in steps] == [False, True]
 
 
 def test_other_source_of_ros_makes_every_step_stale(tmp_path: Path) -> None:
     layout = _copy(tmp_path)
     wheels, sourced = _digests(layout), _digests(layout, RosSource.SOURCED)
-    assert all(wheels[name] != sourced[name] for name in wheels)
+    assert all(wheels[name] != sourced[name] for name in sourced)
 
 
 def test_failing_command_shows_its_end_and_names_the_log(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import metadata
+from pathlib import Path
 
 from embodied_iqa.cli.checks.finding import Finding, Status, try_code
 
@@ -17,9 +19,18 @@ _PIP = "optional: .venv/bin/pip install"
 _UR = "import rtde_control, rtde_receive; print('loads')"
 _TRANSFORMERS = "import transformers; print('loads')"
 _TORCH = """
+from importlib.metadata import PackageNotFoundError, version
 import torch
-print(torch.cuda.get_device_name(0) if torch.cuda.is_available() else "CPU only")
+build = f"CUDA {torch.version.cuda} build" if torch.version.cuda else "CPU build"
+if torch.version.hip:
+    build = f"ROCm {torch.version.hip} build"
+try:
+    build += f", with triton {version('triton')}"
+except PackageNotFoundError:
+    build += ", without triton"
+print(build + ", " + (torch.cuda.get_device_name(0) if torch.cuda.is_available() else "no GPU"))
 """
+_NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 
 
 def realsense() -> list[Finding]:
@@ -35,10 +46,27 @@ def universal_robots() -> list[Finding]:
 
 def models() -> list[Finding]:
     """Check the libraries that load large models."""
+    torch = _library("torch", "torch", _TORCH, "optional: make models")
     return [
-        _library("torch", "torch", _TORCH, f"{_PIP} torch==2.13.0 torchvision==0.28.0"),
-        _library("transformers", "transformers", _TRANSFORMERS, f"{_PIP} transformers==5.23.0"),
+        replace(torch, fix=torch.fix or build_advice(torch.detail, has_gpu=_NVIDIA_DRIVER.exists())),
+        _library("transformers", "transformers", _TRANSFORMERS, "optional: make models"),
     ]
+
+
+def build_advice(detail: str, *, has_gpu: bool) -> str:
+    """Advice on a build of torch that works and does not fit the machine, or "".
+
+    Args:
+        detail: The build as the check reports it.
+        has_gpu: Whether the driver of an NVIDIA GPU is loaded.
+    """
+    if "CPU build" in detail and has_gpu:
+        return "models run on the CPU although there is a GPU: install the CUDA build"
+    if "CUDA" in detail and detail.endswith("no GPU"):
+        if has_gpu:
+            return "torch does not find the GPU: see nvidia-smi"
+        return "without a GPU the CPU build does the same with 4 GB less: make distclean; make models CPU=1"
+    return ""
 
 
 def _library(name: str, distribution: str, code: str, fix: str) -> Finding:
