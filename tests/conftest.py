@@ -1,6 +1,7 @@
 """What every test runs in: traffic stays on this machine, sessions keep out of each other's way.
 
 The environment is set while this file is imported: before any test module imports rclpy, MuJoCo or NumPy.
+With `pytest -n 2` (pytest-xdist) each worker is such a session, with a ROS domain of its own.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,6 +37,23 @@ _DOMAIN_LOCK = _prepare()
 from embodied_iqa.ros.environment import process_environment  # noqa: E402 - after the variables above
 
 process_environment(os.environ)
+
+
+LIVE = ("tests/fault/", "tests/ros/")
+"""Tests of running graphs: each uses several processes, so that no two of them run side by side."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Workers take whole files, which share fixtures, in the order of collection; one worker takes LIVE."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "live" if nodeid.startswith(LIVE) else super()._split_scope(nodeid)
+
+    config.option.loadscopereorder = False
+    return Scheduling(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -27,7 +27,9 @@ DEADLINE_S = 110.0
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, object], tuple[RunRecord, ...]]:
+def live(
+    tmp_path_factory: pytest.TempPathFactory, ros_domain: int
+) -> tuple[dict[str, object], tuple[RunRecord, ...]]:
     """The table and the records of one task, clean and in the dark."""
     out = tmp_path_factory.mktemp("experiment") / "out"
     words = [
@@ -48,7 +50,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, object], t
         text=True,
         timeout=DEADLINE_S,
         check=False,
-        env=os.environ | {"ROS_DOMAIN_ID": str(100 + os.getpid() % 100)},
+        env=os.environ | {"ROS_DOMAIN_ID": str(ros_domain)},
     )
     assert done.returncode == 0, done.stderr
     (recording,) = (out / "recordings").glob("*/trial.mcap")

@@ -105,7 +105,9 @@ class Person:
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], tuple[Any, ...], list[str]]:
+def outcome(
+    tmp_path_factory: pytest.TempPathFactory, ros_domain: int
+) -> tuple[dict[str, Any], tuple[Any, ...], list[str]]:
     folder = tmp_path_factory.mktemp("real_arm")
     with emulator("--plant", "kinematic", "--unlock-after", "0") as robot:
         words = ["--subjects", "classical-vla", "--task", TASK, "--distortions", "19"]
@@ -118,7 +120,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], t
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=os.environ | {"ROS_DOMAIN_ID": str(1 + os.getpid() % 100)},
+            env=os.environ | {"ROS_DOMAIN_ID": str(ros_domain)},
         )
         os.close(theirs)
         person = Person(process, ours)
