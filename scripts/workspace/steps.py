@@ -106,7 +106,12 @@ class _Work:
         )
         variables, options = uv_settings(listing.stdout, os.environ)
         python = ["--python", str(self.layout.python)]
-        self.run(what, variables=variables)([str(uv), "pip", "install", *python, *options, *held, *words])
+        try:
+            self.run(what, variables=variables)([str(uv), "pip", "install", *python, *options, *held, *words])
+        except SetupError as error:
+            if "must have a hash" in str(error):
+                raise SetupError(f"{error}\na pin was changed: run `make constraints`") from error
+            raise
 
     def files(self) -> list[Path]:
         folder = self.layout.requirements
