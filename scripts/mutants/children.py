@@ -90,6 +90,7 @@ def _be_child(work: Callable[[], object], folder: Path, answer: Path) -> None:
         paths = [str(folder / "src"), str(folder / "scripts")]
         os.environ["PYTHONPATH"] = os.pathsep.join(paths)
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+        os.environ["EMBODIED_IQA_FUZZ_CHUNKS"] = "2000"
         sys.dont_write_bytecode = True
         sys.path[:0] = paths
         whole = answer.with_suffix(".part")

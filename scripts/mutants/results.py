@@ -14,8 +14,8 @@ from mutants.operators import Mutant
 from mutants.rooms import INTERPRETED, PACKAGE
 from mutants.tree import try_mutant
 
-_START_S: Final = 8.0
-_SLOWER: Final = 3.0
+_START_S: Final = 15.0
+_SLOWER: Final = 4.0
 """A mutant may take this many times as long as its tests do without it, beside the start of pytest."""
 
 _Identity = tuple[str, str, int, int, str]

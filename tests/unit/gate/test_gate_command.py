@@ -189,6 +189,18 @@ def test_topics_that_are_not_there_are_named(tmp_path: Path, monkeypatch: pytest
         open_frames(tmp_path / "trial.mcap", [], {"/nose": View.SIDE})
 
 
+def test_a_recording_of_other_topics_needs_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class OtherTopicReader(OneTopicReader):
+        def picture_topics(self) -> list[str]:
+            return ["/eye"]
+
+    monkeypatch.setattr(stored_frames, "TrialReader", OtherTopicReader)
+    with pytest.raises(InputError, match=r"no camera topic with the default name.*--topic.*/eye"):
+        open_frames(tmp_path / "trial.mcap", [], {})
+
+
 def test_a_folder_of_one_camera_needs_its_name(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--view"):
         open_frames(write(tmp_path / "few", [scene(1)]), [View.TOP, View.SIDE], {})

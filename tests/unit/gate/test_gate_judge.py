@@ -224,3 +224,11 @@ def test_what_cannot_be_judged_is_rejected(
 def test_the_trip_cannot_exceed_the_window() -> None:
     with pytest.raises(UsageError, match="trip_frames"):
         GateOptions(trip_frames=6, window_frames=5)
+
+
+@pytest.mark.parametrize(("more_ns", "verdict"), [(0, PASS), (1, HOLD)])
+def test_a_gap_is_longer_than_its_limit(more_ns: int, verdict: Verdict) -> None:
+    gap_ns = round(GateOptions().reset_gap_ms * MS) + more_ns
+    results = run([PASS, PASS, HOLD], stamps_ns=[0, 1, 1 + gap_ns])
+    assert results[-1][0].verdict is verdict
+    assert GateState().good_in_a_row == 0

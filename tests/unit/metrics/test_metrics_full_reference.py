@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -77,3 +78,32 @@ def test_errors_name_what_is_wrong(pair: Pair):
         ssim(picture[:10, :10], picture[:10, :10])
     with pytest.raises(UsageError, match="available: psnr, ssim, gmsd"):
         full_reference_metric("fsim")
+
+
+@pytest.mark.parametrize(("metric", "smallest_px"), [(psnr, 1), (ssim, 11), (gmsd, 8)])
+def test_the_smallest_picture_is_measured_and_the_next_smaller_is_not(
+    metric: Callable[[NDArray[np.uint8], NDArray[np.uint8]], float], smallest_px: int
+):
+    black, white = (np.full((smallest_px, smallest_px + 1, 3), value, np.uint8) for value in (0, 255))
+    assert math.isfinite(metric(black, white))
+    for small in (black[1:], black.transpose(1, 0, 2)[:, 1:]):
+        with pytest.raises(InputError, match=f"at least {smallest_px} x {smallest_px}"):
+            metric(small, small)
+
+
+def test_worked_values():
+    """Black and white: no signal over noise, and the structure that the constants alone leave."""
+    black, white = (np.full((16, 16, 3), value, np.uint8) for value in (0, 255))
+    assert psnr(black, white) == pytest.approx(0.0, abs=1e-12)
+    assert psnr(black, black + np.uint8(1)) == pytest.approx(20 * math.log10(255))
+    assert ssim(black, white) == pytest.approx(2.55**2 / (255**2 + 2.55**2), rel=1e-3)
+    assert gmsd(black, white) == 0.0
+
+
+@pytest.mark.parametrize("shape", [(16, 16), (16, 16, 1), (16, 16, 4), (1, 16, 16, 3), (16, 3)])
+def test_what_is_not_a_picture_is_refused(shape: tuple[int, ...]):
+    wrong = np.zeros(shape, np.uint8)
+    for metric in (psnr, ssim, gmsd):
+        for pictures in ((wrong, wrong), (np.zeros((16, 16, 3), np.uint8), wrong)):
+            with pytest.raises(InputError, match="not a picture"):
+                metric(*pictures)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -53,9 +54,9 @@ class Bag:
         self.writer.add_channel(topic, type_name)
         self.writer.write(topic, self.types.serialise(self.types.new(type_name, **fields)), time_ns)
 
-    def pictures(self) -> None:
+    def pictures(self, count: int = 3) -> None:
         self.writer.add_channel("/camera/top/image_raw", IMAGE_TYPE)
-        for index, stamp_ns in enumerate(STAMPS_NS):
+        for index, stamp_ns in enumerate(STAMPS_NS[:count]):
             cdr = image_to_cdr(pixels(index), stamp_ns, "top_camera_optical_frame")
             self.writer.write("/camera/top/image_raw", cdr, stamp_ns + 5)
 
@@ -124,19 +125,19 @@ def test_pose_from_a_chain_of_transforms(path: Path, bag: Bag) -> None:
     for index, stamp_ns in enumerate(STAMPS_NS):
         bag.tf("/tf", "base", "tool0", stamp_ns - 1, transform(index))
     bag.writer.close()
-    camera = BagCamera(path, View.TOP)
-    for index in range(3):
-        frame = camera.read(0.0)
-        assert frame is not None
-        assert np.allclose(frame.T_base_camera, transform(index) @ transform(9), atol=1e-12)
+    with closing(BagCamera(path, View.TOP)) as camera:
+        for index in range(3):
+            frame = camera.read(0.0)
+            assert frame is not None
+            assert np.allclose(frame.T_base_camera, transform(index) @ transform(9), atol=1e-12)
 
 
 def test_looping_stamps_go_on_growing(path: Path, bag: Bag) -> None:
     bag.pictures()
     bag.writer.close()
     options = BagCameraOptions(intrinsics=INTRINSICS, T_base_camera=np.eye(4), loop=True)
-    camera = BagCamera(path, View.TOP, options)
-    frames = [camera.read(0.0) for _ in range(7)]
+    with closing(BagCamera(path, View.TOP, options)) as camera:
+        frames = [camera.read(0.0) for _ in range(7)]
     stamps = [frame.stamp_ns for frame in frames if frame is not None]
     assert stamps[:3] == list(STAMPS_NS)
     period_ns = (STAMPS_NS[2] - STAMPS_NS[0]) // 2
@@ -154,7 +155,8 @@ def test_stamps_from_a_clock_and_another_topic(path: Path, bag: Bag) -> None:
         T_base_camera=np.eye(4),
         clock_ns=lambda: 42,
     )
-    frame = BagCamera(path, View.SIDE, options).read(0.0)
+    with closing(BagCamera(path, View.SIDE, options)) as camera:
+        frame = camera.read(0.0)
     assert frame is not None
     assert (frame.view, frame.stamp_ns) == (View.SIDE, 42)
 
@@ -175,8 +177,9 @@ def test_picture_of_another_size_is_told(path: Path, bag: Bag) -> None:
     bag.info(width=6)
     bag.poses()
     bag.writer.close()
-    with pytest.raises(RecordingReadError, match="expected 6 x 4 px; got '5 x 4 px'"):
-        BagCamera(path, View.TOP).read(0.0)
+    message = "expected 6 x 4 px; got '5 x 4 px'"
+    with closing(BagCamera(path, View.TOP)) as camera, pytest.raises(RecordingReadError, match=message):
+        camera.read(0.0)
 
 
 def test_transform_tree_takes_the_newest_that_is_not_in_the_future() -> None:
@@ -189,3 +192,14 @@ def test_transform_tree_takes_the_newest_that_is_not_in_the_future() -> None:
     assert np.array_equal(tree.lookup("tool", "tool", 5), np.eye(4))
     tree.add("tool", "base", 0, transform(1))
     assert tree.lookup("world", "tool", 5) is None, "a ring of frames ends"
+
+
+@pytest.mark.parametrize(("count", "period_ns"), [(2, 100), (3, 105)])
+def test_a_loop_begins_a_period_after_its_end(path: Path, bag: Bag, count: int, period_ns: int) -> None:
+    bag.pictures(count)
+    bag.writer.close()
+    options = BagCameraOptions(intrinsics=INTRINSICS, T_base_camera=np.eye(4), loop=True)
+    with closing(BagCamera(path, View.TOP, options)) as camera:
+        frames = [camera.read(0.0) for _ in range(count + 1)]
+    stamps = [frame.stamp_ns for frame in frames if frame is not None]
+    assert stamps == [*STAMPS_NS[:count], STAMPS_NS[count - 1] + period_ns]

@@ -122,6 +122,8 @@ def test_bug_in_the_writer_is_not_silent(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_wrong_use(tmp_path: Path) -> None:
+    with TrialWriter(tmp_path / "small.mcap", types=type_store()) as small:
+        RecordingQueue(small, capacity_bytes=1).close()
     writer = TrialWriter(tmp_path / "trial.mcap", types=type_store())
     with pytest.raises(UsageError):
         RecordingQueue(writer, capacity_bytes=0)

@@ -228,3 +228,12 @@ def test_an_index_beyond_every_file_is_damage(path: Path, tmp_path: Path, high_b
     (tmp_path / "far.mcap").write_bytes(content)
     with pytest.raises(RecordingReadError, match="is damaged"):
         TrialReader(tmp_path / "far.mcap")
+
+
+def test_a_damaged_picture_is_named_with_its_topic(tmp_path: Path) -> None:
+    path = tmp_path / "damaged.mcap"
+    with TrialWriter(path, types=type_store()) as writer:
+        writer.add_channel(IMAGE_TOPIC, IMAGE_TYPE)
+        writer.write(IMAGE_TOPIC, samples(1)[0].cdr[:40], 1)
+    with TrialReader(path) as reader, pytest.raises(RecordingReadError, match=f"topic {IMAGE_TOPIC}: "):
+        list(reader.pictures())

@@ -29,6 +29,7 @@ from embodied_iqa.images.image_cdr import IMAGE_TYPE
 from embodied_iqa.recording.compression import Compression
 from embodied_iqa.recording.definitions import MessageDefinitions
 from embodied_iqa.recording.errors import RecordingWriteError
+from embodied_iqa.recording.mcap_output import McapOutput
 from embodied_iqa.recording.messages import TypeStore
 from embodied_iqa.recording.qos import qos_text
 from embodied_iqa.recording.repair.recover import recover
@@ -144,6 +145,37 @@ def test_wrong_options_are_refused() -> None:
         WriterOptions(chunk_bytes=0)
     with pytest.raises(UsageError):
         WriterOptions(flush_period_ns=0)
+
+
+def test_qos_text_of_an_ordinary_topic() -> None:
+    infinite = {"sec": 9223372036, "nsec": 854775807}
+    assert yaml.safe_load(qos_text()) == [
+        {
+            "history": "keep_last",
+            "depth": 10,
+            "reliability": "reliable",
+            "durability": "volatile",
+            "deadline": infinite,
+            "lifespan": infinite,
+            "liveliness": "automatic",
+            "liveliness_lease_duration": infinite,
+            "avoid_ros_namespace_conventions": False,
+        }
+    ]
+    assert yaml.safe_load(qos_text(depth=1))[0]["depth"] == 1
+    with pytest.raises(UsageError, match="wrong history depth"):
+        qos_text(depth=0)
+
+
+def test_a_finished_file_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "trial.mcap"
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    output = McapOutput(path, "test")
+    output.finish()
+    content = path.read_bytes()
+    output.finish()
+    assert path.read_bytes() == content
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_qos_text_is_what_other_readers_understand(tmp_path: Path) -> None:

@@ -160,3 +160,17 @@ def test_an_arm_that_is_known_to_be_lost_is_stopped_at_once(arm: Arm) -> None:
     assert (tick.stop.cause, tick.stop.reason) == (StopCause.CONNECTION_LOST, "the connection is lost")
     assert tick.report is not None
     assert (tick.report.status.cause, tick.report.emergency_stop) == (StopCause.CONNECTION_LOST, False)
+
+
+def test_a_refused_goal_is_not_completed_and_a_lease_may_come_before_arming() -> None:
+    arm = Arm()
+    arm.lease(START_NS)
+    arm.arm()
+    arm.goal(1)
+    arm.runner.take_lease(GateLease(View.TOP, arm.now_ns, Verdict.HOLD, Verdict.HOLD, arm.now_ns))
+    arm.tick(leased=False)
+    assert arm.outcomes == [GoalOutcome.REFUSED]
+    ended = arm.reports[-1]
+    assert ended.ended is not None
+    assert (ended.ended.outcome, ended.is_completed) == (GoalOutcome.REFUSED, False)
+    assert ArmRunner(CONTROLLER, report_rate_hz=25.0, lease_wait_s=0.1).state.sequence == -1

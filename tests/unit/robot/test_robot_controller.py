@@ -8,7 +8,7 @@ from arm_bench import HOME, TICK_NS, Bench, straight
 
 from embodied_iqa.kinematics import chain_increments, increments_between
 from embodied_iqa.robot.controller import make_controller
-from embodied_iqa.robot.messages import ArmMode, GoalOutcome, GripperState
+from embodied_iqa.robot.messages import ArmInputs, ArmMode, GoalOutcome, GripperState
 from embodied_iqa.robot.state import ControllerOptions
 
 
@@ -93,12 +93,40 @@ def test_the_arm_waits_until_the_gripper_holds_the_object():
     assert bench.outputs[-1].status.step == 2
 
 
-def test_a_gripper_that_never_arrives_is_waited_for_up_to_the_timeout():
+def test_an_object_counts_as_held_after_a_while_only():
+    """A gripper reports an object before its fingers move; a goal must not end on that."""
     bench = Bench().armed()
     bench.send(straight(grip=1.0))
     ticks = 0
     while bench.outputs[-1].status.mode is ArmMode.EXECUTING:
-        bench.grip = GripperState(0.3, moving=True)
+        bench.grip = GripperState(0.3, object_held=True)
+        bench.tick()
+        ticks += 1
+    assert ticks * TICK_NS == pytest.approx(bench.controller.options.gripper_least_ns, abs=2 * TICK_NS)
+
+
+@pytest.mark.parametrize(("apart", "arrives"), [(0.029, True), (0.031, False)])
+def test_a_gripper_has_arrived_within_its_tolerance(apart: float, *, arrives: bool):
+    bench = Bench().armed()
+    bench.send(straight(grip=1.0))
+    bench.grip = GripperState(1.0 - apart)
+    for _ in range(4):
+        bench.state, output = bench.controller.step(bench.state, _seen(bench), bench.now_ns)
+    assert (output.status.mode is ArmMode.IDLE) == arrives
+
+
+def _seen(bench: Bench) -> ArmInputs:
+    bench.now_ns += bench.tick_ns
+    return ArmInputs(bench.measured(), None, (bench.lease(),))
+
+
+@pytest.mark.parametrize("moving", [False, True])
+def test_a_gripper_that_never_arrives_is_waited_for_up_to_the_timeout(moving: bool):
+    bench = Bench().armed()
+    bench.send(straight(grip=1.0))
+    ticks = 0
+    while bench.outputs[-1].status.mode is ArmMode.EXECUTING:
+        bench.grip = GripperState(0.3, moving=moving)
         bench.tick()
         ticks += 1
     timeout_ns = bench.controller.options.gripper_timeout_ns

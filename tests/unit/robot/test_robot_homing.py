@@ -75,6 +75,10 @@ def test_the_arms_planner_takes_it() -> None:
         (0.0029, 0.0, 0.04, ""),
         (0.02, 0.0, 0.0, "20 mm"),
         (0.0, 0.1, 0.0, "5.7 degrees"),
+        (0.0, 0.0099, 0.0, ""),
+        (0.0, 0.0101, 0.0, "0 mm and 0.6 degrees"),
+        (0.0031, 0.0, 0.0, "3 mm and 0.0 degrees"),
+        (0.0, 0.0, 0.051, "the gripper is at 0.05, not at 0.00"),
         (0.0, 0.0, 0.5, "gripper"),
     ],
 )
@@ -87,3 +91,31 @@ def test_near_is_near_and_far_is_said(shift_m: float, turn_rad: float, gripper: 
     assert np.isclose(
         np.linalg.norm(rotation_to_rotvec(here[:3, :3] @ start.T_base_tool[:3, :3].T)), turn_rad
     )
+
+
+def test_a_gripper_that_was_closed_at_the_start_has_to_be_closed() -> None:
+    start = StartPose(pose(-0.5, 0.0, 0.3, 0.0), 1.0)
+    assert distance_to_start(start, start.T_base_tool, 0.96) == ""
+    expected = "the gripper is at 0.00, not at 1.00 as at the start"
+    assert distance_to_start(start, start.T_base_tool, 0.0) == expected
+
+
+@pytest.mark.parametrize("apart_m", [0.0, 1e-11, 1e-9, 1e-7, 1e-5])
+def test_poses_next_to_each_other_are_led_back_too(apart_m: float) -> None:
+    start, here = pose(-0.5, 0.1, 0.3, 0.2), pose(-0.5 + apart_m, 0.1, 0.3, 0.2)
+    way = way_back(StartPose(start, 0.0), here, LIMITS)
+    assert check_increments(way, LIMITS) is None
+    np.testing.assert_allclose(chain_increments(here, way)[-1], start, atol=1e-9)
+
+
+def test_the_way_is_up_over_and_down_in_as_many_steps_as_the_limits_need() -> None:
+    """5 cm up, 10 cm over, 25 cm down, at 15 cm a step less a margin of 5 %."""
+    here, start = pose(-0.5, 0.0, 0.3, 0.0), pose(-0.5, 0.1, 0.1, 0.0)
+    way = way_back(StartPose(start, 0.3), here, LIMITS)
+    np.testing.assert_allclose(np.linalg.norm(way[:, :3], axis=1), [0.0, 0.05, 0.1, 0.125, 0.125], atol=1e-12)
+    np.testing.assert_allclose(
+        chain_increments(here, way)[:, 2, 3], [0.3, 0.35, 0.35, 0.225, 0.1], atol=1e-12
+    )
+    limit = ArmLimits(workspace_max_m=(-0.2, 0.45, 0.32))
+    low = chain_increments(here, way_back(StartPose(start, 0.3), here, limit))
+    assert low[:, 2, 3].max() == pytest.approx(0.32)

@@ -9,6 +9,7 @@ import pytest
 from trial_world import PLAN, FakeWorld, done_after, moves
 
 from embodied_iqa.scoring.execution import Outcome
+from embodied_iqa.trial.attendance import Question, question_text
 from embodied_iqa.trial.protocol import (
     ArmSeen,
     AskPerson,
@@ -156,3 +157,19 @@ def test_not_yet_is_asked_again() -> None:
         plan=replace(ATTENDED, distortions=()), on_tick=done_after(1.0), answer=answer
     ).play()
     assert [question.stage for question in world.asked] == [Stage.PREPARE] * 3 + [Stage.JUDGE]
+
+
+PREPARE = "put the scene back and keep clear of the arm. Ready?"
+JUDGE = "After your answer gripper and arm go back to their start: keep clear. Was the task done?"
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        (Question(Stage.PREPARE, 0, 3, ""), f"run 1 of 3: {PREPARE}"),
+        (Question(Stage.PREPARE, 2, 3, "20 mm off"), f"20 mm off\nrun 3 of 3: {PREPARE}"),
+        (Question(Stage.JUDGE, 1, 3, "looks held"), f"run 2 of 3 has ended: looks held\n{JUDGE}"),
+    ],
+)
+def test_questions_do_not_name_the_distortion(question: Question, text: str) -> None:
+    assert question_text(question) == text

@@ -123,6 +123,48 @@ def test_contact_ends_the_run_as_an_emergency_stop() -> None:
     assert (result.outcome, result.reason) == (Outcome.EMERGENCY_STOP, "gripper touches the table")
 
 
+def test_contact_that_is_over_when_all_has_settled_was_contact() -> None:
+    world = FakeWorld(plan=ONE_RUN, on_tick=moves)
+    world.tick()
+    world.violation = "gripper touches the table"
+    world.tick()
+    assert world.state.stage is Stage.SETTLE
+    world.violation = ""
+    result = world.play().state.results[0]
+    assert (result.outcome, result.reason) == (Outcome.EMERGENCY_STOP, "gripper touches the table")
+
+
+@pytest.mark.parametrize(("before_ns", "counts"), [(0, True), (1, False)])
+def test_contact_counts_from_the_first_moment_of_the_run(before_ns: int, *, counts: bool) -> None:
+    world = FakeWorld(plan=ONE_RUN, on_tick=moves)
+    world.violation = "touches"
+    assert world.state.stage is Stage.EXECUTE
+    world.step(world.seen(world.state.start_ns - before_ns))
+    assert (world.state.stage is Stage.SETTLE) == counts
+
+
+@pytest.mark.parametrize(("before_ns", "asks"), [(0, True), (1, False)])
+def test_questions_are_about_frames_of_the_run(before_ns: int, *, asks: bool) -> None:
+    world = FakeWorld(plan=ONE_RUN)
+    stamp_ns = world.state.start_ns - before_ns
+    world.step(FrameSeen(stamp_ns))
+    asked = [command.stamp_ns for command in world.commands if isinstance(command, AskVlm)]
+    assert asked == ([stamp_ns] * 2 if asks else [])
+
+
+def test_without_an_arm_a_run_ends_with_two_answers_and_a_decision() -> None:
+    world = FakeWorld(plan=replace(ONE_RUN, has_arm=False))
+    world.tick()
+    for source in (Source.RAW, Source.DISTORTED):
+        assert world.state.stage is Stage.EXECUTE
+        world.step(Answered(source, ok=True))
+        world.step(world.seen())
+        world.step(ChunkSeen(world.now_ns, done=False, reason="acts"))
+    world.step(world.seen())
+    (result,) = world.play().state.results
+    assert (result.outcome, result.reason) == (None, "answered and decided")
+
+
 def test_contact_while_settling_counts_too() -> None:
     world = FakeWorld(plan=ONE_RUN, on_tick=done_after(1.0))
     while world.state.stage is not Stage.SETTLE:

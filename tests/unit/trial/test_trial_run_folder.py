@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from embodied_iqa.errors import InputError
+from embodied_iqa.trial import run_folder
 from embodied_iqa.trial.run_folder import make_run_folder, new_run_id, slug, versions, write_json, write_yaml
 
 
@@ -61,9 +63,29 @@ def test_a_read_only_folder_is_reported(tmp_path: Path) -> None:
         make_run_folder(tmp_path)
 
 
+def test_the_commit_is_named_with_its_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b", *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    monkeypatch.setattr(run_folder, "source_checkout", lambda: tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert run_folder.git_hash() == "unknown", "no repository"
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "first")
+    commit = git("rev-parse", "HEAD")
+    assert len(commit) == 40
+    assert run_folder.git_hash() == commit
+    (tmp_path / "new.txt").touch()
+    assert run_folder.git_hash() == f"{commit}+changes"
+    monkeypatch.setattr(run_folder, "source_checkout", lambda: None)
+    assert run_folder.git_hash() == "unknown"
+
+
 def test_json_is_whole_or_not_there(tmp_path: Path) -> None:
     path = tmp_path / "scores.json"
     write_json(path, {"score": 1.0, "word": "über"})
+    assert path.read_text(encoding="utf-8") == '{\n  "score": 1.0,\n  "word": "über"\n}\n'
     with pytest.raises(ValueError, match="JSON compliant"):
         write_json(path, {"score": float("nan")})
     assert json.loads(path.read_text(encoding="utf-8")) == {"score": 1.0, "word": "über"}

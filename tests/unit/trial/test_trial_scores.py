@@ -14,12 +14,12 @@ from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import View
-from embodied_iqa.scoring.constants import SubjectConstants
+from embodied_iqa.scoring.constants import SubjectConstants, UncalibratedError
 from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.scoring.frequencies import document_frequencies
 from embodied_iqa.subjects.protocols import ChunkStatus
 from embodied_iqa.trial.record import AnswerRecord, ChunkRecord, RunRecord, TrialRecord, VerdictRecord
-from embodied_iqa.trial.scores import RunScores, as_json, score_trial
+from embodied_iqa.trial.scores import RunScores, as_json, score_trial, unscored_subjects
 
 D_MAX_M = 0.4
 DARK = DistortionSpec("19", 5)
@@ -200,3 +200,15 @@ def test_the_entry_of_scores_json_has_the_documented_form() -> None:
     for part, keys in parts.items():
         assert keys <= set(distorted[part]), part
     assert json.loads(json.dumps(distorted)) == json.loads(json.dumps(distorted, allow_nan=False))
+
+
+def test_subjects_without_constants_are_named_once_with_the_reason() -> None:
+    def none(subject: str, version: str) -> SubjectConstants:
+        raise UncalibratedError(f"no constants of {subject} {version}")
+
+    record = TrialRecord("pick", 7, (run(), run(1)), {})
+    assert unscored_subjects(record, none) == (
+        "not scored: no constants of vlm 1",
+        "not scored: no constants of vla 1",
+    )
+    assert unscored_subjects(record, constants) == ()
