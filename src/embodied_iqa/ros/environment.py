@@ -16,6 +16,8 @@ _RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
 _PROFILES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
 _PICTURE_PROFILE = "config/fastdds_shared_memory.xml"
 _CONTROL_PROFILE = "config/fastdds_loopback.xml"
+_NETWORK_PROFILE = "config/fastdds_network.xml"
+_AS_THE_PROFILE = "SYSTEM_DEFAULT"
 
 _MMAP_THRESHOLD = (-3, 1 << 28)
 """Parameter of glibc's mallopt and its value [byte]."""
@@ -33,12 +35,34 @@ def process_environment(environment: MutableMapping[str, str]) -> None:
         known = environment.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
         if prefix not in known:
             environment["AMENT_PREFIX_PATH"] = os.pathsep.join([prefix, *filter(None, known)])
-    environment.setdefault(_RANGE, "LOCALHOST")
     environment.setdefault("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp")
-    profile = str(shared_file(_PICTURE_PROFILE))
-    for variable in _PROFILES:
-        environment.setdefault(variable, profile)
     environment.setdefault("MUJOCO_GL", "egl")
+    _set_profile(environment)
+
+
+def stays_here(environment: Mapping[str, str]) -> bool:
+    """Return whether the traffic stays on this machine; after `process_environment`."""
+    local = {str(shared_file(_PICTURE_PROFILE)), str(shared_file(_CONTROL_PROFILE))}
+    profiles = {environment[variable] for variable in _PROFILES}
+    return environment[_RANGE] in {"LOCALHOST", "OFF"} or profiles <= local
+
+
+def _set_profile(environment: MutableMapping[str, str]) -> None:
+    """Set the profile of the discovery range, unless the user has a profile.
+
+    With the range LOCALHOST the middleware adds a transport that listens on every interface, so the profile
+    itself keeps the traffic on this machine.
+    """
+    reach = environment.setdefault(_RANGE, "LOCALHOST")
+    local, network = str(shared_file(_PICTURE_PROFILE)), str(shared_file(_NETWORK_PROFILE))
+    named = {environment[variable] for variable in _PROFILES if environment.get(variable)}
+    if named - {local, network}:
+        environment.update({variable: environment.get(variable) or local for variable in _PROFILES})
+    elif reach == "LOCALHOST":
+        environment.update(dict.fromkeys(_PROFILES, local))
+        environment[_RANGE] = _AS_THE_PROFILE
+    elif reach != _AS_THE_PROFILE or local not in named:  # else the parent process has set both
+        environment.update(dict.fromkeys(_PROFILES, network))
 
 
 def use_sockets_only(environment: MutableMapping[str, str]) -> None:
@@ -46,12 +70,10 @@ def use_sockets_only(environment: MutableMapping[str, str]) -> None:
 
     Fast DDS guards each shared-memory port with a mutex of all its processes. A receiver that freezes or dies
     while it holds that mutex blocks each sender for 1 s a message, "owner died without unlocking?"; a socket
-    never waits. The discovery range LOCALHOST would add shared memory to every profile, so the profile itself
-    keeps the traffic on this machine. A profile or a wider range of the user's stays as it is.
+    never waits. A profile or a wider range of the user's stays as it is.
     """
     ours = {str(shared_file(_PICTURE_PROFILE))} == {environment.get(variable) for variable in _PROFILES}
-    if ours and environment.get(_RANGE) == "LOCALHOST":
-        environment[_RANGE] = "SYSTEM_DEFAULT"  # the middleware's: what the profile says
+    if ours and environment.get(_RANGE) == _AS_THE_PROFILE:
         environment.update(dict.fromkeys(_PROFILES, str(shared_file(_CONTROL_PROFILE))))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.errors import MissingDependencyError
-from embodied_iqa.ros.environment import preload_interfaces, process_environment, use_sockets_only
+from embodied_iqa.ros.environment import preload_interfaces, process_environment, stays_here, use_sockets_only
 
 
 def _library(folder: Path, name: str, code: str, *needs: str) -> Path:
@@ -61,6 +61,25 @@ def test_a_control_loop_leaves_shared_memory_unless_the_user_has_a_profile_or_a_
         return environment["ROS_AUTOMATIC_DISCOVERY_RANGE"], " ".join(sorted(Path(p).name for p in profiles))
 
     assert variables() == ("SYSTEM_DEFAULT", "fastdds_loopback.xml")
-    assert variables(ROS_AUTOMATIC_DISCOVERY_RANGE="SUBNET") == ("SUBNET", "fastdds_shared_memory.xml")
+    assert variables(ROS_AUTOMATIC_DISCOVERY_RANGE="SUBNET") == ("SUBNET", "fastdds_network.xml")
     own = variables(FASTDDS_DEFAULT_PROFILES_FILE="own.xml")
     assert own == ("LOCALHOST", "fastdds_shared_memory.xml own.xml")
+
+
+def test_a_wider_range_than_this_machine_gets_the_profile_of_the_network() -> None:
+    def variables(**users: str) -> tuple[str, str, bool]:
+        environment = dict(users)
+        process_environment(environment)
+        first = dict(environment)
+        process_environment(environment)
+        assert environment == first, "a child process gets the same"
+        profile = Path(environment["FASTRTPS_DEFAULT_PROFILES_FILE"]).name
+        return environment["ROS_AUTOMATIC_DISCOVERY_RANGE"], profile, stays_here(environment)
+
+    here = ("SYSTEM_DEFAULT", "fastdds_shared_memory.xml", True)
+    assert variables() == variables(ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST") == here
+    for reach in ("SUBNET", "SYSTEM_DEFAULT"):
+        away = (reach, "fastdds_network.xml", False)
+        assert variables(ROS_AUTOMATIC_DISCOVERY_RANGE=reach) == away
+    own = variables(FASTRTPS_DEFAULT_PROFILES_FILE="own.xml")
+    assert own == ("LOCALHOST", "own.xml", True)

@@ -85,7 +85,10 @@ def middleware() -> list[Finding]:
 
     Fast DDS does not report a wrong path: it falls back to multicast and small buffers.
     """
-    from embodied_iqa.ros.environment import process_environment  # noqa: PLC0415 - may lack shared files
+    from embodied_iqa.ros.environment import (  # noqa: PLC0415 - may lack shared files
+        process_environment,
+        stays_here,
+    )
 
     environment = dict(os.environ)
     try:
@@ -94,13 +97,13 @@ def middleware() -> list[Finding]:
         return [
             Finding("Fast DDS profile", Status.MISSING, str(error), "reinstall the package", required=True)
         ]
-    return [_discovery(environment), _profile(environment)]
+    return [_discovery(environment, local=stays_here(environment)), _profile(environment)]
 
 
-def _discovery(environment: Mapping[str, str]) -> Finding:
+def _discovery(environment: Mapping[str, str], *, local: bool) -> Finding:
     reach, domain = environment["ROS_AUTOMATIC_DISCOVERY_RANGE"], environment.get("ROS_DOMAIN_ID", "0")
-    warning = "" if reach in {"LOCALHOST", "OFF"} else ": traffic may leave this machine"
-    return Finding("discovery", Status.OK, f"{reach}, domain {domain}{warning}", required=True)
+    where = "this machine only" if local else f"{reach}: traffic may leave this machine"
+    return Finding("discovery", Status.OK, f"{where}, domain {domain}", required=True)
 
 
 def _profile(environment: Mapping[str, str]) -> Finding:
