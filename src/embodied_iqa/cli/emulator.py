@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import math
 import signal
 
 from embodied_iqa.emulator.controller import Controller
@@ -33,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until interrupted; return the exit code."""
-    if arguments.unlock_after < 0.0:
+    if not 0.0 <= arguments.unlock_after < math.inf:
         raise UsageError("--unlock-after", expected="seconds >= 0", got=arguments.unlock_after)
     controller = Controller(
         FIRMWARE[Series(arguments.series)],

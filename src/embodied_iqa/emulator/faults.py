@@ -6,12 +6,16 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 
 from embodied_iqa.emulator.controller import Controller
 from embodied_iqa.emulator.link import Link
 from embodied_iqa.emulator.plant import KinematicPlant
 from embodied_iqa.units import SECOND_NS
+
+_HIGHEST_FAULT = 15.0
+"""The gripper reports its fault in four bits."""
 
 
 class FaultSwitches:
@@ -43,7 +47,9 @@ class FaultSwitches:
             "refuse-script": self._refuse_scripts,
             "stop-program": lambda _: controller.stop_program("stopped from the teach pendant"),
             "object": self._put_object,
-            "gripper-fault": lambda words: controller.gripper.set_fault(int(words)),
+            "gripper-fault": lambda words: controller.gripper.set_fault(
+                int(_number(words, "a fault", 0.0, _HIGHEST_FAULT))
+            ),
             "restore": lambda _: self._restore(),
         }
 
@@ -95,10 +101,7 @@ class FaultSwitches:
         self._link.silence(silent=self.frozen or self._cut)
 
     def _delay(self, words: str) -> None:
-        delay_ms = float(words)
-        if not 0.0 <= delay_ms <= 60_000.0:
-            raise ValueError(f"expected a delay from 0 to 60000 ms, got {words}")
-        self._link.delay_s = delay_ms / 1e3
+        self._link.delay_s = _number(words, "a delay in ms", 0.0, 60_000.0) / 1e3
 
     def _refuse_scripts(self, words: str) -> None:
         if words not in {"on", "off"}:
@@ -109,4 +112,19 @@ class FaultSwitches:
         plant = self._controller.plant
         if not isinstance(plant, KinematicPlant):
             raise ValueError("objects of the MuJoCo world come from its scene")  # noqa: TRY004 - reported as a wrong value
-        plant.object_at = None if words == "none" else float(words)
+        plant.object_at = None if words == "none" else _number(words, "none or a position", 0.0, 1.0)
+
+
+def _number(words: str, what: str, low: float, high: float) -> float:
+    """Return a number of a switch.
+
+    Raises:
+        ValueError: It is not a number, or out of its range.
+    """
+    try:
+        number = float(words)
+    except ValueError:
+        number = math.nan
+    if not low <= number <= high:
+        raise ValueError(f"expected {what} from {low:g} to {high:g}, got {words!r}")
+    return number

@@ -49,7 +49,9 @@ class Link:
 
     def send(self, peer: Peer, data: bytes) -> None:
         """Send after the delay; drop the data if the link is silent or the client does not read."""
-        if self._silent or peer.transport.get_write_buffer_size() > _MOST_WAITING_BYTES:
+        if self._silent or peer.transport.is_closing():  # asyncio logs each write to a broken connection
+            return
+        if peer.transport.get_write_buffer_size() > _MOST_WAITING_BYTES:
             return
         loop = asyncio.get_running_loop()
         if self.delay_s <= 0.0 and loop.time() >= self._due_s:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import socket
 import struct
 from collections.abc import Awaitable, Callable
 
@@ -223,3 +224,42 @@ def test_second_emulator_on_the_same_address_is_reported() -> None:
             await second.start()
 
     _run(work)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "object nan",
+        "object 1.5",
+        "object -0.1",
+        "gripper-fault 16",
+        "gripper-fault -1",
+        "gripper-fault nan",
+        "delay nan",
+    ],
+)
+def test_a_switch_refuses_numbers_out_of_its_range(line: str) -> None:
+    async def work(emulator: Emulator) -> None:
+        before = emulator.faults.state()
+        assert emulator.faults.answer(line).startswith(b"error: expected ")
+        assert emulator.faults.state() == before
+
+    _run(work)
+
+
+def test_writes_to_a_broken_connection_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def work(emulator: Emulator) -> None:
+        client = await Client.connect(emulator)
+        await client.ask("O", struct.pack(">d", 500.0) + b"timestamp")
+        assert await client.ask("S") == b"\x01"
+        client.writer.transport.get_extra_info("socket").setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+        )
+        client.writer.transport.abort()  # sends a reset
+        await asyncio.sleep(0)
+        for _tick in range(200):  # the loop of the emulator does not run in between
+            emulator.step()
+        await asyncio.sleep(0)
+
+    _run(work)
+    assert [record.message for record in caplog.records if record.name == "asyncio"] == []

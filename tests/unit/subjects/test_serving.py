@@ -5,12 +5,13 @@ from __future__ import annotations
 import http.client
 import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 
 import numpy as np
@@ -277,6 +278,14 @@ def until(condition: Callable[[], bool]):
         threading.Event().wait(0.005)
 
 
+UPGRADE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+}
+
+
 def admitted(client: PolicyClient) -> PolicyClient:
     """Connect once the server, which takes one client at a time here, knows that the last one has left."""
     until = time.monotonic() + WAIT_S
@@ -340,16 +349,10 @@ def status(port: int, path: str, headers: dict[str, str] | None = None) -> int:
 
 
 def test_health_needs_no_token_and_questions_do(monkeypatch: pytest.MonkeyPatch):
-    upgrade = {
-        "Connection": "Upgrade",
-        "Upgrade": "websocket",
-        "Sec-WebSocket-Version": "13",
-        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
-    }
     with serving(serve_vla(parse_vla("classical-vla")), token="secret") as port:
         assert status(port, "/healthz") == 200
-        assert status(port, "/", upgrade) == 401
-        assert status(port, "/", upgrade | {"Authorization": "Api-Key wrong"}) == 401
+        assert status(port, "/", UPGRADE) == 401
+        assert status(port, "/", UPGRADE | {"Authorization": "Api-Key wrong"}) == 401
         assert WebsocketClientPolicy("127.0.0.1", port, api_key="secret").get_server_metadata()
         address = f"openpi://127.0.0.1:{port}"
         with pytest.raises(Exception, match="needs a token"):
@@ -367,6 +370,62 @@ def test_more_clients_than_allowed_are_refused():
         with pytest.raises(InputError, match="busy"):
             late.connect()
         first.close()
+
+
+def dialled(port: int, source: str) -> socket.socket:
+    """A TCP connection from a loopback address."""
+    return socket.create_connection(("127.0.0.1", port), timeout=WAIT_S, source_address=(source, 0))
+
+
+def shaken(port: int, source: str) -> tuple[socket.socket, int]:
+    """A connection from a loopback address after the handshake, and the HTTP status of that."""
+    link = dialled(port, source)
+    lines = [
+        f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}",
+        *(f"{name}: {value}" for name, value in UPGRADE.items()),
+    ]
+    link.sendall("\r\n".join([*lines, "\r\n"]).encode())
+    return link, int(link.recv(4096).split()[1])
+
+
+def until_closed(link: socket.socket) -> bytes:
+    """What a server still sends before it closes the connection."""
+    received = b""
+    while data := link.recv(4096):
+        received += data
+    return received
+
+
+def test_idle_clients_make_room_for_others():
+    settings = {"most_connections": 3, "most_per_address": 2, "idle_s": 0.0}
+    with serving(Recorder().served(), **settings) as port, ExitStack() as stack:
+        idle = [stack.enter_context(shaken(port, "127.0.0.9")[0]) for _ in range(2)]
+        for _ in range(20):
+            client = admitted(client_of(port))
+            assert client.infer(own_observation(observation(words="good")))["reason"] == "good"
+            client.close()
+        _third, status = shaken(port, "127.0.0.9")
+        assert status == 101
+        assert b"another client needs the place" in until_closed(idle[0])
+        _third.close()
+
+
+def test_clients_of_one_address_do_not_take_every_place():
+    with serving(Recorder().served(), most_connections=4, most_per_address=2) as port, ExitStack() as stack:
+        found = [shaken(port, "127.0.0.9") for _ in range(6)]
+        for link, _status in found:
+            stack.enter_context(link)
+        assert [status for _link, status in found] == [101, 101, 503, 503, 503, 503]
+        client = client_of(port)
+        client.connect()
+        assert client.infer(own_observation(observation(words="good")))["reason"] == "good"
+        client.close()
+
+
+def test_a_client_that_does_not_ask_for_a_connection_is_closed():
+    with serving(Recorder().served(), handshake_s=0.2) as port, dialled(port, "127.0.0.9") as link:
+        link.sendall(b"GET / HT")
+        until_closed(link)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.7", "gpu.example"])

@@ -8,17 +8,20 @@ import hmac
 import http
 import logging
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
+from time import monotonic
 from typing import Any, Final, Protocol, TypeAlias
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
+from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 
 from embodied_iqa.errors import EmbodiedIqaError, InputError, UsageError
 from embodied_iqa.subjects.inference import InferenceQueue, Outcome, OutcomeKind
+from embodied_iqa.subjects.serving.admission import Admission
 from embodied_iqa.subjects.wire.errors import one_line
 from embodied_iqa.subjects.wire.msgpack_arrays import pack, unpack
 
@@ -40,6 +43,9 @@ class ServingOptions:
         most_waiting: Most questions in the queue; further ones are refused at once.
         most_at_once: Most questions in a batch.
         most_connections: Most connections; further ones are refused with HTTP 503.
+        most_per_address: Most connections of one address.
+        handshake_s: Longest time from a connection to its request [s].
+        idle_s: Time without a question after which a connection is closed if another client needs it [s].
         most_bytes: Longest message [byte].
         deadline_s: Longest time from a question to its answer; the longest that a client can be set to wait.
     """
@@ -50,6 +56,9 @@ class ServingOptions:
     most_waiting: int = 16
     most_at_once: int = 8
     most_connections: int = 64
+    most_per_address: int = 32
+    handshake_s: float = 5.0
+    idle_s: float = 10.0
     most_bytes: int = 64 << 20
     deadline_s: float = 3600.0
 
@@ -113,7 +122,10 @@ class PolicyServer:
         self._subject = subject
         self._options = options
         self._queue: _Queue | None = None
-        self._connections = 0
+        self._clients: Admission[ServerConnection] = Admission(
+            options.most_connections, options.most_per_address, options.idle_s
+        )
+        self._farewells: set[asyncio.Task[None]] = set()
 
     def run(self, ready: Callable[[int], None]) -> None:
         """Serve until SIGINT or SIGTERM.
@@ -146,6 +158,7 @@ class PolicyServer:
                 compression=None,
                 max_size=options.most_bytes,
                 max_queue=2,
+                open_timeout=options.handshake_s,
                 close_timeout=_HANG_UP_S,
                 process_request=self._admit,
                 logger=quiet,
@@ -178,23 +191,35 @@ class PolicyServer:
         shown = request.headers.get_all("Authorization")
         if self._options.token and not _is_known(shown, self._options.token):
             return connection.respond(http.HTTPStatus.UNAUTHORIZED, "a token is needed\n")
-        if self._connections >= self._options.most_connections:
+        address = str(connection.remote_address[0])
+        admitted, displaced = self._clients.admit(connection, address, monotonic())
+        if not admitted:
             return connection.respond(_BUSY, "too many clients\n")
+        self._do(self._follow(connection))
+        if displaced is not None:
+            self._do(displaced.close(CloseCode.TRY_AGAIN_LATER, "idle, and another client needs the place"))
         return None
 
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._farewells.add(task)
+        task.add_done_callback(self._farewells.discard)
+
+    async def _follow(self, connection: ServerConnection) -> None:
+        """Free the place of a client that leaves, also during its handshake."""
+        await connection.wait_closed()
+        self._clients.leave(connection)
+
     async def _converse(self, connection: ServerConnection) -> None:
-        self._connections += 1
-        try:
+        with contextlib.suppress(ConnectionClosed):
             await connection.send(pack(self._subject.metadata))
             async for message in connection:
+                self._clients.asked(connection)
                 answer = await self._reply(message, connection)
                 if answer is None:
                     return
                 await connection.send(answer)
-        except ConnectionClosed:
-            pass
-        finally:
-            self._connections -= 1
+                self._clients.answered(connection, monotonic())
 
     async def _reply(self, message: str | bytes, connection: ServerConnection) -> bytes | str | None:
         """Return the answer, a line of text where there is none, or None where the client has left."""
