@@ -1,4 +1,4 @@
-"""What is killed stops the arm in time, and nothing moves again."""
+"""What is killed, or frozen all at once, stops the arm in time, and nothing moves again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from embodied_iqa_msgs.msg import ArmStatus
-from fault_cell import FRAME_NS, SECOND_NS, Cell, to_and_fro
+from fault_cell import FRAME_NS, NODES, SECOND_NS, Cell, to_and_fro
 
 
 @pytest.mark.parametrize("victim", ["gate_node", "camera_node"])
@@ -32,3 +32,34 @@ def test_without_pictures_or_verdicts_the_arm_holds_for_good(
         assert np.ptp(cell.commanded(asked_ns), axis=0).max() == 0.0
         assert cell.status.last.state == ArmStatus.STATE_HOLDING
         assert cell.status.last.reason
+
+
+def test_the_robots_own_watchdog_stops_the_arm_when_everything_above_it_is_frozen(
+    ros_domain: int, tmp_path: Path
+) -> None:
+    with Cell(ros_domain, tmp_path) as cell:
+        cell.start()
+        cell.move()
+        processes = cell.graph.processes
+        above = [processes.pid(name) for name in NODES if name != "sim_node"]
+        above += _children(processes.pid("arm_node"))  # the worker that speaks to the robot
+        for pid in above:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            frozen_ns = cell.now_ns
+            cell.wait_until(frozen_ns + 2 * SECOND_NS)
+            rest = cell.measured(frozen_ns + SECOND_NS)
+            assert np.ptp(rest, axis=0).max() < 2e-3
+        finally:
+            for pid in above:
+                os.kill(pid, signal.SIGCONT)
+        cell.graph.wait(lambda: cell.status.last.state == ArmStatus.STATE_STOPPED, "the arm's report")
+        assert cell.status.last.stop_cause == "watchdog", cell.status.last.reason
+        assert not cell.status.last.emergency_stop
+        cell.start()
+        cell.move()
+
+
+def _children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for file in tasks for child in file.read_text(encoding="utf-8").split()]

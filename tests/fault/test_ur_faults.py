@@ -220,6 +220,34 @@ def test_silent_driver_makes_the_robots_watchdog_end_the_program(robot: Emulator
     assert "the driver was silent for 1000 ms" in arm.read().fault.reason
 
 
+def test_watchdog_stops_a_move_when_everything_above_the_controller_is_frozen(robot: EmulatorProcess) -> None:
+    arm = _arm(robot, watchdog_hz=4.0)
+    arm.connect()
+    arm.rearm("test")
+    start_rad, frozen_rad = np.array(arm.state.q_rad), []
+    worker = arm._link.process  # nobody else speaks to the controller
+    assert worker is not None
+
+    def freeze_on_the_way() -> None:
+        if not frozen_rad and np.abs(np.array(robot.state()["q_rad"]) - start_rad).max() > 0.1:
+            os.kill(worker.pid, signal.SIGSTOP)
+            frozen_rad.append(robot.state()["q_rad"])
+
+    answer, arm._link._beat = arm._link._beat, lambda: (freeze_on_the_way(), answer())
+    try:
+        with pytest.raises(InputError):
+            arm.move_joints(start_rad + 2.0, speed=0.5, deadline_s=30.0)
+        end_s = time.monotonic() + 10.0
+        while np.abs(robot.state()["qd_radps"]).max() > 0.0:
+            assert time.monotonic() < end_s, "it moves on"
+        state = robot.state()
+        assert not state["playing"]
+        assert "the watchdog was not kicked for 0.25 s" in state["messages"][-1]
+        assert np.abs(np.array(state["q_rad"]) - frozen_rad[0]).max() < 0.5 * 0.25 + 0.03
+    finally:
+        arm.close()
+
+
 def test_killed_driver_leaves_the_robot_stopped(robot: EmulatorProcess, arm: UrArm) -> None:
     assert arm._link.process is not None
     os.kill(arm._link.process.pid, signal.SIGKILL)

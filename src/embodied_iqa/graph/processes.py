@@ -87,6 +87,11 @@ class ProcessGroup:
         """Return a process's exit code, or None while it runs."""
         return self._running[name].poll()
 
+    def restart(self, name: str) -> None:
+        """Start a process that has ended, or was killed, again; its log begins anew."""
+        self._running[name].wait(self._stop_deadline_s)
+        self._start(next(spec for spec in self._specs if spec.name == name))
+
     def check(self) -> None:
         """Check that every process runs.
 

@@ -174,7 +174,9 @@ def make_controller(
 def _with_inputs(state: ControllerState, inputs: ArmInputs, now_ns: int) -> ControllerState:
     book = state.book.with_leases(inputs.leases, now_ns) if inputs.leases else state.book
     measured = inputs.measured
-    if measured is None or (state.measured is not None and measured.stamp_ns <= state.measured.stamp_ns):
+    # a world that stands still repeats its stamp: what was read after arming the robot counts nevertheless
+    oldest_ns = -1 if state.measured is None else state.measured.stamp_ns + (not inputs.arm)
+    if measured is None or measured.stamp_ns < oldest_ns:
         return state if book is state.book else replace(state, book=book)
     return replace(state, book=book, measured=measured, seen_ns=now_ns)
 

@@ -260,6 +260,15 @@ def test_what_the_arm_measures_stops_it_at_once(fault: dict, cause: StopCause, w
         assert bench.outputs[-1].status.mode is ArmMode.STOPPED
 
 
+def test_a_fault_that_is_over_does_not_keep_a_standing_world_from_arming():
+    bench = Bench().armed()
+    bench.faults = {"fault": RobotFault(StopCause.WATCHDOG, "a fault")}
+    assert bench.tick().status.mode is ArmMode.STOPPED
+    bench.faults = {}
+    bench.now_ns -= bench.tick_ns  # the robot has been armed, its state has the stamp that it had
+    assert bench.tick(arm=True).status.mode is ArmMode.IDLE
+
+
 def test_a_frozen_state_stops_the_arm():
     bench = _moving()
     bench.measuring = False
