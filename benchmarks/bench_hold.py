@@ -212,7 +212,7 @@ def main() -> int:
 
     if arguments.injections:
         _isolate()
-        prepare_environment(sockets_only=True)
+        prepare_environment()
         measure(arguments.kinds, arguments.busy, arguments.injections, done, keep)
     print(table(done))
     if arguments.page is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 import time
@@ -28,6 +29,7 @@ from embodied_iqa.graph.node_table import GRAPH, resolve
 from embodied_iqa.graph.processes import ProcessGroup
 from embodied_iqa.ros.calls import call
 from embodied_iqa.ros.conversion import chunk_to_msg, ns_of
+from embodied_iqa.ros.environment import use_sockets_only
 from embodied_iqa.ros.graph_processes import running_nodes
 from embodied_iqa.ros.lifecycle import LifecycleManager
 from embodied_iqa.ros.qos import EVENT, STATE
@@ -251,6 +253,8 @@ def cell(folder: Path) -> Iterator[tuple[Watch, ProcessGroup]]:
     graph = resolve((), OVERRIDES)
     with ExitStack() as held:
         processes = held.enter_context(running_nodes(graph, entries, folder, "parameters.yaml"))
+        held.callback(os.environ.update, dict(os.environ))
+        use_sockets_only(os.environ)  # this process alone: no frozen node may block the observer
         rclpy.init()
         held.callback(rclpy.try_shutdown)
         robot = RobotWatch(_when_listening(graph.sim_node.emulator_ip))

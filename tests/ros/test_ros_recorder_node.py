@@ -106,6 +106,28 @@ def test_messages_are_recorded_and_wrong_requests_are_rejected(recorder: Recorde
     assert recorder.open(tmp_path / "second.mcap").success, "the recorder goes on"
 
 
+def test_what_overtakes_in_the_queue_of_a_slow_recorder_counts_as_lost(
+    recorder: Recorder, tmp_path: Path
+) -> None:
+    path = tmp_path / "trial.mcap"
+    assert recorder.open(path).success
+    recorder.publish(1)
+    pid, count = recorder.graph.processes.pid("recorder_node"), 300
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        for index in range(count):
+            recorder.pictures.publish(image_to_cdr(np.zeros((48, 64, 3), np.uint8), 2_000 + index, "x"))
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    for _ in range(10):
+        recorder.round_trip()
+    recorder.publish(1)  # a gap shows with the next message
+    closed = recorder.record(start=False)
+    assert closed.success, closed.message
+    stored = len(read(path)[PICTURES])
+    assert (stored < count, stored + closed.dropped) == (True, 1 + count + 1)
+
+
 def test_a_pause_drops_only_images(recorder: Recorder, tmp_path: Path) -> None:
     def pause(*, data: bool) -> bool:
         return bool(recorder.graph.call(SetBool, "/recorder/pause", data=data).success)

@@ -21,7 +21,7 @@ from embodied_iqa.kinematics import TOOL_2F140_M, tool_along_z
 from embodied_iqa.robot.ur_arm import UrArm
 from embodied_iqa.robot.ur_options import UrOptions
 from embodied_iqa.ros.conversion import ns_of
-from embodied_iqa.ros.qos import PICTURE, STATE
+from embodied_iqa.ros.qos import EVENT, STATE
 from ros_graph import DEADLINE_S, Inbox, RosGraph
 
 TASK = "push the blue ball"
@@ -36,9 +36,10 @@ class Chain:
     def __init__(self, graph: RosGraph, robot_ip: str) -> None:
         self.graph = graph
         self.robot_ip = robot_ip
-        self.raw = {v: graph.subscribe_raw(Image, f"/camera/{v}/image_raw", PICTURE) for v in VIEWS}
-        self.infos = {v: graph.subscribe(CameraInfo, f"/camera/{v}/camera_info", PICTURE) for v in VIEWS}
-        self.out = {v: graph.subscribe_raw(Image, f"/distorted/{v}/image_raw", PICTURE) for v in VIEWS}
+        # the world waits for the gate, not for this process: its queues are long enough for a whole run
+        self.raw = {v: graph.subscribe_raw(Image, f"/camera/{v}/image_raw", EVENT) for v in VIEWS}
+        self.infos = {v: graph.subscribe(CameraInfo, f"/camera/{v}/camera_info", EVENT) for v in VIEWS}
+        self.out = {v: graph.subscribe_raw(Image, f"/distorted/{v}/image_raw", EVENT) for v in VIEWS}
         self.leases = graph.subscribe(GateLease, "/gate/lease", STATE)
         self.qualities = graph.subscribe(ImageQuality, "/gate/quality", STATE)
         self.snapshots = graph.subscribe(SimState, "/sim/snapshot", STATE)
@@ -163,7 +164,10 @@ def test_the_world_never_runs_ahead_of_the_arm(chain: Chain) -> None:
     )
     try:
         arm.connect()
-        arm.idle()  # from now on the world waits for this driver
+        arm.idle()
+        arm.rearm(
+            "a test"
+        )  # its round trips end after the world has the answer: now it waits for this driver
         chain.run(running=True)
         answered_ns = 0
         for _ in range(50):

@@ -6,7 +6,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from diagnostic_msgs.msg import DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from embodied_iqa_msgs.srv import RecordTrial
 from std_srvs.srv import SetBool
 
@@ -14,6 +14,7 @@ from embodied_iqa.errors import UserError
 from embodied_iqa.graph.parameters import RecorderParameters
 from embodied_iqa.recording.recording_queue import RecordingQueue
 from embodied_iqa.recording.writer import TrialWriter, WriterOptions
+from embodied_iqa.ros.late_count import LateCount
 from embodied_iqa.ros.node import RECORDING_FAILED, BaseNode, Health, leave, main_of
 from embodied_iqa.ros.recorded_topics import RecordedTopic, recorded_topics
 
@@ -31,9 +32,14 @@ class RecorderNode(BaseNode[RecorderParameters]):
         self._path = ""
         self._paused = False
         self._left_out = 0
+        self._late, self._late_before = LateCount(), 0
         self._reported = False
         for topic in self._topics:
-            self.create_subscription(topic.kind, topic.name, partial(self._take, topic), topic.qos, raw=True)
+            take = partial(self._take, topic)
+            callback = (
+                take if topic.kind is DiagnosticArray else self._late.counting(take)
+            )  # of one publisher
+            self.create_subscription(topic.kind, topic.name, callback, topic.qos, raw=True)
         self.create_service(RecordTrial, "/recorder/record", self._record)
         self.create_service(SetBool, "/recorder/pause", self._pause)
 
@@ -43,13 +49,18 @@ class RecorderNode(BaseNode[RecorderParameters]):
             return Health(message="no recording open")
         self._report_failure()
         status = self._queue.status
-        lost = status.total_lost
+        lost = status.total_lost + self._overtaken
         values: dict[str, object] = {"written": status.written, "queued": status.queued, "lost": lost}
         return Health(
             level=DiagnosticStatus.ERROR if lost or status.error else DiagnosticStatus.OK,
             message=f"{RECORDING_FAILED}{status.error}" if status.error else self._path,
             values=values | {"left out in pauses": self._left_out},
         )
+
+    @property
+    def _overtaken(self) -> int:
+        """Messages of this recording that never reached this node, because it was too slow for its queue."""
+        return self._late.total - self._late_before
 
     def _take(self, topic: RecordedTopic, cdr: bytes) -> None:
         if self._paused and topic.is_picture:
@@ -101,6 +112,7 @@ class RecorderNode(BaseNode[RecorderParameters]):
             queue.add_channel(topic.name, topic.type_name, topic.qos_text)
         self._queue, self._path = queue, request.path
         self._paused, self._left_out, self._reported = False, 0, False
+        self._late_before = self._late.total
         self.get_logger().info(f"recording to {request.path}")
 
     def _close(self, response: RecordTrial.Response) -> None:
@@ -108,8 +120,8 @@ class RecorderNode(BaseNode[RecorderParameters]):
         if queue is None:
             raise UserError("no recording is open")
         status = queue.close(_CLOSE_DEADLINE_S)
-        response.messages, response.dropped = status.written, status.total_lost
-        counts = f"{status.written} messages recorded, {status.total_lost} lost"
+        response.messages, response.dropped = status.written, status.total_lost + self._overtaken
+        counts = f"{response.messages} messages recorded, {response.dropped} lost"
         self.get_logger().info(f"closed {self._path}: {counts}")
         if status.error:
             raise UserError(f"{status.error}; {counts}")
