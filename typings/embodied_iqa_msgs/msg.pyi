@@ -81,6 +81,7 @@ class ArmStatus:
     state: int
     reason: str
     stop_cause: str
+    held_by_gate: bool
     emergency_stop: bool
     has_goal: bool
     goal_sequence: int
@@ -99,6 +100,7 @@ class ArmStatus:
         state: int = ...,
         reason: str = ...,
         stop_cause: str = ...,
+        held_by_gate: bool = ...,
         emergency_stop: bool = ...,
         has_goal: bool = ...,
         goal_sequence: int = ...,
@@ -228,6 +230,7 @@ class SimState:
     instruction: str
     running: bool
     task_success: bool
+    task_missing: str
     contact_violation: str
     @property
     def qpos(self) -> array[float]: ...
@@ -243,6 +246,7 @@ class SimState:
         qpos: Sequence[float] = ...,
         running: bool = ...,
         task_success: bool = ...,
+        task_missing: str = ...,
         contact_violation: str = ...,
     ) -> None: ...
 
@@ -256,6 +260,7 @@ class TrialEvent:
     OUTCOME_SUCCESS: ClassVar[int]
     OUTCOME_FAILURE: ClassVar[int]
     OUTCOME_EMERGENCY_STOP: ClassVar[int]
+    OUTCOME_HELD_BY_GATE: ClassVar[int]
     header: Header
     kind: int
     run_index: int

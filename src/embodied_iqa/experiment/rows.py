@@ -37,7 +37,7 @@ class RunRow:
         level: 1 to 5; 0 for the reference run.
         distortion_seed: Seed of the distortion.
         gate_mode: on, shadow or off.
-        outcome: success, failure or emergency_stop.
+        outcome: success, failure, held_by_the_gate or emergency_stop.
         reason: Why the run ended.
         duration_s: ROS time from the run's start to its end [s].
         tool_x_m: Final position of the tool centre point in the base frame [m].
@@ -95,7 +95,7 @@ class ScoredRow:
         run: The run.
         reference_outcome: Outcome of the reference run.
         distance_cm: Between the final tool positions of the two runs [cm].
-        execution_score: 0 to 100, higher is better; null for a failed reference run.
+        execution_score: 0 to 100, higher is better; null for a held run and a failed reference run.
     """
 
     run: RunRow

@@ -25,6 +25,7 @@ class MeanRow:
         left_out: Runs whose reference run failed; their distance is meaningless.
         success_rate: Share of runs that succeeded, 0 to 1.
         emergency_stops: Runs that ended with an emergency stop.
+        held_by_gate: Runs in which the gate kept the arm from moving to the end; they have no score.
         score: Mean execution score, 0 to 100, higher is better; None if no run counts.
         spread: Standard deviation of the runs' scores.
         by_level: Level to mean score, for the levels in the plan.
@@ -37,6 +38,7 @@ class MeanRow:
     left_out: int
     success_rate: float | None
     emergency_stops: int
+    held_by_gate: int
     score: float | None
     spread: float | None
     by_level: dict[int, float]
@@ -64,11 +66,10 @@ def mean_rows(rows: Sequence[ScoredRow]) -> list[MeanRow]:
 def _mean(rows: Sequence[ScoredRow], number: str) -> MeanRow:
     counted = [row for row in rows if row.reference_outcome == Outcome.SUCCESS]
     scores = [row.execution_score for row in counted if row.execution_score is not None]
-    levels = sorted({row.run.level for row in counted})
-    by_level = {
-        level: fmean(row.execution_score or 0.0 for row in counted if row.run.level == level)
-        for level in levels
-    }
+    by_level: dict[int, list[float]] = {}
+    for row in sorted(counted, key=lambda row: row.run.level):
+        if row.execution_score is not None:
+            by_level.setdefault(row.run.level, []).append(row.execution_score)
     line = None if number == "all" else entry(number)
     return MeanRow(
         distortion_id=number,
@@ -78,9 +79,10 @@ def _mean(rows: Sequence[ScoredRow], number: str) -> MeanRow:
         left_out=len(rows) - len(counted),
         success_rate=fmean(row.run.outcome == Outcome.SUCCESS for row in counted) if counted else None,
         emergency_stops=sum(row.run.outcome == Outcome.EMERGENCY_STOP for row in counted),
+        held_by_gate=sum(row.run.outcome == Outcome.HELD_BY_GATE for row in counted),
         score=fmean(scores) if scores else None,
         spread=pstdev(scores) if scores else None,
-        by_level=by_level,
+        by_level={level: fmean(found) for level, found in by_level.items()},
     )
 
 
@@ -90,7 +92,7 @@ def _scored(row: RunRow, references: dict[tuple[str, str, int], RunRow]) -> Scor
         raise InternalError(f"no reference run of {_matched(row)}")
     distance_m = math.dist(_tool_m(row), _tool_m(reference))
     outcome = Outcome(row.outcome)
-    if row is reference and outcome is Outcome.FAILURE:
+    if row is reference and outcome in {Outcome.FAILURE, Outcome.HELD_BY_GATE}:
         # its distance to itself would score 100: a failed reference run has no score
         return ScoredRow(row, reference.outcome, 0.0, None)
     score = score_execution(outcome, distance_m).score

@@ -177,6 +177,7 @@ def _status_to_msg(report: ArmReport) -> ArmStatus:
         state=_STATES[status.mode],
         reason=status.reason,
         stop_cause=status.cause or "",
+        held_by_gate=status.held_by_gate,
         emergency_stop=report.emergency_stop,
         has_goal=report.goal_sequence is not None,
         goal_sequence=report.goal_sequence or 0,

@@ -18,7 +18,7 @@ from embodied_iqa.ros.qos import CLOCK, LATCHED, STATE
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.simulation.emulated_robot import EmulatedRobot
 from embodied_iqa.simulation.lockstep import Lockstep
-from embodied_iqa.simulation.success import task_success
+from embodied_iqa.simulation.success import task_missing
 from embodied_iqa.simulation.world import World
 from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.units import MILLISECOND_NS, SECOND_NS
@@ -150,7 +150,8 @@ class SimNode(BaseNode[SimParameters]):
             contact_violation=world.contact_violation or "",
         )
         if self._instruction is not None:
-            state.task_success = task_success(world.scene, self._instruction, self._initial, world.snapshot())
+            state.task_missing = task_missing(world.scene, self._instruction, self._initial, world.snapshot())
+            state.task_success = not state.task_missing
         return state
 
     def _publish_status(self) -> None:

@@ -56,6 +56,7 @@ _OUTCOMES = {
     None: ours.TrialEvent.OUTCOME_NONE,
     Outcome.FAILURE: ours.TrialEvent.OUTCOME_FAILURE,
     Outcome.EMERGENCY_STOP: ours.TrialEvent.OUTCOME_EMERGENCY_STOP,
+    Outcome.HELD_BY_GATE: ours.TrialEvent.OUTCOME_HELD_BY_GATE,
 }
 
 
@@ -126,22 +127,30 @@ class TrialNode(BaseNode[TrialParameters]):
     def _lease_seen(self, lease: ours.GateLease) -> None:
         self._views_seen.add(lease.view)
         stamp_ns = ns_of(lease.header.stamp)
-        self._happened(FrameSeen(stamp_ns))
+        rejection = "" if lease.verdict == ours.GateLease.VERDICT_PASS else lease.reason or "no reason given"
+        self._happened(FrameSeen(stamp_ns, rejection))
         if not self.config.simulated:  # no simulator reports the world: images carry the time
             self._happened(WorldSeen(stamp_ns, False, "", self._pose))
 
     def _world_seen(self, world: ours.SimState) -> None:
         stamp_ns = ns_of(world.header.stamp)
-        self._happened(WorldSeen(stamp_ns, world.task_success, world.contact_violation, self._pose))
+        seen = WorldSeen(
+            stamp_ns, world.task_success, world.contact_violation, self._pose, world.task_missing
+        )
+        self._happened(seen)
 
     def _arm_seen(self, arm: ours.ArmStatus) -> None:
         moving = arm.state == ours.ArmStatus.STATE_EXECUTING
         broken_down = bool(arm.stop_cause) and StopCause(arm.stop_cause).is_breakdown
-        self._happened(ArmSeen(ns_of(arm.header.stamp), moving, arm.emergency_stop, arm.reason, broken_down))
+        seen = ArmSeen(
+            ns_of(arm.header.stamp), moving, arm.emergency_stop, arm.reason, broken_down, arm.held_by_gate
+        )
+        self._happened(seen)
 
     def _chunk_seen(self, chunk: ours.ActionChunk) -> None:
         done = chunk.status == ours.ActionChunk.STATUS_DONE
-        self._happened(ChunkSeen(ns_of(chunk.header.stamp), done, chunk.reason))
+        acts = chunk.status == ours.ActionChunk.STATUS_ACT
+        self._happened(ChunkSeen(ns_of(chunk.header.stamp), done, acts))
 
     def _pose_seen(self, pose: PoseStamped) -> None:
         self._pose = matrix_from_pose(pose.pose)

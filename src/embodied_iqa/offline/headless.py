@@ -20,7 +20,7 @@ from embodied_iqa.distortions import FrameDistorter
 from embodied_iqa.errors import InternalError, UserError
 from embodied_iqa.gate.calibration import GateCalibration
 from embodied_iqa.gate.gatekeeper import Gatekeeper
-from embodied_iqa.gate.verdict import GateLease
+from embodied_iqa.gate.verdict import GateLease, Verdict
 from embodied_iqa.images.message_geometry import as_sent
 from embodied_iqa.offline.headless_arm import HeadlessArm
 from embodied_iqa.offline.headless_cameras import HeadlessCameras
@@ -32,7 +32,7 @@ from embodied_iqa.robot.messages import ArmMode
 from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.camera.simulated_cameras import SimulatedCameras
 from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.success import task_success
+from embodied_iqa.simulation.success import task_missing
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.protocols import ChunkStatus, Vla, Vlm
 from embodied_iqa.tasks.instruction import Instruction, parse_instruction
@@ -176,8 +176,8 @@ class HeadlessRun:
         self._reported_violation = violation
         self._next_status_ns = now_ns + self._options.picture_period_ns
         world = self._cell.world
-        done = task_success(world.scene, self._task, self._begin, world.snapshot())
-        self._happened(WorldSeen(now_ns, done, violation, self._T_base_tool))
+        missing = task_missing(world.scene, self._task, self._begin, world.snapshot())
+        self._happened(WorldSeen(now_ns, not missing, violation, self._T_base_tool, missing))
 
     def _judge(self, stamp_ns: int) -> None:
         leases: list[GateLease] = []
@@ -188,7 +188,9 @@ class HeadlessRun:
         for lease in leases:
             self._arm.take_lease(lease)
         self._arrived.append(stamp_ns)
-        self._happened(FrameSeen(stamp_ns))
+        passes = any(lease.verdict is Verdict.PASS for lease in leases)
+        reason = next((lease.reason for lease in leases if lease.reason), "no reason given")
+        self._happened(FrameSeen(stamp_ns, "" if passes else reason))
 
     def _report_arm(self, report: ArmReport) -> None:
         stamp_ns, status = report.measured.stamp_ns, report.status
@@ -199,13 +201,15 @@ class HeadlessRun:
         self._policy.take_report(report)
         moving = status.mode is ArmMode.EXECUTING
         broken_down = status.cause is not None and status.cause.is_breakdown
-        self._happened(ArmSeen(stamp_ns, moving, report.emergency_stop, status.reason, broken_down))
+        emergency, held = report.emergency_stop, status.held_by_gate
+        self._happened(ArmSeen(stamp_ns, moving, emergency, status.reason, broken_down, held))
 
     def _deliver(self, chunk: ChunkRecord) -> None:
         goal = goal_of(chunk)
         if goal is not None:
             self._arm.take_goal(goal)
-        self._happened(ChunkSeen(chunk.stamp_ns, chunk.status is ChunkStatus.DONE, chunk.reason))
+        status = chunk.status
+        self._happened(ChunkSeen(chunk.stamp_ns, status is ChunkStatus.DONE, status is ChunkStatus.ACT))
 
     # --- the trial ------------------------------------------------------------------------------------------
 

@@ -29,9 +29,12 @@ def accept_goal(
     busy = _why_busy(state, goal)
     if busy is not None:
         return _refused(state, goal, busy)
-    stale = _why_not_now(options, state, goal, now_ns)
+    stale = _why_stale(options, state, goal, now_ns)
     if stale is not None:
         return _held(state, goal, stale)
+    denied = _why_denied(state, goal)
+    if denied is not None:
+        return _held(state, goal, denied, by_gate=True)
     return _planned(planner, state, goal)
 
 
@@ -76,9 +79,7 @@ def _why_busy(state: ControllerState, goal: ArmGoal) -> str | None:
     return None
 
 
-def _why_not_now(
-    options: ControllerOptions, state: ControllerState, goal: ArmGoal, now_ns: int
-) -> str | None:
+def _why_stale(options: ControllerOptions, state: ControllerState, goal: ArmGoal, now_ns: int) -> str | None:
     age_ms = (now_ns - goal.frame_stamp_ns) / 1e6
     if age_ms < 0:
         return f"the goal's frame is {-age_ms:.0f} ms in the future"
@@ -86,6 +87,10 @@ def _why_not_now(
         return f"the goal's frame is {age_ms:.0f} ms old, at most {options.max_frame_age_ns / 1e6:.0f} ms"
     if goal.frame_stamp_ns < state.oldest_frame_ns:
         return f"the goal's frame was taken before {state.oldest_frame_event}"
+    return None
+
+
+def _why_denied(state: ControllerState, goal: ArmGoal) -> str | None:
     lease = state.book.of_frame(goal.view, goal.frame_stamp_ns)
     if lease is None:
         return f"the gate has not leased the goal's {goal.view} frame"
@@ -99,6 +104,6 @@ def _refused(state: ControllerState, goal: ArmGoal, reason: str) -> Accepted:
     return state, (GoalReport(goal.sequence, GoalOutcome.REFUSED, reason),), None
 
 
-def _held(state: ControllerState, goal: ArmGoal, reason: str) -> Accepted:
-    state = replace(state, mode=ArmMode.HOLDING, reason=reason)
+def _held(state: ControllerState, goal: ArmGoal, reason: str, *, by_gate: bool = False) -> Accepted:
+    state = replace(state, mode=ArmMode.HOLDING, reason=reason, gate_holds=by_gate)
     return _refused(state, goal, reason)

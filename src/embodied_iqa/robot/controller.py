@@ -210,6 +210,7 @@ def _output(state: ControllerState, stop: StopEvent | None, reports: tuple[GoalR
         step=state.step,
         steps=state.steps,
         holds=state.holds,
+        held_by_gate=state.mode is ArmMode.HOLDING and state.gate_holds,
         tool_speed_mps=state.tool_speed_mps,
     )
     return ArmOutput(state.q_command_rad if streams else None, state.gripper_target, status, stop, reports)

@@ -44,13 +44,15 @@ def _hold(
     moved, run = not run.progress.is_still, replace(run, progress=_braked(options, run))
     if moved and run.progress.is_still:
         state = _standing(state, now_ns)
-    return replace(state, mode=ArmMode.HOLDING, reason=permission.reason, run=run, holds=run.holds)
+    return replace(
+        state, mode=ArmMode.HOLDING, reason=permission.reason, gate_holds=True, run=run, holds=run.holds
+    )
 
 
 def _abandon(
     options: ControllerOptions, state: ControllerState, run: Run, reason: str, now_ns: int
 ) -> Advanced:
-    state = replace(state, mode=ArmMode.HOLDING, reason=reason)
+    state = replace(state, mode=ArmMode.HOLDING, reason=reason, gate_holds=True)
     state = _brake_out(options, state, replace(run, abandoned=True), now_ns)
     return state, (GoalReport(run.goal.sequence, GoalOutcome.ABANDONED, reason),)
 

@@ -190,6 +190,7 @@ class ArmStatus:
         step: Number of its increments executed.
         steps: Number of its increments.
         holds: Number of its holds.
+        held_by_gate: The arm does not move because the gate does not let it.
         tool_speed_mps: Commanded speed of the tool.
     """
 
@@ -200,6 +201,7 @@ class ArmStatus:
     step: int = 0
     steps: int = 0
     holds: int = 0
+    held_by_gate: bool = False
     tool_speed_mps: float = 0.0
 
 

@@ -95,6 +95,7 @@ class ControllerState:
     Attributes:
         mode: Mode of the arm.
         reason: Reason of the mode.
+        gate_holds: In mode HOLDING: because of the gate.
         cause: What stopped the arm; None unless it is stopped.
         book: The gate's leases.
         measured: The newest measured state.
@@ -115,6 +116,7 @@ class ControllerState:
 
     mode: ArmMode = ArmMode.DISARMED
     reason: str = "not armed yet"
+    gate_holds: bool = False
     cause: StopCause | None = None
     book: LeaseBook = field(default_factory=LeaseBook)
     measured: ArmState | None = None

@@ -11,7 +11,7 @@ from embodied_iqa.errors import UsageError
 
 EXECUTION_RECIPE: Final = (
     "success 100; failure 100 minus the distance in cm between the final tool positions of the reference run "
-    "and the distorted run, not below 0; emergency stop 0"
+    "and the distorted run, not below 0; emergency stop 0; held by the gate: no score"
 )
 """Stated in every result file."""
 
@@ -25,6 +25,8 @@ class Outcome(StrEnum):
     FAILURE = "failure"
     EMERGENCY_STOP = "emergency_stop"
     """Contact with table or wall, protective stop or limit violation."""
+    HELD_BY_GATE = "held_by_the_gate"
+    """The gate kept the arm from moving until the run ended: says nothing about the policy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +36,12 @@ class ExecutionScore:
     Attributes:
         outcome: How the run ended.
         distance_m: Distance of the final tool position from the reference run's; None if not measured.
-        score: In [0, 100], higher is better.
+        score: In [0, 100], higher is better; None for a run that the gate held.
     """
 
     outcome: Outcome
     distance_m: float | None
-    score: float
+    score: float | None
 
 
 def score_execution(outcome: Outcome, distance_m: float | None) -> ExecutionScore:
@@ -57,6 +59,7 @@ def score_execution(outcome: Outcome, distance_m: float | None) -> ExecutionScor
         raise UsageError(
             "wrong distance between the final tool positions", expected="0 m or more", got=distance_m
         )
+    score: float | None = None
     match outcome:
         case Outcome.SUCCESS:
             score = _FULL_SCORE

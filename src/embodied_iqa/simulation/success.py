@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,10 @@ _FAR_M: Final = 0.08
 _KINEMATICS: Final = Kinematics(np.asarray(T_flange_tool))
 
 
+_Conditions: TypeAlias = Iterator[tuple[bool, str]]
+"""Whether each condition is met, and in words what is missing if not."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Body:
     """An object after the last motion; positions in the base frame."""
@@ -89,6 +93,11 @@ class _Outcome:
     tool_m: Array
 
     @property
+    def name(self) -> str:
+        """What the object is, such as cube."""
+        return str(self.scene.objects[self.index].kind)
+
+    @property
     def released(self) -> bool:
         """Whether the gripper no longer holds the object: open wider than it is, or far away."""
         opening_m = (1.0 - gripper_of(self.end)) * STROKE_M
@@ -108,7 +117,12 @@ class _Outcome:
 
 
 def task_success(scene: Scene, instruction: Instruction, start: WorldSnapshot, end: WorldSnapshot) -> bool:
-    """Return whether ``instruction`` is done at ``end``.
+    """Return whether ``instruction`` is done at ``end``; see `task_missing`."""
+    return not task_missing(scene, instruction, start, end)
+
+
+def task_missing(scene: Scene, instruction: Instruction, start: WorldSnapshot, end: WorldSnapshot) -> str:
+    """Return what ``instruction`` lacks at ``end``, such as "cube raised 0.0 of 5 cm"; empty if it is done.
 
     - Cover: the lid is on the pot's rim, level, its centre within 2 cm of the pot's, and released.
     - Insert: the peg is in the hole, its foot at least 2 cm below the rim, and released.
@@ -147,7 +161,7 @@ def task_success(scene: Scene, instruction: Instruction, start: WorldSnapshot, e
         _body(scene, end, index if goal is None else goal),
         _KINEMATICS.forward(end.qpos[:6])[:3, 3],
     )
-    return bool(_JUDGES[instruction.verb](outcome))
+    return "; ".join(text for is_met, text in _JUDGES[instruction.verb](outcome) if not is_met)
 
 
 def _body(scene: Scene, end: WorldSnapshot, index: int) -> _Body:
@@ -159,66 +173,99 @@ def _body(scene: Scene, end: WorldSnapshot, index: int) -> _Body:
     )
 
 
-def _covered(outcome: _Outcome) -> bool:
+def _covered(outcome: _Outcome) -> _Conditions:
     lid, pot = outcome.object, outcome.goal
     offset = lid.centre_m - pot.centre_m
     seat_m = pot.shape.height_m / 2 - LID_BOSS_HEIGHT_M + lid.shape.height_m / 2
-    on_rim = abs(offset[2] - seat_m) <= _SEATED_HEIGHT_M and np.hypot(*offset[:2]) <= _SEATED_WITHIN_M
-    return bool(on_rim) and lid.upright and pot.upright and outcome.released
+    high_m, off_m = abs(offset[2] - seat_m), np.hypot(*offset[:2])
+    yield off_m <= _SEATED_WITHIN_M, f"lid {_cm(off_m)} off the centre of the pot, at most 2 cm"
+    yield high_m <= _SEATED_HEIGHT_M, f"lid {_cm(high_m)} from its seat on the rim, at most 0.6 cm"
+    yield from (_upright("lid", lid), _upright("pot", pot), _released(outcome, "lid"))
 
 
-def _inserted(outcome: _Outcome) -> bool:
+def _inserted(outcome: _Outcome) -> _Conditions:
     peg, socket = outcome.object, outcome.goal
     foot = peg.centre_m - peg.axis * peg.shape.height_m / 2
-    inside = socket.square_around(foot) <= SOCKET_HOLE_HALF_M
-    return inside and bool(foot[2] <= socket.shape.height_m - _INSERTED_M) and outcome.released
+    deep_m, off_m = socket.shape.height_m - foot[2], socket.square_around(foot)
+    yield off_m <= SOCKET_HOLE_HALF_M, f"foot of the peg {_cm(off_m)} off the centre of the hole"
+    yield (
+        bool(foot[2] <= socket.shape.height_m - _INSERTED_M),
+        f"peg {_cm(max(0.0, deep_m))} deep in the hole, of 2 cm",
+    )
+    yield _released(outcome, "peg")
 
 
-def _moved(outcome: _Outcome) -> bool:
-    within = outcome.goal.square_around(outcome.object.centre_m) <= outcome.goal.shape.width_m / 2
-    return within and abs(outcome.rise_m) <= _ON_MAT_HEIGHT_M and outcome.released
+def _moved(outcome: _Outcome) -> _Conditions:
+    name, off_m = outcome.name, outcome.goal.square_around(outcome.object.centre_m)
+    half_m = outcome.goal.shape.width_m / 2
+    yield off_m <= half_m, f"{name} {_cm(off_m)} off the centre of the mat, at most {_cm(half_m)}"
+    yield abs(outcome.rise_m) <= _ON_MAT_HEIGHT_M, f"{name} {_cm(outcome.rise_m)} above its old height"
+    yield _released(outcome, name)
 
 
-def _picked(outcome: _Outcome) -> bool:
-    held = np.linalg.norm(outcome.object.centre_m - outcome.tool_m) <= _HELD_WITHIN_M
-    return bool(held) and outcome.rise_m >= RAISED_M
+def _picked(outcome: _Outcome) -> _Conditions:
+    yield outcome.rise_m >= RAISED_M, f"{outcome.name} raised {100 * max(0.0, outcome.rise_m):.1f} of 5 cm"
+    if outcome.rise_m < RAISED_M:
+        return
+    away_m = float(np.linalg.norm(outcome.object.centre_m - outcome.tool_m))
+    yield away_m <= _HELD_WITHIN_M, f"{outcome.name} {_cm(away_m)} from the tool, at most 5 cm"
 
 
-def _placed(outcome: _Outcome) -> bool:
-    item, bowl = outcome.object, outcome.goal
-    within = np.hypot(*(item.centre_m - bowl.centre_m)[:2]) <= bowl.shape.width_m / 2
+def _placed(outcome: _Outcome) -> _Conditions:
+    name, item, bowl = outcome.name, outcome.object, outcome.goal
+    off_m, rim_m = np.hypot(*(item.centre_m - bowl.centre_m)[:2]), bowl.shape.width_m / 2
+    yield off_m <= rim_m, f"{name} {_cm(off_m)} off the centre of the bowl, at most {_cm(rim_m)}"
     low = item.centre_m[2] <= bowl.shape.height_m + item.shape.height_m / 2
-    return bool(within and low) and bowl.upright and outcome.released
+    yield bool(low), f"{name} above the bowl"
+    yield from (_upright("bowl", bowl), _released(outcome, name))
 
 
-def _poured(outcome: _Outcome) -> bool:
+def _poured(outcome: _Outcome) -> _Conditions:
     bowl = outcome.goal
     beads_m = bead_positions_m(outcome.scene, outcome.end, outcome.index)
     near = np.hypot(*(beads_m - bowl.centre_m)[:, :2].T) <= bowl.shape.width_m / 2
     inside = near & (beads_m[:, 2] <= bowl.shape.height_m)
-    return bool(inside.mean() >= _POURED_PART) and bowl.upright
+    yield bool(inside.mean() >= _POURED_PART), f"{100 * inside.mean():.0f} of 60 % of the beads in the bowl"
+    yield _upright("bowl", bowl)
 
 
-def _pressed(outcome: _Outcome) -> bool:
-    return outcome.index in outcome.end.pressed
+def _pressed(outcome: _Outcome) -> _Conditions:
+    yield outcome.index in outcome.end.pressed, "button not pressed 0.5 cm"
 
 
-def _pulled(outcome: _Outcome) -> bool:
-    return outcome.inner_motion >= PULLED_M
+def _pulled(outcome: _Outcome) -> _Conditions:
+    out_m = outcome.inner_motion
+    yield out_m >= PULLED_M, f"drawer pulled out {100 * max(0.0, out_m):.1f} of 5 cm"
 
 
-def _pushed(outcome: _Outcome) -> bool:
+def _pushed(outcome: _Outcome) -> _Conditions:
+    name = outcome.name
     x, y, _ = outcome.object.centre_m
     way_m = float((outcome.object.centre_m - outcome.before_m)[:2] @ np.array(PUSH_DIRECTION))
     on_table = TABLE_X_M[0] < x < TABLE_X_M[1] and TABLE_Y_M[0] < y < TABLE_Y_M[1]
-    return way_m >= PUSHED_M and bool(on_table) and abs(outcome.rise_m) <= _STILL_STANDS_M
+    yield way_m >= PUSHED_M, f"{name} pushed {100 * max(0.0, way_m):.1f} of 5 cm"
+    yield bool(on_table), f"{name} not on the table"
+    yield abs(outcome.rise_m) <= _STILL_STANDS_M, f"{name} {_cm(outcome.rise_m)} above its old height"
 
 
-def _twisted(outcome: _Outcome) -> bool:
-    return abs(outcome.inner_motion) >= float(TWISTED_RAD)
+def _twisted(outcome: _Outcome) -> _Conditions:
+    turned_rad = abs(outcome.inner_motion)
+    yield turned_rad >= float(TWISTED_RAD), f"knob turned {np.rad2deg(turned_rad):.0f} of 60 degrees"
 
 
-_JUDGES: Final[dict[Verb, Callable[[_Outcome], bool]]] = {
+def _upright(name: str, body: _Body) -> tuple[bool, str]:
+    return body.upright, f"{name} tilted by more than 12 degrees"
+
+
+def _released(outcome: _Outcome, name: str) -> tuple[bool, str]:
+    return outcome.released, f"{name} not released"
+
+
+def _cm(length_m: float) -> str:
+    return f"{100 * length_m:.1f} cm"
+
+
+_JUDGES: Final[dict[Verb, Callable[[_Outcome], _Conditions]]] = {
     Verb.COVER: _covered,
     Verb.INSERT: _inserted,
     Verb.MOVE: _moved,

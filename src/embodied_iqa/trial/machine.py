@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from embodied_iqa.images.assembler import Source
-from embodied_iqa.scoring.execution import Outcome
+from embodied_iqa.trial.outcome import outcome_of
 from embodied_iqa.trial.protocol import (
     Answered,
     ArmSeen,
@@ -58,10 +58,14 @@ class TrialState:
         start_ns: First stamp of the run.
         now_ns: Newest stamp seen.
         moved_ns: When the arm last moved.
+        held: Why the gate keeps the arm from a motion that the policy wants; empty if it does not.
+        passed_ns: Stamp of the newest frame on which the gate lets the arm move.
+        rejection: Why it does not on the newest other frame.
         asked: Whether the VLM was asked about the run's first frame.
         answered: Answers and failures of the VLM in this run.
         decided: Whether the VLA decided in this run.
         world: Newest state of the world in this run.
+        ended_ns: When the run was ended, before things come to rest.
         ending: Why the run ends; empty before. Only an emergency stop settles the outcome.
         emergency: Whether the run ends as an emergency stop.
         settle_until_ns: End of the time for things to come to rest.
@@ -77,10 +81,14 @@ class TrialState:
     start_ns: int = 0
     now_ns: int = 0
     moved_ns: int = 0
+    held: str = ""
+    passed_ns: int = 0
+    rejection: str = ""
     asked: bool = False
     answered: int = 0
     decided: bool = False
     world: WorldSeen | None = None
+    ended_ns: int = 0
     ending: str = ""
     emergency: bool = False
     settle_until_ns: int = 0
@@ -135,8 +143,10 @@ def _answered(state: TrialState, event: Answered) -> Step:
 
 
 def _chunk_seen(state: TrialState, event: ChunkSeen) -> Step:
+    if not event.acts:
+        state = replace(state, held="")
     if event.done and _executing(state):
-        return _end_run(state, event.reason or "the VLA reports that the task is done")
+        return _end_run(replace(state, rejection=""), "the VLA reported that the task is done")
     return state, []
 
 
@@ -251,8 +261,13 @@ def _judged(state: TrialState, reply: Reply) -> Step:
 
 
 def _frame_seen(state: TrialState, event: FrameSeen) -> Step:
-    in_run = state.stage in {Stage.ARM, Stage.EXECUTE}
-    if state.asked or not in_run or event.stamp_ns < state.start_ns:
+    if state.stage not in {Stage.ARM, Stage.EXECUTE} or event.stamp_ns < state.start_ns:
+        return state, []
+    if event.rejection:
+        state = replace(state, rejection=event.rejection)
+    else:
+        state = replace(state, passed_ns=max(state.passed_ns, event.stamp_ns))
+    if state.asked:
         return state, []
     questions: list[Command] = [AskVlm(source, event.stamp_ns) for source in _SOURCES]
     return replace(state, asked=True), questions
@@ -285,12 +300,12 @@ def _arm_seen(state: TrialState, event: ArmSeen) -> Step:
     if event.broken_down:
         return cancel(state, f"the robot broke down: {event.reason}")
     if event.moving:
-        return replace(state, moved_ns=event.stamp_ns), []
-    return state, []
+        return replace(state, moved_ns=event.stamp_ns, held=""), []
+    return replace(state, held=event.reason if event.held_by_gate else ""), []
 
 
 def _end_run(state: TrialState, reason: str) -> Step:
-    state = replace(state, ending=reason, settle_until_ns=0)
+    state = replace(state, ending=reason, ended_ns=state.now_ns, settle_until_ns=0)
     stop = StopArm(f"run {state.run_index} ends: {reason}")
     return _enter(state, Stage.SETTLE, SetTask("", 0), *_if_arm(state.plan, stop))
 
@@ -305,14 +320,7 @@ def _finish_run(state: TrialState) -> Step:
     if state.world is None:
         return cancel(state, "no state of the world in this run")
     world = state.world
-    emergency = state.emergency or bool(world.contact_violation)
-    success = world.task_success and not emergency
-    outcome: Outcome | None = Outcome.SUCCESS if success else Outcome.FAILURE
-    if emergency:
-        outcome = Outcome.EMERGENCY_STOP
-    elif not state.plan.has_arm:
-        outcome = None
-    reason = world.contact_violation if emergency and not state.emergency else state.ending
+    outcome, reason = outcome_of(state, world)
     result = RunResult(state.run_index, state.start_ns, world.stamp_ns, outcome, reason, world.T_base_tool)
     state = replace(
         state,
@@ -322,6 +330,8 @@ def _finish_run(state: TrialState) -> Step:
         answered=0,
         decided=False,
         world=None,
+        held="",
+        rejection="",
         ending="",
         emergency=False,
         settle_until_ns=0,

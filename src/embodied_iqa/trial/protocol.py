@@ -73,7 +73,7 @@ class RunResult:
         run_index: 0 is the reference run.
         start_ns: First stamp of the run, ROS time.
         end_ns: Last stamp of the run, ROS time.
-        outcome: Success, failure or emergency stop; None without an arm.
+        outcome: None without an arm.
         reason: Why it ended.
         T_base_tool: ``(4, 4)`` float64, where the tool was at the end (m).
     """
@@ -119,9 +119,15 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class FrameSeen:
-    """The gate judged a frame, with any verdict."""
+    """The gate judged a frame.
+
+    Attributes:
+        stamp_ns: The frame's.
+        rejection: Why the gate does not let the arm move on it; empty if it does.
+    """
 
     stamp_ns: int
+    rejection: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,6 +138,8 @@ class WorldSeen:
     task_success: bool
     contact_violation: str
     T_base_tool: NDArray[np.float64]
+    missing: str = ""
+    """What the task lacks, such as "cube raised 0.0 of 5 cm"; empty if unknown or done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +152,8 @@ class ArmSeen:
     reason: str
     broken_down: bool = False
     """The equipment failed, such as the connection to the robot: no outcome of the policy."""
+    held_by_gate: bool = False
+    """The arm does not move because the gate does not let it; `reason` is the gate's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +162,8 @@ class ChunkSeen:
 
     frame_stamp_ns: int
     done: bool
-    reason: str
+    acts: bool = False
+    """The decision is a motion."""
 
 
 Event: TypeAlias = Reply | Answered | FrameSeen | WorldSeen | ArmSeen | ChunkSeen

@@ -226,10 +226,11 @@ def _execution(run: RunRecord, reference: RunRecord | None) -> Execution:
     if run.outcome is None or reference is None or reference.outcome is None:
         return Execution(run.outcome, None, None, run.reason or "the run has no end")
     distance_m = float(np.linalg.norm(run.T_base_tool[:3, 3] - reference.T_base_tool[:3, 3]))
-    if run is reference and run.outcome is Outcome.FAILURE:
+    unscored = {Outcome.FAILURE, Outcome.HELD_BY_GATE}
+    if run is reference and run.outcome in unscored:
         # the distance to itself would score 100: a failed reference run has no score
         return Execution(run.outcome, None, 0.0, run.reason)
-    if run.outcome is Outcome.FAILURE and reference.outcome is Outcome.FAILURE:
+    if run.outcome is Outcome.FAILURE and reference.outcome in unscored:
         # to end near a failed run earns no score
         reason = f"{run.reason} (no score: the reference run failed)"
         return Execution(run.outcome, None, 100.0 * distance_m, reason)

@@ -103,7 +103,21 @@ def test_a_table_without_any_score(tmp_path: Path) -> None:
     means = mean_rows(rows)
     assert all(mean.score is None and mean.runs == 0 for mean in means)
     write_csv(means, tmp_path / "scores.csv")
-    assert (tmp_path / "scores.csv").read_text().splitlines()[-1] == "all,,,0,8,,0,,"
+    assert (tmp_path / "scores.csv").read_text().splitlines()[-1] == "all,,,0,8,,0,0,,"
+
+
+def test_runs_that_the_gate_held_are_counted_without_a_score() -> None:
+    first, second = PLAN.groups()
+    rows = [row(first[0]), row(second[0], "held_by_the_gate")]
+    rows += [row(key, "held_by_the_gate", x_m=0.3) for key in first[1:4]]
+    rows += [row(first[4], "failure", x_m=0.25)]  # 19:5
+    rows += [row(key, "failure", x_m=0.25) for key in second[1:]]
+    scored = score_rows(rows)
+    assert [item.execution_score for item in scored if item.run.outcome == "held_by_the_gate"] == [None] * 4
+    _, dark, every = mean_rows(scored)
+    assert (dark.runs, dark.held_by_gate, dark.score, dark.by_level) == (2, 1, 75.0, {5: 75.0})
+    assert (every.runs, every.left_out, every.held_by_gate, every.score) == (4, 4, 3, 75.0)
+    assert every.success_rate == 0.0
 
 
 @pytest.fixture

@@ -89,7 +89,7 @@ def test_a_clean_task_succeeds_as_with_the_plain_loop_of_subject_and_world(
     assert np.allclose(first.T_base_tool, observation.T_base_tool, atol=1e-9)
     assert np.allclose(first.increments, chunk.increments, atol=1e-9)
     assert (first.status, first.reason) == (chunk.status, chunk.reason)
-    assert reference.reason == episode.reason
+    assert reference.reason == "the VLA reported that the task is done"
 
 
 def test_the_record_is_that_of_a_live_run(reference: RunRecord) -> None:
@@ -123,7 +123,7 @@ def test_the_same_again_bit_for_bit_whatever_ran_before(cell: Cell) -> None:
 def test_darkness_fails_without_motion_and_is_scored_by_distance(cell: Cell, reference: RunRecord) -> None:
     dark = run(cell, DARK)
     assert dark.outcome is Outcome.FAILURE
-    assert dark.reason == "the arm did not move"
+    assert dark.reason == "the arm did not move; cube raised 0.0 of 5 cm"
     assert np.ptp(dark.tool_path[:, 1:], axis=0).max() < 0.001
     record = TrialRecord(TASK, 7, (reference, dark), {})
     first, second = score_trial(record, constants_of)
@@ -142,12 +142,18 @@ def test_the_gate_lets_good_pictures_move_the_arm_and_bad_ones_not(cell: Cell) -
     assert len(dark.verdicts) > 10
     assert all(verdict.verdict is not Verdict.PASS for verdict in dark.verdicts)
     assert np.ptp(dark.tool_path[:, 1:], axis=0).max() < 1e-6
+    assert dark.outcome is Outcome.HELD_BY_GATE
+    assert dark.reason.startswith("held by the gate: ")
+    assert "cube raised 0.0 of 5 cm" in dark.reason
+    (scores,) = score_trial(TrialRecord(TASK, 7, (good, dark), {}), constants_of)[1:]
+    assert (scores.execution.outcome, scores.execution.score) == ("held_by_the_gate", None)
 
 
 def test_a_gate_without_calibration_holds_and_the_shadow_gate_does_not(cell: Cell) -> None:
     bare = replace(cell, calibrations=())
     held, shadow = run(bare, None, settings(GateMode.ON)), run(bare, None, settings(GateMode.SHADOW))
-    assert held.outcome is Outcome.FAILURE
+    assert held.outcome is Outcome.HELD_BY_GATE
+    assert "held by the gate: " in held.reason
     assert np.ptp(held.tool_path[:, 1:], axis=0).max() < 1e-6
     assert "not calibrated" in held.verdicts[0].reason
     assert shadow.outcome is Outcome.SUCCESS

@@ -125,6 +125,19 @@ def test_a_failure_beside_a_failed_reference_run_has_no_score(
     assert "mean of 0 distorted runs" in words(tile)
 
 
+def test_a_run_that_the_gate_held_is_named(recording: Path, record: TrialRecord, tmp_path: Path) -> None:
+    held = with_run(record, 1, outcome=Outcome.HELD_BY_GATE, reason="held by the gate: too dark")
+    page = _page(recording, held, tmp_path)
+    assert "1 was held by the gate" in words(page.find(".//h1"))
+    text = words(article(page, 1))
+    assert "Held by the gate" in text
+    assert "The gate kept the arm from moving: this says nothing about the policy." in text
+    reference = with_run(record, 0, outcome=Outcome.HELD_BY_GATE)
+    failed = dataclasses.replace(reference.runs[1], outcome=Outcome.FAILURE)
+    both = dataclasses.replace(reference, runs=(reference.runs[0], failed))
+    assert "The reference run was held by the gate" in words(article(_page(recording, both, tmp_path), 1))
+
+
 def test_no_reference_run(recording: Path, record: TrialRecord, tmp_path: Path) -> None:
     alone = dataclasses.replace(record, runs=record.runs[1:])
     page = _page(recording, alone, tmp_path)

@@ -25,6 +25,11 @@ def test_a_failure_loses_a_point_a_centimetre(distance_m: float | None, score: f
     assert score_execution(Outcome.FAILURE, distance_m).score == pytest.approx(score)
 
 
+@pytest.mark.parametrize("distance_m", [None, 0.0, 0.3])
+def test_a_run_that_the_gate_held_has_no_score(distance_m: float | None):
+    assert score_execution(Outcome.HELD_BY_GATE, distance_m).score is None
+
+
 @pytest.mark.parametrize("distance_m", [None, -0.1, math.nan, math.inf])
 def test_a_failure_needs_a_distance(distance_m: float | None):
     with pytest.raises(UsageError):

@@ -21,7 +21,7 @@ from embodied_iqa.scenes.snapshot import (
 )
 from embodied_iqa.simulation.expert import expert_chunk
 from embodied_iqa.simulation.rollout import rollout
-from embodied_iqa.simulation.success import task_success
+from embodied_iqa.simulation.success import task_missing, task_success
 from embodied_iqa.simulation.world import World
 from embodied_iqa.tasks.instruction import Instruction
 from embodied_iqa.tasks.vocabulary import Verb
@@ -63,6 +63,27 @@ def test_beside_or_above_the_destination_does_not_count(verb: Verb, shift: tuple
     qpos = done(verb)[3].qpos.copy()
     qpos[address(verb) : address(verb) + 3] += shift
     assert not judged(verb, qpos)
+
+
+MISSING = {
+    Verb.COVER: "off the centre of the pot, at most 2 cm",
+    Verb.INSERT: "off the centre of the hole",
+    Verb.MOVE: "off the centre of the mat, at most",
+    Verb.PICK: "raised 0.0 of 5 cm",
+    Verb.PLACE: "off the centre of the bowl, at most",
+    Verb.POUR: "0 of 60 % of the beads in the bowl",
+    Verb.PRESS: "button not pressed 0.5 cm",
+    Verb.PULL: "drawer pulled out 0.0 of 5 cm",
+    Verb.PUSH: "pushed 0.0 of 5 cm",
+    Verb.TWIST: "knob turned 0 of 60 degrees",
+}
+
+
+@pytest.mark.parametrize("verb", list(Verb))
+def test_what_is_missing_is_said_in_physical_terms(verb: Verb):
+    scene, instruction, start, end = done(verb)
+    assert MISSING[verb] in task_missing(scene, instruction, start, start)
+    assert not task_missing(scene, instruction, start, end)
 
 
 @pytest.mark.parametrize("verb", CARRIED)

@@ -75,7 +75,7 @@ def test_the_person_decides_not_the_world(world_says: bool) -> None:
 
     world = AttendedWorld(on_tick=done_after(1.0), answer=answer, success=world_says).play()
     assert outcomes(world) == [Outcome.FAILURE, Outcome.SUCCESS, Outcome.FAILURE]
-    assert world.state.results[1].reason == "looks held; judged: done; seen"
+    assert world.state.results[1].reason == "the VLA reported that the task is done; judged: done; seen"
 
 
 def test_an_emergency_stop_stays_one_whatever_the_person_says() -> None:

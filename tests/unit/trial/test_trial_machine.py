@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +20,7 @@ from embodied_iqa.trial.protocol import (
     AskVlm,
     ChunkSeen,
     CloseRecording,
+    Event,
     Finish,
     FrameSeen,
     MarkRunEnd,
@@ -99,7 +101,7 @@ def test_results_tell_outcome_time_and_place() -> None:
     world = FakeWorld(plan=ONE_RUN, on_tick=done_after(2.0)).play()
     (result,) = world.state.results
     assert result.outcome is Outcome.SUCCESS
-    assert result.reason == "looks held"
+    assert result.reason == "the VLA reported that the task is done"
     assert result.start_ns == 2 * EPOCH_NS
     settled_ns = result.end_ns - result.start_ns
     assert abs(settled_ns - 2 * SECOND_NS - PLAN.settle_ns) <= 2 * TICK_NS
@@ -159,7 +161,7 @@ def test_without_an_arm_a_run_ends_with_two_answers_and_a_decision() -> None:
         assert world.state.stage is Stage.EXECUTE
         world.step(Answered(source, ok=True))
         world.step(world.seen())
-        world.step(ChunkSeen(world.now_ns, done=False, reason="acts"))
+        world.step(ChunkSeen(world.now_ns, done=False, acts=True))
     world.step(world.seen())
     (result,) = world.play().state.results
     assert (result.outcome, result.reason) == (None, "answered and decided")
@@ -212,6 +214,58 @@ def test_a_run_without_motion_ends() -> None:
     assert PLAN.no_motion_limit_ns <= took_ns <= PLAN.no_motion_limit_ns + 3 * TICK_NS
 
 
+def test_a_failure_says_what_the_task_lacks() -> None:
+    lacks = "cube raised 0.0 of 5 cm"
+    world = FakeWorld(plan=ONE_RUN, on_tick=done_after(1.0), success=False, missing=lacks)
+    result = world.play().state.results[0]
+    assert (result.outcome, result.reason) == (
+        Outcome.FAILURE,
+        "the VLA reported that the task is done; cube raised 0.0 of 5 cm",
+    )
+
+
+def holds(reason: str = "too dark") -> Callable[[FakeWorld], list[Event]]:
+    """The arm moves for a second and is then held by the gate."""
+
+    def report(world: FakeWorld) -> list[Event]:
+        held = world.since_start_ns > SECOND_NS
+        seen = ArmSeen(world.now_ns, not held, False, reason if held else "", held_by_gate=held)
+        return [ChunkSeen(world.now_ns, done=False, acts=True), seen]
+
+    return report
+
+
+def test_a_run_that_the_gate_holds_to_its_end_is_an_outcome_of_its_own() -> None:
+    world = FakeWorld(plan=ONE_RUN, on_tick=holds(), success=False, missing="cube raised 0.0 of 5 cm")
+    result = world.play().state.results[0]
+    assert result.outcome is Outcome.HELD_BY_GATE
+    assert result.reason == "held by the gate: too dark; cube raised 0.0 of 5 cm"
+    assert FakeWorld(plan=ONE_RUN, on_tick=holds()).play().state.results[0].outcome is Outcome.SUCCESS
+
+
+def test_an_arm_that_moves_again_or_a_policy_that_stops_acting_is_not_held() -> None:
+    def moves_again(world: FakeWorld) -> list[Event]:
+        return moves(world) if world.since_start_ns > 2 * SECOND_NS else holds()(world)
+
+    def gives_up(world: FakeWorld) -> list[Event]:
+        return [*holds()(world), ChunkSeen(world.now_ns, done=False)]
+
+    for on_tick in (moves_again, gives_up):
+        result = FakeWorld(plan=ONE_RUN, on_tick=on_tick, success=False).play().state.results[0]
+        assert result.outcome is Outcome.FAILURE
+
+
+def test_a_gate_that_passes_no_frame_holds_even_a_policy_that_sees_nothing() -> None:
+    def dark(world: FakeWorld) -> list[Event]:
+        return [FrameSeen(world.now_ns, "too dark"), ChunkSeen(world.now_ns, done=False)]
+
+    world = FakeWorld(plan=ONE_RUN, on_tick=dark, success=False, judged="too dark")
+    result = world.play().state.results[0]
+    assert (result.outcome, result.reason) == (Outcome.HELD_BY_GATE, "held by the gate: too dark")
+    other_view_passes = FakeWorld(plan=ONE_RUN, on_tick=dark, success=False)
+    assert other_view_passes.play().state.results[0].outcome is Outcome.FAILURE
+
+
 def test_a_run_that_always_moves_ends_at_its_limit() -> None:
     result = FakeWorld(plan=ONE_RUN, on_tick=moves).play().state.results[0]
     assert result.reason == "the run took too long"
@@ -245,7 +299,7 @@ def test_cancelling_ends_every_stage_alike(stage: Stage) -> None:
         if commands and isinstance(commands[-1], EXPECTING_REPLIES):
             state, commands = machine.step(state, world.reply(commands[-1]))
         else:
-            event = ChunkSeen(state.now_ns, done=True, reason="done")
+            event = ChunkSeen(state.now_ns, done=True)
             state, commands = machine.step(state, event)
     state, commands = machine.cancel(state, "cancelled")
     given = list(commands)
@@ -288,7 +342,7 @@ def test_old_news_of_arm_world_and_vla_does_not_end_a_run() -> None:
     old_ns = world.state.start_ns - 1
     for event in (
         ArmSeen(old_ns, moving=False, emergency_stop=True, reason="before"),
-        ChunkSeen(old_ns, done=True, reason="before"),
+        ChunkSeen(old_ns, done=True),
         WorldSeen(old_ns, task_success=True, contact_violation="before", T_base_tool=np.eye(4)),
         FrameSeen(old_ns),
     ):

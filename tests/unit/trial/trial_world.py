@@ -50,6 +50,8 @@ class FakeWorld:
         on_tick: Events that a tick tells besides the world's state.
         success: What the world says of the task.
         violation: What the world says of contacts.
+        missing: What the task lacks.
+        judged: Why the gate does not let the arm move; empty if it does.
     """
 
     plan: TrialPlan = PLAN
@@ -57,6 +59,8 @@ class FakeWorld:
     on_tick: Callable[[FakeWorld], list[Event]] = lambda _world: []
     success: bool = True
     violation: str = ""
+    missing: str = ""
+    judged: str = ""
     epoch: int = 1
     now_ns: int = EPOCH_NS
     running: bool = False
@@ -106,12 +110,13 @@ class FakeWorld:
     def seen(self, stamp_ns: int | None = None) -> WorldSeen:
         T = np.eye(4)
         T[0, 3] = 1e-9 * self.since_start_ns
-        return WorldSeen(self.now_ns if stamp_ns is None else stamp_ns, self.success, self.violation, T)
+        stamp_ns = self.now_ns if stamp_ns is None else stamp_ns
+        return WorldSeen(stamp_ns, self.success, self.violation, T, self.missing)
 
     def tick(self) -> None:
         if self.running:
             self.now_ns += TICK_NS
-        self.step(FrameSeen(self.now_ns))
+        self.step(FrameSeen(self.now_ns, self.judged))
         for event in self.on_tick(self):
             self.step(event)
         self.step(self.seen())
@@ -134,6 +139,6 @@ def done_after(seconds: float) -> Callable[[FakeWorld], list[Event]]:
     def tell(world: FakeWorld) -> list[Event]:
         if world.since_start_ns < seconds * SECOND_NS:
             return moves(world)
-        return [*moves(world), ChunkSeen(world.now_ns, done=True, reason="looks held")]
+        return [*moves(world), ChunkSeen(world.now_ns, done=True)]
 
     return tell

@@ -47,14 +47,14 @@ def print_table(rows: Sequence[MeanRow]) -> None:
     levels = _levels(rows)
     table = Table(title="mean execution score", title_justify="left", header_style="bold")
     table.add_column("distortion")
-    for name in ("runs", "left out", "success", "e-stops", "score", "spread"):
+    for name in ("runs", "left out", "success", "e-stops", "held", "score", "spread"):
         table.add_column(name, justify="right")
     for level in levels if len(levels) > 1 else ():
         table.add_column(f"level {level}", justify="right")
     for row in rows:
         name = "all" if row.distortion_id == "all" else f"{row.distortion_id} {row.distortion_name}"
         success = "-" if row.success_rate is None else f"{100 * row.success_rate:.0f} %"
-        counts = [str(row.runs), str(row.left_out), success, str(row.emergency_stops)]
+        counts = [str(row.runs), str(row.left_out), success, str(row.emergency_stops), str(row.held_by_gate)]
         numbers = [row.score, row.spread]
         if len(levels) > 1:
             numbers += [row.by_level.get(level) for level in levels]

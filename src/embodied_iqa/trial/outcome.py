@@ -1,0 +1,37 @@
+"""Outcome of a run in a trial, and in physical terms why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from embodied_iqa.scoring.execution import Outcome
+from embodied_iqa.trial.protocol import WorldSeen
+from embodied_iqa.units import SECOND_NS
+
+if TYPE_CHECKING:
+    from embodied_iqa.trial.machine import TrialState
+
+_BLOCKED_NS: Final = SECOND_NS
+"""The gate blocks the arm if it has passed no frame for this long."""
+
+
+def outcome_of(state: TrialState, world: WorldSeen) -> tuple[Outcome | None, str]:
+    """Return the outcome of the present run and the reason.
+
+    A run without success is held by the gate if at its end the arm could not execute a goal because of the
+    gate, or the gate had passed no frame for a second. None without an arm.
+    """
+    if state.emergency:
+        return Outcome.EMERGENCY_STOP, state.ending
+    if world.contact_violation:
+        return Outcome.EMERGENCY_STOP, world.contact_violation
+    if not state.plan.has_arm:
+        return None, state.ending
+    if world.task_success:
+        return Outcome.SUCCESS, state.ending
+    lacks = f"; {world.missing}" if world.missing else ""
+    is_blocked = state.ended_ns - state.passed_ns >= _BLOCKED_NS
+    held = state.held or (state.rejection if is_blocked else "")
+    if held:
+        return Outcome.HELD_BY_GATE, f"held by the gate: {held}{lacks}"
+    return Outcome.FAILURE, f"{state.ending}{lacks}"
