@@ -80,7 +80,7 @@ def test_every_import_is_required() -> None:
 def _is_ours(top: str) -> bool:
     places = ("tests/**/*.py", "benchmarks/*.py", "scripts/*.py")
     local = {path.stem for place in places for path in ROOT.glob(place)}
-    return top in {"embodied_iqa", "embodied_iqa_msgs", "workspace", "policy_host"} | local
+    return top in {"embodied_iqa", "embodied_iqa_msgs", "workspace", "mutants", "policy_host"} | local
 
 
 def _is_ros(top: str) -> bool:

@@ -319,3 +319,9 @@ def test_training_and_calibration_write_their_files(folder: Path, tmp_path: Path
     out = tmp_path / "calibrated.json"
     assert main(["distort", "calibrate", "--steps", "5", "--references", str(large), "--out", str(out)]) == 0
     assert len(json.loads(out.read_text())["levels"]) == 12
+
+
+def test_a_manifest_in_an_impossible_place_is_one_line(tmp_path: Path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="cannot write to"):
+        Manifest(tmp_path / "file" / "out").begin()

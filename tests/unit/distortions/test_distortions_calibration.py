@@ -88,3 +88,22 @@ def test_calibration_aligns_the_levels_on_a_small_recipe(photographs: list[Image
 def test_calibration_needs_pictures_and_steps():
     with pytest.raises(UsageError, match="pictures"):
         calibrate([], 9, print)
+
+
+def test_the_ranges_that_were_searched_are_those_of_the_shipped_levels():
+    """A change of a range is a new calibration, and with it new levels."""
+    found = {name: (s.mildest, s.severest, s.logarithmic, s.whole) for name, s in SEARCHES.items()}
+    assert found == {
+        "01": (0.4, 12.0, True, False),
+        "03": (2.0, 60.0, True, False),
+        "08": (1.1, 20.0, True, False),
+        "11": (98.0, 1.0, False, True),
+        "17": (0.0001, 0.3, True, False),
+        "20": (0.01, 0.7, True, False),
+        "21": (0.01, 0.7, True, False),
+        "23": (0.003, 3.0, True, False),
+        "24": (0.003, 0.95, True, False),
+        "25": (0.003, 0.95, True, False),
+        "26": (0.003, 0.95, True, False),
+        "30": (-0.15, 2.0, False, False),
+    }

@@ -107,3 +107,17 @@ def test_what_is_not_a_picture_is_refused(shape: tuple[int, ...]):
         for pictures in ((wrong, wrong), (np.zeros((16, 16, 3), np.uint8), wrong)):
             with pytest.raises(InputError, match="not a picture"):
                 metric(*pictures)
+
+
+def test_the_table_states_direction_and_range_of_each_metric():
+    rows = [(m.name, m.measure, m.higher_is_better, m.perfect, m.worst) for m in FULL_REFERENCE.values()]
+    assert rows == [
+        ("psnr", psnr, True, math.inf, 0.0),
+        ("ssim", ssim, True, 1.0, 0.0),
+        ("gmsd", gmsd, False, 0.0, 0.35),
+    ]
+
+
+def test_a_name_of_something_else_is_not_a_metric():
+    with pytest.raises(InputError, match="python:math:sqrt is not a metric"):
+        full_reference_metric("python:math:sqrt")

@@ -279,3 +279,14 @@ def test_bytes_of_a_cut_chunk_are_counted_unless_messages_come_out_of_it(
     more = report.kept_messages - kept
     assert report.skipped_bytes == (0 if more else end - 1 - chunk_at)
     assert more == 0 or compression is not Compression.ZSTD
+
+
+@pytest.mark.parametrize(("kind", "kept"), [(0, True), (11, True), (12, False), (255, False)])
+def test_a_message_outside_chunks_begins_as_serialised_data_does(
+    tmp_path: Path, kind: int, kept: bool
+) -> None:
+    """Without a checksum only the kind of encoding, 0 to 11, tells a message from other bytes."""
+    message = message_prefix(1, 5, 5, 5, 4) + bytes([0, kind, 0, 0])
+    channel = Channel(id=1, topic="/x", message_encoding="cdr", metadata={}, schema_id=0)
+    report = recover(_file_of(tmp_path / "loose.mcap", encode(channel), message, _message(1, 6)))
+    assert report.kept_messages == (2 if kept else 1)

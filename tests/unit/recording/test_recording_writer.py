@@ -141,6 +141,9 @@ def test_types_that_cannot_be_hashed_are_recorded_all_the_same(tmp_path: Path) -
 
 
 def test_wrong_options_are_refused() -> None:
+    options = WriterOptions()
+    assert (options.chunk_bytes, options.flush_period_ns) == (65_536, 1_000_000_000)
+    assert WriterOptions(chunk_bytes=1, flush_period_ns=1).flush_period_ns == 1
     with pytest.raises(UsageError):
         WriterOptions(chunk_bytes=0)
     with pytest.raises(UsageError):

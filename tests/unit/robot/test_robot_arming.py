@@ -87,6 +87,8 @@ def test_a_goal_that_was_given_up_is_not_reported_twice():
     while not (bench.state.run is None or bench.state.run.progress.is_still):
         bench.tick()
     assert bench.state.run is not None
+    stopped, output = bench.controller.step(bench.state, ArmInputs(stop="enough"), bench.now_ns)
+    assert (stopped.mode, output.reports) == (ArmMode.STOPPED, ())
     output = bench.send(SHORT, sequence=2)
     assert [(report.sequence, report.outcome) for report in output.reports] == [(2, GoalOutcome.ACCEPTED)]
 

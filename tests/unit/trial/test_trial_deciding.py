@@ -11,6 +11,7 @@ from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import Frame, Intrinsics, View
 from embodied_iqa.subjects.inference import Outcome, OutcomeKind
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
+from embodied_iqa.trial import deciding
 from embodied_iqa.trial.deciding import DecisionRequest, answer, chunk_record, decide
 
 INFO = SubjectInfo("says", "3", "says what it is made to", (View.SIDE, View.TOP))
@@ -90,3 +91,17 @@ def test_an_answer_is_recorded_and_a_failure_is_not() -> None:
     assert (said.subject, said.subject_version) == ("says", "3")
     assert answer(Says(KeyError("x")), FRAME, Source.RAW, "what?").kind is OutcomeKind.FAILED
     assert answer(Says(None), FRAME, Source.RAW, "what?").reason.startswith("InputError: malformed answer")
+
+
+def test_the_latency_is_the_time_of_the_answer_in_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Vlm:
+        info = SubjectInfo("v", "1", "says one word", (View.TOP,))
+
+        def answer(self, frame: Frame, task: str) -> str:
+            return "cube"
+
+    times_s = iter((10.0, 10.25))
+    monkeypatch.setattr(deciding, "perf_counter", lambda: next(times_s))
+    frame = Frame(View.TOP, 7, np.zeros((4, 4, 3), np.uint8), Intrinsics(4, 4, 1.0, 1.0, 2.0, 2.0), np.eye(4))
+    record = deciding.describe(Vlm(), frame, Source.RAW, "pick")
+    assert (record.answer, record.stamp_ns, record.latency_ms) == ("cube", 7, 250.0)

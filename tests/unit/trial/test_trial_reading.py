@@ -28,9 +28,11 @@ class Tape(Recorder):
                   task=TASK, subject="s", subject_version="3", latency_ms=7.5)  # fmt: skip
 
     def chunk_at(self, stamp: int, status: int = 0, target: tuple[float, float] = (3.0, 4.0)) -> None:
-        row = dict(zip(("x", "y", "z", "rx", "ry", "rz", "gripper"), np.arange(1.0, 8.0), strict=True))
+        names = ("x", "y", "z", "rx", "ry", "rz", "gripper")
+        rows = [dict(zip(names, first + np.arange(7.0), strict=True)) for first in (1.0, 8.0)]
         self.send("/vla/actions", f"{OURS}/ActionChunk", stamp, view="top", source=1, sequence=5, step=2,
-                  status=status, increments=[self.types.new(f"{OURS}/ActionIncrement", **row)], reason="sees",
+                  status=status, reason="sees",
+                  increments=[self.types.new(f"{OURS}/ActionIncrement", **row) for row in rows],
                   target_u=target[0], target_v=target[1], tool_pose=self.pose(0.3), gripper=0.25,
                   subject="s", subject_version="3", latency_ms=4.5, task=TASK)  # fmt: skip
 
@@ -92,7 +94,7 @@ def test_every_field_is_read(tape: Tape) -> None:
     assert (answer.view, answer.source, answer.answer) == (View.SIDE, Source.DISTORTED, "a cube")
     assert (answer.subject, answer.subject_version, answer.latency_ms) == ("s", "3", 7.5)
     assert (chunk.view, chunk.source, chunk.sequence, chunk.step) == (View.TOP, Source.DISTORTED, 5, 2)
-    np.testing.assert_array_equal(chunk.increments, [np.arange(1.0, 8.0)])
+    np.testing.assert_array_equal(chunk.increments, np.arange(1.0, 15.0).reshape(2, 7))
     assert (chunk.status, chunk.reason, chunk.target_px) == (ChunkStatus.ACT, "sees", (3.0, 4.0))
     assert (chunk.gripper, chunk.latency_ms, chunk.T_base_tool[0, 3]) == (0.25, 4.5, 0.3)
     assert (chunk.subject, chunk.subject_version) == ("s", "3")

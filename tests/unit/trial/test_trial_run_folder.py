@@ -92,6 +92,11 @@ def test_json_is_whole_or_not_there(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["scores.json"]
 
 
+def test_yaml_keeps_its_order_and_its_characters(tmp_path: Path) -> None:
+    write_yaml(tmp_path / "config.yaml", {"b": "über", "a": 1})
+    assert (tmp_path / "config.yaml").read_text(encoding="utf-8") == "b: über\na: 1\n"
+
+
 def test_a_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot write"):

@@ -212,3 +212,11 @@ def test_subjects_without_constants_are_named_once_with_the_reason() -> None:
         "not scored: no constants of vla 1",
     )
     assert unscored_subjects(record, constants) == ()
+
+
+def test_a_failure_after_a_failed_reference_run_has_a_distance_and_no_score() -> None:
+    failed = Outcome.FAILURE
+    reference, distorted = scores(run(outcome=failed), run(1, outcome=failed))
+    assert (reference.execution.score, reference.execution.distance_cm) == (None, 0.0)
+    assert (distorted.execution.score, distorted.execution.distance_cm) == (None, pytest.approx(10.0))
+    assert distorted.execution.reason == "done (no score: the reference run failed)"
