@@ -53,7 +53,7 @@ class Interrupt:
     Attributes:
         kind: Of `KINDS`.
         at_s: Moment of the interrupt after the start of the session.
-        ended_s: Time until the last process was gone; of `LIMIT_S` and more, then the rest was killed.
+        ended_s: Time until the last process was gone; at the limit the rest was killed.
         left: Command lines of processes that were killed.
         exit_code: Of the session.
         bad: Lines of output and logs that no user should see.
@@ -138,7 +138,7 @@ def wait_for(is_true: Callable[[], bool], limit_s: float) -> float:
     return time.monotonic() - began_s
 
 
-def interrupt(kind: str, at_s: float, folder: Path) -> Interrupt:
+def interrupt(kind: str, at_s: float, folder: Path, limit_s: float = LIMIT_S) -> Interrupt:
     """Start a session, interrupt it after `at_s`, and observe its end."""
     mark = uuid.uuid4().hex
     with own_domain() as domain:
@@ -154,7 +154,7 @@ def interrupt(kind: str, at_s: float, folder: Path) -> Interrupt:
             codes = [process.poll() for process in processes]
             return None not in codes and not of_session(mark)
 
-        ended_s = wait_for(is_over, LIMIT_S)
+        ended_s = wait_for(is_over, limit_s)
         left = kill(of_session(mark))
         exit_code = session.wait(5.0)
     return Interrupt(kind, at_s, ended_s, left, exit_code, bad_lines(folder), recording_in(folder))
@@ -226,6 +226,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kind", choices=KINDS, action="append", help="default: both")
     parser.add_argument("--duration", type=float, metavar="S", help="of a session, if known")
+    parser.add_argument("--limit", type=float, default=LIMIT_S, metavar="S", help="longest end of a session")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep recordings and logs here")
     parser.add_argument("--json", type=Path, metavar="FILE")
     arguments = parser.parse_args()
@@ -237,10 +238,12 @@ def main() -> int:
             longest_s = arguments.duration or duration_s(kind, whole) + 0.5
             for number in track(range(arguments.count), description=kind, console=console):
                 (folder := Path(name) / f"{kind}-{number}").mkdir()
-                found.append(interrupt(kind, moments.uniform(0.0, longest_s), folder))
+                at_s = moments.uniform(0.0, longest_s)
+                found.append(interrupt(kind, at_s, folder, arguments.limit))
     show(console, found)
     if arguments.json:
-        text = json.dumps({"limit_s": LIMIT_S, "interrupts": [asdict(one) for one in found]}, indent=2)
+        tree = {"limit_s": arguments.limit, "seed": arguments.seed, "interrupts": list(map(asdict, found))}
+        text = json.dumps(tree, indent=2)
         arguments.json.write_text(text, encoding="utf-8")
     return 0 if all(one.is_clean for one in found) else 1
 

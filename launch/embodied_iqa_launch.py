@@ -100,10 +100,12 @@ def _actions(
 
 
 def _ended(event: ProcessExited, context: LaunchContext) -> Shutdown | None:
-    """End the launch with any of its processes; an exception makes the exit code of the launch 1."""
+    """End the launch with the first process that ends; an exception makes the exit code of the launch 1."""
+    if context.is_shutdown:
+        return None
     if event.returncode:
         raise InputError(f"{event.process_name} failed with exit code {event.returncode}")
-    return None if context.is_shutdown else Shutdown(reason=f"{event.process_name} ended")
+    return Shutdown(reason=f"{event.process_name} ended")
 
 
 def _environment() -> list[SetEnvironmentVariable]:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from embodied_iqa.database.record import DatabaseRecord, read_record, write_record
 from embodied_iqa.database.schema import ANNOTATIONS, PAIRS, REFERENCES, SCORES, TASKS
-from embodied_iqa.errors import InputError
+from embodied_iqa.errors import InputError, first_line
 from embodied_iqa.files import write_whole
 from embodied_iqa.subjects.constants_files import file_stem
 
@@ -68,7 +68,7 @@ def read_table(path: Path, names: Sequence[str], columns: Sequence[str] | None =
             raise InputError(f"{path} has other columns", expected=", ".join(names), got=", ".join(found))
         return pq.read_table(path, columns=None if columns is None else list(columns), partitioning=None)
     except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
+        raise InputError(f"{path} cannot be read: {first_line(error)}") from None
 
 
 def read_digest(path: Path) -> str | None:

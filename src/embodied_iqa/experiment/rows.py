@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from embodied_iqa.distortions import entry
-from embodied_iqa.errors import InputError
+from embodied_iqa.errors import InputError, first_line
 from embodied_iqa.experiment.plan import RunKey
 from embodied_iqa.files import write_whole
 from embodied_iqa.gate.verdict import Verdict
@@ -182,7 +182,7 @@ def read_rows(path: Path) -> list[RunRow]:
     try:
         table = pq.read_table(path)
     except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
+        raise InputError(f"{path} cannot be read: {first_line(error)}") from None
     if table.schema.names != _ROW_SCHEMA.names:
         raise InputError(
             f"{path} has other columns", expected=", ".join(_ROW_SCHEMA.names), got=table.schema.names

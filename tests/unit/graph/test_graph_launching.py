@@ -206,4 +206,4 @@ def test_the_launch_ends_with_a_process_and_fails_with_it(
             ended(failed, running)
         done = SimpleNamespace(process_name="x-1", returncode=0)
         assert type(ended(done, running)).__name__ == "Shutdown"
-        assert ended(done, ending) is None
+        assert ended(done, ending) is ended(failed, ending) is None

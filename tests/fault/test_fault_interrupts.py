@@ -1,0 +1,93 @@
+"""Ctrl-C: the arm is stopped by its driver, and sessions end without anything left over."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from embodied_iqa.resources import source_checkout
+from ur_emulator import EmulatorProcess, emulator
+
+DRIVER = """
+import sys
+import numpy as np
+from embodied_iqa.errors import InputError
+from embodied_iqa.kinematics import tool_along_z
+from embodied_iqa.robot.ur_arm import UrArm
+from embodied_iqa.robot.ur_options import UrOptions
+
+arm = UrArm(UrOptions(ip=sys.argv[1], watchdog_hz=1.0, state_timeout_s=5.0), tool_along_z(0.2))
+for attempts_left in range(20, -1, -1):  # each call has a deadline, which a busy machine misses
+    try:
+        arm.connect()
+        arm.rearm("test")
+        break
+    except InputError:
+        if not attempts_left:
+            raise
+try:
+    arm.wait(1.0)
+    arm.read()
+    q_rad = np.array(arm.state.q_rad)
+    if sys.argv[2] == "moveJ":
+        arm.move_joints(q_rad + 2.0, speed=0.2, deadline_s=60.0)
+    while True:
+        arm.wait(0.1)
+        arm.read()
+        q_rad += 0.001
+        arm.stream(q_rad)
+except KeyboardInterrupt:
+    pass
+finally:
+    arm.close()
+"""
+DEADLINE_S = 50.0
+
+
+def until(robot: EmulatorProcess, *, moving: bool) -> list[str]:
+    """Wait until the arm moves or stands; return the messages of its controller."""
+    until_s = time.monotonic() + DEADLINE_S
+    while any((state := robot.state())["qd_radps"]) is not moving:
+        assert time.monotonic() < until_s
+    return list(state["messages"])
+
+
+@pytest.mark.parametrize("motion", ["moveJ", "servoJ"])
+def test_ctrl_c_stops_the_arm_before_its_driver_ends(motion: str) -> None:
+    with emulator("--series", "cb3", "--plant", "kinematic") as robot:
+        command = [sys.executable, "-c", DRIVER, robot.host, motion]
+        driver = subprocess.Popen(command, process_group=0)
+        try:
+            until(robot, moving=True)
+            os.killpg(driver.pid, signal.SIGINT)  # as the terminal does
+            assert until(robot, moving=False) == [], "a killed driver leaves the stop to the watchdog"
+            assert driver.wait(DEADLINE_S) == 0
+        finally:
+            driver.kill()
+            driver.wait(DEADLINE_S)
+
+
+@pytest.mark.timeout(400)
+def test_sessions_end_at_random_moments(tmp_path: Path) -> None:
+    checkout = source_checkout()
+    assert checkout is not None
+    results = tmp_path / "interrupts.json"
+    script = checkout / "benchmarks" / "bench_interrupts.py"
+    words = ["--count", "2", "--seed", "3", "--duration", "16", "--limit", "40", "--json", str(results)]
+    done = subprocess.run(
+        [sys.executable, str(script), *words], capture_output=True, text=True, timeout=380, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(results.read_text())["interrupts"]
+    assert {(one["kind"], one["recording"] in {"none", "intact"}) for one in found} == {
+        ("trial", True),
+        ("group", True),
+    }
+    assert all(one["exit_code"] in {130, -signal.SIGINT} for one in found)
