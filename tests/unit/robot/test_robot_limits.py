@@ -275,3 +275,33 @@ def test_a_command_may_exceed_a_limit_by_one_percent_of_rounding(sign: float):
         assert (check_motion(still, still, share * LIMITS.tool_speed_mps, LIMITS) is None) == allowed
     violation = check_motion(still, still, 0.5, LIMITS)
     assert violation == Violation(LimitKind.TOOL_SPEED, "the tool would move at 0.500 m/s, at most 0.25")
+
+
+# A limit itself is allowed, and so is a billionth beyond it, for rounding.
+
+
+@pytest.mark.parametrize(("beyond", "allowed"), [(1e-9, True), (1.5e-9, False)])
+def test_rounding_may_exceed_a_limit_by_a_billionth(beyond: float, *, allowed: bool):
+    unit = ArmLimits(q_min_rad=(-1.0,) * 6, q_max_rad=(2.0,) * 6, workspace_min_m=(-0.5, -0.5, -0.5))
+    for side in (-1.0 - beyond, 2.0 + beyond):
+        assert (check_configurations(np.full((1, 6), side), unit) is None) == allowed
+    for axis in (0, 1):
+        for side in (unit.workspace_min_m[axis] - beyond, unit.workspace_max_m[axis] + beyond):
+            place = np.array([[-0.3, 0.0, 0.3]])
+            place[0, axis] = side
+            assert (check_positions(place, unit) is None) == allowed
+    low = np.array([[-0.3, 0.0, unit.tool_height_m - beyond]])
+    assert (check_positions(low, unit) is None) == allowed
+
+
+def test_a_value_at_a_limit_with_its_tolerance_is_allowed():
+    for axis, most in ((1, LIMITS.increment_m), (4, LIMITS.increment_rad)):
+        chunk = np.zeros((1, 7))
+        chunk[0, axis] = most * (1.0 + 1e-6)
+        assert check_increments(chunk, LIMITS) is None
+    assert check_motion(np.zeros(6), np.zeros(6), LIMITS.tool_speed_mps * 1.01, LIMITS) is None
+
+
+def test_a_workspace_of_two_axes_is_refused():
+    with pytest.raises((UsageError, ValueError)):
+        ArmLimits(workspace_min_m=(-0.8, -0.45))  # type: ignore[arg-type]
