@@ -11,11 +11,13 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from PIL import Image as Image_
 
 from embodied_iqa.cli.main import main
 from embodied_iqa.distortions import DistortionSpec, FrameDistorter, distort_region, frame_generator
 from embodied_iqa.distortions.image import Image
 from embodied_iqa.distortions.manifest import Failure, Manifest, Record
+from embodied_iqa.distortions.references import read_reference
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.codecs import read_picture
 from embodied_iqa.images.image_cdr import image_to_cdr
@@ -325,3 +327,15 @@ def test_a_manifest_in_an_impossible_place_is_one_line(tmp_path: Path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot write to"):
         Manifest(tmp_path / "file" / "out").begin()
+
+
+def test_a_picture_that_was_turned_by_its_camera_is_read_upright(tmp_path: Path):
+    turned = np.zeros((40, 60, 3), np.uint8)
+    turned[:, :20] = 255
+    exif = Image_.Exif()
+    exif[0x0112] = 6  # orientation: a quarter turn to the right
+    Image_.fromarray(turned).save(tmp_path / "turned.png", exif=exif)
+    picture = read_reference(tmp_path / "turned.png")
+    assert picture.shape == (60, 40, 3)
+    assert (picture[:20] == 255).all()
+    assert not picture[20:].any()

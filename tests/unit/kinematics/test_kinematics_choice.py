@@ -174,3 +174,20 @@ def test_wrong_options_are_usage_errors():
         ChoiceOptions(q_min_rad=(7.0,) * 6)
     with pytest.raises(UsageError, match="current"):
         choose(ARM, np.eye(4), [np.nan] * 6)
+
+
+def test_the_capsules_have_the_radii_of_the_arm():
+    """Half the diameters of a UR5's parts, and of the gripper (m)."""
+    model = CollisionModel(ARM)
+    assert model._shape[2].tolist() == [0.075, 0.06, 0.055, 0.055, 0.045, 0.045, 0.045, 0.04, 0.04]
+    assert model._shape[0].tolist() == [0, 1, 2, 2, 3, 3, 4, 5, 6]
+
+
+def test_touching_at_the_margin_is_no_collision_yet():
+    q = np.array([[0.0, -1.57, 1.57, -1.57, -1.57, 0.0]])
+
+    clearance_m = CollisionModel(ARM).nearest(q[0]).clearance_m
+    for margin_m, hit in ((clearance_m, False), (np.nextafter(clearance_m, 1.0), True)):
+        model = CollisionModel(ARM, World(margin_m=float(margin_m)))
+        assert (model.first_collision(q) is not None) == hit
+        assert (model(q[0]) is not None) == hit

@@ -146,3 +146,15 @@ def test_bad_input_is_a_usage_error():
     with pytest.raises(UsageError, match="rigid"):
         Kinematics(np.diag([1.0, 1.0, 2.0, 1.0]))
     assert UR5.table.shape == (6, 4)
+
+
+@pytest.mark.parametrize("wrong", [np.eye(3), np.full((4, 4), np.nan), np.zeros((4, 5))])
+def test_a_tool_that_is_no_transform_is_a_usage_error(wrong: np.ndarray):
+    with pytest.raises(UsageError, match="wrong tool transform"):
+        Kinematics(wrong)
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (2, 3, 4), (2, 4, 3), (1, 2, 4, 4)])
+def test_poses_of_another_shape_are_a_usage_error(shape: tuple[int, ...]):
+    with pytest.raises(UsageError, match="wrong shape of poses"):
+        Kinematics().inverse_batch(np.zeros(shape))
