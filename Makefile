@@ -34,10 +34,11 @@ types: setup ## mypy, strict
 	$(ENVIRONMENT)/mypy
 	MYPYPATH=scripts $(ENVIRONMENT)/mypy -p workspace -p mutants
 	MYPYPATH=docker/policies:src $(ENVIRONMENT)/mypy -p policy_host
+	MYPYPATH=benchmarks:tests $(ENVIRONMENT)/mypy --allow-untyped-calls benchmarks
 
 test: ## every test: style (ruff, mypy strict, layering), unit, ROS graph, faults
 	@bash scripts/setup.sh --models --ray $(if $(CPU),--cpu)
-	$(ENVIRONMENT)/python -m pytest $(ARGS)
+	$(ENVIRONMENT)/python -m pytest -n auto --maxprocesses 4 $(ARGS)
 
 bench: setup ## run every benchmark; tables and JSON go to benchmarks/results/
 	@$(ENVIRONMENT)/python scripts/run_benchmarks.py $(ARGS)

@@ -89,12 +89,16 @@ def relay(source: str, target: str) -> None:
     if target == "lease":
         leases = node.create_publisher(GateLease, "/gate/lease", STATE)
 
-        def take(cdr: bytes) -> None:
+        def take(cdr: Any) -> None:
             lease = GateLease(view="top")
             lease.header.stamp = time_of(stamp_from_cdr(cdr))
             leases.publish(lease)
     else:
-        take = node.create_publisher(Image, target, PICTURE).publish
+        pictures = node.create_publisher(Image, target, PICTURE)
+
+        def take(cdr: Any) -> None:
+            pictures.publish(cdr)
+
     node.create_subscription(Image, source, take, PICTURE, raw=True)
     try:
         rclpy.spin(node)
@@ -191,17 +195,20 @@ def _shoot(frames: int, arrived: Arrivals, spin: Callable[[], None]) -> list[int
         until = time.monotonic() + 3.0  # what the camera needs to start and to be discovered
         while time.monotonic() < until:
             spin()
-        process.stdin.write("go\n")
-        process.stdin.flush()
+        stdin, stdout = process.stdin, process.stdout
+        if stdin is None or stdout is None:
+            raise RuntimeError("the camera has no pipes")
+        stdin.write("go\n")
+        stdin.flush()
         until = time.monotonic() + (WARM_UP + frames) / RATE_HZ + 1.0
         while time.monotonic() < until:
             spin()
-        stamps: list[int] = json.loads(process.stdout.readline())
+        stamps: list[int] = json.loads(stdout.readline())
         until = time.monotonic() + 2.0
         while time.monotonic() < until and not set(stamps[WARM_UP:]) <= set(arrived.leases):
             spin()
-        process.stdin.write("end\n")
-        process.stdin.flush()
+        stdin.write("end\n")
+        stdin.flush()
     return stamps
 
 
@@ -212,7 +219,7 @@ def _numbers(stamps: list[int], arrived: Arrivals, *, gated: bool) -> dict[str, 
 
     whole = {stamp: (arrived.leases[stamp] - stamp) / 1e6 for stamp in stamps if stamp in arrived.leases}
     pictures = [(arrived.pictures[stamp] - stamp) / 1e6 for stamp in stamps if stamp in arrived.pictures]
-    result = {
+    result: dict[str, float] = {
         "pictures": len(stamps),
         "lost pictures": len(stamps) - len(pictures),
         "lost leases": len(stamps) - len(whole),

@@ -12,6 +12,7 @@ import os
 import statistics
 import time
 from pathlib import Path
+from typing import Any
 
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
@@ -86,7 +87,7 @@ def main() -> None:
         options.json.write_text(json.dumps({"size": options.size, "distortions": records}, indent=1))
 
 
-def show(records: list[dict], size: str) -> None:
+def show(records: list[dict[str, Any]], size: str) -> None:
     table = Table("type", *(f"level {level}" for level in LEVELS), "memory", title=f"{size}: ms on one core")
     for record in records:
         cells = [f"{value:.1f}" for value in record["processor_ms"]]

@@ -20,6 +20,7 @@ import types
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 os.environ.update(NO_ALBUMENTATIONS_UPDATE="1")
@@ -64,10 +65,10 @@ def install_peers() -> None:
 def adapted_imagecorruptions() -> types.ModuleType:
     """Import imagecorruptions with the names that its imports miss today."""
     old_place = types.ModuleType("scipy.ndimage.interpolation")
-    old_place.map_coordinates = scipy.ndimage.map_coordinates
+    vars(old_place)["map_coordinates"] = scipy.ndimage.map_coordinates
     sys.modules.setdefault("scipy.ndimage.interpolation", old_place)
     resources = types.ModuleType("pkg_resources")
-    resources.resource_filename = lambda _package, name: str(FOLDER / "imagecorruptions" / name)
+    vars(resources)["resource_filename"] = lambda _package, name: str(FOLDER / "imagecorruptions" / name)
     sys.modules.setdefault("pkg_resources", resources)
     vars(np).setdefault("float_", np.float64)
     module = importlib.import_module("imagecorruptions.corruptions")
@@ -76,9 +77,10 @@ def adapted_imagecorruptions() -> types.ModuleType:
         image: np.ndarray, sigma: float, *, multichannel: bool = False, **more: object
     ) -> np.ndarray:
         axis = -1 if multichannel else None
-        return skimage.filters.gaussian(image, sigma=sigma, channel_axis=axis, **more)
+        blurred: np.ndarray = skimage.filters.gaussian(image, sigma=sigma, channel_axis=axis, **more)
+        return blurred
 
-    module.gaussian = gaussian
+    vars(module)["gaussian"] = gaussian
     return module
 
 
@@ -88,9 +90,7 @@ def ours(distortion_id: str, *parameters: float) -> Run:
     return lambda image: operator(image, rng, *parameters)
 
 
-def pairs(
-    corruptions: types.ModuleType, albumentations: types.ModuleType
-) -> dict[str, tuple[Run, Run, Run | None]]:
+def pairs(corruptions: types.ModuleType, albumentations: types.ModuleType) -> dict[str, tuple[Run, Run, Run]]:
     """Ours, imagecorruptions' at severity 3, albumentations', with parameters that do the same."""
     a = albumentations
 
@@ -190,7 +190,7 @@ def main() -> None:
         options.json.write_text(json.dumps({"size": options.size, "types": records}, indent=1))
 
 
-def show(records: list[dict], size: str) -> None:
+def show(records: list[dict[str, Any]], size: str) -> None:
     table = Table(
         "type",
         "ours",

@@ -16,7 +16,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -30,6 +32,8 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.kinematics import tool_along_z
 from embodied_iqa.robot.ur_arm import UrArm
 from embodied_iqa.robot.ur_options import UrOptions
+
+T = TypeVar("T")
 
 HOST = "127.0.7.2"
 FAULT_PORT = 29990
@@ -58,7 +62,8 @@ def throw(switch: str) -> None:
 
 
 def wave(q_rad: np.ndarray, time_s: float) -> np.ndarray:
-    return q_rad + AMPLITUDE_RAD * np.sin(2.0 * np.pi * time_s / WAVE_S)
+    offset_rad = AMPLITUDE_RAD * float(np.sin(2.0 * np.pi * time_s / WAVE_S))
+    return q_rad + offset_rad
 
 
 def periods_ms(name: str, stamps_s: list[float]) -> dict[str, float]:
@@ -73,7 +78,8 @@ def periods_ms(name: str, stamps_s: list[float]) -> dict[str, float]:
 
 def timer(seconds: float) -> dict[str, float]:
     """What the machine itself allows: the client library's own waiting, without a robot."""
-    stamps, due = [], time.perf_counter()
+    stamps: list[float] = []
+    due = time.perf_counter()
     while len(stamps) < seconds * RATE_HZ:
         due += 1.0 / RATE_HZ
         time.sleep(max(due - time.perf_counter(), 0.0))
@@ -84,7 +90,8 @@ def timer(seconds: float) -> dict[str, float]:
 def client(seconds: float) -> dict[str, float]:
     """Stream with the unmodified library."""
     control, receive = rtde_control.RTDEControlInterface(HOST), rtde_receive.RTDEReceiveInterface(HOST)
-    q_rad, stamps, refused = np.array(receive.getActualQ()), [], 0
+    q_rad, refused = np.array(receive.getActualQ()), 0
+    stamps: list[float] = []
     while not stamps or stamps[-1] - stamps[0] < seconds:
         start = control.initPeriod()
         refused += not control.servoJ(
@@ -99,6 +106,13 @@ def client(seconds: float) -> dict[str, float]:
     return result
 
 
+def known(value: T | None) -> T:
+    """A value that a connected arm has."""
+    if value is None:
+        raise RuntimeError("the arm is not connected")
+    return value
+
+
 def new_arm() -> UrArm:
     arm = UrArm(UrOptions(ip=HOST), tool_along_z(0.2), rate_hz=RATE_HZ)
     arm.connect()
@@ -109,15 +123,18 @@ def new_arm() -> UrArm:
 def driver(seconds: float) -> dict[str, float]:
     """Stream with the driver, one target a state; compare each state with the targets."""
     arm = new_arm()
-    q_rad, stamps, errors, lags = np.array(arm.state.q_rad), [], [], []
-    seen_s, sent = -1.0, [np.array(arm.state.q_rad)]
+    q_rad = np.array(known(arm.state).q_rad)
+    stamps: list[float] = []
+    errors: list[float] = []
+    lags: list[float] = []
+    seen_s, sent = -1.0, [q_rad]
     while not stamps or stamps[-1] - stamps[0] < seconds:
         arm.wait(0.05)
-        state = arm.read()
-        if arm.state.controller_s == seen_s:
+        state, robot = known(arm.read()), known(arm.state)
+        if robot.controller_s == seen_s:
             continue
-        seen_s = arm.state.controller_s
-        errors.append(float(np.abs(state.q_rad - np.array(arm.state.q_target_rad)).max()))
+        seen_s = robot.controller_s
+        errors.append(float(np.abs(state.q_rad - np.array(robot.q_target_rad)).max()))
         lags.append(float(np.abs(state.q_rad - sent[-1]).max()))
         sent.append(wave(q_rad, len(stamps) / RATE_HZ))
         arm.stream(sent[-1])
@@ -132,18 +149,18 @@ def driver(seconds: float) -> dict[str, float]:
 def lines(count: int) -> dict[str, float]:
     """Where moves along lines end."""
     arm, rng, ends = new_arm(), np.random.default_rng(0), []
-    T_0 = arm.T_base_tool
+    T_0 = known(arm.T_base_tool)
     for _ in range(count):
         T = T_0.copy()
         T[:3, 3] += rng.uniform(-0.06, 0.06, 3)
         arm.move_line(T, speed=0.5, acceleration=2.0, deadline_s=10.0)
-        ends.append(float(np.linalg.norm(arm.T_base_tool[:3, 3] - T[:3, 3])))
+        ends.append(float(np.linalg.norm(known(arm.T_base_tool)[:3, 3] - T[:3, 3])))
     arm.close()
     return {"moveL: end from target, largest [mm]": 1e3 * max(ends)}
 
 
 def noticed_ms(arm: UrArm, inject: Callable[[], object]) -> float:
-    q_rad = np.array(arm.state.q_rad)
+    q_rad = np.array(known(arm.state).q_rad)
     for _ in range(20):
         arm.wait(0.05)
         arm.read()
@@ -161,7 +178,7 @@ def noticed_ms(arm: UrArm, inject: Callable[[], object]) -> float:
 
 def faults(count: int) -> dict[str, float]:
     """From a fault to a disarmed driver."""
-    result = {}
+    result: dict[str, float] = {}
     for switch, mend in (
         ("drop", "restore"),
         ("cut", "mend"),
@@ -172,7 +189,7 @@ def faults(count: int) -> dict[str, float]:
         with emulator("kinematic"):
             for _ in range(count):
                 arm = new_arm()
-                times.append(noticed_ms(arm, lambda switch=switch: throw(switch)))
+                times.append(noticed_ms(arm, partial(throw, switch)))
                 throw(mend)
                 arm.close()
         result |= _spread(switch, times)
@@ -180,7 +197,7 @@ def faults(count: int) -> dict[str, float]:
     for _ in range(count):
         with emulator("kinematic") as process:
             arm = new_arm()
-            times.append(noticed_ms(arm, lambda process=process: os.kill(process.pid, signal.SIGKILL)))
+            times.append(noticed_ms(arm, partial(os.kill, process.pid, signal.SIGKILL)))
             arm.close()
     return result | _spread("killed", times)
 

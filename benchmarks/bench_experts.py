@@ -9,6 +9,7 @@ import argparse
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 from embodied_iqa.scenes.scene import draw_instruction, make_scene
 from embodied_iqa.scoring.proportions import wilson
@@ -20,7 +21,7 @@ from embodied_iqa.tasks.vocabulary import Verb
 from embodied_iqa.units import SECOND_NS
 
 
-def measure(verb: Verb, seeds: int, first: int) -> dict[str, object]:
+def measure(verb: Verb, seeds: int, first: int) -> dict[str, Any]:
     """Run the expert on one task for each seed."""
     failures: list[str] = []
     simulated_ns = 0
@@ -54,7 +55,7 @@ def main() -> None:
     parser.add_argument("--verbs", nargs="*", type=Verb, default=list(Verb))
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    numbers = {}
+    numbers: dict[str, dict[str, Any]] = {}
     for verb in arguments.verbs:
         numbers[str(verb)] = row = measure(verb, arguments.seeds, arguments.first)
         low, high = row["interval"]

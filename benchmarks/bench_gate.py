@@ -12,6 +12,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -78,9 +79,9 @@ def speed(repeats: int) -> dict[str, dict[str, float]]:
         ours: list[float] = []
         ratios: dict[str, list[float]] = {name: [] for name in PEERS}
         for _ in range(repeats):
-            ours.append(min(_milliseconds(lambda p=picture: measure(p)) for _ in range(3)))
+            ours.append(min(_milliseconds(partial(measure, picture)) for _ in range(3)))
             for name, peer in PEERS.items():
-                ratios[name].append(_milliseconds(lambda p=picture, f=peer: f(p)) / ours[-1])
+                ratios[name].append(_milliseconds(partial(peer, picture)) / ours[-1])
         result = {"ms": statistics.median(ours)}
         result |= {f"times faster than {name}": statistics.median(values) for name, values in ratios.items()}
         results[f"{width}x{height}"] = result

@@ -66,7 +66,8 @@ def stream(seconds: float) -> dict[str, float]:
             break
         delays.append((time.time_ns() - both.frame.stamp_ns) / 1e6)
         rgb, depth = pictures[got % PATTERNS]
-        exact += bool(np.array_equal(both.frame.rgb, rgb) and np.array_equal(both.sensor_depth, depth))
+        same_depth = both.sensor_depth is not None and np.array_equal(both.sensor_depth, depth)
+        exact += bool(np.array_equal(both.frame.rgb, rgb) and same_depth)
         stamps.append(both.frame.stamp_ns)
         got += 1
     seconds = time.monotonic() - began

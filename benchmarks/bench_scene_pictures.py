@@ -9,6 +9,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from embodied_iqa.images.frame import View
@@ -52,8 +53,8 @@ def main() -> None:
     numbers = {"scenes drawn at random, a second": len(many) / (time.perf_counter() - began)}
     for size_px in (384, 192):
         with SceneBatchRenderer(size_px, size_px) as batch:
-            together = rate(lambda scene, batch=batch: batch.frames(scene, VIEWS), many)
-        alone = rate(lambda scene, size_px=size_px: draw_alone(scene, size_px), many[: len(many) // 5])
+            together = rate(partial(batch.frames, views=VIEWS), many)
+        alone = rate(partial(draw_alone, size_px=size_px), many[: len(many) // 5])
         numbers |= {
             f"{size_px} px, one model for all, pictures a second": together,
             f"{size_px} px, one model a scene, pictures a second": alone,

@@ -13,7 +13,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,11 @@ def measure(folder: Path, kind: str, rounds: int) -> dict[str, float]:
     bare = bare_loop(checkpoint)
     cached = CachedVlm(vlm, AnswerCache(folder / "answers", 10_000_000))
     cached.answer(frames[0], TASK)
-    queue = InferenceQueue("bench", lambda frames: [vlm.answer(frame, TASK) for frame in frames], limit=4)
+
+    def answers(batch: Sequence[Frame]) -> list[Any]:
+        return [vlm.answer(frame, TASK) for frame in batch]
+
+    queue = InferenceQueue("bench", answers, limit=4)
     times = alternate(
         {
             "bare": lambda: bare(frames[0]),

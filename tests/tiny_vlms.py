@@ -80,7 +80,7 @@ def _qwen(newer: bool) -> Pair:
     rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 3, 3]}
     text = _text(tokenizer, rope_parameters=rope, bos_token_id=None)
     if newer:
-        vision = {
+        vision: dict[str, Any] = {
             "depth": 2,
             "hidden_size": 32,
             "intermediate_size": 64,

@@ -44,3 +44,9 @@ def test_mypy_strict_setup() -> None:
 @pytest.mark.timeout(600)
 def test_mypy_strict_policy_host() -> None:
     _run("mypy", "-p", "policy_host", MYPYPATH="docker/policies:src")
+
+
+@pytest.mark.timeout(600)
+def test_mypy_strict_benchmarks() -> None:
+    """Libraries that only benchmarks call have functions without types."""
+    _run("mypy", "--allow-untyped-calls", "benchmarks", MYPYPATH="benchmarks:tests")

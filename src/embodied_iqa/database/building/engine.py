@@ -170,7 +170,7 @@ def _connect(ray: Any, options: EngineOptions) -> None:
     }
     try:
         ray.init(**({"address": options.address} if options.address else local), log_to_driver=False)
-    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+    except Exception as error:  # Ray raises Exception itself when its node does not start in time
         raise InputError(f"no Ray at {options.address or 'this machine'}: {error}") from error
 
 
