@@ -7,7 +7,7 @@ import math
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -142,10 +142,12 @@ def read(path: Path | None) -> list[Injection]:
     if path is None or not path.is_file():
         return []
     rows = json.loads(path.read_text(encoding="utf-8"))["injections"]
-    return [
-        Injection(**{name: math.nan if value is None else value for name, value in row.items()})
-        for row in (row | {"kind": Kind(row["kind"])} for row in rows)
-    ]
+    return [_injection(row | {"kind": Kind(row["kind"])}) for row in rows]
+
+
+def _injection(row: dict[str, Any]) -> Injection:
+    values: dict[str, Any] = {name: math.nan if value is None else value for name, value in row.items()}
+    return Injection(**values)
 
 
 def write(path: Path, done: list[Injection]) -> None:
