@@ -38,7 +38,7 @@ types: setup ## mypy, strict
 
 test: ## every test: style (ruff, mypy strict, layering), unit, ROS graph, faults
 	@bash scripts/setup.sh --models --ray $(if $(CPU),--cpu)
-	$(ENVIRONMENT)/python -m pytest -n auto --maxprocesses 4 $(ARGS)
+	$(ENVIRONMENT)/python -m pytest $(ARGS)
 
 bench: setup ## run every benchmark; tables and JSON go to benchmarks/results/
 	@$(ENVIRONMENT)/python scripts/run_benchmarks.py $(ARGS)
