@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.ros.conversion import time_of
 from embodied_iqa.ros.qos import EVENT, PICTURE
 from ros_graph import RosGraph
+from small_disk import small_disk
 
 PICTURES = "/camera/wrist/image_raw"
 EVENTS = "/trial/events"
@@ -126,6 +128,18 @@ def test_what_overtakes_in_the_queue_of_a_slow_recorder_counts_as_lost(
     assert closed.success, closed.message
     stored = len(read(path)[PICTURES])
     assert (stored < count, stored + closed.dropped) == (True, 1 + count + 1)
+
+
+def test_a_recording_that_does_not_fit_on_the_disk_leaves_nothing(recorder: Recorder, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 2) as disk:
+        (disk / "other").write_bytes(bytes(shutil.disk_usage(disk).free - 280_000))
+        opened = recorder.open(disk / "trial.mcap")
+        assert not opened.success
+        assert f"the disk at {disk} is full" in opened.message
+        assert [item.name for item in disk.iterdir()] == ["other"]
+        (disk / "other").unlink()
+        assert recorder.open(disk / "trial.mcap").success, "the same place, once there is space"
+        assert recorder.record(start=False).success
 
 
 def test_a_pause_drops_only_images(recorder: Recorder, tmp_path: Path) -> None:

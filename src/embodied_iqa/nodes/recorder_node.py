@@ -104,13 +104,16 @@ class RecorderNode(BaseNode[RecorderParameters]):
                 got=f"{len(request.metadata_keys)} keys, {len(request.metadata_values)} values",
             )
         writer = TrialWriter(Path(request.path), options=self._options)
-        queue = RecordingQueue(writer, capacity_bytes=self.config.queue_bytes)
-        queue.add_metadata(
-            "embodied_iqa", dict(zip(request.metadata_keys, request.metadata_values, strict=True))
-        )
-        for topic in self._topics:
-            queue.add_channel(topic.name, topic.type_name, topic.qos_text)
-        self._queue, self._path = queue, request.path
+        try:
+            metadata = zip(request.metadata_keys, request.metadata_values, strict=True)
+            writer.add_metadata("embodied_iqa", dict(metadata))
+            for topic in self._topics:
+                writer.add_channel(topic.name, topic.type_name, topic.qos_text)
+        except UserError:
+            writer.discard()
+            raise
+        self._queue = RecordingQueue(writer, capacity_bytes=self.config.queue_bytes)
+        self._path = request.path
         self._paused, self._left_out, self._reported = False, 0, False
         self._late_before = self._late.total
         self.get_logger().info(f"recording to {request.path}")

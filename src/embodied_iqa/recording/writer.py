@@ -225,6 +225,11 @@ class TrialWriter:
         finally:
             self._output.finish()
 
+    def discard(self) -> None:
+        """Close and remove the file: nothing was recorded."""
+        self._output.abandon()
+        self.path.unlink(missing_ok=True)
+
     def __enter__(self) -> Self:
         return self
 
