@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import socket
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,7 +51,7 @@ _POLL_S = 0.1
 _LAST_STEP = 40
 """Of sixty; then a goal is nearly over."""
 _MOVING_MPS = 0.02
-_RECENT_S = 0.3
+_RECENT_S, _ACCEPTED_S = 0.3, 1.5
 _STILL_RADPS = 1e-3
 _STILL_S = 0.1
 """The arm reverses on its way: a shorter standstill is none."""
@@ -224,6 +223,8 @@ class Watch(Node):
         message.header, message.view = lease.header, lease.view
         message.sequence, message.task = self.sequence, "benchmark"
         self.actions.publish(message)
+        with suppress(MissedError):  # refused, or replaced by a newer one while it waits for its lease
+            self.wait(self.is_moving, "motion", _ACCEPTED_S)
 
     def _take_status(self, message: ArmStatus) -> None:
         with self.news:
@@ -257,7 +258,7 @@ def cell(folder: Path) -> Iterator[tuple[Watch, ProcessGroup]]:
         use_sockets_only(os.environ)  # this process alone: no frozen node may block the observer
         rclpy.init()
         held.callback(rclpy.try_shutdown)
-        robot = RobotWatch(_when_listening(graph.sim_node.emulator_ip))
+        robot = _robot(graph.sim_node.emulator_ip, processes)
         held.callback(robot.close)
         watch, executor = Watch(robot), SingleThreadedExecutor()
         executor.add_node(watch)
@@ -270,18 +271,17 @@ def cell(folder: Path) -> Iterator[tuple[Watch, ProcessGroup]]:
         yield watch, processes
 
 
-def _when_listening(ip: str) -> str:
-    """Return the address once its controller listens."""
+def _robot(ip: str, processes: ProcessGroup) -> RobotWatch:
+    """Connect once the world's controller listens."""
     until = time.monotonic() + _START_S
     while True:
+        processes.check()
         try:
-            socket.create_connection((ip, 30004), timeout=1.0).close()
-        except OSError:
+            return RobotWatch(ip)
+        except RuntimeError as error:
             if time.monotonic() > until:
-                raise
+                raise MissedError(f"no controller at {ip}: {error}") from None
             time.sleep(_POLL_S)
-        else:
-            return ip
 
 
 def _spin(executor: SingleThreadedExecutor) -> None:
