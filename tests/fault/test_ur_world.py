@@ -123,6 +123,32 @@ def test_idle_driver_keeps_the_world_going(world: LiveWorld, arm: UrArm) -> None
     assert world.unanswered == late
 
 
+def test_state_of_a_moving_gripper_is_that_of_the_same_step(world: LiveWorld) -> None:
+    gripper = RobotiqGripper(IP, GripperOptions(reply_s=5.0))
+    gripper.wait_ready(20.0)
+    options = UrOptions(ip=IP, state_timeout_s=5.0)
+    arm = UrArm(options, tool_along_z(0.2), simulated_time=True, gripper=gripper)
+    arm.connect()
+    try:
+        arm.rearm("test")
+        arm.idle()
+        world.passing.set()
+        _each_state(arm, 5, lambda _: arm.idle())
+        arm.move_gripper(1.0)
+        seen: list[tuple[float, float]] = []
+
+        def answer(_number: int) -> None:
+            seen.append((arm.read().gripper.position, world.world.gripper))
+            arm.idle()
+
+        _each_state(arm, 60, answer)
+        assert seen[-1][0] > 0.3, "it moves"
+        assert max(abs(reported - actual) for reported, actual in seen) < 0.02
+    finally:
+        world.passing.clear()
+        arm.close()
+
+
 def test_rate_that_no_controller_has_is_refused() -> None:
     with pytest.raises(UsageError, match="state_rate_hz"):
         EmulatedRobot(World(make_scene(0)), IP, 4_000_000, lambda: 0)

@@ -26,7 +26,7 @@ from embodied_iqa.ros.calls import ENDING
 from embodied_iqa.ros.conversion import header_of, ns_of, pose_of, spec_of, state_to_msg
 from embodied_iqa.ros.lifecycle import LifecycleManager
 from embodied_iqa.ros.node import RECORDING_FAILED, BaseNode, Health, leave, main_of
-from embodied_iqa.ros.qos import EVENT, LATCHED, PICTURE, STATE
+from embodied_iqa.ros.qos import EVENT, LATCHED, STATE
 from embodied_iqa.ros.spinning import ThreadedExecutor
 from embodied_iqa.ros.trial_commands import TrialCommands
 from embodied_iqa.scoring.execution import Outcome
@@ -117,7 +117,7 @@ class TrialNode(BaseNode[TrialParameters]):
         on(PoseStamped, "/arm/tool_pose", self._pose_seen, STATE)
         on(DiagnosticArray, "/diagnostics", self._diagnosed, QoSProfile(depth=10))
         for view in self.config.views:
-            on(CameraInfo, f"/camera/{view}/camera_info", self._picture_seen, PICTURE)
+            on(CameraInfo, f"/camera/{view}/camera_info", self._picture_seen, STATE)
 
     def _happened(self, event: Event) -> None:
         """Queue an event of the current trial; between trials nothing would consume it."""

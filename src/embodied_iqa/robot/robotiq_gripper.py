@@ -41,6 +41,7 @@ class RobotiqGripper:
             raise UsageError("the gripper's open and closed positions are the same")
         self._log = log
         self._lock = threading.Lock()
+        self._measured = threading.Condition(self._lock)
         self._target: float | None = None
         self._commanded = False
         self._state: GripperState | None = None
@@ -72,7 +73,9 @@ class RobotiqGripper:
         Raises:
             InputError: The deadline passes.
         """
-        self._wait_for_state(time.monotonic(), deadline_s)
+        since_s = time.monotonic()
+        self._wake.set()
+        self._wait_for_state(since_s, deadline_s)
 
     def read(self) -> GripperState:
         """Return the newest measured state.
@@ -110,15 +113,9 @@ class RobotiqGripper:
         self._thread.join(timeout=self._options.reply_s + _POLL_S)
 
     def _wait_for_state(self, since_s: float, deadline_s: float) -> None:
-        deadline = time.monotonic() + deadline_s
-        while True:
-            with self._lock:
-                state_s, problem = self._state_s, self._problem
-            if state_s > since_s and not problem:
-                return
-            if time.monotonic() > deadline:
-                raise InputError(f"no state of the gripper within {deadline_s:g} s: {problem}")
-            self._ending.wait(_POLL_S / 4)
+        with self._measured:
+            if not self._measured.wait_for(lambda: self._state_s > since_s and not self._problem, deadline_s):
+                raise InputError(f"no state of the gripper within {deadline_s:g} s: {self._problem}")
 
     def _work(self) -> None:
         """Connect, activate and serve until closed; start again after a problem."""
@@ -191,6 +188,7 @@ class RobotiqGripper:
         state = GripperState(self._position(count), moving, held)
         with self._lock:
             self._state, self._state_s, self._problem = state, state_s, ""
+            self._measured.notify_all()
 
     def _count(self, position: float) -> int:
         low, high = self._options.open_count, self._options.closed_count

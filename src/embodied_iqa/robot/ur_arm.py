@@ -13,6 +13,7 @@ the driver is silent for a quarter of a second.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,7 +60,7 @@ class UrArm:
         self._link = UrLink(self._session)
         self._gripper = gripper
         self._log = log
-        self._closed = False
+        self._closed = self._gripper_moves = False
 
     @property
     def is_armed(self) -> bool:
@@ -123,9 +124,19 @@ class UrArm:
             stamp_ns=round(state.world_s * SECOND_NS) if self._session.lockstep else state.system_ns,
             q_rad=np.array(state.q_rad),
             qd_radps=np.array(state.qd_radps),
-            gripper=_NO_GRIPPER if self._gripper is None else self._gripper.read(),
+            gripper=self._read_gripper(),
             fault=self._fault(state),
         )
+
+    def _read_gripper(self) -> GripperState:
+        if self._gripper is None:
+            return _NO_GRIPPER
+        if self._session.lockstep and self._gripper_moves:
+            with suppress(InputError):  # then the newest state counts, while it is fresh enough
+                self._gripper.wait_fresh(_GRIPPER_S)  # of this step of the world, which waits for the answer
+        state = self._gripper.read()
+        self._gripper_moves &= state.moving
+        return state
 
     def _fault(self, state: UrState) -> RobotFault | None:
         if state.emergency_stop:
@@ -166,6 +177,7 @@ class UrArm:
         if self._gripper is None:
             raise UsageError("this arm has no gripper")
         self._gripper.move(position)
+        self._gripper_moves = True
         if self._session.lockstep:
             self._gripper.wait_sent(_GRIPPER_S)  # the world's next step waits until this state is answered
 
