@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -18,6 +18,7 @@ from embodied_iqa.tasks.vocabulary import (
     Category,
     Colour,
     Kind,
+    Mark,
     Verb,
 )
 
@@ -71,6 +72,7 @@ class SceneObject:
         y_m: Centre in the base frame.
         yaw_rad: Turn about the vertical.
         rgb: Its paint in [0, 1]: the named colour with a slight, seeded deviation.
+        mark: What is printed on it; None for nothing.
     """
 
     kind: Kind
@@ -79,11 +81,12 @@ class SceneObject:
     y_m: float
     yaw_rad: float
     rgb: tuple[float, float, float]
+    mark: Mark | None = None
 
     @property
     def thing(self) -> Thing:
-        """Its colour and kind, as people name it."""
-        return Thing(self.colour, self.kind)
+        """Its colour, kind and mark, as people name it."""
+        return Thing(self.colour, self.kind, self.mark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,8 @@ class Scene:
 
     Attributes:
         seed: The seed it was made from.
-        objects: Four to six, in different colours; first the object of the task, then its destination.
+        objects: Four to six; first the object of the task, then its destination. Their colours differ, but
+            an object whose mark the task names has a look-alike with another mark.
         light: The lamps.
         background: Materials of table, wall and floor.
         table_rgb: Tint of the table in [0, 1].
@@ -130,7 +134,8 @@ def make_scene(seed: int, instruction: Instruction | None = None) -> Scene:
 
     Args:
         seed: Any integer from 0.
-        instruction: If given, the scene contains its objects, and no others of their colours.
+        instruction: If given, the scene contains its objects, and no others of their colours but look-alikes:
+            for each object whose mark it names, one of the same kind and colour with another mark.
     """
     if seed < 0:
         raise UsageError("a scene's seed cannot be negative", expected="an integer from 0", got=seed)
@@ -138,7 +143,9 @@ def make_scene(seed: int, instruction: Instruction | None = None) -> Scene:
     things = _things(rng, instruction)
     places = draw_places(rng, [thing.kind for thing in things], instruction)
     objects = tuple(
-        SceneObject(thing.kind, thing.colour, x, y, _yaw(rng, thing.kind), _paint(rng, thing.colour))
+        SceneObject(
+            thing.kind, thing.colour, x, y, _yaw(rng, thing.kind), _paint(rng, thing.colour), thing.mark
+        )
         for thing, (x, y) in zip(things, places, strict=True)
     )
     tint = np.array(TABLE_RGB) * rng.uniform(0.88, 1.08) + rng.uniform(-0.03, 0.03, 3)
@@ -200,11 +207,11 @@ def _destinations(scene: Scene, verb: Verb) -> list[Thing | None]:
 
 
 def _find(scene: Scene, thing: Thing) -> int:
-    for index, item in enumerate(scene.objects):
-        if item.thing == thing:
-            return index
+    found = [index for index, item in enumerate(scene.objects) if thing.fits(item.thing)]
+    if len(found) == 1:
+        return found[0]
     raise UsageError(
-        "the scene has no such object",
+        "several objects of the scene fit the description" if found else "the scene has no such object",
         got=str(thing),
         available=[str(item.thing) for item in scene.objects],
     )
@@ -222,7 +229,20 @@ def _things(rng: np.random.Generator, instruction: Instruction | None) -> list[T
         named = [thing.colour for thing in wanted]
         colours = named + [colour for colour in colours if colour not in named]
         kinds[: len(wanted)] = [thing.kind for thing in wanted]
-    return [Thing(colour, kind) for colour, kind in zip(colours, kinds, strict=False)]
+    things = [Thing(colour, kind) for colour, kind in zip(colours, kinds, strict=False)]
+    return things if instruction is None else _with_look_alikes(rng, things, instruction)
+
+
+def _with_look_alikes(rng: np.random.Generator, things: list[Thing], instruction: Instruction) -> list[Thing]:
+    """Give the task's objects their marks, and each marked one a look-alike; the number of objects stays."""
+    wanted = [instruction.object, *([instruction.destination] if instruction.destination else [])]
+    twins = []
+    for thing in wanted:
+        if thing.mark is not None:
+            marks = [mark for mark in Mark if mark is not thing.mark]
+            twins.append(replace(thing, mark=marks[int(rng.integers(len(marks)))]))
+    count = max(len(things), len(wanted) + len(twins))
+    return [*wanted, *twins, *things[len(wanted) :]][:count]
 
 
 def _yaw(rng: np.random.Generator, kind: Kind) -> float:

@@ -19,7 +19,7 @@ from embodied_iqa.manipulation.shapes import SHAPES
 from embodied_iqa.scenes.scene import Scene
 from embodied_iqa.scenes.viewpoints import viewpoint_of
 from embodied_iqa.tasks.instruction import Thing
-from embodied_iqa.tasks.vocabulary import CATEGORY_OF_KIND, Category, Colour, Kind
+from embodied_iqa.tasks.vocabulary import CATEGORY_OF_KIND, Category, Colour, Kind, Mark
 
 _SURELY_M: Final = 0.04
 _GAP_M: Final = 0.025
@@ -77,6 +77,7 @@ class Node:
         ahead_m: Its position along the direction away from the viewer.
         picture: Its centre in the picture, (u, v) as in `Viewpoint.project`.
         shown: Whether the picture shows its centre.
+        mark: What is printed on it.
     """
 
     index: int
@@ -87,6 +88,7 @@ class Node:
     ahead_m: float
     picture: tuple[float, float]
     shown: bool
+    mark: Mark | None = None
 
     @property
     def category(self) -> Category:
@@ -95,8 +97,8 @@ class Node:
 
     @property
     def thing(self) -> Thing:
-        """Its colour and kind, as people name it."""
-        return Thing(self.colour, self.kind)
+        """Its colour, kind and mark, as people name it."""
+        return Thing(self.colour, self.kind, self.mark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +109,13 @@ class Head:
         colour: The named colour.
         kind: The named kind.
         category: The named category, in place of a kind.
+        mark: The named mark.
     """
 
     colour: Colour | None = None
     kind: Kind | None = None
     category: Category | None = None
+    mark: Mark | None = None
 
     def fits(self, node: Node) -> bool:
         """Return whether the noun applies to an object."""
@@ -119,6 +123,7 @@ class Head:
             self.colour in {None, node.colour}
             and self.kind in {None, node.kind}
             and self.category in {None, node.category}
+            and self.mark in {None, node.mark}
         )
 
 
@@ -154,6 +159,7 @@ class SceneGraph:
                     ahead_m=float(place @ viewpoint.ahead),
                     picture=(u, v),
                     shown=viewpoint.shows(u, v),
+                    mark=item.mark,
                 )
             )
         self.nodes: tuple[Node, ...] = tuple(nodes)

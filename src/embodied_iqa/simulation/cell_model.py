@@ -13,10 +13,12 @@ from embodied_iqa.scenes.scene import Background, Scene
 from embodied_iqa.scenes.viewpoints import look_at
 from embodied_iqa.simulation.engine import mujoco
 from embodied_iqa.simulation.geoms import add_plain_materials, add_rod
+from embodied_iqa.simulation.mark_textures import add_mark_textures
 from embodied_iqa.simulation.object_models import add_object
 from embodied_iqa.simulation.robot_model import FINGER_JOINTS, add_actuators, add_robot
 from embodied_iqa.simulation.room_model import add_backgrounds, add_room, table_tint
 from embodied_iqa.simulation.vessel_models import add_vessel_meshes
+from embodied_iqa.tasks.vocabulary import Mark
 from embodied_iqa.units import SECOND_NS
 
 FORCE_SENSORS: Final = ("table", "wall", "floor")
@@ -60,6 +62,7 @@ def build_model(
     fine: bool = False,
     picture_px: tuple[int, int] = (MAX_WIDTH_PX, MAX_HEIGHT_PX),
     backgrounds: Sequence[Background] = (),
+    marks: Sequence[Mark] = (),
 ) -> Any:
     """Compile the cell.
 
@@ -68,6 +71,7 @@ def build_model(
         fine: Render with shadows and anti-aliasing: several times slower.
         picture_px: Width and height of the largest picture.
         backgrounds: Further backgrounds whose materials the model contains.
+        marks: Further marks whose textures the model contains.
 
     Returns:
         A ``mujoco.MjModel``.
@@ -84,6 +88,7 @@ def build_model(
     add_rod(world, (0, 0, 0), (0, 0, 0.012), 0.085, "steel")
     add_rod(world, (0, 0, 0.012), (0, 0, 0.034), 0.074, "shell")
     _add_camera(add_robot(world), View.WRIST)
+    add_mark_textures(spec, dict.fromkeys((*(item.mark for item in scene.objects if item.mark), *marks)))
     for index, item in enumerate(scene.objects):
         add_object(spec, index, item)
     add_backgrounds(spec, dict.fromkeys((scene.background, *backgrounds)))

@@ -30,6 +30,7 @@ from embodied_iqa.simulation.geoms import (
     add_cylinder,
     add_slide,
 )
+from embodied_iqa.simulation.mark_textures import texture_name
 from embodied_iqa.simulation.vessel_models import add_bead, add_bowl, add_cup, add_lid, add_pot
 from embodied_iqa.tasks.vocabulary import Kind
 
@@ -48,7 +49,9 @@ _FUNNEL_M: Final = (0.036, 0.035)
 def add_object(spec: Any, index: int, item: SceneObject) -> None:
     """Add an object, its material ``paint`` and its body ``object`` with this index, and a cup's beads."""
     rgba = (*item.rgb, 1.0)
-    spec.add_material(name=f"paint{index}", rgba=rgba, specular=0.35, shininess=0.5)
+    paint = spec.add_material(name=f"paint{index}", rgba=rgba, specular=0.35, shininess=0.5)
+    if item.mark is not None:
+        paint.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = texture_name(item.mark)
     pose = nominal_pose(item)
     body = spec.worldbody.add_body(name=f"object{index}", pos=pose[:3], quat=pose[3:])
     if item.kind not in FIXED_KINDS:

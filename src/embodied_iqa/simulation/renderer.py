@@ -16,6 +16,7 @@ from embodied_iqa.scenes.scene import Background, Scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot, check_qpos
 from embodied_iqa.simulation.cell_model import MAX_HEIGHT_PX, MAX_WIDTH_PX, build_model
 from embodied_iqa.simulation.engine import load_triton, mujoco
+from embodied_iqa.tasks.vocabulary import Mark
 
 _MAX_GEOMS: Final = 1000
 _NEAR_M: Final = 1e-3
@@ -56,6 +57,7 @@ class SceneRenderer(Closable):
         height_px: Height of the pictures.
         fine: Shadows and anti-aliasing, for pictures shown to people: about eight times slower.
         backgrounds: Further backgrounds whose materials `model` contains.
+        marks: Further marks whose textures `model` contains.
 
     Raises:
         UsageError: The resolution is too large or not positive.
@@ -70,6 +72,7 @@ class SceneRenderer(Closable):
         *,
         fine: bool = False,
         backgrounds: Sequence[Background] = (),
+        marks: Sequence[Mark] = (),
     ) -> None:
         if not (0 < width_px <= MAX_WIDTH_PX and 0 < height_px <= MAX_HEIGHT_PX):
             raise UsageError(
@@ -78,7 +81,7 @@ class SceneRenderer(Closable):
                 got=f"{width_px}x{height_px}",
             )
         self._fine = fine
-        self._backgrounds = tuple(backgrounds)
+        self._backgrounds, self._marks = tuple(backgrounds), tuple(marks)
         self._intrinsics = intrinsics_of(width_px, height_px)
         self.load(scene)
 
@@ -92,6 +95,7 @@ class SceneRenderer(Closable):
             fine=self._fine,
             picture_px=(size.width_px, size.height_px),
             backgrounds=self._backgrounds,
+            marks=self._marks,
         )
         self._data: Any = mujoco.MjData(self._model)
         self._object_of_geom = _objects_of_geoms(self._model, len(scene.objects))

@@ -21,9 +21,11 @@ from embodied_iqa.scenes.snapshot import (
     object_address,
     positions_of,
 )
+from embodied_iqa.simulation.engine import mujoco
+from embodied_iqa.simulation.mark_textures import texture_name
 from embodied_iqa.simulation.renderer import BACKGROUND, Closable, SceneRenderer
 from embodied_iqa.simulation.room_model import lamps_of, table_tint
-from embodied_iqa.tasks.vocabulary import Colour, Kind
+from embodied_iqa.tasks.vocabulary import Colour, Kind, Mark
 
 _MANY: Final = (Kind.CUBE, Kind.CYLINDER, Kind.BALL, Kind.BOWL, Kind.BUTTON)
 _ONE: Final = (Kind.CUP, Kind.DRAWER)
@@ -83,7 +85,9 @@ class SceneBatchRenderer(Closable):
     def _load(self, pool: ObjectPool) -> None:
         self.close()
         self._pool = pool
-        self._renderer = SceneRenderer(pool.scene, *self._size_px, backgrounds=tuple(Background))
+        self._renderer = SceneRenderer(
+            pool.scene, *self._size_px, backgrounds=tuple(Background), marks=tuple(Mark)
+        )
 
     def _show(self, scene: Scene, snapshot: WorldSnapshot | None) -> tuple[SceneRenderer, WorldSnapshot]:
         if snapshot is None:
@@ -135,7 +139,11 @@ class ObjectPool:
         unused = (renderer.object_of_geom >= 0) & ~np.isin(renderer.object_of_geom, members)
         model.geom_group[:] = np.where(unused, _HIDDEN_GROUP, self._group_of_geom)
         for member, item in zip(members, scene.objects, strict=True):
-            model.material(f"paint{member}").rgba[:3] = item.rgb
+            paint = model.material(f"paint{member}")
+            paint.rgba[:3] = item.rgb
+            paint.texid[mujoco.mjtTextureRole.mjTEXROLE_RGB] = (
+                -1 if item.mark is None else model.texture(texture_name(item.mark)).id
+            )
             if item.kind in FIXED_KINDS:
                 body, pose = model.body(f"object{member}"), nominal_pose(item)
                 body.pos[:], body.quat[:] = pose[:3], pose[3:]

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.tasks.vocabulary import (
     CATEGORY_OF_KIND,
+    CHARACTERS,
     COLOUR_WORDS,
     DESTINATIONS_OF_VERB,
     IGNORED_WORDS,
     KIND_WORDS,
     KINDS_OF_VERB,
+    MARKED_KINDS,
+    PATTERN_WORDS,
     REVERSING_WORDS,
     VERB_WORDS,
     Category,
     Colour,
     Kind,
+    Mark,
     Verb,
 )
 
 _T = TypeVar("_T")
+MARKED: Final = "marked"
+"""Word between an object and the character on it."""
 _WORD: Final = re.compile(r"[^\s.,;!?]+")
 _POLITE: Final = frozenset({"please", "can", "could", "would", "you", "now", "robot"})
 _MAX_OBJECTS: Final = 2
@@ -38,13 +44,27 @@ _PHRASE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """An object as people name it, such as "red cube"."""
+    """An object as people name it, such as "red cube", "striped red cube" or "red cube marked 3".
+
+    Attributes:
+        colour: Its colour.
+        kind: Its kind.
+        mark: Its mark; None in a description that names none.
+    """
 
     colour: Colour
     kind: Kind
+    mark: Mark | None = None
 
     def __str__(self) -> str:
-        return f"{self.colour} {self.kind}"
+        words = f"{self.colour} {self.kind}"
+        if self.mark is None:
+            return words
+        return f"{words} marked {self.mark}" if self.mark.is_character else f"{self.mark} {words}"
+
+    def fits(self, thing: Thing) -> bool:
+        """Return whether this description applies to an object."""
+        return (self.colour, self.kind) == (thing.colour, thing.kind) and self.mark in {None, thing.mark}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +77,7 @@ class Instruction:
         destination: Where it goes, for verbs with a destination; of another colour than the object.
 
     Raises:
-        UsageError: The object or the destination does not afford the verb.
+        UsageError: The object or the destination does not afford the verb, or cannot have its mark.
     """
 
     verb: Verb
@@ -69,6 +89,9 @@ class Instruction:
             raise UsageError(
                 f"a {self.object.kind} cannot be used with {self.verb}", available=KINDS_OF_VERB[self.verb]
             )
+        for thing in (self.object, self.destination):
+            if thing is not None and thing.mark is not None and thing.kind not in MARKED_KINDS:
+                raise UsageError(f"a {thing.kind} has no mark", got=str(thing), available=MARKED_KINDS)
         wanted = DESTINATIONS_OF_VERB[self.verb]
         if self.destination is None:
             if wanted:
@@ -141,10 +164,16 @@ def _things(words: list[str], text: str) -> tuple[list[Thing], set[str]]:
     things: list[Thing] = []
     linking_words: set[str] = set()
     colour: Colour | None = None
-    for word in words:
+    pattern: Mark | None = None
+    rest = iter(words)
+    for word in rest:
         if colour is not None:
-            things.append(Thing(colour, _look_up("kind of object", word, KIND_WORDS)))
-            colour = None
+            things.append(Thing(colour, _look_up("kind of object", word, KIND_WORDS), pattern))
+            colour = pattern = None
+        elif word == MARKED and things:
+            things[-1] = replace(things[-1], mark=_look_up("mark", next(rest, ""), CHARACTERS))
+        elif word in PATTERN_WORDS:
+            pattern = PATTERN_WORDS[word]
         elif word in IGNORED_WORDS:
             linking_words |= {word} if len(things) == 1 else set()
         elif word in KIND_WORDS:

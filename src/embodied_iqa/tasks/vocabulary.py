@@ -50,6 +50,29 @@ class Kind(StrEnum):
     DRAWER = "drawer"
 
 
+class Mark(StrEnum):
+    """What is printed on an object: a pattern, or a character as in "the cube marked 3"."""
+
+    STRIPED = "striped"
+    DOTTED = "dotted"
+    RINGED = "ringed"
+    CROSSED = "crossed"
+    A = "A"
+    B = "B"
+    ONE = "1"
+    TWO = "2"
+    THREE = "3"
+
+    @property
+    def is_character(self) -> bool:
+        """Whether it is a letter or a digit, which stands after the noun."""
+        return len(self) == 1
+
+
+MARKED_KINDS: Final = (Kind.CUBE, Kind.CYLINDER, Kind.BALL, Kind.BUTTON)
+"""Kinds of objects that can have a mark."""
+
+
 class Category(StrEnum):
     """Category of objects, by which results are broken down."""
 
@@ -148,6 +171,14 @@ VERB_WORDS: Final[dict[str, tuple[Verb, ...]]] = {
 COLOUR_WORDS: Final[dict[str, Colour]] = {str(colour): colour for colour in Colour} | {
     "violet": Colour.PURPLE,
 }
+
+PATTERN_WORDS: Final[dict[str, Mark]] = {str(mark): mark for mark in Mark if not mark.is_character} | {
+    "spotted": Mark.DOTTED
+}
+"""Words in front of the colour."""
+
+CHARACTERS: Final[dict[str, Mark]] = {str(mark).lower(): mark for mark in Mark if mark.is_character}
+"""Words after "marked", in lower case."""
 
 KIND_WORDS: Final[dict[str, Kind]] = {str(kind): kind for kind in Kind} | {
     "block": Kind.CUBE,

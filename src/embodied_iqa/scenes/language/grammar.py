@@ -5,7 +5,7 @@ Independent of the templates in `wording`::
     task    = [courtesy] step ["," | "and"] ["then" | "after that"] step [courtesy]
             | "before you" step "," step
     step    = verb object [preposition object] | preposition object "," verb object
-    object  = "it" | "the" [extreme] [colour] noun [clause]
+    object  = "it" | "the" [extreme] [pattern] [colour] noun ["marked" character] [clause]
     clause  = ["that is" | "which is"] (side "the" colour noun | "between" ... "and" ... | "not" ... | ...)
 """
 
@@ -18,15 +18,18 @@ from typing import Final, NoReturn, TypeVar
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.scenes.scene_graph import Extreme, Head, Side
-from embodied_iqa.tasks.instruction import Thing
+from embodied_iqa.tasks.instruction import MARKED, Thing
 from embodied_iqa.tasks.vocabulary import (
+    CHARACTERS,
     COLOUR_WORDS,
     KIND_WORDS,
+    PATTERN_WORDS,
     REVERSING_WORDS,
     VERB_WORDS,
     Category,
     Colour,
     Kind,
+    Mark,
 )
 
 _T = TypeVar("_T")
@@ -74,7 +77,7 @@ class Step:
     reverses: bool = False
 
 
-_TOKEN: Final = re.compile(r"[a-z]+|,")
+_TOKEN: Final = re.compile(r"[a-z]+|[0-9]+|,")
 _COURTESIES: Final = frozenset({"please", "could", "can", "would", "you", "robot", "now", "first", ","})
 _PARTICLES: Final = frozenset({"up", "away", "down", "out", "over", "off"})
 _ANYTHING: Final = frozenset({"object", "thing", "item"})
@@ -186,11 +189,27 @@ class _Parser:
         self._expect("the")
         extreme = _BEFORE_NOUN.get(self._word())
         self.at += extreme is not None
+        pattern = self._pattern()
         colour = COLOUR_WORDS.get(self._word())
         self.at += colour is not None
         kind, category = self._noun()
-        noun = Described(Head(colour, kind, category), extreme)
+        noun = Described(Head(colour, kind, category, pattern or self._character()), extreme)
         return noun if extreme is not None else self._clause(noun)
+
+    def _pattern(self) -> Mark | None:
+        pattern = PATTERN_WORDS.get(self._word())
+        self.at += pattern is not None
+        return pattern
+
+    def _character(self) -> Mark | None:
+        """Parse "marked" and a character after a noun."""
+        if not self._take(MARKED):
+            return None
+        mark = CHARACTERS.get(self._word())
+        if mark is None:
+            self._refuse("a character", CHARACTERS)
+        self.at += 1
+        return mark
 
     def _noun(self) -> tuple[Kind | None, Category | None]:
         category = self._take_phrase(_CATEGORIES)
@@ -244,6 +263,7 @@ class _Parser:
 
     def _thing(self) -> Thing:
         self._expect("the")
+        pattern = self._pattern()
         colour = COLOUR_WORDS.get(self._word())
         if colour is None:
             self._refuse("a colour", COLOUR_WORDS)
@@ -251,7 +271,7 @@ class _Parser:
         kind, _ = self._noun()
         if kind is None:
             self._refuse("a kind of object", KIND_WORDS)
-        return Thing(colour, kind)
+        return Thing(colour, kind, pattern or self._character())
 
     def _word(self) -> str:
         return self.words[self.at] if self.at < len(self.words) else ""

@@ -74,8 +74,8 @@ class Reference:
 
 
 def plain(node: Node) -> Reference:
-    """Refer by colour and kind."""
-    return Reference(Form.PLAIN, node.index, Head(node.colour, node.kind))
+    """Refer by colour, kind and mark."""
+    return Reference(Form.PLAIN, node.index, Head(node.colour, node.kind, mark=node.mark))
 
 
 def references(graph: SceneGraph, form: Form) -> list[Reference]:

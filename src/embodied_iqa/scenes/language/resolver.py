@@ -75,7 +75,7 @@ def _find(described: Described, graph: SceneGraph) -> Node:
 def _noun_of(described: Described) -> str:
     """Return the noun of a description, for messages."""
     head = described.head
-    words = [described.extreme, head.colour, head.kind or head.category or "object"]
+    words = [described.extreme, head.mark, head.colour, head.kind or head.category or "object"]
     return " ".join(str(word) for word in words if word is not None)
 
 
@@ -85,7 +85,7 @@ def _has_attributes(described: Described, node: Node) -> bool:
 
 
 def _anchor(thing: Thing, graph: SceneGraph) -> Node:
-    return _find(Described(Head(thing.colour, thing.kind)), graph)
+    return _find(Described(Head(thing.colour, thing.kind, mark=thing.mark)), graph)
 
 
 def _relation(described: Described, node: Node, anchors: Sequence[Node], graph: SceneGraph) -> Truth:

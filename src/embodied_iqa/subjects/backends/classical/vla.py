@@ -62,6 +62,9 @@ class ClassicalVla:
             return ActionChunk.still(ChunkStatus.NO_TARGET, f"does not understand the task: {error}")
         if task.verb not in _DONE_WORDS:
             return ActionChunk.still(ChunkStatus.NO_TARGET, f"does not know how to {task.verb}")
+        if task.object.mark is not None:
+            reason = f"cannot read marks: another {task.colour} {task.kind} may look the same to it"
+            return ActionChunk.still(ChunkStatus.NO_TARGET, reason)
         sight = look(frame)
         seen = next((item for item in sight.objects if item.colour is task.colour), None)
         fit = seen.fit_as(task.kind) if seen is not None else None

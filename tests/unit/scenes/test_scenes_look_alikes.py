@@ -1,0 +1,67 @@
+"""Scenes of tasks that name a mark hold a look-alike; words and relations tell them apart."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.images.frame import View
+from embodied_iqa.scenes.language.referring import plain
+from embodied_iqa.scenes.language.resolver import resolve
+from embodied_iqa.scenes.scene import find_object, make_scene, tasks_of
+from embodied_iqa.scenes.scene_graph import SceneGraph
+from embodied_iqa.tasks.instruction import parse_instruction
+from embodied_iqa.tasks.vocabulary import Mark
+
+SEEDS = st.integers(0, 10**6)
+
+
+@given(SEEDS, st.sampled_from(Mark))
+def test_a_marked_object_has_exactly_one_look_alike(seed: int, mark: Mark) -> None:
+    words = f"red cube marked {mark}" if mark.is_character else f"{mark} red cube"
+    scene = make_scene(seed, parse_instruction(f"place the {words} in the blue bowl"))
+    assert str(scene.objects[0].thing) == words
+    twins = [item for item in scene.objects if (item.colour, item.kind) == ("red", "cube")]
+    assert len(twins) == 2
+    assert twins[1].mark not in {None, mark}
+    assert 4 <= len(scene.objects) <= 6
+    others = [item.colour for item in scene.objects if item not in twins]
+    assert len(set(others)) == len(others)
+    assert "red" not in others
+
+
+def test_without_a_mark_nothing_is_marked() -> None:
+    scene = make_scene(3, parse_instruction("pick the red cube"))
+    assert {item.mark for item in scene.objects} == {None}
+
+
+def test_a_plain_description_of_look_alikes_is_refused() -> None:
+    scene = make_scene(3, parse_instruction("pick the striped red cube"))
+    with pytest.raises(UsageError, match=r"several objects.*red cube"):
+        find_object(scene, parse_instruction("pick the red cube"))
+    assert find_object(scene, parse_instruction("pick the striped red cube")) == 0
+
+
+def test_every_task_of_a_scene_names_one_object() -> None:
+    scene = make_scene(3, parse_instruction("pick the striped red cube"))
+    for task in tasks_of(scene):
+        assert scene.objects[find_object(scene, task)].thing == task.object
+
+
+@pytest.mark.parametrize("view", View)
+def test_sentences_resolve_marks(view: View) -> None:
+    task = parse_instruction("press the yellow button marked 3")
+    scene = make_scene(5, task)
+    graph = SceneGraph(scene, view)
+    assert resolve("press the button marked 3", scene, view=view) == task
+    assert plain(graph.nodes[0]).head.fits(graph.nodes[0])
+    assert not plain(graph.nodes[0]).head.fits(graph.nodes[1])
+    with pytest.raises(UsageError, match="exactly one"):
+        resolve("press the yellow button", scene, view=view)
+
+
+def test_a_pattern_stands_before_the_colour() -> None:
+    task = parse_instruction("pick the striped red cube")
+    assert resolve("please grab the striped block", make_scene(9, task)) == task
