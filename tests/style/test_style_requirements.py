@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -69,7 +70,7 @@ def test_every_import_is_required() -> None:
     for source in sources("src", "tests", "benchmarks"):
         for _, name in imports_of(source):
             top = name.split(".")[0]
-            if top in sys.stdlib_module_names or _is_ours(top) or _is_ros(top):
+            if top in sys.stdlib_module_names or top in _our_modules() or _is_ros(top):
                 continue
             names = distributions.get(top) or [IMPORT_NAMES.get(top, top)]
             if not any(Pin(item, "", "").key in direct for item in names):
@@ -77,10 +78,11 @@ def test_every_import_is_required() -> None:
     assert not missing, "not in requirements/:\n" + "\n".join(sorted(missing))
 
 
-def _is_ours(top: str) -> bool:
+@cache
+def _our_modules() -> set[str]:
     places = ("tests/**/*.py", "benchmarks/*.py", "scripts/*.py")
     local = {path.stem for place in places for path in ROOT.glob(place)}
-    return top in {"embodied_iqa", "embodied_iqa_msgs", "workspace", "mutants", "policy_host"} | local
+    return {"embodied_iqa", "embodied_iqa_msgs", "workspace", "mutants", "policy_host"} | local
 
 
 def _is_ros(top: str) -> bool:
