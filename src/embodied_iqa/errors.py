@@ -69,7 +69,9 @@ def nearest(word: str, available: Iterable[str]) -> str | None:
         available: The valid values; of a value such as "01 gaussian-blur", each part counts.
     """
     forms = {form.casefold(): form for item in available for form in (*item.split(), item)}
-    found = get_close_matches(word.casefold(), forms, n=1)
+    typed = word.casefold()
+    begun = [form for form in forms if typed and form.startswith(typed)]
+    found = get_close_matches(typed, forms, n=1) or begun
     return forms[found[0]] if found and forms[found[0]] != word else None
 
 

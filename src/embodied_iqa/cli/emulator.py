@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import math
 import signal
+import sys
 
 from embodied_iqa.emulator.controller import Controller
 from embodied_iqa.emulator.emulator import Emulator
@@ -58,6 +59,7 @@ async def _serve(emulator: Emulator) -> None:
         f"emulator ready: UR5, software {firmware.version_text}, {firmware.rate_hz} Hz, on {emulator.host}",
         flush=True,
     )
+    print(f"next: rtde_control.RTDEControlInterface({emulator.host!r})", file=sys.stderr)
     try:
         await emulator.run()
     finally:

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.table import Table
 
-from embodied_iqa.cli.output import console
+from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.distortions.catalogue import catalogue, entry
 from embodied_iqa.errors import UsageError
 from embodied_iqa.lazy import load
@@ -76,6 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(_record(evaluation), indent=2))
     else:
         _print_tables(evaluation)
+        next_command("build", "--panel", ",".join((*plan.vlms, *plan.vlas)), "--out", "DB")
     return 0
 
 
@@ -146,13 +146,13 @@ def _plain(values: object) -> object:
 def _print_tables(evaluation: PanelEvaluation) -> None:
     summary = load(_SUMMARY)
     if evaluation.acted:
-        table = Table("VLA", "success (physics)", "mean over verbs", "geometric", "median mm", box=None)
+        table = table_of("VLA", "success (physics)", "mean over verbs", "geometric", "median mm")
         for row in summary.vla_rows(evaluation.acted):
             numbers = (str(row.success), f"{row.verb_mean:.1%}", str(row.geometric), f"{row.median_mm:.1f}")
             table.add_row(row.member, *numbers)
         console().print(table)
     if evaluation.answered:
-        table = Table("VLM", "BLEU", "identical to the truth", "changes with the picture", box=None)
+        table = table_of("VLM", "BLEU", "identical to the truth", "changes with the picture")
         for answer in summary.vlm_rows(evaluation.answered):
             table.add_row(answer.member, f"{answer.bleu:.3f}", str(answer.exact), str(answer.changed))
         console().print(table)

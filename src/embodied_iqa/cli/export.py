@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 from pathlib import Path
 
+from embodied_iqa.cli.output import next_command
 from embodied_iqa.errors import UsageError
 from embodied_iqa.lazy import load
 
@@ -22,6 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--licence", metavar="NAME", help=licence)
     all_views = "mean opinions also of subjects that are not made for the picture's view"
     add("--all-views", action="store_true", help=all_views)
+    add("--json", action="store_true", help="print the folder and its files as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -36,5 +39,12 @@ def run(arguments: argparse.Namespace) -> int:
         licence=arguments.licence,
         all_views=arguments.all_views,
     )
-    print(f"export: {os.path.relpath(arguments.out)}")
+    if arguments.json:
+        files = sorted(file.relative_to(arguments.out).as_posix() for file in arguments.out.iterdir())
+        print(
+            json.dumps({"export": str(arguments.out), "format": arguments.format, "files": files}, indent=2)
+        )
+        return 0
+    print(f"export: {os.path.relpath(arguments.out)}; README.md in it says how to load it")
+    next_command("db", "show", arguments.database)
     return 0

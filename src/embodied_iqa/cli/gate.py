@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from embodied_iqa.cli.output import next_command
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.gate.calibration import GateCalibration, Margins, calibrate
 from embodied_iqa.gate.calibration_file import load_calibrations, save_calibrations
@@ -118,6 +119,7 @@ def _report(arguments: argparse.Namespace, calibrations: list[GateCalibration]) 
     print(arguments.output)
     for c in calibrations:
         print(f"  {c.view:5s} {c.width_px}x{c.height_px} from {c.n_frames} frames")
+    next_command("gate", "check", "OTHER_PICTURES", "--calibration", arguments.output)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,7 @@ def _check(arguments: argparse.Namespace) -> int:
         for result in results:
             print(f"{result.view:5s} {result.verdict:6s} {result.name}  {result.reason}".rstrip())
         print(", ".join(f"{count} {word}" for word, count in counts.items()))
+        next_command("trial", "--set", f"gate_node.calibration={arguments.calibration}")
     return 1 if counts[Verdict.REJECT.name.lower()] == len(results) else 0
 
 

@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("embodied_iqa.cli.train", "train the embedded panel of learned subjects from scratch"),
     "evaluate": ("embodied_iqa.cli.evaluate", "evaluate the embedded panel on clean and distorted scenes"),
     "subjects": ("embodied_iqa.cli.subjects", "list, check and calibrate subjects"),
+    "completion": ("embodied_iqa.cli.completion", "print the script for completion in a shell"),
 }
 """Sub-command to (module, one-line help); a module is imported when its command runs."""
 

@@ -1,15 +1,46 @@
-"""Console of the sub-commands."""
+"""Console of the sub-commands, and the hint with which they end."""
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
+from collections.abc import Collection
 from typing import Final
 
 from rich.console import Console
+from rich.table import Table
 
 _FILE_WIDTH: Final = 200
 
 
 def console() -> Console:
-    """Return a console as wide as the terminal, or wide enough for every table in a file or pipe."""
-    return Console(width=None if sys.stdout.isatty() else _FILE_WIDTH)
+    """Return a console as wide as the terminal or COLUMNS; in a file or pipe wide enough for every table."""
+    is_known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(width=None if is_known else _FILE_WIDTH)
+
+
+def table_of(*headings: str, title: str | None = None, right: Collection[str] = ()) -> Table:
+    """Return an empty table that folds long cells, so that 80 columns suffice.
+
+    Args:
+        headings: Of the columns.
+        title: Printed above.
+        right: Headings of columns of numbers.
+    """
+    table = Table(
+        title=title,
+        title_justify="left",
+        header_style="bold",
+        box=None,
+        pad_edge=False,
+        collapse_padding=True,
+    )
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading in right else "left", overflow="fold")
+    return table
+
+
+def next_command(*words: object) -> None:
+    """Print the command that is useful after this one, on stderr; the user replaces words in capitals."""
+    print(f"next: embodied-iqa {shlex.join(map(str, words))}", file=sys.stderr)

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from embodied_iqa.cli.output import next_command
 from embodied_iqa.lazy import load
 from embodied_iqa.progress import ProgressBars
 
@@ -31,6 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.recording, arguments.out, lambda done, total: bars.update(name, done, total)
         )
     print(json.dumps(_tree(report), indent=2) if arguments.json else _text(report))
+    if not arguments.json:
+        next_command("rescore", report.output or report.source)
     return 0
 
 

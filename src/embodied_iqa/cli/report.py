@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from contextlib import suppress
 from pathlib import Path
 
+from embodied_iqa.cli.output import next_command
 from embodied_iqa.errors import UsageError
 from embodied_iqa.lazy import load
 from embodied_iqa.recording.errors import RecordingReadError
+
+_DATABASE = "database"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="of a run (runs/<id>) or of a database")
     parser.add_argument("--out", type=Path, metavar="FILE", help="page to write (default FOLDER/report.html)")
+    parser.add_argument("--json", action="store_true", help="print the page's path and kind as JSON")
     database = parser.add_argument_group("of a database")
     database.add_argument(
         "--all-views",
@@ -43,7 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the report; return the exit code."""
     store = load("embodied_iqa.database.store")
     page: Path
-    if store.is_database(arguments.folder):
+    kind = _DATABASE if store.is_database(arguments.folder) else "run"
+    if kind == _DATABASE:
         if arguments.seed < 0:
             raise UsageError("--seed is wrong", expected="0 or more", got=arguments.seed)
         write = load("embodied_iqa.reports.database.report:write_database_report")
@@ -55,5 +61,12 @@ def run(arguments: argparse.Namespace) -> int:
         _recover(arguments.folder)
         write = load("embodied_iqa.reports.trial.report:report_of_folder")
         page = write(arguments.folder, arguments.out)
+    if arguments.json:
+        print(json.dumps({"report": str(page), "kind": kind}, indent=2))
+        return 0
     print(f"report: {os.path.relpath(page)}")
+    if kind == _DATABASE:
+        next_command("export", arguments.folder, "--format", "pyiqa", "--out", "DIR")
+    else:
+        next_command("experiment", "--out", "DIR")
     return 0

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from embodied_iqa.cli.output import next_command
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.gate.calibration_file import load_calibrations, shared_calibrations
@@ -97,6 +98,7 @@ def _report(arguments: argparse.Namespace, record: TrialRecord, remarks: Sequenc
         for remark in scores.remarks:
             print(f"note: {remark}")
         results_table(scores.runs)
+        next_command("report", arguments.out or arguments.recording.parent)
         if arguments.out is not None:
             print(f"report: embodied-iqa report {arguments.out}")
     return 0

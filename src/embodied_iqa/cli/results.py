@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from rich.table import Table
 
-from embodied_iqa.cli.output import console
+from embodied_iqa.cli.output import console, table_of
 from embodied_iqa.distortions import entry
 from embodied_iqa.trial.scores import Cognition, Decision, Execution, RunScores
+
+_NUMBERS: Final = ("cognition", "decision", "execution", "pass/hold/reject", "lost")
 
 
 def results_table(runs: Sequence[RunScores]) -> None:
@@ -17,11 +20,7 @@ def results_table(runs: Sequence[RunScores]) -> None:
     for run in runs:
         if run.task not in tables:
             title = f"{run.task} (scene {run.scene_seed})"
-            table = tables[run.task] = Table(title=title, title_justify="left", header_style="bold")
-            table.add_column("run")
-            for name in ("cognition", "decision", "execution", "pass/hold/reject", "lost"):
-                table.add_column(name, justify="right")
-            table.add_column("outcome")
+            tables[run.task] = table_of("run", *_NUMBERS, "outcome", title=title, right=_NUMBERS)
         tables[run.task].add_row(*_cells(run))
     for table in tables.values():
         console().print(table)

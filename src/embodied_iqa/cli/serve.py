@@ -7,6 +7,7 @@ import json
 import sys
 
 from embodied_iqa.cli.node_options import add_consent, overrides_of, with_consent
+from embodied_iqa.cli.output import next_command
 from embodied_iqa.config import build
 from embodied_iqa.errors import UsageError
 from embodied_iqa.subjects.catalogue import Role
@@ -65,6 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(json.dumps({**subject.metadata, "address": address, "port": port}), flush=True)
         else:
             print(f"serving {subject.info.name} at {address} (Ctrl+C ends)", flush=True)
+            next_command("trial", f"--{subject.role}", address)
 
     PolicyServer(subject, settings).run(ready)
     return 0

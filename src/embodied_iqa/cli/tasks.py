@@ -8,9 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
-from embodied_iqa.cli.output import console
+from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.scenes.language.five_tasks import draw_task_scene, make_tasks
@@ -63,6 +61,7 @@ def _check(arguments: argparse.Namespace) -> int:
             print(f"embodied-iqa: {error}", file=sys.stderr)
         if not errors:
             print(f"{arguments.file}: {len(found)} pictures, {tasks} tasks")
+            next_command("build", "--from-folder", "DIR", "--tasks", arguments.file, "--out", "DB")
     return 1 if errors else 0
 
 
@@ -80,8 +79,11 @@ def _make(arguments: argparse.Namespace) -> int:
             records.append(_record(seed, arguments.view, scene, main, tasks))
         else:
             _print_scene(seed, scene, tasks)
+            task = tasks[0].text
     if arguments.json:
         print(json.dumps(records, indent=2))
+    else:
+        next_command("trial", "--scene-seed", seeds[-1], "--task", task)
     return 0
 
 
@@ -100,9 +102,8 @@ def _record(seed: int, view: str, scene: Scene, main: Instruction, tasks: tuple[
 
 def _print_scene(seed: int, scene: Scene, tasks: tuple[Task, ...]) -> None:
     objects = ", ".join(str(item.thing) for item in scene.objects)
-    table = Table(title=f"scene {seed}: {objects}", title_justify="left", header_style="bold")
-    for name in ("rank", "task", "ability", "points", "means"):
-        table.add_column(name, justify="right" if name in {"rank", "points"} else "left")
+    headings = ("rank", "task", "ability", "points", "means")
+    table = table_of(*headings, title=f"scene {seed}: {objects}", right=("rank", "points"))
     for task in tasks:
         plan = "; ".join(str(step) for step in task.plan)
         table.add_row(str(task.rank), task.text, task.ability, str(task.difficulty), plan)

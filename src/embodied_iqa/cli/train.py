@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from embodied_iqa.cli.output import next_command
 from embodied_iqa.errors import MissingDependencyError, UsageError
 from embodied_iqa.lazy import load
 from embodied_iqa.panel.members import RECIPES, adapted, recipe_of
@@ -81,9 +82,10 @@ def _print_results(plan: PanelPlan, cards: list[ModelCard], *, as_json: bool) ->
         return
     for card in cards:
         print(f"{card.name}: {_result_text(card.results)}")
-    print(f"models: {plan.models}; evaluate them: embodied-iqa evaluate panel --models {plan.models}")
+    print(f"models: {plan.models}")
     if plan.quick:
         print("quick training: scores are worse than those of the panel in the package")
+    next_command("evaluate", "panel", "--models", plan.models)
 
 
 def _result_text(results: dict[str, float | str]) -> str:

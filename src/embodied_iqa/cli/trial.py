@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from embodied_iqa.cli.node_options import add_consent, add_node_options, overrides_of, with_consent
+from embodied_iqa.cli.output import next_command
 from embodied_iqa.cli.person import person_at_terminal
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.config import Scalar
@@ -106,6 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"note: {remark}")
     results_table(scores.runs)
     print(f"report: {os.path.relpath(page)}")
+    next_command("rescore", os.path.relpath(folders[0].recording))
     return 0
 
 

@@ -8,6 +8,7 @@ import json
 from embodied_iqa.cli.build import EMBEDDED
 from embodied_iqa.cli.build.summary import BuildProgress, print_summary, summary_tree
 from embodied_iqa.cli.node_options import overrides_of
+from embodied_iqa.cli.output import next_command
 from embodied_iqa.database.building.builder import build
 from embodied_iqa.database.building.options import (
     BuildOptions,
@@ -38,6 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(summary_tree(arguments.out, summary), indent=2))
     else:
         print_summary(arguments.out, summary)
+        next_command("report", arguments.out)
     return 0
 
 

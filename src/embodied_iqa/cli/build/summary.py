@@ -7,9 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
-from embodied_iqa.cli.output import console
+from embodied_iqa.cli.output import console, table_of
 from embodied_iqa.database.building.builder import BuildSummary
 from embodied_iqa.database.building.engine import BlockReport
 from embodied_iqa.database.building.options import Step
@@ -64,11 +62,8 @@ def summary_tree(path: Path, summary: BuildSummary) -> dict[str, Any]:
 def print_summary(path: Path, summary: BuildSummary) -> None:
     """Print the work of each step, failures, and the size of the database."""
     tree = summary_tree(path, summary)
-    table = Table(title=f"database {path}", title_justify="left", header_style="bold")
-    table.add_column("step")
-    for name in ("rows", "seconds", "rows/s", "outside inference"):
-        table.add_column(name, justify="right")
-    table.add_column("failures")
+    numbers = ("rows", "seconds", "rows/s", "outside inference")
+    table = table_of("step", *numbers, "failures", title=f"database {path}", right=numbers)
     for step, item in tree["steps"].items():
         share = item["share_outside_inference"]
         failures = ", ".join(f"{name}: {count}" for name, count in item["failures"].items())

@@ -6,9 +6,7 @@ import argparse
 import json
 from decimal import Decimal
 
-from rich.table import Table
-
-from embodied_iqa.cli.output import console
+from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.database import execution
 from embodied_iqa.database.building.merge import merge_databases
 from embodied_iqa.database.check import check_database
@@ -30,6 +28,8 @@ def check(arguments: argparse.Namespace) -> int:
         print(f"note: {line}")
     result = "damaged" if report.errors else "correct"
     print(f"{arguments.database}: {result}; {_counted(report.counts)}")
+    if not report.errors:
+        next_command("report", arguments.database)
     return exit_code
 
 
@@ -39,6 +39,7 @@ def merge(arguments: argparse.Namespace) -> int:
     record = merge_databases(*stores, arguments.out, arguments.workers)
     counts = {name: count for name, count in record.counts.items() if name != "failures"}
     print(f"{arguments.out}: {_counted(counts)}")
+    next_command("report", arguments.out)
     return 0
 
 
@@ -46,6 +47,7 @@ def join_execution(arguments: argparse.Namespace) -> int:
     """Keep the runs of experiments in a database."""
     count = execution.join_execution(open_database(arguments.database), arguments.experiments)
     print(f"{arguments.database}: {count:,} runs joined")
+    next_command("report", arguments.database)
     return 0
 
 
@@ -55,7 +57,7 @@ def sql(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(result.to_pylist(), indent=2, default=_plain))
         return 0
-    table = Table(*result.column_names, header_style="bold")
+    table = table_of(*result.column_names)
     for row in zip(*(column.to_pylist() for column in result.columns), strict=True):
         table.add_row(*map(_cell, row))
     console().print(table)

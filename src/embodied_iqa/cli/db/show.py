@@ -10,9 +10,8 @@ from typing import Final
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from rich.table import Table
 
-from embodied_iqa.cli.output import console
+from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.database.sample import SampledPair, answer_text, draw_pairs, side_by_side
 from embodied_iqa.database.store import open_database
 from embodied_iqa.images.codecs import write_picture
@@ -29,6 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps([item.tree() for item in sample], indent=2))
     else:
         _print(sample)
+        next_command("db", "sql", arguments.database, "SELECT * FROM opinions LIMIT 5")
     if arguments.out is not None:
         rows = [_labelled(side_by_side(store, item), _title(item)) for item in sample]
         write_picture(arguments.out, np.vstack(rows))
@@ -40,11 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _print(sample: Sequence[SampledPair]) -> None:
     """Print a table for each pair: each subject's answers on both pictures, and its score."""
     for item in sample:
-        title = f"{_title(item)}\n{item.task.text}"
-        table = Table(title=title, title_justify="left", header_style="bold")
-        for name in ("subject", "on the reference", "on the distorted picture"):
-            table.add_column(name)
-        table.add_column("score", justify="right")
+        headings = ("subject", "on the reference", "on the distorted picture", "score")
+        table = table_of(*headings, title=f"{_title(item)}\n{item.task.text}", right=("score",))
         for name, answers in item.answers.items():
             score = item.scores.get(name)
             shown = "-" if score is None else f"{score:.3f}"

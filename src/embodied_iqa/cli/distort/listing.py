@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import Final
 
+from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.distortions import LEVELS, Entry, catalogue, miqd_catalogue
+
+_WIDTH_OF_ALL: Final = 110
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -14,10 +18,15 @@ def run(arguments: argparse.Namespace) -> int:
     if getattr(arguments, "json", False):
         print(json.dumps([_record(entry) for entry in entries], indent=2))
         return 0
+    out = console()
+    has_room = out.width >= _WIDTH_OF_ALL
+    table = table_of("id", "name", *(("class", "source") if has_room else ()), "levels 1 to 5")
     for entry in entries:
         levels = "  ".join("/".join(f"{value:g}" for value in row) for row in entry.parameters)
-        head = f"{entry.id:20s} {entry.name:21s} {entry.distortion_class:12s} {entry.source:16s}"
-        print(f"{head} {'/'.join(entry.parameter_names)}: {levels}")
+        origin = (entry.distortion_class, entry.source) if has_room else ()
+        table.add_row(entry.id, entry.name, *origin, f"{'/'.join(entry.parameter_names)}: {levels}")
+    out.print(table, highlight=False)
+    next_command("distort", "IN.png", "--type", "15:4", "--out", "DIR")
     return 0
 
 

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from embodied_iqa.cli.distort.inputs import clean_pictures, count_pictures
+from embodied_iqa.cli.output import next_command
 from embodied_iqa.distortions import LEVELS, DistortionSpec, catalogue, entry, miqd_catalogue
 from embodied_iqa.distortions.batch import (
     BatchOptions,
@@ -164,5 +165,6 @@ def _report(arguments: argparse.Namespace, batch: _Batch) -> None:
         print(json.dumps(tree | {"manifest": str(out / "manifest.json")}))
     else:
         print(f"{batch.made} pictures made, {batch.kept} already existed: {out / 'manifest.csv'}")
+        next_command("gate", "check", out, "--calibration", "FILE")
     for failure in failed:
         print(f"embodied-iqa: {failure.reason}", file=sys.stderr)

@@ -10,6 +10,7 @@ from typing import Final
 from embodied_iqa import __version__
 from embodied_iqa.cli.experiment.table import as_tree, print_table, write_csv
 from embodied_iqa.cli.node_options import overrides_of
+from embodied_iqa.cli.output import next_command
 from embodied_iqa.cli.person import person_at_terminal
 from embodied_iqa.config import Scalar
 from embodied_iqa.errors import UsageError
@@ -65,6 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     print_table(means)
     print(f"runs: {results}")
+    next_command("db", "join-execution", "DB", arguments.out)
     return 0
 
 

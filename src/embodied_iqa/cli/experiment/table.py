@@ -9,9 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
-from rich.table import Table
-
-from embodied_iqa.cli.output import console
+from embodied_iqa.cli.output import console, table_of
 from embodied_iqa.experiment.scores import MeanRow
 from embodied_iqa.files import write_text_whole
 from embodied_iqa.scoring.execution import EXECUTION_RECIPE
@@ -45,20 +43,17 @@ def write_csv(rows: Sequence[MeanRow], path: Path) -> None:
 def print_table(rows: Sequence[MeanRow]) -> None:
     """Print the table."""
     levels = _levels(rows)
-    table = Table(title="mean execution score", title_justify="left", header_style="bold")
-    table.add_column("distortion")
-    for name in ("runs", "left out", "success", "e-stops", "held", "score", "spread"):
-        table.add_column(name, justify="right")
-    for level in levels if len(levels) > 1 else ():
-        table.add_column(f"level {level}", justify="right")
+    numbers = ["runs", "left out", "success", "e-stops", "held", "score", "spread"]
+    numbers += [f"level {level}" for level in levels if len(levels) > 1]
+    table = table_of("distortion", *numbers, title="mean execution score", right=numbers)
     for row in rows:
         name = "all" if row.distortion_id == "all" else f"{row.distortion_id} {row.distortion_name}"
         success = "-" if row.success_rate is None else f"{100 * row.success_rate:.0f} %"
         counts = [str(row.runs), str(row.left_out), success, str(row.emergency_stops), str(row.held_by_gate)]
-        numbers = [row.score, row.spread]
+        values = [row.score, row.spread]
         if len(levels) > 1:
-            numbers += [row.by_level.get(level) for level in levels]
-        shown = ["-" if number is None else f"{number:.1f}" for number in numbers]
+            values += [row.by_level.get(level) for level in levels]
+        shown = ["-" if number is None else f"{number:.1f}" for number in values]
         table.add_row(name, *counts, *shown, end_section=row is rows[-2] if len(rows) > 1 else False)
     console().print(table)
 

@@ -8,6 +8,7 @@ import json
 from rich.console import Console
 
 from embodied_iqa.cli.node_options import overrides_of, with_consent
+from embodied_iqa.cli.output import next_command
 from embodied_iqa.cli.subjects.listing import scale_in_words
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.progress import track
@@ -47,6 +48,7 @@ def calibrate(arguments: argparse.Namespace) -> int:
     else:
         scale = scale_in_words(constants)
         print(f"{constants.subject}: {scale} from {constants.n_references} answers, in {path}")
+        next_command("trial", f"--{reference.role}", arguments.name)
     return 0
 
 

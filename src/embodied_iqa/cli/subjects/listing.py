@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from embodied_iqa.cli.output import console
+from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.errors import UsageError
 from embodied_iqa.scoring.constants import SubjectConstants, UncalibratedError
 from embodied_iqa.subjects.catalogue import SubjectEntry, entries, entry
@@ -18,6 +18,7 @@ from embodied_iqa.subjects.constants_files import constants_of
 from embodied_iqa.subjects.readiness import Readiness, check_readiness
 
 _DASH = "-"
+_WIDTH_WITH_LICENCE = 110
 
 
 def list_catalogue(arguments: argparse.Namespace) -> int:
@@ -27,6 +28,7 @@ def list_catalogue(arguments: argparse.Namespace) -> int:
         print(json.dumps([_record_of(item) for item in chosen], indent=2))
     else:
         _print_catalogue(chosen)
+        next_command("subjects", "show", "NAME")
     return 0
 
 
@@ -37,6 +39,7 @@ def show_entry(arguments: argparse.Namespace) -> int:
         print(json.dumps(_record_of(found), indent=2))
     else:
         _print_entry(found)
+        next_command("subjects", "check", arguments.name)
     return 0
 
 
@@ -51,6 +54,9 @@ def check_subjects(arguments: argparse.Namespace) -> int:
         print(json.dumps(records, indent=2))
     else:
         _print_readiness(found)
+        ready = next((item for item in found if item.is_ready), None)
+        if ready is not None:
+            next_command("trial", f"--{ready.role}", ready.name)
     return 0 if arguments.all or all(item.is_ready for item in found) else 1
 
 
@@ -63,21 +69,21 @@ def _record_of(item: SubjectEntry) -> dict[str, object]:
 
 def _print_catalogue(items: Sequence[SubjectEntry]) -> None:
     """Print one line per subject."""
-    table = _table("name", "role", "back end")
-    for heading in ("parameters", "weights", "memory", "picture"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("licence")
-    before = ""
+    numbers = ("size", "weights", "memory", "picture")
+    out, before = console(), ""
+    has_room = out.width >= _WIDTH_WITH_LICENCE
+    headings = ("name", "role", "back end", *numbers, *(("licence",) if has_room else ()))
+    table = table_of(*headings, right=numbers)
     for item in items:
         group = f"{item.role} {item.papers[:1]}"
         if before not in {"", group}:
             table.add_section()
         before = group
-        table.add_row(item.name, item.role.upper(), item.backend, *_sizes(item), item.licence)
-    out = console()
+        licence = (item.licence,) if has_room else ()
+        table.add_row(item.name, item.role.upper(), item.backend, *_sizes(item), *licence)
     out.print(table)
     out.print(
-        f"{len(items)} subjects; `embodied-iqa subjects show NAME` for details, `check --all` for what runs",
+        f"{len(items)} subjects; `embodied-iqa subjects check --all` lists those that run here",
         style="dim",
         highlight=False,
     )
@@ -112,9 +118,7 @@ def _print_entry(item: SubjectEntry) -> None:
 
 def _print_readiness(items: Sequence[Readiness]) -> None:
     """Print one line per subject: whether it runs, and what it needs."""
-    table = _table("name", "role")
-    table.add_column("runs here")
-    table.add_column("what it lacks", overflow="fold")
+    table = table_of("name", "role", "runs here", "what it lacks")
     for item in items:
         answer = Text("yes", style="green") if item.is_ready else Text("no", style="red")
         words = "\n".join((*item.lacks, *item.remarks))
@@ -131,13 +135,6 @@ def scale_in_words(constants: SubjectConstants) -> str:
         return f"d_max {1e3 * constants.d_max_m:.0f} mm"
     n_grams = 0 if constants.frequencies is None else len(constants.frequencies.counts)
     return f"{n_grams} n-grams"
-
-
-def _table(*headings: str) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in headings:
-        table.add_column(heading, no_wrap=True)
-    return table
 
 
 def _sizes(item: SubjectEntry) -> tuple[str, str, str, str]:

@@ -1,0 +1,124 @@
+"""What commands print: the next command, tables within 80 columns, the script of shell completion."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embodied_iqa.cli.experiment.table import print_table
+from embodied_iqa.cli.main import main, parse
+from embodied_iqa.cli.results import results_table
+from embodied_iqa.experiment.scores import MeanRow
+from embodied_iqa.images.codecs import write_picture
+
+NEXT = "next: embodied-iqa "
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    for number in range(24):
+        rgb = np.random.default_rng(number).integers(90, 160, (48, 64, 3), dtype=np.uint8)
+        write_picture(tmp_path / "top" / f"{number:02d}.png", rgb)
+    return tmp_path / "top"
+
+
+def test_commands_end_with_the_next_one_which_is_understood(
+    pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    commands = [
+        "distort list",
+        f"distort {pictures}/00.png --type 12:3 --out d --workers 1",
+        f"gate calibrate {pictures} --view top --output gate.yaml",
+        f"gate check {pictures} --view top --calibration gate.yaml",
+        "subjects list",
+        "subjects show classical-vlm",
+        "subjects check classical-vlm",
+        "tasks make --scene-seed 3",
+    ]
+    for command in commands:
+        assert main(command.split()) == 0, command
+        last = capsys.readouterr().err.splitlines()[-1]
+        assert last.startswith(NEXT), command
+        parse(shlex.split(last.removeprefix(NEXT)))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "distort list",
+        "subjects list",
+        "subjects show pi0-base",
+        "subjects check --all",
+        "tasks make --scenes 4",
+    ],
+)
+def test_tables_fit_80_columns(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(command.split()) == 0
+    _fits(capsys.readouterr().out)
+
+
+def _fits(text: str) -> None:
+    assert text
+    assert max(map(len, text.splitlines())) <= 80
+    assert "\u2026" not in text, "a cell is cut"
+
+
+def test_tables_of_results_fit_80_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    levels = dict.fromkeys(range(1, 6), 100.0)
+    row = MeanRow("23", "non-eccentricity-patch", "Spatial", 1234, 12, 0.88, 10, 77.7, 12.3, levels)
+    print_table([row, MeanRow("all", "", "", 1234, 12, 0.88, 10, 77.7, 12.3, levels)])
+    _fits(capsys.readouterr().out)
+    results_table([])
+    assert capsys.readouterr().out == ""
+
+
+def test_bash_completes_commands_options_and_choices(tmp_path: Path) -> None:
+    script = tmp_path / "new" / "completion.bash"
+    assert main(["completion", "bash", "--out", str(script)]) == 0
+
+    def completed(*words: str) -> set[str]:
+        line = f"source {script}; COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; "
+        line += '_shtab_embodied_iqa; printf "%s\\n" "${COMPREPLY[@]}"'
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True, timeout=60)
+        return set(done.stdout.split())
+
+    assert {"trial", "train"} <= completed("embodied-iqa", "tr")
+    assert completed("embodied-iqa", "gate", "ch") == {"check"}
+    assert "--distortion" in completed("embodied-iqa", "trial", "--dist")
+    assert completed("embodied-iqa", "export", "--format", "py") == {"pyiqa"}
+
+
+def test_zsh_and_tcsh_scripts_name_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    for shell in ("zsh", "tcsh"):
+        assert main(["completion", shell]) == 0
+        script = capsys.readouterr().out
+        assert all(name in script for name in ("distort", "calibrate", "--output"))
+
+
+def test_the_list_of_distortions_is_whole_in_any_width(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ids = {line["id"] for line in _listed(capsys)}
+    for columns in ("80", "200"):
+        monkeypatch.setenv("COLUMNS", columns)
+        assert main(["distort", "list"]) == 0
+        shown = {line.split()[0] for line in capsys.readouterr().out.splitlines() if line[:1].strip()}
+        assert ids <= shown
+
+
+def _listed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, str]]:
+    assert main(["distort", "list", "--json"]) == 0
+    found: list[dict[str, str]] = json.loads(capsys.readouterr().out)
+    return found
