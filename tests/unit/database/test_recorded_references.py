@@ -9,7 +9,8 @@ import pytest
 
 from embodied_iqa.database.sources.recorded import RecordingSource
 from embodied_iqa.errors import InputError
-from embodied_iqa.images.frame import View
+from embodied_iqa.images.frame import Frame, View
+from embodied_iqa.recording.bag_camera import BagCamera
 from trial_recording import TASK, picture, stamp_ns, write_trial
 
 
@@ -42,3 +43,29 @@ def test_frames_that_a_task_file_lists(tmp_path: Path) -> None:
     tasks.write_text(f"{head},trial.mcap,{stamp_ns(0, 1) + 1},top,1,lift it,pick\n", encoding="utf-8")
     with pytest.raises(InputError, match="no frame: camera top has none"):
         RecordingSource(recording, tasks).read(0)
+
+
+def test_references_in_order_are_read_in_one_pass_and_found_in_any_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = RecordingSource(write_trial(tmp_path / "trial.mcap"))
+    in_order = [source.read(index) for index in range(4)]
+    read = BagCamera.read
+    reads: list[int] = []
+
+    def counted(camera: BagCamera, deadline_s: float) -> Frame | None:
+        frame = read(camera, deadline_s)
+        reads.append(0 if frame is None else frame.stamp_ns)
+        return frame
+
+    monkeypatch.setattr(BagCamera, "read", counted)
+    copy = tmp_path / "copy.mcap"
+    copy.write_bytes((tmp_path / "trial.mcap").read_bytes())
+    again = RecordingSource(copy)
+    for index in range(4):
+        again.read(index)
+    assert len(reads) == len(set(reads)), "a picture was read twice"
+    for index in (3, 0, 2, 2, 1):
+        found = again.read(index)
+        assert found.view is in_order[index].view
+        assert np.array_equal(found.frames[found.view].rgb, in_order[index].frames[found.view].rgb)

@@ -118,3 +118,19 @@ def test_something_in_the_air_is_shown_where_it_is():
     assert sight.shows(item.colour, place, 0.03)
     assert not sight.shows(item.colour, place + np.array([0, 0.15, 0]), 0.03)
     assert not sight.shows(scene.objects[1].colour, place, 0.03)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("height_m", [0.0, 0.01, 0.05, 0.6])
+@pytest.mark.parametrize("grain_px", [1, 5, 12])
+def test_noise_before_a_camera_at_the_table_gives_no_warning(height_m: float, grain_px: int):
+    clean = top_frame(make_scene(0), 160, 120)
+    coarse = np.random.default_rng(grain_px).integers(0, 256, (120 // grain_px, 160 // grain_px, 3))
+    grain = np.kron(coarse, np.ones((grain_px, grain_px, 1), np.int64)).astype(np.uint8)
+    noise = np.zeros_like(clean.rgb)
+    noise[: grain.shape[0], : grain.shape[1]] = grain
+    T_base_camera = np.eye(4)
+    T_base_camera[2, 3] = height_m
+    frame = Frame(clean.view, clean.stamp_ns, noise, clean.intrinsics, T_base_camera)
+    assert all(np.isfinite([fit.x_m for item in look(frame).objects for fit in item.fits]))
+    look(with_pixels(clean, noise))

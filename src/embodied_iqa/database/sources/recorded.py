@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -142,23 +143,55 @@ def _moments(listed: Iterable[PictureTasks]) -> tuple[_Moment, ...]:
     return tuple(sorted(found, key=lambda moment: (moment.stamp_ns, moment.view)))
 
 
-def _frame(path: Path, moment: _Moment) -> Frame:
-    options = BagCameraOptions(T_base_camera=viewpoint_of(moment.view).T_base_camera)
-    camera = BagCamera(path, moment.view, options)
-    try:
-        for frame in _frames(camera):
-            if frame.stamp_ns == moment.stamp_ns:
+class _Playback:
+    """Frames of one camera, found by their stamps; in order, they are found in one pass over it."""
+
+    def __init__(self, path: Path, view: View) -> None:
+        options = BagCameraOptions(T_base_camera=viewpoint_of(view).T_base_camera)
+        self._camera = BagCamera(path, view, options)
+        self._passed: set[int] = set()
+        self._last_ns = -1
+        self._has_passed_all = False
+
+    def find(self, stamp_ns: int) -> Frame | None:
+        """Return the frame of a stamp, None if there is none."""
+        if self._has_passed_all and stamp_ns not in self._passed:
+            return None
+        if stamp_ns <= self._last_ns:
+            self._camera.rewind()
+        found = self._following(stamp_ns)
+        if found is None and stamp_ns in self._passed:  # stamps are not in the order of the recording
+            self._camera.rewind()
+            found = self._following(stamp_ns)
+        return found
+
+    def _following(self, stamp_ns: int) -> Frame | None:
+        for frame in self._frames():
+            self._passed.add(frame.stamp_ns)
+            self._last_ns = frame.stamp_ns
+            if frame.stamp_ns == stamp_ns:
                 return frame
-    finally:
-        camera.close()
-    raise InputError(f"no frame: camera {moment.view} has none of {moment.stamp_ns} ns in {path.name}")
+        self._has_passed_all = True
+        return None
+
+    def _frames(self) -> Iterator[Frame]:
+        while True:
+            try:
+                frame = self._camera.read(0.0)
+            except EndOfFramesError:
+                return
+            if frame is not None:
+                yield frame
 
 
-def _frames(camera: BagCamera) -> Iterator[Frame]:
-    while True:
-        try:
-            frame = camera.read(0.0)
-        except EndOfFramesError:
-            return
-        if frame is not None:
-            yield frame
+@lru_cache(maxsize=len(View))
+def _playback(path: Path, view: View, changed_ns: int) -> _Playback:  # noqa: ARG001 - part of the key
+    return _Playback(path, view)
+
+
+def _frame(path: Path, moment: _Moment) -> Frame:
+    """Return the frame of a moment; the recording stays open for the next one."""
+    frame = _playback(path, moment.view, path.stat().st_mtime_ns).find(moment.stamp_ns)
+    if frame is None:
+        raise InputError(f"no frame: camera {moment.view} has none of {moment.stamp_ns} ns in {path.name}")
+    return frame

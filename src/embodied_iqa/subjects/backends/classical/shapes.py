@@ -31,6 +31,8 @@ _DARK_ENOUGH: Final = 0.6
 _YAW_SEARCH: Final = ((np.pi / 18, 9), (np.pi / 54, 3), (np.pi / 162, 3))
 """Step and number of the yaw angles of a cube, coarse to fine."""
 _SUBPIXEL_BITS: Final = 4
+_NEAREST_M: Final = 0.06
+"""Depth above which every point of an object is in front of the camera."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +71,12 @@ class Pinhole:
         return np.asarray(seen[:, :2] / seen[:, 2:] * self._focal + self._principal)
 
     def on_height(self, pixel: Array, height_m: float) -> Array | None:
-        """Return ``(x, y)`` where a pixel's ray meets a height, or None."""
+        """Return ``(x, y)`` where a pixel's ray meets a height, or None; None also where that is too near."""
         ray = self._rotation @ np.append((pixel - self._principal) / self._focal, 1.0)
         if abs(ray[2]) < 1e-9:
             return None
         way = (height_m - self.centre_m[2]) / ray[2]
-        return np.asarray(self.centre_m[:2] + way * ray[:2]) if way > 0 else None
+        return np.asarray(self.centre_m[:2] + way * ray[:2]) if way > _NEAREST_M else None
 
 
 def fit_shapes(blob: Blob, paint: PaintMap, camera: Pinhole) -> tuple[ShapeFit, ...]:
