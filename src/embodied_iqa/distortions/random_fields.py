@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -11,6 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 _WORDS = 65536
+_LARGEST = 2**64 - 1
 
 
 @lru_cache(maxsize=1)
@@ -33,8 +35,15 @@ def _gaussian_table(sigma: float) -> NDArray[np.int16]:
 
 
 def uniform_words(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.uint16]:
-    """Return independent uniform 16-bit words."""
-    return rng.integers(0, _WORDS - 1, size=shape, dtype=np.uint16, endpoint=True)
+    """Return independent uniform 16-bit words.
+
+    Four come from each 64-bit word of the generator, the lowest first, as NumPy draws them but faster.
+    """
+    count = math.prod(shape)
+    if count % 4 or rng.bit_generator.state.get("has_uint32", 1):  # NumPy would keep, or has kept, a part
+        return rng.integers(0, _WORDS - 1, size=shape, dtype=np.uint16, endpoint=True)
+    words = rng.integers(0, _LARGEST, size=count // 4, dtype=np.uint64, endpoint=True)
+    return words.astype("<u8", copy=False).view("<u2").reshape(shape)
 
 
 def gaussian_field(rng: Generator, shape: tuple[int, ...], sigma: float) -> NDArray[np.int16]:
