@@ -25,7 +25,7 @@ def check_target(target: str) -> None:
     Only the packages that contain the module are imported.
 
     Raises:
-        UsageError: The form is wrong or there is no such module.
+        UsageError: The form is wrong or the module is not found.
     """
     if not _TARGET.match(target):
         raise UsageError("not a name in a module", expected=f"{PREFIX}MODULE:NAME", got=f"{PREFIX}{target}")
@@ -44,7 +44,7 @@ def load_object(target: str) -> Any:
     """Import an attribute of the user's module.
 
     Raises:
-        UsageError: There is no such module or attribute.
+        UsageError: The module or the attribute is not found.
         InputError: The module fails when it is imported.
     """
     check_target(target)

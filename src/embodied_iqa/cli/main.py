@@ -89,7 +89,7 @@ def parse(arguments: Sequence[str]) -> tuple[Command, argparse.Namespace]:
     """Return the command of a command line and its parsed arguments.
 
     Raises:
-        UsageError: There is no such command, or an argument is wrong.
+        UsageError: The command is unknown, or an argument is wrong.
         InputError: The output cannot be written.
     """
     name = arguments[0]

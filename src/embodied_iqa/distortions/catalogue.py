@@ -62,7 +62,7 @@ def entry(id_or_name: str) -> Entry:
     ``"python:module:name"`` is an `Entry` in the user's own module; that text is then its id.
 
     Raises:
-        UsageError: There is no such distortion; the message lists those that exist.
+        UsageError: The distortion is unknown; the message lists those that exist.
         InputError: The user's module fails, or the name is not an `Entry` with five levels.
     """
     if id_or_name.startswith(PREFIX):
@@ -111,7 +111,7 @@ def parse_distortion(word: str, *, seed: int = 0, frozen: bool = False) -> Disto
     """Parse ``02:3``, ``gaussian-blur:2`` or ``miqd:fog:4``: a distortion, a colon and its level.
 
     Raises:
-        UsageError: The word has another form, or there is no such distortion or level.
+        UsageError: The word has another form, or the distortion or level is unknown.
     """
     name, colon, level = word.strip().rpartition(":")
     if not colon or not level.isdecimal():

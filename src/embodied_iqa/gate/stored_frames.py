@@ -44,7 +44,7 @@ class FolderFrames:
 
     Raises:
         UsageError: The folder holds pictures of one camera, and ``views`` does not name it.
-        InputError: There are no pictures.
+        InputError: No pictures found.
     """
 
     def __init__(self, folder: Path, views: Sequence[View]) -> None:

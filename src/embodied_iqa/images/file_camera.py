@@ -51,7 +51,7 @@ class FileCamera:
         loop: Start again at the end.
 
     Raises:
-        InputError: There are no files, or some are missing or not images; the message lists them.
+        InputError: No files are given, or some are missing or not images; the message lists them.
     """
 
     def __init__(

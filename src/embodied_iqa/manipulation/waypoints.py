@@ -65,7 +65,7 @@ def chunk_through(waypoints: Sequence[Waypoint], T_base_tool: Array) -> Array:
         T_base_tool: ``(4, 4)``, the tool's pose.
 
     Raises:
-        UsageError: There is no waypoint.
+        UsageError: No waypoints.
     """
     if not waypoints:
         raise UsageError("a plan needs a waypoint", expected="one or more", got=0)

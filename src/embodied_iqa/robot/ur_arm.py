@@ -172,7 +172,7 @@ class UrArm:
         """Start moving the gripper to ``position`` in [0, 1] (0 open, 1 closed) and return at once.
 
         Raises:
-            UsageError: There is no gripper.
+            UsageError: No gripper is connected.
         """
         if self._gripper is None:
             raise UsageError("this arm has no gripper")

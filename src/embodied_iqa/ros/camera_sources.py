@@ -36,7 +36,7 @@ def open_cameras(config: CameraParameters, clock_ns: Callable[[], int]) -> list[
 
     Raises:
         UsageError: No path is given, or no such module.
-        InputError: There are no images at the path, or the user's code fails.
+        InputError: No images found at the path, or the user's code fails.
     """
     if not config.path:
         raise UsageError(f"camera source {config.source} needs a path", expected="the parameter path")

@@ -39,7 +39,7 @@ def run_on_graph(
         person: Answers the questions of a trial on a real arm.
 
     Raises:
-        UsageError: There is no arm.
+        UsageError: No arm is configured.
         EmbodiedIqaError: A process ended or a task failed; finished tasks are kept.
     """
     if graph.arm_node.robot is RobotKind.NONE:

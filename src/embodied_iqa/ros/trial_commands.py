@@ -171,7 +171,7 @@ class TrialCommands:
     def _place(self, command: CheckStart | ReturnToStart) -> Reply:
         """Check the pose of a real arm before a run, or return it to the start after one."""
         if self._return is None:
-            return Reply(command, ok=False, message="there is no real arm")
+            return Reply(command, ok=False, message="no real arm is connected")
         if isinstance(command, CheckStart):
             problem = self._return.check(command.run_index)
         else:

@@ -65,7 +65,7 @@ def document_frequencies(answers: Iterable[str]) -> DocumentFrequencies:
     """Count over all reference answers of a subject, including empty ones.
 
     Raises:
-        InputError: There are no answers.
+        InputError: No answers are given.
     """
     documents = [set(ngrams(words(answer))) for answer in answers]
     counts = Counter(ngram for document in documents for ngram in document)

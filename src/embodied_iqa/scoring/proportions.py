@@ -36,7 +36,7 @@ def wilson(successes: int, n: int) -> Share:
     """Return the success rate with Wilson's 95 % interval (Wilson 1927).
 
     Raises:
-        InputError: There are no trials, or more successes than trials.
+        InputError: No trials, or more successes than trials.
     """
     if not 0 <= successes <= n or n < 1:
         raise InputError("wrong number of successes", expected=f"0 to {n}, of at least 1", got=successes)

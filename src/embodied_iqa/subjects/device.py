@@ -67,7 +67,7 @@ def choose_device(torch: Any, wanted: Device) -> Any:
         return torch.device("mps")
     if wanted is Device.AUTO:
         return torch.device("cpu")
-    raise InputError(f"there is no {wanted} device that torch can use", expected="loading.device auto or cpu")
+    raise InputError(f"torch finds no {wanted} device", expected="loading.device auto or cpu")
 
 
 def choose_dtype(torch: Any, wanted: Precision, device: Any) -> Any | None:

@@ -30,7 +30,7 @@ def prompt_of(template: str, task: str, words: int) -> str:
     """Return the question for a task.
 
     Raises:
-        UsageError: There is no such template.
+        UsageError: The template is unknown.
     """
     if template not in PROMPTS:
         raise UsageError("unknown prompt", got=template, available=PROMPTS)

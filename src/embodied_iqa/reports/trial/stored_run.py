@@ -107,7 +107,7 @@ def load_run(folder: Path) -> tuple[tuple[ReportedTask, ...], RunContext]:
             was cut short is read from `trial.recovered.mcap` beside it.
 
     Raises:
-        InputError: There is no recording with a run, or the scores do not match.
+        InputError: No recording with a run is found, or the scores do not match.
     """
     session = load_scores(folder / _SCORES) if (folder / _SCORES).is_file() else None
     loaded = _Loaded()

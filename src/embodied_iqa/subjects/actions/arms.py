@@ -107,7 +107,7 @@ def arm_of(name: str) -> SerialArm:
     """Return an arm by name.
 
     Raises:
-        UsageError: There is no such arm.
+        UsageError: The arm is unknown.
     """
     if name not in ARMS:
         raise UsageError("the kinematics of this arm are not known", got=name, available=ARMS)

@@ -85,7 +85,7 @@ class OpenAiVlm:
         """Answer a task about an image in about ten words.
 
         Raises:
-            WireError: There is no answer within the deadline.
+            WireError: No answer within the deadline.
         """
         decoding = self._decoding
         content = [
