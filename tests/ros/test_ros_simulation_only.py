@@ -23,6 +23,8 @@ PANEL = "panel-vla-query"
 REFUSED = "is for simulation only and must not move a real arm; expected vla_node.subject"
 (VLA_NODE,) = (entry for entry in GRAPH if entry.name == "vla_node")
 CODE = """
+from pathlib import Path
+
 from embodied_iqa.images.frame import View
 from embodied_iqa.subjects.protocols import SubjectInfo
 
@@ -32,6 +34,9 @@ class Mine:
 
     def act(self, observation):
         raise NotImplementedError
+
+    def close(self):
+        Path(__file__).with_name("closed").touch()
 """
 
 
@@ -65,6 +70,7 @@ def test_a_node_refuses_it_in_configure(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
     with pytest.raises(UserError, match=REFUSED):
         configure(tmp_path / "graph", subject=subject)
+    assert (tmp_path / "closed").exists() is (way == "python"), "what was loaded is closed"
 
 
 def test_a_node_accepts_it_for_a_simulated_arm(tmp_path: Path) -> None:
