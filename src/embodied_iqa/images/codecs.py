@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.files import PICTURE_PART_SUFFIX
+from embodied_iqa.images.header_size import claims_too_much
 
 PICTURE_SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 """Suffixes of image files, in any case."""
@@ -75,7 +76,8 @@ def decode_file(path: Path, flags: int) -> NDArray[Any]:
     except OSError as error:
         raise InputError(f"{str(path)!r} cannot be read: {error.strerror}") from error
     try:
-        pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags) if data else None
+        is_whole = bool(data) and not claims_too_much(data)
+        pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags) if is_whole else None
     except cv2.error:  # such as a size in the header that no memory holds
         pixels = None
     if pixels is None:
