@@ -66,9 +66,11 @@ def read_table(path: Path, names: Sequence[str], columns: Sequence[str] | None =
         found = pq.read_schema(path).names
         if found != list(names):
             raise InputError(f"{path} has other columns", expected=", ".join(names), got=", ".join(found))
-        return pq.read_table(path, columns=None if columns is None else list(columns), partitioning=None)
+        table = pq.read_table(path, columns=None if columns is None else list(columns), partitioning=None)
+        table.validate(full=True)  # such as text that is not UTF-8
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{path} cannot be read: {first_line(error)}") from None
+    return table
 
 
 def read_digest(path: Path) -> str | None:

@@ -181,6 +181,7 @@ def read_rows(path: Path) -> list[RunRow]:
     """
     try:
         table = pq.read_table(path)
+        table.validate(full=True)  # such as text that is not UTF-8
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{path} cannot be read: {first_line(error)}") from None
     if table.schema.names != _ROW_SCHEMA.names:

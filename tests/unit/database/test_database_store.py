@@ -140,3 +140,13 @@ def test_names_with_slashes_stay_inside(tmp_path: Path) -> None:
     first, second = (store.annotation_part(f"transformers:a/{name}", 3) for name in ("b", "B"))
     assert first.parent.parent == tmp_path / "annotations"
     assert first != second
+
+
+def test_a_table_with_text_that_is_no_text_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    plain = {"use_dictionary": False, "write_statistics": False, "compression": "none"}
+    pq.write_table(pa.table({"word": ["aaaa-bbbb"]}), path, **plain)
+    assert read_table(path, ("word",)).to_pylist() == [{"word": "aaaa-bbbb"}]
+    path.write_bytes(path.read_bytes().replace(b"aaaa-bbbb", b"aaaa\xb3bbbb"))
+    with pytest.raises(InputError, match=r"cannot be read: .*UTF8"):
+        read_table(path, ("word",))
