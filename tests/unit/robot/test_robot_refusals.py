@@ -162,3 +162,15 @@ def test_a_fault_while_braking_after_a_requested_stop_stops_the_driver(
     assert output.q_target_rad is None
     assert output.status.tool_speed_mps == 0.0
     assert (bench.state.run, output.reports) == (None, ())
+
+
+def test_a_hold_says_whether_it_is_the_gates():
+    bench = _bench()
+    assert _send(bench, None, age_ns=-500 * MS).status.held_by_gate is False, "a frame from the future"
+    assert _send(bench, _next_lease(bench, Verdict.HOLD), sequence=2).status.held_by_gate is True
+    assert _send(bench, None, sequence=3, age_ns=-500 * MS).status.held_by_gate is False
+    assert _send(bench, None, sequence=4).status.held_by_gate is True, "no lease"
+    moving = _send(bench, _next_lease(bench), sequence=5)
+    assert (moving.status.mode, moving.status.held_by_gate) == (ArmMode.EXECUTING, False)
+    held = bench.tick(leases=(bench.lease(Verdict.HOLD),))
+    assert (held.status.mode, held.status.held_by_gate) == (ArmMode.HOLDING, True)
