@@ -24,7 +24,7 @@ def claims_too_much(data: bytes) -> bool:
     A decoder takes memory and time for the claimed size, whatever follows. False for other formats.
     """
     if data.startswith(_PNG):
-        return _png_bytes(data) > _DEFLATE * len(data)
+        return _png_bytes(data) > _DEFLATE * len(data) or _png_chunk_is_cut(data)
     if data.startswith(_JPEG):
         return _jpeg_pixels(data) > _JPEG_PIXELS * len(data)
     return False
@@ -36,6 +36,17 @@ def _png_bytes(data: bytes) -> int:
         return 0
     _name, width, height, depth, colour = _IHDR.unpack_from(data, 12)
     return int(height * (1 + (width * depth * _CHANNELS.get(colour, 1) + 7) // 8))
+
+
+def _png_chunk_is_cut(data: bytes) -> bool:
+    """Return whether a chunk claims to be longer than the rest of the file."""
+    at = len(_PNG)
+    while at + 8 <= len(data):
+        size, name = struct.unpack_from(">I4s", data, at)
+        at += 12 + size  # with length, name and checksum
+        if name == b"IEND":
+            return False
+    return at > len(data)
 
 
 def _jpeg_pixels(data: bytes) -> int:

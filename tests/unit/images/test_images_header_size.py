@@ -52,6 +52,13 @@ def test_a_file_that_claims_too_much_is_refused_at_once(suffix: str, tmp_path: P
     assert time.process_time() - began_s < 0.5
 
 
+def test_a_chunk_that_claims_too_much_is_refused() -> None:
+    data = bytearray(cv2.imencode(".png", np.full((24, 32, 3), 90, np.uint8))[1].tobytes())
+    assert not claims_too_much(bytes(data))
+    struct.pack_into(">I", data, 33, 0xFF000923)  # the chunk after the header
+    assert claims_too_much(bytes(data))
+
+
 def test_other_data_claims_nothing() -> None:
     for data in (b"", b"\xff\xd8", b"\x89PNG\r\n\x1a\n", b"\xff\xd8" + b"\xff" * 40, b"RIFF" + bytes(90)):
         assert not claims_too_much(data)
