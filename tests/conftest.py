@@ -7,6 +7,7 @@ With `pytest -n 2` (pytest-xdist) each worker is such a session, with a ROS doma
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -29,6 +30,8 @@ def _prepare() -> ExitStack:
     )
     for library in ("OMP", "OPENBLAS", "MKL"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a background job: processes inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     return held
 
 

@@ -56,7 +56,7 @@ class UrWorker:
             except BlockingIOError:
                 continue  # the driver does not read; it gets a newer state later
             except OSError:
-                break
+                return  # the driver is gone: `serve` notices it too, and the arm is stopped
         _send_farewell(self._driver, "the robot's controller closed the connection")
         os._exit(1)  # the library's destructors would wait
 
