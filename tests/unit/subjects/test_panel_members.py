@@ -197,5 +197,5 @@ def test_a_panel_of_ones_own_is_named_by_its_place(stages: Stages, tmp_path: Pat
 
 
 def test_an_empty_folder_has_no_members(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no members"):
+    with pytest.raises(InputError, match="no members"):
         members_in(tmp_path)
