@@ -93,9 +93,9 @@ def mutated(data: bytes, other: bytes, rng: random.Random) -> bytes:
             case 4:
                 content[at:at] = content[at : at + size] * rng.choice((1, 2, 64))
             case 5:
-                order = rng.choice(("little", "big"))
-                number = rng.choice(EXTREMES).to_bytes(8, order)
-                content[at : at + size] = number[:size] if order == "little" else number[-size:]
+                little = rng.choice((True, False))
+                number = rng.choice(EXTREMES).to_bytes(8, "little" if little else "big")
+                content[at : at + size] = number[:size] if little else number[-size:]
             case _:
                 start = rng.randrange(len(other) + 1)
                 content[at:] = other[start:]
