@@ -79,7 +79,10 @@ def test_values_round_trip(count: int, mode: Mode, names: list[str], active: boo
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"cuont": 3}, r"unknown parameter in here; got 'cuont'; available: active, count"),
+        (
+            {"cuont": 3},
+            r"unknown parameter in here; got 'cuont'; did you mean count\?; available: active, count",
+        ),
         ({"inner": 3}, r"unknown parameter.*inner"),
         ({"count": 0}, r"count in here; expected 1 to 10; got 0"),
         ({"count": 2.0}, r"expected a value of type int; got 2.0"),

@@ -71,7 +71,9 @@ def test_a_database_is_queried(tmp_path: Path) -> None:
     database = embodied_iqa.open_database(tmp_path / "db")
     assert database.table("pairs").num_rows == database.sql("SELECT * FROM pairs").num_rows > 0
     assert database.sql("SELECT subject FROM scores WHERE false").num_rows == 0
-    with pytest.raises(UsageError, match="no such table; got 'pears'; available: references"):
+    with pytest.raises(
+        UsageError, match=r"no such table; got 'pears'; did you mean pairs\?; available: references"
+    ):
         database.table("pears")
 
 
