@@ -69,7 +69,7 @@ def check(arguments: argparse.Namespace) -> None:
     """Check a playback before anything starts.
 
     Raises:
-        UserError: There is no folder for the new recording, or the old one cannot be read.
+        UserError: The folder for the new recording is missing, or the old recording cannot be read.
     """
     if arguments.out is None:
         raise UsageError("--playback writes a new recording", expected="--out DIR")

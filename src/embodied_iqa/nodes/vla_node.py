@@ -68,6 +68,7 @@ class VlaNode(ManagedNode[VlaParameters]):
         self._dropped = 0
         self._poses: StateHistory[Pose] = StateHistory()
         self._grippers: StateHistory[float] = StateHistory()
+        self._assumed_tool = None if self.config.has_arm else self._tool_without_arm()
         self._outputs: dict[Source, Publisher[ActionChunk]] = {
             Source.DISTORTED: self.create_publisher(ActionChunk, "/vla/actions", EVENT),
             Source.RAW: self.create_publisher(ActionChunk, "/vla/reference_actions", EVENT),
@@ -113,11 +114,14 @@ class VlaNode(ManagedNode[VlaParameters]):
             health.values["late pictures"] = self._input.late.total
         return health
 
+    def _tool_without_arm(self) -> tuple[Pose, float]:
+        kinematics = Kinematics(tool_along_z(TOOL_2F140_M))
+        return pose_of(kinematics.forward(self.config.assumed_q_rad)), 0.0
+
     def _tool_at(self, stamp_ns: int) -> tuple[Pose, float] | None:
         """Return the pose of the tool and the state of the gripper in a picture; None where not yet known."""
-        if not self.config.has_arm:
-            kinematics = Kinematics(tool_along_z(TOOL_2F140_M))
-            return pose_of(kinematics.forward(self.config.assumed_q_rad)), 0.0
+        if self._assumed_tool is not None:
+            return self._assumed_tool
         pose, gripper = self._poses.at(stamp_ns), self._grippers.at(stamp_ns)
         return None if pose is None or gripper is None else (pose, gripper)
 

@@ -47,7 +47,7 @@ class DiskReserve:
         except OSError as error:
             if error.errno in FULL:
                 raise
-        self._held = wanted  # also on file systems that reserve nothing: there is no second try
+        self._held = wanted  # also on file systems that reserve nothing: it is not tried again
 
     def release(self) -> None:
         """Give the space back; may be called twice."""

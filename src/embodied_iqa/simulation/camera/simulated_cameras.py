@@ -63,6 +63,7 @@ class SimulatedCameras:
         """Start anew: the controls settle on the next picture, and nothing has moved before it."""
         self._states: dict[View, ExposureState] = {}
         self._last: Shot | None = None
+        self._metered: dict[View, Frame] = {}
         self._taken = 0
 
     def take(self, snapshot: WorldSnapshot) -> Shot:
@@ -81,12 +82,16 @@ class SimulatedCameras:
         if self._taken % _METERED_EVERY == 0:
             for view, state in self._states.items():
                 self._states[view] = step(state, self._light(view, snapshot), snapshot.time_ns)
+        self._metered = {
+            view: frame for view, frame in self._metered.items() if frame.stamp_ns == snapshot.time_ns
+        }
         self._last = Shot(snapshot, None if last is None else last.snapshot, exposures)
         return self._last
 
     def frame(self, view: View, shot: Shot) -> Frame:
         """Return the picture of a camera."""
-        frame = self.renderer.frame(view, shot.snapshot)
+        known = self._metered.get(view) if shot is self._last else None  # drawn already, to measure the light
+        frame = known or self.renderer.frame(view, shot.snapshot)
         if self._model is CameraModel.IDEAL:
             return frame
         exposure = shot.exposures[view]
@@ -94,7 +99,8 @@ class SimulatedCameras:
         return delivered(replace(frame, rgb=rgb), self.renderer.scene.seed, exposure)
 
     def _light(self, view: View, snapshot: WorldSnapshot) -> NDArray[np.float64]:
-        return mean_light(self.renderer.frame(view, snapshot).rgb)
+        self._metered[view] = self.renderer.frame(view, snapshot)
+        return mean_light(self._metered[view].rgb)
 
     def _smeared(
         self, frame: Frame, before: WorldSnapshot, now: WorldSnapshot, exposure: Exposure
