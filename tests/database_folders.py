@@ -125,6 +125,7 @@ def _scores(
         "own_view": [True] * len(keys),
         "score": parts.mean(axis=1),
         "position_error_mm": pa.array(100 * (1 - parts[:, 0]), mask=is_vlm),
+        "refused": pa.array(parts[:, 0] < parts[:, 1], mask=is_vlm),
     }
     for name in ("reference_id", "pair_id", "distortion_id", "level"):
         columns[name] = [p[name] for _, _, p, _ in keys]
@@ -155,6 +156,7 @@ def write_experiment(folder: Path, seed: int = 0, distortions: tuple[str, ...] =
             "subject": "vla-0", "subject_version": "1", "task": "pick the cube", "scene_seed": n,
             "distortion_id": number, "distortion_name": "", "level": level, "distortion_seed": seed,
             "gate_mode": "off", "outcome": "failure" if level else "success", "reason": "", "decisions": 3,
+            "refusals": 1,
             "frames_pass": 0, "frames_hold": 0, "frames_reject": 0, "decision_score": decision,
             "cognition_score": None, "reference_outcome": "failure" if n == 5 else "success",
             "execution_score": 60 * decision + 30 * float(rng.random()),

@@ -261,6 +261,7 @@ class TrialEvent:
     OUTCOME_FAILURE: ClassVar[int]
     OUTCOME_EMERGENCY_STOP: ClassVar[int]
     OUTCOME_HELD_BY_GATE: ClassVar[int]
+    OUTCOME_NO_TARGET: ClassVar[int]
     header: Header
     kind: int
     run_index: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -34,6 +34,9 @@ PARTS: Final[Mapping[Group, tuple[str, str, str]]] = {
     Group.DECISION: ("position", "rotation", "state"),
 }
 """The three parts of a score, in the paper's order; semantics is CIDEr divided by its maximum."""
+
+LOSSES: Final = ("refused", "refusal_loss", "wrong_motion_loss")
+"""Of decisions: tasks without a motion because the policy saw no target, and where the score was lost."""
 
 TASKS_OF_SCALE: Final = 5
 """Scores are sums over this many tasks; for another number of tasks, the mean times this."""
@@ -78,6 +81,8 @@ class GroupScores:
         missing: ``(subjects,)`` number of pairs without the scores of all tasks.
         elsewhere: ``(pairs, subjects)``, True for answers that do not count: the subject is made for other
             views.
+        losses: ``(pairs, subjects)`` in [0, 5] of each of `LOSSES`, lower is better; the two losses are what
+            `total` lacks of 5. Only of decisions.
     """
 
     group: Group
@@ -86,6 +91,7 @@ class GroupScores:
     total: Array
     missing: NDArray[np.int64]
     elsewhere: NDArray[np.bool_]
+    losses: Mapping[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

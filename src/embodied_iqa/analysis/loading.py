@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from embodied_iqa.analysis.attributes import ATTRIBUTES, PairAttributes
 from embodied_iqa.analysis.execution import ExecutionRuns
 from embodied_iqa.analysis.grid import (
+    LOSSES,
     PARTS,
     TASKS_OF_SCALE,
     Group,
@@ -26,6 +27,7 @@ from embodied_iqa.errors import InputError
 
 Array = NDArray[np.float64]
 _TOTAL: Final = "score"
+_REFUSED: Final = "refused"
 _COLUMNS: Final = (
     "subject",
     "role",
@@ -33,6 +35,7 @@ _COLUMNS: Final = (
     "view",
     "own_view",
     _TOTAL,
+    _REFUSED,
     *(part for parts in PARTS.values() for part in parts),
 )
 
@@ -163,7 +166,12 @@ def _group(
     elsewhere = np.zeros(shape, np.bool_)
     elsewhere.ravel()[_cells(left_out, subjects, pairs)] = True
     missing = (np.isnan(totals) & ~elsewhere).sum(axis=0).astype(np.int64)
-    return GroupScores(group, subjects, parts, totals, missing, elsewhere)
+    losses = {}
+    if group is Group.DECISION:
+        refused, lost = _numbers(rows[_REFUSED]), 1.0 - _numbers(rows[_TOTAL])
+        values = (refused, refused * lost, (1.0 - refused) * lost)
+        losses = {name: _sums(cells, one, shape, expected) for name, one in zip(LOSSES, values, strict=True)}
+    return GroupScores(group, subjects, parts, totals, missing, elsewhere, losses)
 
 
 def _cells(rows: Any, subjects: tuple[str, ...], pairs: PairTable) -> NDArray[np.int64]:
@@ -197,5 +205,5 @@ def _words(column: Any) -> NDArray[np.str_]:
 
 def _numbers(column: Any) -> Array:
     """Return float64; null becomes NaN."""
-    numbers: Array = np.asarray(column.to_numpy(), dtype=np.float64)
+    numbers: Array = np.asarray(pc.cast(column, pa.float64()).to_numpy())
     return numbers

@@ -16,6 +16,7 @@ from embodied_iqa.analysis.execution import ExecutionRuns, ExecutionTable, execu
 from embodied_iqa.analysis.grid import TASKS_OF_SCALE, Group, GroupScores, PairTable, ScoreGrid, ViewCount
 from embodied_iqa.analysis.intervals import Interval, srcc_interval
 from embodied_iqa.analysis.jnd import LeavingLevel, Thirds, leaving_levels, thirds
+from embodied_iqa.analysis.losses import LossRow, losses_by
 from embodied_iqa.analysis.means import References, finite_mean
 from embodied_iqa.analysis.noise_ceiling import Ceiling, joint_ceiling, noise_ceiling
 from embodied_iqa.analysis.opinion import Opinion, mean_opinion
@@ -67,6 +68,7 @@ class GroupStudy:
         spreads: Of the raw opinion, by distortion and level.
         leaving: By distortion.
         breakdowns: By property and value.
+        losses: By property; only of VLAs.
     """
 
     group: Group
@@ -80,6 +82,7 @@ class GroupStudy:
     spreads: tuple[Spread, ...]
     leaving: tuple[LeavingLevel, ...]
     breakdowns: Mapping[str, tuple[BreakdownRow, ...]]
+    losses: Mapping[str, tuple[LossRow, ...]]
 
     @property
     def scored(self) -> tuple[SubjectRow, ...]:
@@ -170,6 +173,7 @@ def _group_study(scores: GroupScores, pairs: PairTable, references: References, 
         spreads(opinion.raw, pairs.distortion_ids, pairs.levels),
         leaving_levels(cut.labels, pairs.distortion_ids, pairs.levels, references),
         {name: breakdown(opinion.raw, values, cut.labels, references) for name, values in by.items()},
+        losses_by(scores, pairs),
     )
 
 

@@ -24,8 +24,14 @@ _TARGETS: Final = {
     "position": ("position", Role.VLA),
     "rotation": ("rotation", Role.VLA),
     "state": ("state", Role.VLA),
+    "refused": ("CAST(refused AS DOUBLE)", Role.VLA),
+    "refusal_loss": ("CASE WHEN refused THEN 1 - score WHEN NOT refused THEN 0 END", Role.VLA),
+    "wrong_motion_loss": ("CASE WHEN refused THEN 0 WHEN NOT refused THEN 1 - score END", Role.VLA),
 }
-"""Name of a score in the opinions, as in exports, to its column and the role of its subjects."""
+"""Name of a score in the opinions, as in exports, to its column and the role of its subjects.
+
+Of the losses, lower is better; with `decision` they sum to 5.
+"""
 _SCALE: Final = 5
 """A score is a sum over this many tasks."""
 
@@ -66,21 +72,17 @@ def query(store: DatabaseStore, text: str) -> pa.Table:
 
 def _opinions() -> str:
     """Return the query of the view: the sum over five tasks, averaged over the subjects that count."""
-    columns = dict.fromkeys(column for column, _ in _TARGETS.values())
     sums = ", ".join(
-        f"CASE WHEN count({name}) = any_value(tasks) THEN {_SCALE} * avg({name}) END AS {name}"
-        for name in columns
-    )
-    means = ", ".join(
-        f"avg({column}) FILTER (role = '{role}') AS {name}_mean, "
-        f"count({column}) FILTER (role = '{role}') AS {name}_subjects"
+        f"CASE WHEN count({column}) FILTER (role = '{role}') = any_value(tasks) "
+        f"THEN {_SCALE} * avg({column}) FILTER (role = '{role}') END AS {name}"
         for name, (column, role) in _TARGETS.items()
     )
+    means = ", ".join(f"avg({name}) AS {name}_mean, count({name}) AS {name}_subjects" for name in _TARGETS)
     return f"""
         WITH expected AS (SELECT reference_id, count(*) AS tasks FROM tasks GROUP BY reference_id),
         totals AS (
-            SELECT pair_id, subject, role, {sums} FROM scores JOIN expected USING (reference_id)
-            WHERE own_view GROUP BY pair_id, subject, role
+            SELECT pair_id, subject, {sums} FROM scores JOIN expected USING (reference_id)
+            WHERE own_view GROUP BY pair_id, subject
         )
         SELECT pair_id, reference_id, distortion_id, distortion_name, distortion_class, level, view, {means}
         FROM pairs JOIN refs USING (reference_id) LEFT JOIN totals USING (pair_id) GROUP BY ALL

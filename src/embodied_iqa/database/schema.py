@@ -14,7 +14,7 @@ from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.protocols import ChunkStatus
 from embodied_iqa.tasks.task import TaskSource
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 """Changes with every change that a reader of the tables has to follow."""
 
 _Small = Annotated[int, pa.int8()]
@@ -194,6 +194,11 @@ class Score:
     """Mean of the three, 0 to 1 (best); null where the subject failed."""
     position_error_mm: float | None = None
     """VLA."""
+    refused: bool | None = None
+    """VLA: it saw no target on the distorted picture, and did on the reference.
+
+    What its score lacks is lost by refusal, else by wrong motion.
+    """
 
 
 REFERENCES: Final = schema_of(Reference)

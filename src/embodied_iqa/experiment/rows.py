@@ -19,6 +19,7 @@ from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.subjects.constants_files import constants_of
+from embodied_iqa.subjects.protocols import ChunkStatus
 from embodied_iqa.trial.record import RunRecord, TrialRecord
 from embodied_iqa.trial.scores import score_trial
 
@@ -37,13 +38,14 @@ class RunRow:
         level: 1 to 5; 0 for the reference run.
         distortion_seed: Seed of the distortion.
         gate_mode: on, shadow or off.
-        outcome: success, failure, held_by_the_gate or emergency_stop.
+        outcome: success, failure, no_target, held_by_the_gate or emergency_stop.
         reason: Why the run ended.
         duration_s: ROS time from the run's start to its end [s].
         tool_x_m: Final position of the tool centre point in the base frame [m].
         tool_y_m: See tool_x_m.
         tool_z_m: See tool_x_m.
         decisions: Number of decisions.
+        refusals: Number of decisions without a motion, because the policy saw no target.
         frames_pass: Frames with verdict PASS.
         frames_hold: Frames with verdict HOLD.
         frames_reject: Frames with verdict REJECT.
@@ -71,6 +73,7 @@ class RunRow:
     tool_y_m: float
     tool_z_m: float
     decisions: int
+    refusals: int
     frames_pass: int
     frames_hold: int
     frames_reject: int
@@ -135,6 +138,7 @@ def row_of(key: RunKey, record: RunRecord) -> RunRow:
     (scores,) = score_trial(trial, constants_of)
     decision, spec = scores.decision, record.distortion
     x, y, z = (float(value) for value in record.T_base_tool[:3, 3])
+    decisions = [chunk for chunk in record.chunks if chunk.source is Source.DISTORTED]
     verdicts = [verdict.verdict for verdict in record.verdicts]
     return RunRow(
         subject=key.subject.text,
@@ -152,7 +156,8 @@ def row_of(key: RunKey, record: RunRecord) -> RunRow:
         tool_x_m=x,
         tool_y_m=y,
         tool_z_m=z,
-        decisions=sum(chunk.source is Source.DISTORTED for chunk in record.chunks),
+        decisions=len(decisions),
+        refusals=sum(chunk.status is ChunkStatus.NO_TARGET for chunk in decisions),
         frames_pass=verdicts.count(Verdict.PASS),
         frames_hold=verdicts.count(Verdict.HOLD),
         frames_reject=verdicts.count(Verdict.REJECT),

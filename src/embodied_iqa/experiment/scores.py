@@ -10,7 +10,7 @@ from statistics import fmean, pstdev
 from embodied_iqa.distortions import entry
 from embodied_iqa.errors import InternalError
 from embodied_iqa.experiment.rows import RunRow, ScoredRow
-from embodied_iqa.scoring.execution import Outcome, score_execution
+from embodied_iqa.scoring.execution import UNSUITED_REFERENCES, Outcome, score_execution
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class MeanRow:
         success_rate: Share of runs that succeeded, 0 to 1.
         emergency_stops: Runs that ended with an emergency stop.
         held_by_gate: Runs in which the gate kept the arm from moving to the end; they have no score.
+        no_target: Runs in which the policy saw no target and never acted.
         score: Mean execution score, 0 to 100, higher is better; None if no run counts.
         spread: Standard deviation of the runs' scores.
         by_level: Level to mean score, for the levels in the plan.
@@ -39,6 +40,7 @@ class MeanRow:
     success_rate: float | None
     emergency_stops: int
     held_by_gate: int
+    no_target: int
     score: float | None
     spread: float | None
     by_level: dict[int, float]
@@ -80,6 +82,7 @@ def _mean(rows: Sequence[ScoredRow], number: str) -> MeanRow:
         success_rate=fmean(row.run.outcome == Outcome.SUCCESS for row in counted) if counted else None,
         emergency_stops=sum(row.run.outcome == Outcome.EMERGENCY_STOP for row in counted),
         held_by_gate=sum(row.run.outcome == Outcome.HELD_BY_GATE for row in counted),
+        no_target=sum(row.run.outcome == Outcome.NO_TARGET for row in counted),
         score=fmean(scores) if scores else None,
         spread=pstdev(scores) if scores else None,
         by_level={level: fmean(found) for level, found in by_level.items()},
@@ -92,7 +95,7 @@ def _scored(row: RunRow, references: dict[tuple[str, str, int], RunRow]) -> Scor
         raise InternalError(f"no reference run of {_matched(row)}")
     distance_m = math.dist(_tool_m(row), _tool_m(reference))
     outcome = Outcome(row.outcome)
-    if row is reference and outcome in {Outcome.FAILURE, Outcome.HELD_BY_GATE}:
+    if row is reference and outcome in UNSUITED_REFERENCES:
         # its distance to itself would score 100: a failed reference run has no score
         return ScoredRow(row, reference.outcome, 0.0, None)
     score = score_execution(outcome, distance_m).score

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.analysis.grid import Group, PairTable, ScoreGrid
 from embodied_iqa.analysis.jnd import thirds
+from embodied_iqa.analysis.means import finite_means
 from embodied_iqa.analysis.opinion import mean_opinion
 
 Array = NDArray[np.float64]
@@ -39,24 +40,29 @@ class PairOpinions:
     Attributes:
         pairs: The rows.
         targets: `cognition`, `precision`, ..., `decision`, `position`, ...; those that were scored.
+        losses: Mean of each of `analysis.grid.LOSSES` in [0, 5], lower is better; empty without VLAs.
         thirds: Kind of subject to mild, medium or severe; empty where not scored.
     """
 
     pairs: PairTable
     targets: Mapping[str, Target]
+    losses: Mapping[str, Array]
     thirds: Mapping[str, NDArray[np.str_]]
 
 
 def opinions_of(grid: ScoreGrid) -> PairOpinions:
     """Average the scores of a database over subjects."""
-    columns = {}
+    columns: dict[str, Array] = {}
+    losses: dict[str, Array] = {}
     for group, scores in grid.groups.items():
         columns[str(group)] = scores.total
         columns |= scores.parts
+        losses |= {name: finite_means(values, axis=1) for name, values in scores.losses.items()}
     cuts = {
         str(group): thirds(mean_opinion(scores.total).raw).labels for group, scores in grid.groups.items()
     }
-    return PairOpinions(grid.pairs, {name: _target(scores) for name, scores in columns.items()}, cuts)
+    targets = {name: _target(scores) for name, scores in columns.items()}
+    return PairOpinions(grid.pairs, targets, losses, cuts)
 
 
 def views_text(grid: ScoreGrid) -> str:

@@ -67,6 +67,7 @@ def opinion_columns(opinions: PairOpinions) -> dict[str, list[Any]]:
         columns[f"{name}_z_scored"] = _numbers(target.z_scored)
         columns[f"{name}_std"] = _numbers(target.deviation)
         columns[f"{name}_subjects"] = target.subjects.tolist()
+    columns |= {f"{name}_mean": _numbers(values) for name, values in opinions.losses.items()}
     columns |= {f"{group}_third": labels.tolist() for group, labels in opinions.thirds.items()}
     return columns | split_columns(pairs.reference_ids.tolist())
 

@@ -23,7 +23,7 @@ from embodied_iqa.graph.parameters import TrialParameters
 from embodied_iqa.images.message_geometry import matrix_from_pose
 from embodied_iqa.robot.messages import StopCause
 from embodied_iqa.ros.calls import ENDING
-from embodied_iqa.ros.conversion import header_of, ns_of, pose_of, spec_of, state_to_msg
+from embodied_iqa.ros.conversion import chunk_status, header_of, ns_of, pose_of, spec_of, state_to_msg
 from embodied_iqa.ros.lifecycle import LifecycleManager
 from embodied_iqa.ros.node import RECORDING_FAILED, BaseNode, Health, leave, main_of
 from embodied_iqa.ros.qos import EVENT, LATCHED, STATE
@@ -57,6 +57,7 @@ _OUTCOMES = {
     Outcome.FAILURE: ours.TrialEvent.OUTCOME_FAILURE,
     Outcome.EMERGENCY_STOP: ours.TrialEvent.OUTCOME_EMERGENCY_STOP,
     Outcome.HELD_BY_GATE: ours.TrialEvent.OUTCOME_HELD_BY_GATE,
+    Outcome.NO_TARGET: ours.TrialEvent.OUTCOME_NO_TARGET,
 }
 
 
@@ -148,9 +149,7 @@ class TrialNode(BaseNode[TrialParameters]):
         self._happened(seen)
 
     def _chunk_seen(self, chunk: ours.ActionChunk) -> None:
-        done = chunk.status == ours.ActionChunk.STATUS_DONE
-        acts = chunk.status == ours.ActionChunk.STATUS_ACT
-        self._happened(ChunkSeen(ns_of(chunk.header.stamp), done, acts))
+        self._happened(ChunkSeen(ns_of(chunk.header.stamp), chunk_status(chunk)))
 
     def _pose_seen(self, pose: PoseStamped) -> None:
         self._pose = matrix_from_pose(pose.pose)

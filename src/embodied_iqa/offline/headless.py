@@ -34,7 +34,7 @@ from embodied_iqa.simulation.camera.simulated_cameras import SimulatedCameras
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.success import task_missing
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.protocols import ChunkStatus, Vla, Vlm
+from embodied_iqa.subjects.protocols import Vla, Vlm
 from embodied_iqa.tasks.instruction import Instruction, parse_instruction
 from embodied_iqa.trial import machine
 from embodied_iqa.trial.deciding import answer
@@ -208,8 +208,7 @@ class HeadlessRun:
         goal = goal_of(chunk)
         if goal is not None:
             self._arm.take_goal(goal)
-        status = chunk.status
-        self._happened(ChunkSeen(chunk.stamp_ns, status is ChunkStatus.DONE, status is ChunkStatus.ACT))
+        self._happened(ChunkSeen(chunk.stamp_ns, chunk.status))
 
     # --- the trial ------------------------------------------------------------------------------------------
 

@@ -40,6 +40,13 @@ _STATUSES: dict[ChunkStatus | None, int] = {
     ChunkStatus.NO_TARGET: ours.ActionChunk.STATUS_NO_TARGET,
 }
 
+_STATUS_OF_NUMBER = {number: status for status, number in _STATUSES.items()}
+
+
+def chunk_status(message: ours.ActionChunk) -> ChunkStatus | None:
+    """Return the status of a chunk; None where the policy failed."""
+    return _STATUS_OF_NUMBER.get(message.status)
+
 
 def ns_of(stamp: Time) -> int:
     """Return the time of a message in nanoseconds."""

@@ -11,7 +11,8 @@ from embodied_iqa.errors import UsageError
 
 EXECUTION_RECIPE: Final = (
     "success 100; failure 100 minus the distance in cm between the final tool positions of the reference run "
-    "and the distorted run, not below 0; emergency stop 0; held by the gate: no score"
+    "and the distorted run, not below 0, also of a policy that saw no target; emergency stop 0; held by the "
+    "gate: no score"
 )
 """Stated in every result file."""
 
@@ -27,6 +28,12 @@ class Outcome(StrEnum):
     """Contact with table or wall, protective stop or limit violation."""
     HELD_BY_GATE = "held_by_the_gate"
     """The gate kept the arm from moving until the run ended: says nothing about the policy."""
+    NO_TARGET = "no_target"
+    """The policy saw no target and never acted: a refusal, no wrong motion. Scored like a failure."""
+
+
+UNSUITED_REFERENCES: Final = frozenset({Outcome.FAILURE, Outcome.HELD_BY_GATE, Outcome.NO_TARGET})
+"""A reference run that ended so has no score, and the distance of a failure from it says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +57,7 @@ def score_execution(outcome: Outcome, distance_m: float | None) -> ExecutionScor
     Args:
         outcome: How the run on distorted pictures ended.
         distance_m: Distance between the final tool positions of both runs (tool centre points, base frame).
-            Required for a failure; only stored for the other outcomes.
+            Required for a failure and a refusal; only stored for the other outcomes.
 
     Raises:
         UsageError: The distance of a failure is missing, or a distance is negative or not finite.
@@ -65,7 +72,7 @@ def score_execution(outcome: Outcome, distance_m: float | None) -> ExecutionScor
             score = _FULL_SCORE
         case Outcome.EMERGENCY_STOP:
             score = 0.0
-        case Outcome.FAILURE:
+        case Outcome.FAILURE | Outcome.NO_TARGET:
             if distance_m is None:
                 raise UsageError("a failure is scored by distance", expected="the distance in m")
             score = max(0.0, _FULL_SCORE - 100 * distance_m)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from embodied_iqa.images.assembler import Source
+from embodied_iqa.subjects.protocols import ChunkStatus
 from embodied_iqa.trial.outcome import outcome_of
 from embodied_iqa.trial.protocol import (
     Answered,
@@ -63,7 +64,7 @@ class TrialState:
         rejection: Why it does not on the newest other frame.
         asked: Whether the VLM was asked about the run's first frame.
         answered: Answers and failures of the VLM in this run.
-        decided: Whether the VLA decided in this run.
+        decided: How the VLA decided in this run; None stands for a failure.
         world: Newest state of the world in this run.
         ended_ns: When the run was ended, before things come to rest.
         ending: Why the run ends; empty before. Only an emergency stop settles the outcome.
@@ -86,7 +87,7 @@ class TrialState:
     rejection: str = ""
     asked: bool = False
     answered: int = 0
-    decided: bool = False
+    decided: frozenset[ChunkStatus | None] = frozenset()
     world: WorldSeen | None = None
     ended_ns: int = 0
     ending: str = ""
@@ -130,7 +131,7 @@ def step(state: TrialState, event: Event) -> Step:
         case ArmSeen():
             return _arm_seen(state, event)
         case ChunkSeen() if event.frame_stamp_ns >= state.start_ns:
-            return _chunk_seen(replace(state, decided=True), event)
+            return _chunk_seen(state, event)
     return state, []
 
 
@@ -143,9 +144,9 @@ def _answered(state: TrialState, event: Answered) -> Step:
 
 
 def _chunk_seen(state: TrialState, event: ChunkSeen) -> Step:
-    if not event.acts:
-        state = replace(state, held="")
-    if event.done and _executing(state):
+    held = state.held if event.status is ChunkStatus.ACT else ""
+    state = replace(state, held=held, decided=state.decided | {event.status})
+    if event.status is ChunkStatus.DONE and _executing(state):
         return _end_run(replace(state, rejection=""), "the VLA reported that the task is done")
     return state, []
 
@@ -328,7 +329,7 @@ def _finish_run(state: TrialState) -> Step:
         run_index=state.run_index + 1,
         asked=False,
         answered=0,
-        decided=False,
+        decided=frozenset(),
         world=None,
         held="",
         rejection="",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from embodied_iqa.scoring.execution import Outcome
+from embodied_iqa.subjects.protocols import ChunkStatus
 from embodied_iqa.trial.protocol import WorldSeen
 from embodied_iqa.units import SECOND_NS
 
@@ -19,7 +20,8 @@ def outcome_of(state: TrialState, world: WorldSeen) -> tuple[Outcome | None, str
     """Return the outcome of the present run and the reason.
 
     A run without success is held by the gate if at its end the arm could not execute a goal because of the
-    gate, or the gate had passed no frame for a second. None without an arm.
+    gate, or the gate had passed no frame for a second; else it has no target if that is all that the policy ever
+    decided. None without an arm.
     """
     if state.emergency:
         return Outcome.EMERGENCY_STOP, state.ending
@@ -34,4 +36,6 @@ def outcome_of(state: TrialState, world: WorldSeen) -> tuple[Outcome | None, str
     held = state.held or (state.rejection if is_blocked else "")
     if held:
         return Outcome.HELD_BY_GATE, f"held by the gate: {held}{lacks}"
+    if state.decided - {None} == {ChunkStatus.NO_TARGET}:
+        return Outcome.NO_TARGET, f"the policy saw no target{lacks}"
     return Outcome.FAILURE, f"{state.ending}{lacks}"

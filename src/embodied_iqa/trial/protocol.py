@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from embodied_iqa.distortions.spec import DistortionSpec
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.scoring.execution import Outcome
+from embodied_iqa.subjects.protocols import ChunkStatus
 
 
 class Stage(IntEnum):
@@ -161,9 +162,8 @@ class ChunkSeen:
     """A decision on the distorted picture."""
 
     frame_stamp_ns: int
-    done: bool
-    acts: bool = False
-    """The decision is a motion."""
+    status: ChunkStatus | None
+    """None where the policy failed."""
 
 
 Event: TypeAlias = Reply | Answered | FrameSeen | WorldSeen | ArmSeen | ChunkSeen

@@ -37,7 +37,13 @@ _TOPICS = (
 )
 # the constants of the messages, which a recording does not carry
 _RUN_START, _RUN_END = 1, 3
-_OUTCOMES = {1: Outcome.SUCCESS, 2: Outcome.FAILURE, 3: Outcome.EMERGENCY_STOP, 4: Outcome.HELD_BY_GATE}
+_OUTCOMES = {
+    1: Outcome.SUCCESS,
+    2: Outcome.FAILURE,
+    3: Outcome.EMERGENCY_STOP,
+    4: Outcome.HELD_BY_GATE,
+    5: Outcome.NO_TARGET,
+}
 _STATUSES = {0: ChunkStatus.ACT, 1: ChunkStatus.DONE, 2: ChunkStatus.NO_TARGET}
 _MODES = {0: GateMode.ON, 1: GateMode.SHADOW, 2: GateMode.OFF}
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,14 @@ from embodied_iqa.images.assembler import Source
 from embodied_iqa.scoring.cognition import COGNITION_RECIPE, score_cognition
 from embodied_iqa.scoring.constants import SubjectConstants, UncalibratedError
 from embodied_iqa.scoring.decision import DECISION_RECIPE, score_decision
-from embodied_iqa.scoring.execution import EXECUTION_RECIPE, Outcome, score_execution
+from embodied_iqa.scoring.execution import EXECUTION_RECIPE, UNSUITED_REFERENCES, Outcome, score_execution
+from embodied_iqa.subjects.protocols import ChunkStatus
 from embodied_iqa.trial.record import ChunkRecord, RunRecord, TrialRecord
 
 RECIPES = {"cognition": COGNITION_RECIPE, "decision": DECISION_RECIPE, "execution": EXECUTION_RECIPE}
 """How the scores are computed; stated in every result file."""
 
+_NO_TARGET: Final = ChunkStatus.NO_TARGET
 Constants = Callable[[str, str], SubjectConstants]
 """Name and version of a subject to the constants of its scores."""
 
@@ -58,6 +60,8 @@ class Decision:
     state: float
     score: float
     position_error_mm: float
+    refused: bool
+    """The policy saw no target on the distorted picture, and did on the reference: no wrong motion."""
     answer: str
     reference_answer: str
     later: tuple[LaterDecision, ...]
@@ -201,6 +205,7 @@ def _decision(run: RunRecord, constants: Constants) -> Decision | None:
         state=first.state,
         score=first.score,
         position_error_mm=first.position_error_mm,
+        refused=distorted.status is _NO_TARGET is not raw.status,
         answer=distorted.reason,
         reference_answer=raw.reason,
         later=tuple(
@@ -226,11 +231,10 @@ def _execution(run: RunRecord, reference: RunRecord | None) -> Execution:
     if run.outcome is None or reference is None or reference.outcome is None:
         return Execution(run.outcome, None, None, run.reason or "the run has no end")
     distance_m = float(np.linalg.norm(run.T_base_tool[:3, 3] - reference.T_base_tool[:3, 3]))
-    unscored = {Outcome.FAILURE, Outcome.HELD_BY_GATE}
-    if run is reference and run.outcome in unscored:
+    if run is reference and run.outcome in UNSUITED_REFERENCES:
         # the distance to itself would score 100: a failed reference run has no score
         return Execution(run.outcome, None, 0.0, run.reason)
-    if run.outcome is Outcome.FAILURE and reference.outcome in unscored:
+    if run.outcome in {Outcome.FAILURE, Outcome.NO_TARGET} and reference.outcome in UNSUITED_REFERENCES:
         # to end near a failed run earns no score
         reason = f"{run.reason} (no score: the reference run failed)"
         return Execution(run.outcome, None, 100.0 * distance_m, reason)

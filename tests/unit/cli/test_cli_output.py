@@ -78,7 +78,7 @@ def test_tables_of_results_fit_80_columns(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     levels = dict.fromkeys(range(1, 6), 100.0)
-    row = MeanRow("23", "non-eccentricity-patch", "Spatial", 1234, 12, 0.88, 10, 7, 77.7, 12.3, levels)
+    row = MeanRow("23", "non-eccentricity-patch", "Spatial", 1234, 12, 0.88, 10, 7, 5, 77.7, 12.3, levels)
     print_table([row, replace(row, distortion_id="all")])
     _fits(capsys.readouterr().out)
     results_table([])

@@ -22,20 +22,21 @@ from embodied_iqa.database.building.engine import BlockReport, run_jobs
 from embodied_iqa.database.building.options import BuildPlan, EngineKind, EngineOptions, PictureStorage, Step
 from embodied_iqa.database.building.step_annotate import Block
 from embodied_iqa.database.building.step_distort import specs_of
+from embodied_iqa.database.building.step_score import _score
 from embodied_iqa.database.check import check_database
 from embodied_iqa.database.lock import locked
 from embodied_iqa.database.record import RecordedSubject
-from embodied_iqa.database.schema import TASKS
+from embodied_iqa.database.schema import TASKS, Annotation
 from embodied_iqa.database.sources.simulated import SimulationSource
 from embodied_iqa.database.store import DatabaseStore, write_table
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.records import structure, unstructure
 from embodied_iqa.scoring.cognition import score_cognition
-from embodied_iqa.scoring.constants import load_constants
+from embodied_iqa.scoring.constants import SubjectConstants, load_constants
 from embodied_iqa.subjects.backends.classical.vlm import ClassicalVlm
 from embodied_iqa.subjects.catalogue import Role
-from embodied_iqa.subjects.protocols import SubjectInfo
+from embodied_iqa.subjects.protocols import ChunkStatus, SubjectInfo
 from embodied_iqa.subjects.reference import parse_reference
 
 
@@ -344,6 +345,25 @@ def test_subjects_of_older_databases_read_back() -> None:
     assert structure(RecordedSubject, unstructure(general), "any view") == general
     block = Block(0, (), (), ())
     assert block.digest(older) == block.digest(subject) != block.digest(general)
+
+
+@pytest.mark.parametrize("status", ChunkStatus)
+@pytest.mark.parametrize("first_status", ChunkStatus)
+def test_refusals_are_kept_apart_from_wrong_motions(status: ChunkStatus, first_status: ChunkStatus) -> None:
+    scale = SubjectConstants("a", "1", "", 2, d_max_m=0.1)
+
+    def answer(status: ChunkStatus, pair: str | None, up_m: float) -> Annotation:
+        rows = (0.0, 0.0, up_m, 0.0, 0.0, 0.0, 1.0) if status is ChunkStatus.ACT else ()
+        return Annotation(
+            subject="a", subject_version="1", role=Role.VLA, reference_id="r", pair_id=pair, task_id="t",
+            rank=1, distortion_id="01", level=1, own_view=True, answer=None, status=status,
+            increments=rows, reason="", error=None,
+        )  # fmt: skip
+
+    score = _score(answer(status, "p", 0.1), answer(first_status, None, 0.0), (View.TOP, 0.0), scale)
+    assert score.refused == (status is ChunkStatus.NO_TARGET and first_status is not ChunkStatus.NO_TARGET)
+    vlm = dataclasses.replace(answer(status, "p", 0.1), role=Role.VLM, error="failed")
+    assert _score(vlm, vlm, (View.TOP, 0.0), scale).refused is None
 
 
 @pytest.mark.parametrize("writes", [1, 4, 9, 13])

@@ -43,6 +43,7 @@ def row(key: RunKey, outcome: str = "success", x_m: float = 0.0, **more: object)
         "tool_y_m": 0.0,
         "tool_z_m": 0.0,
         "decisions": 1,
+        "refusals": 0,
         "frames_pass": 3,
         "frames_hold": 0,
         "frames_reject": 0,
@@ -103,7 +104,7 @@ def test_a_table_without_any_score(tmp_path: Path) -> None:
     means = mean_rows(rows)
     assert all(mean.score is None and mean.runs == 0 for mean in means)
     write_csv(means, tmp_path / "scores.csv")
-    assert (tmp_path / "scores.csv").read_text().splitlines()[-1] == "all,,,0,8,,0,0,,"
+    assert (tmp_path / "scores.csv").read_text().splitlines()[-1] == "all,,,0,8,,0,0,0,,"
 
 
 def test_runs_that_the_gate_held_are_counted_without_a_score() -> None:
@@ -193,3 +194,14 @@ def test_other_parameters_and_strange_folders_are_refused(tmp_path: Path) -> Non
     (tmp_path / "out" / "experiment.json").write_text("{")
     with pytest.raises(InputError, match="cannot read the experiment"):
         ExperimentFolder(tmp_path / "out", {"a": 1, "b": 2}, PLAN)
+
+
+def test_runs_in_which_the_policy_saw_no_target_are_counted_and_scored_like_failures() -> None:
+    keys = PLAN.runs()[:3]
+    rows = [row(keys[0]), row(keys[1], "no_target", x_m=0.3), row(keys[2], "failure", x_m=0.3)]
+    scored = score_rows(rows)
+    assert [item.execution_score for item in scored[1:]] == pytest.approx([70, 70])
+    every = mean_rows(scored)[-1]
+    assert (every.runs, every.no_target, every.success_rate) == (2, 1, 0.0)
+    alone = score_rows([row(keys[0], "no_target"), row(keys[1])])
+    assert alone[0].execution_score is None

@@ -115,6 +115,7 @@ def test_csv_is_read_back_by_pandas(store: DatabaseStore, tmp_path: Path) -> Non
         main(["export", str(store.path), "--format", "csv", "--out", str(out), "--licence", "cc-by-4.0"]) == 0
     )
     scores = pd.read_csv(out / "scores.csv", dtype={"distortion_id": str})
+    scores["refused"] = scores["refused"].astype(object).where(scores["refused"].notna(), None)
     pd.testing.assert_frame_equal(scores, store.scores().to_pandas(), check_dtype=False)
     table = pd.read_csv(out / "opinions.csv").set_index("pair_id")
     expected = opinions(store, "vla", "score")

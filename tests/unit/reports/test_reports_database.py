@@ -299,5 +299,35 @@ def test_every_column_of_the_opinions_is_that_of_the_export(tmp_path: Path) -> N
     expected = opinion_columns(opinions_of(load_grid(store)))
     for name in view[0].keys() & expected.keys():
         assert [row[name] for row in view] == pytest.approx(expected[name]), name
+    for name in ("refused_mean", "refusal_loss_mean", "wrong_motion_loss_mean"):
+        assert name in view[0].keys() & expected.keys()
     assert {f"{name}_{kind}" for name in NAMES for kind in ("mean", "subjects")} <= view[0].keys()
     assert {row["decision_subjects"] for row in view} == {0, 1}
+
+
+def test_losses_by_refusal_and_wrong_motion_add_up(tmp_path: Path) -> None:
+    store = write_database(tmp_path / "DB")
+    write_database_report(store)
+    rows = store.scores().to_pandas().query("role == 'vla'")
+    lost = (1 - rows["score"]).groupby(rows["refused"].astype(bool)).mean() * rows.groupby("refused").size()
+    pairs = len(store.pairs()) * rows["subject"].nunique()
+    for by, last in (("class", "all"), ("distortion", "all"), ("level", "all")):
+        table = pd.read_csv(tmp_path / "DB" / "report_tables" / f"losses_by_{by}.csv")
+        every = table[table[by].astype(str) == last].iloc[0]
+        assert every["refusal_loss"] == pytest.approx(lost[True] / pairs)
+        assert every["wrong_motion_loss"] == pytest.approx(lost[False] / pairs)
+        assert every["refused_percent"] == pytest.approx(100 * rows["refused"].mean())
+        assert table["share_percent"].sum() == pytest.approx(200)
+    (row,) = query(
+        store, "SELECT avg(decision_mean + refusal_loss_mean + wrong_motion_loss_mean) AS five FROM opinions"
+    ).to_pylist()
+    assert row["five"] == pytest.approx(5)
+
+
+def test_databases_of_the_first_schema_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = write_database(tmp_path / "DB")
+    store.record_file.write_text(store.record_file.read_text().replace('"schema": 2', '"schema": 1'))
+    assert main(["report", str(store.path)]) == 1
+    assert "is a database of another version" in capsys.readouterr().err

@@ -279,3 +279,14 @@ def test_very_long_words(tmp_path: Path, recording: Path, record: TrialRecord) -
     page = _page(recording, with_run(record, 1, answers=answers), tmp_path)
     assert (tmp_path / "report.html").stat().st_size < 2_000_000
     assert page.xpath("//blockquote")
+
+
+def test_a_run_in_which_the_policy_saw_no_target_is_named(
+    recording: Path, record: TrialRecord, tmp_path: Path
+) -> None:
+    refused = with_run(record, 1, outcome=Outcome.NO_TARGET, reason="the policy saw no target")
+    page = _page(recording, refused, tmp_path)
+    assert "in 1 the policy saw no target" in words(page.find(".//h1"))
+    assert "No target" in words(article(page, 1))
+    both = with_run(refused, 0, outcome=Outcome.NO_TARGET)
+    assert "The reference run failed too" in words(article(_page(recording, both, tmp_path), 1))

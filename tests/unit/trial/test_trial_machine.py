@@ -13,6 +13,7 @@ from trial_world import EPOCH_NS, NOT_ANSWERED, PLAN, SECOND_NS, TICK_NS, FakeWo
 
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.scoring.execution import Outcome
+from embodied_iqa.subjects.protocols import ChunkStatus
 from embodied_iqa.trial import machine
 from embodied_iqa.trial.protocol import (
     Answered,
@@ -161,7 +162,7 @@ def test_without_an_arm_a_run_ends_with_two_answers_and_a_decision() -> None:
         assert world.state.stage is Stage.EXECUTE
         world.step(Answered(source, ok=True))
         world.step(world.seen())
-        world.step(ChunkSeen(world.now_ns, done=False, acts=True))
+        world.step(ChunkSeen(world.now_ns, ChunkStatus.ACT))
     world.step(world.seen())
     (result,) = world.play().state.results
     assert (result.outcome, result.reason) == (None, "answered and decided")
@@ -230,7 +231,7 @@ def holds(reason: str = "too dark") -> Callable[[FakeWorld], list[Event]]:
     def report(world: FakeWorld) -> list[Event]:
         held = world.since_start_ns > SECOND_NS
         seen = ArmSeen(world.now_ns, not held, False, reason if held else "", held_by_gate=held)
-        return [ChunkSeen(world.now_ns, done=False, acts=True), seen]
+        return [ChunkSeen(world.now_ns, ChunkStatus.ACT), seen]
 
     return report
 
@@ -248,7 +249,7 @@ def test_an_arm_that_moves_again_or_a_policy_that_stops_acting_is_not_held() -> 
         return moves(world) if world.since_start_ns > 2 * SECOND_NS else holds()(world)
 
     def gives_up(world: FakeWorld) -> list[Event]:
-        return [*holds()(world), ChunkSeen(world.now_ns, done=False)]
+        return [*holds()(world), ChunkSeen(world.now_ns, ChunkStatus.NO_TARGET)]
 
     for on_tick in (moves_again, gives_up):
         result = FakeWorld(plan=ONE_RUN, on_tick=on_tick, success=False).play().state.results[0]
@@ -257,13 +258,46 @@ def test_an_arm_that_moves_again_or_a_policy_that_stops_acting_is_not_held() -> 
 
 def test_a_gate_that_passes_no_frame_holds_even_a_policy_that_sees_nothing() -> None:
     def dark(world: FakeWorld) -> list[Event]:
-        return [FrameSeen(world.now_ns, "too dark"), ChunkSeen(world.now_ns, done=False)]
+        return [FrameSeen(world.now_ns, "too dark"), ChunkSeen(world.now_ns, ChunkStatus.NO_TARGET)]
 
     world = FakeWorld(plan=ONE_RUN, on_tick=dark, success=False, judged="too dark")
     result = world.play().state.results[0]
     assert (result.outcome, result.reason) == (Outcome.HELD_BY_GATE, "held by the gate: too dark")
     other_view_passes = FakeWorld(plan=ONE_RUN, on_tick=dark, success=False)
-    assert other_view_passes.play().state.results[0].outcome is Outcome.FAILURE
+    assert other_view_passes.play().state.results[0].outcome is Outcome.NO_TARGET
+
+
+def decides(*statuses: ChunkStatus | None) -> Callable[[FakeWorld], list[Event]]:
+    """The policy decides so in the first ticks of a run, and then like the last time."""
+
+    def report(world: FakeWorld) -> list[Event]:
+        tick = min(world.since_start_ns // TICK_NS, len(statuses)) - 1
+        return [ChunkSeen(world.now_ns, statuses[tick])]
+
+    return report
+
+
+@pytest.mark.parametrize(
+    ("statuses", "outcome"),
+    [
+        ([ChunkStatus.NO_TARGET], Outcome.NO_TARGET),
+        ([None, ChunkStatus.NO_TARGET], Outcome.NO_TARGET),
+        ([ChunkStatus.ACT, ChunkStatus.NO_TARGET], Outcome.FAILURE),
+        ([ChunkStatus.NO_TARGET, ChunkStatus.ACT], Outcome.FAILURE),
+        ([ChunkStatus.NO_TARGET, ChunkStatus.DONE], Outcome.FAILURE),
+        ([None], Outcome.FAILURE),
+    ],
+)
+def test_a_policy_that_never_acts_for_want_of_a_target_is_an_outcome_of_its_own(
+    statuses: list[ChunkStatus | None], outcome: Outcome
+) -> None:
+    world = FakeWorld(plan=PLAN, on_tick=decides(*statuses), success=False, missing="cube raised 0.0 of 5 cm")
+    results = world.play().state.results
+    assert {result.outcome for result in results} == {outcome}
+    if outcome is Outcome.NO_TARGET:
+        assert {result.reason for result in results} == {"the policy saw no target; cube raised 0.0 of 5 cm"}
+    lucky = FakeWorld(plan=ONE_RUN, on_tick=decides(*statuses)).play().state.results[0]
+    assert lucky.outcome is Outcome.SUCCESS
 
 
 def test_a_run_that_always_moves_ends_at_its_limit() -> None:
@@ -299,7 +333,7 @@ def test_cancelling_ends_every_stage_alike(stage: Stage) -> None:
         if commands and isinstance(commands[-1], EXPECTING_REPLIES):
             state, commands = machine.step(state, world.reply(commands[-1]))
         else:
-            event = ChunkSeen(state.now_ns, done=True)
+            event = ChunkSeen(state.now_ns, ChunkStatus.DONE)
             state, commands = machine.step(state, event)
     state, commands = machine.cancel(state, "cancelled")
     given = list(commands)
@@ -342,7 +376,7 @@ def test_old_news_of_arm_world_and_vla_does_not_end_a_run() -> None:
     old_ns = world.state.start_ns - 1
     for event in (
         ArmSeen(old_ns, moving=False, emergency_stop=True, reason="before"),
-        ChunkSeen(old_ns, done=True),
+        ChunkSeen(old_ns, ChunkStatus.DONE),
         WorldSeen(old_ns, task_success=True, contact_violation="before", T_base_tool=np.eye(4)),
         FrameSeen(old_ns),
     ):
@@ -366,7 +400,7 @@ EVENTS = st.one_of(
     st.builds(FrameSeen, STAMPS),
     st.builds(WorldSeen, STAMPS, st.booleans(), st.sampled_from(["", "contact"]), st.just(np.eye(4))),
     st.builds(ArmSeen, STAMPS, st.booleans(), st.booleans(), st.just("why")),
-    st.builds(ChunkSeen, STAMPS, st.booleans(), st.just("why")),
+    st.builds(ChunkSeen, STAMPS, st.sampled_from([*ChunkStatus, None])),
     st.builds(Answered, st.sampled_from(Source), st.booleans(), st.just("why")),
     st.sampled_from(["reply", "refuse", "foreign", "cancel"]),
 )

@@ -142,8 +142,10 @@ def test_half_a_pair_is_not_scored(missing: Source) -> None:
 def test_numbers_that_no_arm_takes_count_as_no_action(bad: float) -> None:
     broken = scores(run(chunks=pair(bad)))[0].decision
     nothing = scores(run(chunks=pair(increments=np.empty((0, 7)), status=ChunkStatus.NO_TARGET)))[0].decision
-    assert broken == nothing
     assert broken is not None
+    assert nothing is not None
+    assert broken == replace(nothing, refused=False)
+    assert nothing.refused
     assert broken.score < 0.6
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from embodied_iqa.distortions.spec import DistortionSpec
+from embodied_iqa.subjects.protocols import ChunkStatus
 from embodied_iqa.trial import machine
 from embodied_iqa.trial.protocol import (
     ArmSeen,
@@ -139,6 +140,6 @@ def done_after(seconds: float) -> Callable[[FakeWorld], list[Event]]:
     def tell(world: FakeWorld) -> list[Event]:
         if world.since_start_ns < seconds * SECOND_NS:
             return moves(world)
-        return [*moves(world), ChunkSeen(world.now_ns, done=True)]
+        return [*moves(world), ChunkSeen(world.now_ns, ChunkStatus.DONE)]
 
     return tell

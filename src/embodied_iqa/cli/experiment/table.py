@@ -15,6 +15,7 @@ from embodied_iqa.files import write_text_whole
 from embodied_iqa.scoring.execution import EXECUTION_RECIPE
 
 _SCHEMA: Final = 1
+_ENDS: Final = {"emergency_stops": "e-stops", "held_by_gate": "held", "no_target": "refused"}
 _COLUMNS: Final = tuple(item.name for item in fields(MeanRow))[:-1]
 
 
@@ -41,15 +42,16 @@ def write_csv(rows: Sequence[MeanRow], path: Path) -> None:
 
 
 def print_table(rows: Sequence[MeanRow]) -> None:
-    """Print the table."""
+    """Print the table; kinds of ends that no run had get no column."""
     levels = _levels(rows)
-    numbers = ["runs", "left out", "success", "e-stops", "held", "score", "spread"]
+    ends = [name for name in _ENDS if any(getattr(row, name) for row in rows)]
+    numbers = ["runs", "left out", "success", *(_ENDS[name] for name in ends), "score", "spread"]
     numbers += [f"level {level}" for level in levels if len(levels) > 1]
     table = table_of("distortion", *numbers, title="mean execution score", right=numbers)
     for row in rows:
         name = "all" if row.distortion_id == "all" else f"{row.distortion_id} {row.distortion_name}"
         success = "-" if row.success_rate is None else f"{100 * row.success_rate:.0f} %"
-        counts = [str(row.runs), str(row.left_out), success, str(row.emergency_stops), str(row.held_by_gate)]
+        counts = [str(row.runs), str(row.left_out), success, *(str(getattr(row, name)) for name in ends)]
         values = [row.score, row.spread]
         if len(levels) > 1:
             values += [row.by_level.get(level) for level in levels]

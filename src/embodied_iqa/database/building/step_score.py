@@ -18,7 +18,7 @@ from embodied_iqa.database.building.engine import BlockReport, Job
 from embodied_iqa.database.building.options import digest_of
 from embodied_iqa.database.record import RecordedSubject
 from embodied_iqa.database.rows import rows_of, table_of
-from embodied_iqa.database.schema import ANNOTATIONS, SCORES, Annotation, Score
+from embodied_iqa.database.schema import ANNOTATIONS, SCHEMA_VERSION, SCORES, Annotation, Score
 from embodied_iqa.database.store import DatabaseStore, read_digest, read_table, stamped, write_table
 from embodied_iqa.errors import InputError, InternalError
 from embodied_iqa.files import sha256_of, write_whole
@@ -31,6 +31,7 @@ from embodied_iqa.scoring.frequencies import document_frequencies
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.protocols import ChunkStatus
 
+_NO_TARGET: Final = ChunkStatus.NO_TARGET
 _ROWS_PER_GROUP: Final = 65_536
 _Shown = tuple[View, float]
 """View of a reference, and the gripper's opening."""
@@ -68,7 +69,7 @@ def score_database(
     shown = dict(zip(columns["reference_id"], zip(views, columns["gripper"], strict=True), strict=True))
     job = partial(_score_part, store, shown)
     run([partial(job, part) for part in parts if read_digest(part.scores) != part.digest])
-    digest = digest_of("scores", 1, [part.digest for part in parts])
+    digest = digest_of("scores", [part.digest for part in parts])
     if read_digest(store.scores_file) != digest:
         _concatenate(store, parts, digest)
     return unscaled
@@ -84,7 +85,7 @@ def _parts(store: DatabaseStore, subject: RecordedSubject, unscaled: dict[str, s
             number,
             file,
             folder / f"part-{number:05d}.parquet",
-            digest_of(read_digest(file), constants, recipe),
+            digest_of(SCHEMA_VERSION, read_digest(file), constants, recipe),
         )
         for number, file in enumerate(store.annotation_files(subject.name))
     ]
@@ -147,7 +148,7 @@ def _scale(file: Path, _digest: str) -> SubjectConstants:
 
 def _score(row: Annotation, first: Annotation, reference: _Shown, scale: SubjectConstants | None) -> Score:
     """Score an answer; without values where an answer or the constants are missing."""
-    values: dict[str, float] = {}
+    values: dict[str, Any] = {}
     if scale is not None and row.error is None and first.error is None:
         values = (
             _cognition(row, first, scale) if row.role is Role.VLM else _decision(row, first, reference, scale)
@@ -181,7 +182,7 @@ def _cognition(row: Annotation, first: Annotation, scale: SubjectConstants) -> d
 
 def _decision(
     row: Annotation, first: Annotation, reference: _Shown, scale: SubjectConstants
-) -> dict[str, float]:
+) -> dict[str, Any]:
     score = score_decision(_increments(row), _increments(first), scale.d_max_m or 0.0, gripper=reference[1])
     return {
         "position": score.position,
@@ -189,6 +190,7 @@ def _decision(
         "state": score.state,
         "score": score.score,
         "position_error_mm": score.position_error_mm,
+        "refused": row.status is _NO_TARGET is not first.status,
     }
 
 

@@ -24,6 +24,7 @@ from embodied_iqa.reports.database import (
     execution,
     header,
     jnd,
+    losses,
 )
 from embodied_iqa.reports.kit.page import Chapter, Page
 from embodied_iqa.reports.kit.render import render_page
@@ -103,6 +104,7 @@ def build_page(found: Study, name: str, record: Mapping[str, Any], tables_folder
             agreement.chapter(found),
             jnd.chapter(found),
             breakdowns.chapter(found),
+            losses.chapter(found),
             attributes.chapter(found),
             execution.chapter(found, name),
         ),

@@ -40,6 +40,8 @@ def _tally(runs: Sequence[RunRecord], noun: str) -> str:
         remarks.append(f"{stops} ended in an emergency stop")
     if held := count[Outcome.HELD_BY_GATE]:
         remarks.append(f"{held} {'was' if held == 1 else 'were'} held by the gate")
+    if refused := count[Outcome.NO_TARGET]:
+        remarks.append(f"in {refused} the policy saw no target")
     if unknown := count[None]:
         remarks.append(f"{unknown} {'has' if unknown == 1 else 'have'} no recorded end")
     return f"{text}, and {', '.join(remarks)}" if remarks else text
