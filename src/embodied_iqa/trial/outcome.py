@@ -20,8 +20,8 @@ def outcome_of(state: TrialState, world: WorldSeen) -> tuple[Outcome | None, str
     """Return the outcome of the present run and the reason.
 
     A run without success is held by the gate if at its end the arm could not execute a goal because of the
-    gate, or the gate had passed no frame for a second; else it has no target if that is all that the policy ever
-    decided. None without an arm.
+    gate, or the gate had passed no frame for a second; else it has no target if the policy never decided
+    anything else. None without an arm.
     """
     if state.emergency:
         return Outcome.EMERGENCY_STOP, state.ending
