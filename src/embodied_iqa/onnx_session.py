@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.lazy import load
 
 
-def open_session(network: bytes, name: str, *, disabled_optimizers: Sequence[str] = ()) -> Any:
+def open_session(network: bytes, name: str, settings: Mapping[str, str] | None = None) -> Any:
     """Open a network.
 
     Args:
         network: Content of an ``.onnx`` file.
         name: The network's name, for error messages.
-        disabled_optimizers: Graph optimizations of ONNX Runtime to leave out.
+        settings: Entries of ONNX Runtime's session configuration.
 
     Returns:
         ``onnxruntime.InferenceSession``.
@@ -29,12 +29,9 @@ def open_session(network: bytes, name: str, *, disabled_optimizers: Sequence[str
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    for key, value in (settings or {}).items():
+        options.add_session_config_entry(key, value)
     try:
-        return onnxruntime.InferenceSession(
-            network,
-            options,
-            providers=["CPUExecutionProvider"],
-            disabled_optimizers=list(disabled_optimizers),
-        )
+        return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
     except Exception as error:
         raise InputError(f"broken network of {name}: {error}") from error

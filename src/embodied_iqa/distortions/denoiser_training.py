@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,21 +12,23 @@ from typing import Final
 import numpy as np
 import torch
 from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 from torch.nn import functional
 
-from embodied_iqa.distortions.denoiser import CONTEXT_PX, LAYERS, noise_level
+from embodied_iqa.distortions.denoiser import CHANNELS, CONTEXT_PX, LAYERS, QUAD_VALUES, noise_level
 from embodied_iqa.distortions.image import FloatImage, Image
 from embodied_iqa.errors import UsageError
 from embodied_iqa.files import write_whole
 
-_CHANNELS: Final = 12
 _LAST_LAYER_SCALE: Final = 0.1
 """The network starts by predicting almost no noise: large first errors would disable channels for good."""
 _RANGE_SAMPLES: Final = 64
 """Patches from which the range of each layer's activations is read."""
 _RANGE_QUANTILE: Final = 0.9999
 _OPSET: Final = 17
+_IR_VERSION: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class _FloatNetwork(nn.Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        sizes = (_CHANNELS + 1, *[width] * (LAYERS - 1), _CHANNELS)
+        sizes = (QUAD_VALUES + 1, *[width] * (LAYERS - 1), QUAD_VALUES)
         self.layers = nn.ModuleList(nn.Conv2d(inputs, outputs, 3) for inputs, outputs in pairwise(sizes))
         for layer in self.layers:
             nn.init.kaiming_normal_(layer.weight)
@@ -98,40 +99,19 @@ class _FloatNetwork(nn.Module):
         return functional.pixel_shuffle(self.activations(batch)[-1], 2)
 
 
-class IntegerNetwork(nn.Module):
-    """The network with 8-bit weights and activations, as exported.
+@dataclass(frozen=True, slots=True, eq=False)
+class IntegerLayer:
+    """A layer with 8-bit weights and activations.
 
-    Args:
-        kernels: ``(C_out, C_in, 3, 3)`` for each layer, integers within 127.
-        biases: ``(C_out,)`` for each layer, integers.
-        scales: ``(C_out,)`` for each layer: from its sums to its activations, of the last to gray values.
+    Attributes:
+        kernel: ``(C_out, C_in, 3, 3)`` int8, within 127.
+        bias: ``(C_out,)`` int32.
+        scale: ``(C_out,)`` float32: from its sums to its activations, of the last layer to gray values.
     """
 
-    def __init__(self, kernels: Sequence[Tensor], biases: Sequence[Tensor], scales: Sequence[Tensor]) -> None:
-        super().__init__()
-        self.kernels, self.biases = nn.ParameterList(kernels), nn.ParameterList(biases)
-        self.scales = nn.ParameterList(scale[:, None, None] for scale in scales)
-        self.requires_grad_(requires_grad=False)
-
-    def forward(self, picture: Tensor, level: Tensor) -> Tensor:
-        """Denoise a picture.
-
-        Args:
-            picture: ``(H, W, 3)`` uint8, sides even.
-            level: Noise level, 0 to 255, a float32 scalar.
-
-        Returns:
-            ``(H - 16, W - 16, 3)`` uint8.
-        """
-        pixels = picture.permute(2, 0, 1)[None].float()
-        values = _with_level(pixels, level.reshape(1, 1, 1, 1))
-        layers = zip(self.kernels, self.biases, self.scales, strict=True)
-        for index, (kernel, bias, scale) in enumerate(layers):
-            values = (functional.conv2d(values, kernel, bias) * scale).round()
-            if index < LAYERS - 1:
-                values = values.clamp(0, 255)
-        clean = _inner(pixels) - functional.pixel_shuffle(values, 2)
-        return clean.clamp(0, 255)[0].permute(1, 2, 0).to(torch.uint8)
+    kernel: NDArray[np.int8]
+    bias: NDArray[np.int32]
+    scale: NDArray[np.float32]
 
 
 def _with_level(pixels: Tensor, level: Tensor) -> Tensor:
@@ -146,7 +126,7 @@ def _inner(pixels: Tensor) -> Tensor:
 
 def train_denoiser(
     pictures: Sequence[Image], recipe: TrainingRecipe, on_step: Callable[[int, float], None]
-) -> IntegerNetwork:
+) -> list[IntegerLayer]:
     """Train on noisy patches of clean pictures to predict the noise, least squares.
 
     Args:
@@ -201,7 +181,7 @@ def _patch(pictures: Sequence[Image], side_px: int, rng: Generator) -> FloatImag
     return np.rot90(patch, int(rng.integers(4)))
 
 
-def _quantized(network: _FloatNetwork, samples: _Batch) -> IntegerNetwork:
+def _quantized(network: _FloatNetwork, samples: _Batch) -> list[IntegerLayer]:
     """Return the network with 8-bit weights and activations (post-training quantization)."""
     outputs = network.activations(samples)[:-1]
     ranges = [
@@ -209,34 +189,54 @@ def _quantized(network: _FloatNetwork, samples: _Batch) -> IntegerNetwork:
         for output in outputs
     ]
     steps = [value / 255 for value in (1.0, *ranges, 1.0)]
-    kernels, biases, scales = [], [], []
+    layers = []
     for layer, (before, after) in zip(network.layers, pairwise(steps), strict=True):
         unit = layer.weight.abs().amax((1, 2, 3)).clamp_min(1e-12) / 127
-        kernels.append((layer.weight / unit[:, None, None, None]).round())
-        biases.append((layer.bias / (unit * before)).round())
-        scales.append(unit * before / after)
-    return IntegerNetwork(kernels, biases, scales)
+        kernel = (layer.weight / unit[:, None, None, None]).round().to(torch.int8)
+        bias = (layer.bias / (unit * before)).round().to(torch.int32)
+        layers.append(IntegerLayer(kernel.numpy(), bias.numpy(), (unit * before / after).numpy()))
+    return layers
 
 
-def save_denoiser(network: IntegerNetwork, path: Path) -> None:
-    """Write the network as ONNX, atomically.
+def save_denoiser(layers: Sequence[IntegerLayer], path: Path) -> None:
+    """Write the network as ONNX with 8-bit convolutions, atomically.
 
-    Inputs: ``picture`` ``(H, W, 3)`` uint8 and ``level``, a float32 scalar. Output: ``clean``; see
-    :meth:`IntegerNetwork.forward`.
+    Input: ``quads`` ``(1, H, W, CHANNELS)`` uint8. Output: ``noise`` ``(1, H - 8, W - 8, 2 QUAD_VALUES)``
+    uint8: first what to subtract from the values of the inner quads, then what to add to them.
     """
-    picture = torch.zeros((64, 48, 3), dtype=torch.uint8)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter announces its successor
-        write_whole(
-            path,
-            lambda fresh: torch.onnx.export(
-                network,
-                (picture, torch.tensor(0.0)),
-                str(fresh),
-                input_names=["picture", "level"],
-                output_names=["clean"],
-                dynamic_axes={"picture": {0: "height", 1: "width"}, "clean": {0: "rows", 1: "columns"}},
-                opset_version=_OPSET,
-                dynamo=False,
-            ),
-        )
+    constants: dict[str, ArrayLike] = {"one": np.float32(1), "zero": np.uint8(0)}
+    nodes = [helper.make_node("Transpose", ["quads"], ["layer.0"], perm=[0, 3, 1, 2])]
+    for index, layer in enumerate(_stored(layers)):
+        kernel, origin, bias, scale = (
+            f"{kind}.{index}" for kind in ("kernels", "origins", "biases", "scales")
+        )  # ONNX Runtime may replace an origin with its kernel: each layer has its own
+        constants |= {kernel: layer.kernel, origin: np.int8(0), bias: layer.bias, scale: layer.scale}
+        inputs = [f"layer.{index}", "one", "zero", kernel, scale, origin, "one", "zero", bias]
+        nodes.append(helper.make_node("QLinearConv", inputs, [f"layer.{index + 1}"]))
+    nodes.append(helper.make_node("Transpose", [f"layer.{LAYERS}"], ["noise"], perm=[0, 2, 3, 1]))
+    graph = helper.make_graph(
+        nodes,
+        "denoiser",
+        [helper.make_tensor_value_info("quads", TensorProto.UINT8, [1, "H", "W", CHANNELS])],
+        [helper.make_tensor_value_info("noise", TensorProto.UINT8, [1, "h", "w", 2 * QUAD_VALUES])],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR_VERSION)
+    write_whole(path, lambda fresh: fresh.write_bytes(model.SerializeToString()))
+
+
+def _stored(layers: Sequence[IntegerLayer]) -> list[IntegerLayer]:
+    """Return the layers as the file holds them: the last one gives the noise and its negative.
+
+    Channels are ordered as `QUAD_VALUES` says; torch's quads are ordered by colour, then by place.
+    """
+    order = [4 * colour + place for place in range(4) for colour in range(3)]
+    first, last = layers[0], layers[-1]
+    unused = [(0, 0), (0, CHANNELS - QUAD_VALUES - 1), (0, 0), (0, 0)]
+    kernel = np.pad(first.kernel[:, [*order, QUAD_VALUES]], unused)
+    both = IntegerLayer(
+        np.concatenate([last.kernel[order], -last.kernel[order]]),
+        np.concatenate([last.bias[order], -last.bias[order]]),
+        np.tile(last.scale[order], 2),
+    )
+    return [IntegerLayer(kernel, first.bias, first.scale), *layers[1:-1], both]
