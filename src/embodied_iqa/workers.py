@@ -15,7 +15,8 @@ from typing import Any, Final, ParamSpec, Self, TypeVar
 from embodied_iqa.errors import InputError
 
 _ONE_THREAD: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-_RASTERISER: Final = "LP_NUM_THREADS"
+_OURS: Final = ("LP_NUM_THREADS", "OPJ_NUM_THREADS")
+"""Threads of Mesa's rasteriser and of OpenJPEG, which `simulation` and `distortions` set."""
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -24,11 +25,11 @@ _Result = TypeVar("_Result")
 def one_thread_each() -> None:
     """Limit processes that start from now on to one thread; their libraries read this when they load.
 
-    Values of the user are kept, except for Mesa's, which `simulation` sets for this process itself.
+    Values of the user are kept, except for those that the package sets for this process itself.
     """
     for variable in _ONE_THREAD:
         os.environ.setdefault(variable, "1")
-    os.environ[_RASTERISER] = "1"
+    os.environ.update(dict.fromkeys(_OURS, "1"))
 
 
 class Workers:

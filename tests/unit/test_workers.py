@@ -77,6 +77,8 @@ def test_a_lost_worker_is_told_in_one_line() -> None:
 def test_each_worker_has_one_thread_and_begins_as_asked() -> None:
     with Workers(1, os.putenv, "EMBODIED_IQA_TEST", "begun") as pool:
         assert (
-            result_of(pool.submit(subprocess.getoutput, "echo $EMBODIED_IQA_TEST $LP_NUM_THREADS"))
-            == "begun 1"
+            result_of(
+                pool.submit(subprocess.getoutput, "echo $EMBODIED_IQA_TEST $LP_NUM_THREADS $OPJ_NUM_THREADS")
+            )
+            == "begun 1 1"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 
 import cv2
 import numpy as np
@@ -16,6 +17,9 @@ _SMALLEST_JPEG2000_PX = 32
 """OpenCV asks for six resolutions: five halvings of the shorter side."""
 _RATES_PER_RATIO = 1000
 """OpenCV takes JPEG2000 rates as whole thousandths of the raw size."""
+
+# OpenJPEG reads it for each picture. Threads change the time, not the picture; `workers` sets 1.
+os.environ.setdefault("OPJ_NUM_THREADS", str(min(4, os.cpu_count() or 1)))
 
 
 def _through_codec(pixels: Image, extension: str, options: tuple[int, int], read_as: int) -> Image:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 
 import cv2
 import numpy as np
@@ -65,3 +66,13 @@ def test_jpeg2000_of_the_smallest_pictures(photograph: Image):
     out = jpeg2000(small, np.random.default_rng(0), 4.0)
     assert out.shape == small.shape
     assert psnr(small, out) > 25
+
+
+def test_the_number_of_threads_does_not_show_in_jpeg2000(photograph: Image, monkeypatch: pytest.MonkeyPatch):
+    large = np.tile(photograph, (2, 2, 1))
+    assert int(os.environ["OPJ_NUM_THREADS"]) >= 1
+    pictures = []
+    for threads in ("1", "4"):
+        monkeypatch.setenv("OPJ_NUM_THREADS", threads)
+        pictures.append(distort(large, "09", 2, np.random.default_rng(0)))
+    assert np.array_equal(*pictures)
