@@ -14,9 +14,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from embodied_iqa.ros.domain import own_domain
+
+hypothesis.settings.register_profile("any machine", deadline=None)  # also a busy one
+hypothesis.settings.load_profile("any machine")
 
 
 def _prepare() -> ExitStack:

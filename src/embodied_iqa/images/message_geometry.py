@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from embodied_iqa.images.frame import Intrinsics
+from embodied_iqa.kinematics.se3 import matrix_to_quaternion, quaternion_to_matrix
 
 
 def matrix_from_pose(pose: Any) -> NDArray[np.float64]:
@@ -19,7 +19,7 @@ def matrix_from_pose(pose: Any) -> NDArray[np.float64]:
     """
     p, q = pose.position, pose.orientation
     T = np.eye(4)
-    T[:3, :3] = Rotation.from_quat([q.x, q.y, q.z, q.w]).as_matrix()
+    T[:3, :3] = quaternion_to_matrix(q.x, q.y, q.z, q.w)
     T[:3, 3] = p.x, p.y, p.z
     return T
 
@@ -30,7 +30,7 @@ def as_sent(T: NDArray[np.float64]) -> NDArray[np.float64]:
     Code that runs without messages gets the same numbers bit for bit this way.
     """
     sent = np.eye(4)
-    sent[:3, :3] = Rotation.from_quat(Rotation.from_matrix(T[:3, :3]).as_quat()).as_matrix()
+    sent[:3, :3] = quaternion_to_matrix(*matrix_to_quaternion(T[:3, :3]))
     sent[:3, 3] = T[:3, 3]
     return sent
 

@@ -1,4 +1,4 @@
-"""Rigid transforms: rotation vectors, poses, and chained increments of action chunks.
+"""Rigid transforms: rotation vectors, quaternions, poses, and chained increments of action chunks.
 
 A rotation vector is axis times angle (rad); a pose is ``(x, y, z, rx, ry, rz)`` in the UR convention
 (m, rad); a transform is a homogeneous ``(4, 4)`` matrix. All functions accept leading batch dimensions.
@@ -6,6 +6,8 @@ Hand-written because importing ``scipy.spatial`` would take 0.3 s at every start
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,6 +56,44 @@ def rotation_to_rotvec(R: ArrayLike) -> Array:
     )
     rotvec: Array = factor[..., None] * v
     return rotvec
+
+
+def matrix_to_quaternion(R: Array) -> tuple[float, float, float, float]:
+    """Convert one rotation matrix ``(3, 3)`` to a unit quaternion ``(x, y, z, w)``, as sent in messages.
+
+    The largest of the diagonal and the trace is the pivot. The sign and every bit are those of SciPy.
+    """
+    m = R.tolist()
+    trace = m[0][0] + m[1][1] + m[2][2]
+    diagonal = [m[0][0], m[1][1], m[2][2], trace]
+    i = diagonal.index(max(diagonal))
+    if i == 3:
+        q = [m[2][1] - m[1][2], m[0][2] - m[2][0], m[1][0] - m[0][1], 1.0 + trace]
+    else:
+        j, k = (i + 1) % 3, (i + 2) % 3
+        q = [0.0, 0.0, 0.0, m[k][j] - m[j][k]]
+        q[i], q[j], q[k] = 1.0 - trace + 2.0 * m[i][i], m[j][i] + m[i][j], m[k][i] + m[i][k]
+    return _normalised(*q)
+
+
+def quaternion_to_matrix(x: float, y: float, z: float, w: float) -> Array:
+    """Convert a quaternion, of any length but 0, to a rotation matrix ``(3, 3)``.
+
+    Raises:
+        UsageError: A quaternion of zeros.
+    """
+    if not (x or y or z or w):
+        raise UsageError("a quaternion of zeros has no direction")
+    x, y, z, w = _normalised(x, y, z, w)
+    xx, yy, zz, ww = x * x, y * y, z * z, w * w
+    xy, zw, xz, yw, yz, xw = x * y, z * w, x * z, y * w, y * z, x * w
+    return np.array(
+        [
+            [xx - yy - zz + ww, 2.0 * (xy - zw), 2.0 * (xz + yw)],
+            [2.0 * (xy + zw), -xx + yy - zz + ww, 2.0 * (yz - xw)],
+            [2.0 * (xz - yw), 2.0 * (yz + xw), -xx - yy + zz + ww],
+        ]
+    )
 
 
 def pose_to_transform(pose: ArrayLike) -> Array:
@@ -128,6 +168,11 @@ def _shaped(values: ArrayLike, tail: tuple[int, ...], what: str) -> Array:
     if array.shape[array.ndim - len(tail) :] != tail or array.ndim < len(tail):
         raise UsageError(f"wrong shape of {what}", expected=f"(..., {str(tail)[1:]}", got=array.shape)
     return array
+
+
+def _normalised(x: float, y: float, z: float, w: float) -> tuple[float, float, float, float]:
+    length = math.sqrt(x * x + y * y + z * z + w * w)
+    return x / length, y / length, z / length, w / length
 
 
 def _cross_matrix(v: Array) -> Array:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from embodied_iqa.gate.verdict import Verdict
+from embodied_iqa.robot.controller_options import ControllerOptions
 from embodied_iqa.robot.limits import Violation, check_increments
 from embodied_iqa.robot.messages import ArmGoal, ArmMode, GoalOutcome, GoalReport
 from embodied_iqa.robot.planning import Planner, plan_goal
-from embodied_iqa.robot.state import ControllerOptions, ControllerState, Run
+from embodied_iqa.robot.state import ControllerState, Run
 
 Accepted = tuple[ControllerState, tuple[GoalReport, ...], Violation | None]
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.kinematics import TOOL_2F140_M, CollisionModel, Kinematics, World, tool_along_z
 from embodied_iqa.robot.acceptance import accept_goal
+from embodied_iqa.robot.controller_options import ControllerOptions
 from embodied_iqa.robot.execution import advance_run
 from embodied_iqa.robot.health import fault_of, why_not_armed
 from embodied_iqa.robot.limits import (
@@ -34,7 +35,7 @@ from embodied_iqa.robot.messages import (
     StopEvent,
 )
 from embodied_iqa.robot.planning import Planner, plan_goal
-from embodied_iqa.robot.state import ControllerOptions, ControllerState
+from embodied_iqa.robot.state import ControllerState
 
 Array = NDArray[np.float64]
 _REGULAR_Q_RAD = np.array([0.0, -1.57, 1.57, -1.57, -1.57, 0.0])

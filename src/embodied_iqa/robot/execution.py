@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from embodied_iqa.gate.verdict import Verdict
+from embodied_iqa.robot.controller_options import ControllerOptions
 from embodied_iqa.robot.leases import Permission
 from embodied_iqa.robot.messages import ArmMode, GoalOutcome, GoalReport
 from embodied_iqa.robot.speed_scaling import Progress, brake, brake_time_s, proceed
-from embodied_iqa.robot.state import ControllerOptions, ControllerState, Run
+from embodied_iqa.robot.state import ControllerState, Run
 
 Advanced = tuple[ControllerState, tuple[GoalReport, ...]]
 

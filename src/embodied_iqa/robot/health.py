@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from embodied_iqa.robot.controller_options import ControllerOptions
 from embodied_iqa.robot.limits import ArmLimits, check_configurations
 from embodied_iqa.robot.messages import ArmState, StopCause
-from embodied_iqa.robot.state import ControllerOptions, ControllerState
+from embodied_iqa.robot.state import ControllerState
 
 
 def fault_of(

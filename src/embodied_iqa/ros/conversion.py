@@ -11,7 +11,6 @@ from builtin_interfaces.msg import Time
 from embodied_iqa_msgs import msg as ours
 from geometry_msgs.msg import Point, Pose, Quaternion
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import CameraInfo, Image, JointState
 from std_msgs.msg import Header
 
@@ -19,6 +18,7 @@ from embodied_iqa.distortions.spec import DistortionSpec
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.frame import Intrinsics, View
 from embodied_iqa.images.realsense import RgbdFrame
+from embodied_iqa.kinematics.se3 import matrix_to_quaternion
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus
 from embodied_iqa.trial.record import ChunkRecord
 from embodied_iqa.units import SECOND_NS
@@ -72,7 +72,7 @@ def joints_to_msg(stamp_ns: int, positions: Sequence[float], velocities: Sequenc
 def pose_of(T: NDArray[np.float64]) -> Pose:
     """Return a ``(4, 4)`` transform as a pose [m, unit quaternion]."""
     x, y, z = T[:3, 3].tolist()
-    qx, qy, qz, qw = Rotation.from_matrix(T[:3, :3]).as_quat().tolist()
+    qx, qy, qz, qw = matrix_to_quaternion(T[:3, :3])
     return Pose(position=Point(x=x, y=y, z=z), orientation=Quaternion(x=qx, y=qy, z=qz, w=qw))
 
 

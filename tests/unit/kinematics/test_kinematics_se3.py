@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -20,6 +22,7 @@ from embodied_iqa.kinematics import (
     rotvec_to_rotation,
     transform_to_pose,
 )
+from embodied_iqa.kinematics.se3 import matrix_to_quaternion, quaternion_to_matrix
 
 angles = st.floats(0.0, np.pi - 1e-9)
 directions = st.tuples(*[st.floats(-1, 1)] * 3).filter(lambda v: np.linalg.norm(v) > 1e-3)
@@ -53,6 +56,30 @@ def test_rotation_vectors_round_trip_near_zero_and_near_pi(
 def test_half_turns_keep_their_length(axis: np.ndarray):
     found = rotation_to_rotvec(rotvec_to_rotation(np.pi * axis))
     np.testing.assert_allclose(np.abs(found), np.pi * axis, atol=1e-9)
+
+
+def _rotations() -> Iterator[np.ndarray]:
+    """Draw rotations of each kind: any, near half a turn, small, of quarter turns."""
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        axis = rng.normal(size=3)
+        yield Rotation.from_quat(rng.normal(size=4)).as_matrix()
+        yield rotvec_to_rotation((np.pi - 10 ** rng.uniform(-12, -1)) * axis / np.linalg.norm(axis))
+        yield rotvec_to_rotation(10 ** rng.uniform(-12, 0) * axis)
+        yield rotvec_to_rotation(rng.choice([0.0, np.pi / 2, np.pi, -np.pi / 2], 3))
+
+
+def test_quaternions_are_those_of_scipy_bit_for_bit():
+    for R in _rotations():
+        quaternion = Rotation.from_matrix(R).as_quat()
+        assert matrix_to_quaternion(R) == tuple(quaternion.tolist())
+        scaled = (3.7 * quaternion).tolist()
+        assert np.array_equal(quaternion_to_matrix(*scaled), Rotation.from_quat(scaled).as_matrix())
+
+
+def test_a_quaternion_of_zeros_is_refused():
+    with pytest.raises(UsageError, match="has no direction"):
+        quaternion_to_matrix(0.0, 0.0, 0.0, 0.0)
 
 
 def test_poses_round_trip_and_invert():

@@ -8,8 +8,8 @@ from arm_bench import HOME, TICK_NS, Bench, straight
 
 from embodied_iqa.kinematics import chain_increments, increments_between
 from embodied_iqa.robot.controller import make_controller
+from embodied_iqa.robot.controller_options import ControllerOptions
 from embodied_iqa.robot.messages import ArmInputs, ArmMode, GoalOutcome, GripperState
-from embodied_iqa.robot.state import ControllerOptions
 
 
 def _zigzag() -> np.ndarray:

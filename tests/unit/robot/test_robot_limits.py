@@ -11,6 +11,7 @@ import pytest
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.robot.controller import make_controller
+from embodied_iqa.robot.controller_options import ControllerOptions
 from embodied_iqa.robot.leases import LeaseBook
 from embodied_iqa.robot.limits import (
     ArmLimits,
@@ -22,7 +23,6 @@ from embodied_iqa.robot.limits import (
     check_positions,
 )
 from embodied_iqa.robot.path import PathOptions
-from embodied_iqa.robot.state import ControllerOptions
 from embodied_iqa.robot.timing import TimingOptions
 
 LIMITS = ArmLimits()
