@@ -8,17 +8,6 @@ import sys
 from embodied_iqa.graph.node_table import GRAPH
 
 SLOW = "duckdb matplotlib numba onnxruntime pandas pyarrow rich ruckig scipy torch"
-    "duckdb",
-    "matplotlib",
-    "numba",
-    "onnxruntime",
-    "pandas",
-    "pyarrow",
-    "rich",
-    "ruckig",
-    "scipy",
-    "torch",
-]
 PLANS = "arm_node"
 """The only node that plans motions, with ruckig and SciPy."""
 
