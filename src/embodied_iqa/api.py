@@ -36,6 +36,7 @@ from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.scoring.cognition import CognitionScore, score_cognition
 from embodied_iqa.scoring.decision import DecisionScore, score_decision
 from embodied_iqa.scoring.frequencies import document_frequencies
+from embodied_iqa.simulation.camera import DEFAULT_MODEL, parse_camera_model
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.constants_files import constants_of
 from embodied_iqa.subjects.protocols import Vla, Vlm
@@ -191,23 +192,26 @@ def load_vla(reference: str) -> Vla:
     return make_vla(parse_reference(reference, Role.VLA))
 
 
-def simulated_frame(seed: int = 0, view: str = "top", task: str = "") -> Frame:
+def simulated_frame(seed: int = 0, view: str = "top", task: str = "", model: str = DEFAULT_MODEL) -> Frame:
     """Return a clean 640 x 480 frame of a simulated scene, with the arm at home.
 
     Args:
         seed: Seed of the scene.
         view: Camera: ``"top"``, ``"side"`` or ``"wrist"``.
         task: Instruction whose objects the scene contains, such as ``"pick the red cube"``.
+        model: Camera model: ``"ideal"`` or ``"d455"``.
 
     Raises:
-        UsageError: An unknown view, or an instruction with an unknown word.
+        UsageError: An unknown view or camera model, or an instruction with an unknown word.
         MissingDependencyError: No off-screen graphics context.
     """
+    chosen = parse_camera_model(model)
     scene = make_scene(seed, parse_instruction(task) if task else None)
     snapshot = load("embodied_iqa.simulation.world:World")(scene).snapshot()
     with load("embodied_iqa.simulation.renderer:SceneRenderer")(scene, 640, 480) as renderer:
-        frame: Frame = renderer.frame(parse_view(view), snapshot)
-    return frame
+        frame = renderer.frame(parse_view(view), snapshot)
+    taken: Frame = load("embodied_iqa.simulation.camera.simulated_cameras:taken")(frame, chosen, seed)
+    return taken
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,6 +22,7 @@ from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View, parse_view
 from embodied_iqa.lazy import load
 from embodied_iqa.progress import track
+from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
 
 _SIZE = re.compile(r"(\d+)x(\d+)")
 
@@ -33,6 +34,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     calibrate.add_argument("--output", type=Path, required=True, metavar="FILE", help="YAML file to write")
     calibrate.add_argument("--keep", action="store_true", help="keep the other cameras and sizes in FILE")
     calibrate.add_argument("--sim", action="store_true", help="render frames of the simulated cameras")
+    models = [str(model) for model in CameraModel]
+    calibrate.add_argument(
+        "--camera-model", choices=models, default=str(DEFAULT_MODEL), help="of the simulated cameras"
+    )
     calibrate.add_argument("--scenes", type=int, default=40, help="scenes to render with --sim (default: 40)")
     calibrate.add_argument("--seed", type=int, default=0, help="seed of the scenes (default: 0)")
     calibrate.add_argument(
@@ -90,7 +95,9 @@ def _measured(arguments: argparse.Namespace) -> Iterator[tuple[View, ImageStatis
         views, sizes = views or tuple(View), _sizes(arguments)
         simulated = load("embodied_iqa.gate.simulated_frames")  # imports MuJoCo
         total = arguments.scenes * simulated.frames_a_scene() * len(views) * len(sizes)
-        frames = simulated.simulated_frames(views, sizes, arguments.scenes, arguments.seed)
+        frames = simulated.simulated_frames(
+            views, sizes, arguments.scenes, arguments.seed, CameraModel(arguments.camera_model)
+        )
         for view, rgb in track(frames, "simulated frames", total):
             yield view, measure(rgb)
         return
@@ -102,9 +109,10 @@ def _measured(arguments: argparse.Namespace) -> Iterator[tuple[View, ImageStatis
 
 def _provenance(arguments: argparse.Namespace) -> str:
     if arguments.sim:
-        return (
-            f"simulated: {arguments.scenes} scenes, seed {arguments.seed}, experts at work and random poses"
-        )
+        ideal = arguments.camera_model == CameraModel.IDEAL
+        taken = "" if ideal else f"camera model {arguments.camera_model}, "
+        scenes = f"{arguments.scenes} scenes, seed {arguments.seed}"
+        return f"simulated: {taken}{scenes}, experts at work and random poses"
     return f"{'pictures in' if arguments.source.is_dir() else 'recording'} {arguments.source.name}"
 
 

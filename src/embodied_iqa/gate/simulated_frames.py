@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -14,6 +14,8 @@ from embodied_iqa.manipulation.shapes import STROKE_M
 from embodied_iqa.scenes.dimensions import HOME_Q_RAD, T_flange_tool
 from embodied_iqa.scenes.scene import Scene, make_scene, tasks_of
 from embodied_iqa.scenes.snapshot import WorldSnapshot
+from embodied_iqa.simulation.camera import CameraModel
+from embodied_iqa.simulation.camera.simulated_cameras import Shot, SimulatedCameras
 from embodied_iqa.simulation.expert import expert_chunk
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.rollout import rollout
@@ -25,6 +27,8 @@ SAMPLES_A_TASK: Final = 18
 POSES_A_SCENE: Final = 2
 """Further frames with the tool at random poses above the table, where distorted pictures may send it."""
 
+_ADVANCES_A_PICTURE: Final = 8
+"""The rollout advances at 125 Hz; pictures are taken at 15 Hz, as in a trial."""
 _LOW_M: Final = (-0.70, -0.30, 0.08)
 _HIGH_M: Final = (-0.34, 0.30, 0.35)
 _TILT_RAD: Final = 0.25
@@ -36,25 +40,49 @@ def frames_a_scene() -> int:
 
 
 def simulated_frames(
-    views: tuple[View, ...], sizes: tuple[tuple[int, int], ...], n_scenes: int, seed: int
+    views: tuple[View, ...],
+    sizes: tuple[tuple[int, int], ...],
+    n_scenes: int,
+    seed: int,
+    model: CameraModel = CameraModel.IDEAL,
 ) -> Iterator[tuple[View, NDArray[np.uint8]]]:
-    """Render clean pictures: every scene with an expert at one of its tasks and with random poses.
+    """Take clean pictures: every scene with an expert at one of its tasks and with random poses.
+
+    A camera that is not ideal takes pictures through the whole rollout, so that arm and wrist camera smear
+    and the exposure follows.
 
     Args:
         views: The cameras.
-        sizes: Resolutions ``(width_px, height_px)``; every picture is rendered at each.
+        sizes: Resolutions ``(width_px, height_px)``; every picture is taken at each.
         n_scenes: Number of scenes.
         seed: The scenes' seeds follow from it; the same seed gives the same pictures.
+        model: The camera model.
     """
     for index in range(n_scenes):
         rng = np.random.default_rng([seed, index])
         scene = make_scene(int(rng.integers(2**31)))
-        snapshots = [*_at_work(scene, rng), *_anywhere(scene, rng)]
+        work, poses = _at_work(scene, rng), _anywhere(scene, rng)
         for width_px, height_px in sizes:
             with SceneRenderer(scene, width_px, height_px) as renderer:
-                for snapshot in snapshots:
+                cameras = SimulatedCameras(renderer, model, views)
+                for shot in _shots(cameras, work, poses):
                     for view in views:
-                        yield view, renderer.frame(view, snapshot).rgb
+                        yield view, cameras.frame(view, shot).rgb
+
+
+def _shots(
+    cameras: SimulatedCameras, work: Sequence[WorldSnapshot], poses: Sequence[WorldSnapshot]
+) -> Iterator[Shot]:
+    """Yield shots spread evenly over a rollout, then one at each pose, with exposures that have settled."""
+    chosen = set(np.linspace(0, len(work) - 1, SAMPLES_A_TASK).round().astype(int).tolist())
+    for moment, snapshot in enumerate(work):
+        if moment in chosen or moment % _ADVANCES_A_PICTURE == 0:
+            shot = cameras.take(snapshot)
+            if moment in chosen:
+                yield shot
+    for snapshot in poses:
+        cameras.reset()
+        yield cameras.take(snapshot)
 
 
 class _WatchedWorld(World):
@@ -74,8 +102,7 @@ def _at_work(scene: Scene, rng: np.random.Generator) -> list[WorldSnapshot]:
     task = tasks[int(rng.integers(len(tasks)))]
     world = _WatchedWorld(scene)
     rollout(world, expert_chunk(scene, world.snapshot(), task, world.T_base_tool).increments)
-    moments = np.linspace(0, len(world.seen) - 1, SAMPLES_A_TASK).round().astype(int)
-    return [world.seen[moment] for moment in moments]
+    return world.seen
 
 
 def _anywhere(scene: Scene, rng: np.random.Generator) -> list[WorldSnapshot]:

@@ -10,7 +10,8 @@ from embodied_iqa.config import ranged
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.hand_eye import IDENTITY
 from embodied_iqa.kinematics.geometry import TOOL_2F140_M
-from embodied_iqa.simulation.camera import CameraModel
+from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
+from embodied_iqa.simulation.camera.faults import FaultRates
 
 DEFAULT_VIEWS: Final = (View.TOP, View.WRIST)
 
@@ -77,6 +78,7 @@ class CameraParameters:
         source: Source of the pictures.
         model: Camera model of the simulated cameras: ideal, or d455 with the lens, noise and exposure control
             of a RealSense D455.
+        faults: Rare dropped and repeated pictures of the simulated cameras.
         views: The cameras.
         width_px: Picture width [px]; of the simulated and of RealSense cameras.
         height_px: Picture height [px]; of the simulated and of RealSense cameras.
@@ -94,7 +96,8 @@ class CameraParameters:
     """
 
     source: CameraSource = CameraSource.SIMULATED
-    model: CameraModel = CameraModel.IDEAL
+    model: CameraModel = DEFAULT_MODEL
+    faults: FaultRates = field(default_factory=FaultRates)
     views: tuple[View, ...] = DEFAULT_VIEWS
     width_px: int = ranged(640, 64, 3840)
     height_px: int = ranged(480, 64, 2160)

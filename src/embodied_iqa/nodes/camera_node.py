@@ -63,6 +63,9 @@ class CameraNode(BaseNode[CameraParameters]):
         """Return the number of published images."""
         values: dict[str, object] = {f"{view} pictures": count for view, count in self._counts.items()}
         values |= {f"{camera.view} repeated": camera.repeated for camera in self._playbacks()}
+        if self._simulated is not None:
+            faults = self._simulated.faults.items()
+            values |= {f"{view} {fault}": count for (view, fault), count in faults}
         if self._live is None:
             return Health(
                 values=values | {"late": self._late.total, "latency_ms": round(self._latency_ms, 2)}
@@ -121,7 +124,8 @@ class CameraNode(BaseNode[CameraParameters]):
         stamp_ns = ns_of(state.header.stamp)
         shot = cameras.take(WorldSnapshot(stamp_ns, np.asarray(state.qpos, dtype=np.float64)))
         for view in self.config.views:
-            self._publish(cameras.frame(view, shot))
+            if view not in shot.dropped:
+                self._publish(cameras.frame(view, shot))
         self._latency_ms = (perf_counter() - began) * 1e3
 
     def _cameras_of(self, state: SimState) -> SimulatedCameras:
@@ -129,7 +133,7 @@ class CameraNode(BaseNode[CameraParameters]):
         renderer = self._renderer_of(state)
         if self._simulated is None or self._simulated.renderer is not renderer:
             make = load("embodied_iqa.simulation.camera.simulated_cameras:SimulatedCameras")
-            self._simulated = make(renderer, self.config.model, self.config.views)
+            self._simulated = make(renderer, self.config.model, self.config.views, self.config.faults)
         elif state.epoch != self._epoch:
             self._simulated.reset()
         self._epoch = state.epoch

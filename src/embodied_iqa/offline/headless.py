@@ -111,7 +111,9 @@ class HeadlessRun:
         self._views = nodes.gate_node.views
         gatekeeper = Gatekeeper(cell.calibrations, nodes.gate_node.judge)
         seen = (*self._views, *cell.vla.info.views, *(cell.vlm.info.views if cell.vlm is not None else ()))
-        cameras = SimulatedCameras(cell.renderer, nodes.camera_node.model, tuple(dict.fromkeys(seen)))
+        cameras = SimulatedCameras(
+            cell.renderer, nodes.camera_node.model, tuple(dict.fromkeys(seen)), nodes.camera_node.faults
+        )
         self._cameras = HeadlessCameras(cameras, distorter, gatekeeper, nodes.vla_node.keep_frames)
         self._arm = HeadlessArm(cell.controller, nodes.arm_node, cell.world)
         self._policy = HeadlessPolicy(cell.vla, nodes.vla_node, self._cameras)
@@ -155,7 +157,7 @@ class HeadlessRun:
             self._next_picture_ns += self._options.picture_period_ns
             self._cameras.take(self._cell.world.snapshot(), now_ns)
             self._unjudged.append(now_ns)
-            self._published += len(self._views)
+            self._published += len(set(self._views) - self._cameras.dropped(now_ns))
         self._report_world(now_ns)
         while self._unjudged and now_ns - self._unjudged[0] >= self._options.gate_latency_ns:
             self._judge(self._unjudged.popleft())
@@ -181,13 +183,17 @@ class HeadlessRun:
 
     def _judge(self, stamp_ns: int) -> None:
         leases: list[GateLease] = []
-        for view in self._views:
+        dropped = self._cameras.dropped(stamp_ns)
+        for view in (view for view in self._views if view not in dropped):
             verdict, lease = self._cameras.judge(view, stamp_ns, self._now_ns)
             self._verdicts.append(verdict)
             leases.append(lease)
         for lease in leases:
             self._arm.take_lease(lease)
-        self._arrived.append(stamp_ns)
+        if dropped.isdisjoint(self._cell.vla.info.views):
+            self._arrived.append(stamp_ns)
+        if not leases:
+            return
         passes = any(lease.verdict is Verdict.PASS for lease in leases)
         reason = next((lease.reason for lease in leases if lease.reason), "no reason given")
         self._happened(FrameSeen(stamp_ns, "" if passes else reason))
@@ -250,7 +256,10 @@ class HeadlessRun:
         vlm = self._cell.vlm
         if vlm is None:
             return None
-        frame = self._cameras.frame(vlm.info.views[0], command.source, command.stamp_ns)
+        view = vlm.info.views[0]
+        if view in self._cameras.dropped(command.stamp_ns):
+            return Answered(command.source, ok=False, message="its picture did not arrive")
+        frame = self._cameras.frame(view, command.source, command.stamp_ns)
         outcome = answer(vlm, frame, command.source, self._plan.task)
         if outcome.result is None:
             return Answered(command.source, ok=False, message=outcome.reason)

@@ -50,6 +50,10 @@ class HeadlessCameras:
             gone, _ = self._shots.popitem(last=False)
             self._frames = {key: frame for key, frame in self._frames.items() if key[0] != gone}
 
+    def dropped(self, stamp_ns: int) -> frozenset[View]:
+        """Return the cameras whose picture with this stamp never arrives."""
+        return self._shots[stamp_ns].dropped
+
     def frame(self, view: View, source: Source, stamp_ns: int) -> Frame:
         """Return a picture that was taken."""
         key = (stamp_ns, view, source)

@@ -18,8 +18,16 @@ from photo_database import VLA, VLM, build_and_leave, build_photos, make_photos
 from embodied_iqa import files
 from embodied_iqa.analysis.loading import load_grid
 from embodied_iqa.database.building import members
+from embodied_iqa.database.building.builder import build
 from embodied_iqa.database.building.engine import BlockReport, run_jobs
-from embodied_iqa.database.building.options import BuildPlan, EngineKind, EngineOptions, PictureStorage, Step
+from embodied_iqa.database.building.options import (
+    BuildOptions,
+    BuildPlan,
+    EngineKind,
+    EngineOptions,
+    PictureStorage,
+    Step,
+)
 from embodied_iqa.database.building.step_annotate import Block
 from embodied_iqa.database.building.step_distort import specs_of
 from embodied_iqa.database.building.step_score import _score
@@ -34,6 +42,8 @@ from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.records import structure, unstructure
 from embodied_iqa.scoring.cognition import score_cognition
 from embodied_iqa.scoring.constants import SubjectConstants, load_constants
+from embodied_iqa.simulation.camera import CameraModel
+from embodied_iqa.simulation.camera.simulated_cameras import delivered
 from embodied_iqa.subjects.backends.classical.vlm import ClassicalVlm
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.protocols import ChunkStatus, SubjectInfo
@@ -471,3 +481,21 @@ def test_simulated_references_are_the_same_in_any_process() -> None:
         assert all((first.frames[view].rgb == second.frames[view].rgb).all() for view in first.frames)
     with pytest.raises(UsageError, match="wrong plan"):
         BuildPlan(0, source)
+
+
+def test_simulated_references_come_through_the_camera_model(tmp_path: Path) -> None:
+    ideal, real = (
+        SimulationSource(4, 160, 120, camera_model=model) for model in (CameraModel.IDEAL, CameraModel.D455)
+    )
+    plain, taken = ideal.read(0), real.read(0)
+    assert plain.reference_id != taken.reference_id
+    assert [task.text for task in plain.tasks] == [task.text for task in taken.tasks]
+    for view, frame in taken.frames.items():
+        expected = delivered(plain.frames[view], plain.scene_seed or 0)
+        assert (frame.rgb == expected.rgb).all()
+        assert (frame.rgb != plain.frames[view].rgb).any()
+    only = BuildOptions(steps=(Step.REFERENCES,))
+    record = build(tmp_path / "db", BuildPlan(1, real), only).record
+    assert record.plan["source"].endswith("camera model d455")
+    with pytest.raises(UsageError, match=r"camera model d455.* is .*camera model ideal"):
+        build(tmp_path / "db", BuildPlan(1, ideal), only)

@@ -19,6 +19,7 @@ from embodied_iqa.offline.headless_options import HeadlessOptions
 from embodied_iqa.robot.controller import make_controller
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.scoring.execution import Outcome
+from embodied_iqa.simulation.camera.faults import Fault
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.rollout import run_episode
 from embodied_iqa.simulation.world import World
@@ -234,3 +235,29 @@ def test_the_vlm_answers_about_the_first_frame(cell: Cell) -> None:
 def test_world_and_arm_must_tick_alike() -> None:
     with pytest.raises(UsageError, match=r"different rates.*125.*250"):
         settings(sim_node__state_rate_hz=250.0)
+
+
+def test_pictures_that_a_camera_drops_are_not_published_judged_or_decided_on(
+    cell: Cell, reference: RunRecord
+) -> None:
+    rates = {"camera_node__faults__dropped": 0.3, "camera_node__faults__repeated": 0.2}
+    how = settings(**rates)
+    faulty = run(cell, how=how)
+    drawn = how.nodes.camera_node.faults
+    views = how.nodes.gate_node.views
+    stamps = {verdict.stamp_ns for verdict in reference.verdicts}
+    arrived = {
+        (stamp, view)
+        for stamp in stamps
+        for view in views
+        if drawn.fault(7, view, stamp) is not Fault.DROPPED
+    }
+    judged = {(verdict.stamp_ns, verdict.view) for verdict in faulty.verdicts}
+    assert {item for item in judged if item[0] in stamps} <= arrived
+    assert faulty.frames_published >= len(faulty.verdicts) > 0
+    for chunk in faulty.chunks:
+        for view in cell.vla.info.views:
+            assert drawn.fault(7, view, chunk.stamp_ns) is not Fault.DROPPED
+    again = run(cell, how=how)
+    assert [chunk.stamp_ns for chunk in again.chunks] == [chunk.stamp_ns for chunk in faulty.chunks]
+    assert again.outcome is faulty.outcome

@@ -9,6 +9,7 @@ from typing import Final
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
 from embodied_iqa.database.building.options import EngineKind, PictureStorage, Step
+from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
 
 __all__ = ["EMBEDDED", "configure", "run"]
 
@@ -31,6 +32,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--tasks", type=Path, metavar="FILE", help="tasks of photographs or frames, as in docs/tasks.md")
     add("--views", default="", metavar="VIEWS", help="cameras of the references (default wrist,top,side)")
     add("--size", default="480x360", metavar="WxH", help="of simulated pictures (default 480x360)")
+    models = [str(model) for model in CameraModel]
+    add("--camera-model", choices=models, default=str(DEFAULT_MODEL), help="of simulated pictures")
     levels = "of each distortion: one at random (default), or all five"
     add("--levels", choices=["one", "all"], default="one", help=levels)
     kept = "what is kept of distorted pictures"

@@ -26,6 +26,7 @@ from embodied_iqa.errors import UsageError
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.images.frame import View, parse_view
 from embodied_iqa.progress import ProgressBars
+from embodied_iqa.simulation.camera import CameraModel
 from embodied_iqa.subjects.reference import SubjectReference, parse_reference
 from embodied_iqa.subjects.registry import VLAS, VLMS, check_backend
 
@@ -80,7 +81,9 @@ def _source(arguments: argparse.Namespace) -> ReferenceSource:
     width, times, height = arguments.size.partition("x")
     if not (times and width.isdecimal() and height.isdecimal()):
         raise UsageError("wrong --size", expected="such as 480x360", got=arguments.size)
-    return SimulationSource(arguments.seed, int(width), int(height), views or tuple(View))
+    return SimulationSource(
+        arguments.seed, int(width), int(height), views or tuple(View), CameraModel(arguments.camera_model)
+    )
 
 
 def _options(arguments: argparse.Namespace) -> BuildOptions:

@@ -11,13 +11,14 @@ from typing import Final
 
 from embodied_iqa.cli.parser import perform
 from embodied_iqa.errors import UsageError
+from embodied_iqa.simulation.camera import CameraModel
 
 __all__ = ["configure", "run"]
 
 PICTURES: Final = "pictures"
 ACTIONS: Final[dict[str, tuple[str, frozenset[str]]]] = {
     "list": ("listing", frozenset({"json"})),
-    "calibrate": ("calibrate", frozenset({"out", "steps", "references", "json"})),
+    "calibrate": ("calibrate", frozenset({"out", "steps", "references", "camera_model", "json"})),
     "sheet": ("sheet", frozenset({"out", "reference", "seed", "all_miqd"})),
     "train-denoiser": ("train", frozenset({"out", "steps", "seed", "references"})),
     PICTURES: (
@@ -33,7 +34,7 @@ ACTIONS: Final[dict[str, tuple[str, frozenset[str]]]] = {
 EPILOG: Final = """actions, given instead of IN:
   list              every distortion with its parameters and their sources   [--json]
   calibrate         find parameters with which levels look equally degraded
-                    [--out --steps --references --json]
+                    [--out --steps --references --camera-model --json]
   sheet             draw every distortion at every level; --out X.png, or a folder for a sheet
                     for each class   [--out --reference --seed --all-miqd]
   train-denoiser    train the network of distortion 17   [--out --steps --seed --references]
@@ -75,6 +76,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--steps", type=int, metavar="N", help="points of a calibration curve, or training steps")
     add("--reference", type=Path, metavar="FILE", help="the picture to draw the sheet from")
     add("--references", type=Path, metavar="DIR", help="pictures for calibration or training")
+    models = [str(model) for model in CameraModel]
+    add("--camera-model", choices=models, help="of rendered references (default ideal)")
     add("--json", action="store_true", help="print JSON")
 
 

@@ -14,6 +14,8 @@ from embodied_iqa.files import write_text_whole
 from embodied_iqa.images.frame import parse_view
 from embodied_iqa.progress import ProgressBars
 from embodied_iqa.scenes.scene import make_scene
+from embodied_iqa.simulation.camera import CameraModel
+from embodied_iqa.simulation.camera.simulated_cameras import taken
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.world import World
 
@@ -26,7 +28,9 @@ WIDTH_PX, HEIGHT_PX = 640, 480
 
 def run(arguments: argparse.Namespace) -> int:
     """Calibrate; write parameters and curves."""
-    references = _references(getattr(arguments, "references", None))
+    references = _references(
+        getattr(arguments, "references", None), getattr(arguments, "camera_model", "ideal")
+    )
     steps = getattr(arguments, "steps", DEFAULT_STEPS)
     out = getattr(arguments, "out", DEFAULT_OUT)
     with ProgressBars() as bars:
@@ -40,20 +44,20 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _references(folder: Path | None) -> list[Reference]:
+def _references(folder: Path | None, model: str) -> list[Reference]:
     if folder is not None:
         return pictures_of_folder(folder)
-    return [*scikit_photographs(), *rendered_references()]
+    return [*scikit_photographs(), *rendered_references(CameraModel(model))]
 
 
-def rendered_references() -> list[Reference]:
-    """Return pictures of the simulated cell, with shadows."""
+def rendered_references(model: CameraModel = CameraModel.IDEAL) -> list[Reference]:
+    """Return pictures of the simulated cell, with shadows, through a camera model."""
     references = []
     for seed, view in RENDERED:
         scene = make_scene(seed)
         with SceneRenderer(scene, WIDTH_PX, HEIGHT_PX, fine=True) as renderer:
             frame = renderer.frame(parse_view(view), World(scene).snapshot())
-        references.append(Reference(f"simulation/{seed}/{view}", frame.rgb))
+        references.append(Reference(f"simulation/{seed}/{view}", taken(frame, model, seed).rgb))
     return references
 
 

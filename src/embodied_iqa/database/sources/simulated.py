@@ -15,6 +15,8 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.scenes.language.five_tasks import draw_task_scene, make_tasks
 from embodied_iqa.scenes.scene import Scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot
+from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
+from embodied_iqa.simulation.camera.simulated_cameras import taken
 from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
 from embodied_iqa.simulation.world import World
 from embodied_iqa.tasks.vocabulary import CATEGORY_OF_KIND, Kind
@@ -31,6 +33,7 @@ class SimulationSource:
         width_px: Of the pictures.
         height_px: Of the pictures.
         views: The cameras of the references.
+        camera_model: What the cameras make of a rendered picture.
     """
 
     count: ClassVar[int | None] = None
@@ -40,6 +43,7 @@ class SimulationSource:
     width_px: int = 480
     height_px: int = 360
     views: tuple[View, ...] = tuple(View)
+    camera_model: CameraModel = DEFAULT_MODEL
 
     def __post_init__(self) -> None:
         if self.seed < 0 or not self.views:
@@ -47,20 +51,22 @@ class SimulationSource:
 
     @property
     def description(self) -> str:
-        """Seed, size and views."""
-        size = f"{self.width_px}x{self.height_px}"
-        return f"simulation, seed {self.seed}, {size}, views {','.join(self.views)}"
+        """Seed, size, views and camera model."""
+        size, views = f"{self.width_px}x{self.height_px}", ",".join(self.views)
+        return f"simulation, seed {self.seed}, {size}, views {views}, camera model {self.camera_model}"
 
     def read(self, index: int) -> Candidate:
         """Draw a scene and render its pictures from every camera."""
         rng = np.random.default_rng(np.random.SeedSequence([self.seed, index, _SEED_TAG]))
         view = self.views[index % len(self.views)]
         scene, main = draw_task_scene(int(rng.integers(2**31)), views=[view])
-        frames = _renderer(self.width_px, self.height_px).frames(scene, View, _settled(scene))
+        rendered = _renderer(self.width_px, self.height_px).frames(scene, View, _settled(scene))
+        frames = {view: taken(frame, self.camera_model, scene.seed) for view, frame in rendered.items()}
+        model = "" if self.camera_model is CameraModel.IDEAL else f" camera {self.camera_model}"
         kind = scene.objects[0].kind
         return Candidate(
             source=SourceKind.SIMULATION,
-            origin=f"simulation seed {self.seed} scene {index} {self.width_px}x{self.height_px}",
+            origin=f"simulation seed {self.seed} scene {index} {self.width_px}x{self.height_px}{model}",
             real=False,
             view=view,
             frames=frames,

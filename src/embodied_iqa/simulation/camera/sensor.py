@@ -94,7 +94,7 @@ class Sensor:
             light,
             *pattern,
             _normal_table(),
-            _row_starts(noise_seed, self.height_px),
+            seeded(noise_seed).integers(0, _TABLE, self.height_px),
             np.array([READ_NOISE_E**2 * self.combined, WHITE / white_e], np.float32),
         )
         return raw
@@ -125,9 +125,9 @@ def _normal_table() -> NDArray[np.float32]:
     return np.random.default_rng(1288).standard_normal(2 * _TABLE, np.float32)
 
 
-def _row_starts(seed: tuple[int, ...], rows: int) -> NDArray[np.int64]:
-    digest = blake2b(repr(seed).encode(), digest_size=16).digest()
-    return np.random.default_rng(int.from_bytes(digest)).integers(0, _TABLE, rows)
+def seeded(seed: tuple[int | str, ...]) -> np.random.Generator:
+    """Return a generator that depends on numbers and words only."""
+    return np.random.default_rng(int.from_bytes(blake2b(repr(seed).encode(), digest_size=16).digest()))
 
 
 @cache

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -15,6 +16,7 @@ from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.camera import CameraModel
 from embodied_iqa.simulation.camera.development import picture_of
 from embodied_iqa.simulation.camera.exposure import Exposure, ExposureState, exposure_of, settled, step
+from embodied_iqa.simulation.camera.faults import Fault, FaultRates
 from embodied_iqa.simulation.camera.sensor import linear_table
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.units import SECOND_NS
@@ -37,11 +39,15 @@ class Shot:
         snapshot: The world; its time is the stamp of the picture.
         before: The world at the picture before; None for the first one.
         exposures: Settings of each camera; empty for ideal ones.
+        dropped: The cameras whose picture never arrives.
+        repeated: The cameras that deliver an earlier picture again, and its shot.
     """
 
     snapshot: WorldSnapshot
     before: WorldSnapshot | None = None
     exposures: dict[View, Exposure] = field(default_factory=dict)
+    dropped: frozenset[View] = frozenset()
+    repeated: Mapping[View, Shot] = field(default_factory=dict)
 
 
 class SimulatedCameras:
@@ -51,12 +57,24 @@ class SimulatedCameras:
         renderer: Of the scene.
         model: The camera model.
         views: The cameras.
+        rates: How often pictures are dropped or repeated.
+
+    Attributes:
+        faults: Number of dropped and of repeated pictures by camera.
     """
 
-    def __init__(self, renderer: SceneRenderer, model: CameraModel, views: Sequence[View]) -> None:
+    def __init__(
+        self,
+        renderer: SceneRenderer,
+        model: CameraModel,
+        views: Sequence[View],
+        rates: FaultRates | None = None,
+    ) -> None:
         self.renderer = renderer
         self._model = model
         self._views = tuple(views)
+        self._rates = rates or FaultRates()
+        self.faults: Counter[tuple[View, Fault]] = Counter()
         self.reset()
 
     def reset(self) -> None:
@@ -65,14 +83,24 @@ class SimulatedCameras:
         self._last: Shot | None = None
         self._metered: dict[View, Frame] = {}
         self._taken = 0
+        self._delivered: dict[View, Shot] = {}
 
     def take(self, snapshot: WorldSnapshot) -> Shot:
         """Take a picture with every camera; stamps do not decrease; the same stamp is the same picture."""
-        if self._model is CameraModel.IDEAL:
-            return Shot(snapshot)
         last = self._last
         if last is not None and last.snapshot.time_ns == snapshot.time_ns:
             return last
+        before = None if last is None else last.snapshot
+        exposures = {} if self._model is CameraModel.IDEAL else self._exposures(snapshot)
+        shot = Shot(snapshot, before, exposures)
+        if not self._rates.never:
+            shot = self._faulty(shot)
+        if exposures or not self._rates.never:
+            self._last = shot
+        return shot
+
+    def _exposures(self, snapshot: WorldSnapshot) -> dict[View, Exposure]:
+        """Return the settings for a picture, and let the controls see it."""
         if not self._states:
             self._states = {
                 view: settled(self._light(view, snapshot), snapshot.time_ns) for view in self._views
@@ -85,13 +113,31 @@ class SimulatedCameras:
         self._metered = {
             view: frame for view, frame in self._metered.items() if frame.stamp_ns == snapshot.time_ns
         }
-        self._last = Shot(snapshot, None if last is None else last.snapshot, exposures)
-        return self._last
+        return exposures
+
+    def _faulty(self, shot: Shot) -> Shot:
+        """Drop and repeat pictures; the first ones after a reset cannot be repeated."""
+        dropped, repeated = set(), {}
+        for view in self._views:
+            fault = self._rates.fault(self.renderer.scene.seed, view, shot.snapshot.time_ns)
+            if fault is Fault.DROPPED:
+                dropped.add(view)
+            elif fault is Fault.REPEATED and view in self._delivered:
+                repeated[view] = self._delivered[view]
+            else:
+                self._delivered[view] = shot
+                continue
+            self.faults[view, fault] += 1
+        return replace(shot, dropped=frozenset(dropped), repeated=repeated)
 
     def frame(self, view: View, shot: Shot) -> Frame:
-        """Return the picture of a camera."""
-        known = self._metered.get(view) if shot is self._last else None  # drawn already, to measure the light
-        frame = known or self.renderer.frame(view, shot.snapshot)
+        """Return the picture of a camera; a repeated one has the new stamp and its old pose."""
+        if view in shot.repeated:
+            return replace(self.frame(view, shot.repeated[view]), stamp_ns=shot.snapshot.time_ns)
+        known = self._metered.get(view)  # drawn already, to measure the light
+        if known is None or known.stamp_ns != shot.snapshot.time_ns:
+            known = self.renderer.frame(view, shot.snapshot)
+        frame = known
         if self._model is CameraModel.IDEAL:
             return frame
         exposure = shot.exposures[view]
@@ -125,6 +171,11 @@ def mean_light(rgb: NDArray[np.uint8]) -> NDArray[np.float64]:
         (0, 1), dtype=np.float64
     )
     return light
+
+
+def taken(frame: Frame, model: CameraModel, seed: int) -> Frame:
+    """Return a picture of a world at rest as a camera delivers it; arguments as in `delivered`."""
+    return frame if model is CameraModel.IDEAL else delivered(frame, seed)
 
 
 def delivered(frame: Frame, seed: int, exposure: Exposure | None = None) -> Frame:
