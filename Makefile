@@ -1,7 +1,7 @@
 # Two commands to know: `make trial` and `make test`. Each does all the set-up itself and skips what is done.
 #   PYTHON=/path/to/python3.12   interpreter for a new .venv (3.11 or 3.12; found on the PATH otherwise)
 #   CPU=1                        `make models` with the CPU build of PyTorch
-#   WORKERS=2                    `make test` in two processes side by side
+#   WORKERS=1                    `make test` in one process instead of two (for --pdb, -s)
 #   ARGS="..."                   further arguments of `make trial` and `make test` (pytest)
 
 SHELL := /bin/bash
@@ -13,6 +13,7 @@ export PYTHON
 ENVIRONMENT := .venv/bin
 ARGS ?=
 ROOM ?=
+WORKERS ?= 2
 
 help: ## show this
 	@echo "usage: make TARGET [PYTHON=...] [ARGS=...]"
@@ -39,7 +40,7 @@ types: setup ## mypy, strict
 
 test: ## every test: style (ruff, mypy strict, layering), unit, ROS graph, faults
 	@bash scripts/setup.sh --models --ray $(if $(CPU),--cpu)
-	$(ENVIRONMENT)/python -m pytest $(if $(WORKERS),-n $(WORKERS)) $(ARGS)
+	$(ENVIRONMENT)/python -m pytest $(if $(filter-out 1,$(WORKERS)),-n $(WORKERS)) $(ARGS)
 
 bench: setup ## run every benchmark; tables and JSON go to benchmarks/results/
 	@$(ENVIRONMENT)/python scripts/run_benchmarks.py $(ARGS)
