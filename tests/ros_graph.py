@@ -12,6 +12,8 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import rclpy
+from lifecycle_msgs.msg import State, Transition
+from lifecycle_msgs.srv import ChangeState, GetState
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.context import Context
 from rclpy.node import Node
@@ -149,6 +151,18 @@ class RosGraph:
 
     def activate(self, *names: str) -> None:
         LifecycleManager(self.node, names, ReentrantCallbackGroup()).bring_up(DEADLINE_S)
+
+    def load_again(self, name: str) -> None:
+        """Unload a lifecycle node, in whatever state it is, then configure and activate it."""
+        state = self.call(GetState, f"/{name}/get_state").current_state.id
+        steps = {
+            State.PRIMARY_STATE_ACTIVE: (Transition.TRANSITION_DEACTIVATE, Transition.TRANSITION_CLEANUP),
+            State.PRIMARY_STATE_INACTIVE: (Transition.TRANSITION_CLEANUP,),
+        }
+        for step in steps.get(state, ()):
+            done = self.call(ChangeState, f"/{name}/change_state", transition=Transition(id=step))
+            assert done.success, f"transition {step} of {name}"
+        self.activate(name)
 
     # --- waiting --------------------------------------------------------------------------------------------
 

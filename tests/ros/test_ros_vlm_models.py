@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from embodied_iqa.errors import UserError
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.images.image_cdr import image_to_cdr
 from embodied_iqa.ros.conversion import camera_info_of, pose_of, time_of
+from embodied_iqa.ros.domain import own_domain
 from embodied_iqa.ros.qos import EVENT, PICTURE
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.simulation.renderer import SceneRenderer
@@ -27,7 +29,7 @@ from embodied_iqa.subjects.options import CacheOptions, DecodingOptions, VlmOpti
 from embodied_iqa.subjects.reference import parse_vlm
 from embodied_iqa.subjects.registry import make_vlm
 from embodied_iqa.tasks.instruction import parse_instruction
-from ros_graph import RosGraph
+from ros_graph import Inbox, RosGraph
 from tiny_vlms import KINDS, save_tiny
 
 TASK = "pick the red cube"
@@ -69,10 +71,12 @@ class Camera:
         return response
 
 
-@pytest.fixture
-def _settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+@pytest.fixture(scope="module", autouse=True)
+def _settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+        yield
 
 
 def overrides(subject: str, **more: Any) -> dict[str, Any]:
@@ -80,40 +84,62 @@ def overrides(subject: str, **more: Any) -> dict[str, Any]:
     return {f"vlm_node.{name}": value for name, value in (basic | more).items()}
 
 
-@pytest.mark.usefixtures("_settings")
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that the shared vlm_node loads its subject from."""
+    return tmp_path_factory.mktemp("models") / "model"
+
+
+@pytest.fixture(scope="module")
+def shared(checkpoint: Path, ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RosGraph]:
+    """A vlm_node that loads one checkpoint after another: it imports torch once."""
+    folder, subject = tmp_path_factory.mktemp("graph"), f"transformers:{checkpoint}"
+    with RosGraph(ros_domain, folder, ["vlm_node"], overrides(subject)) as graph:
+        yield graph
+
+
+@pytest.fixture(scope="module")
+def shared_camera(shared: RosGraph) -> Camera:
+    """Publishers wait until the node has loaded a subject."""
+    return Camera(shared)
+
+
+@pytest.fixture
+def save(checkpoint: Path) -> Callable[[str], None]:
+    """Replace the checkpoint by one of another kind."""
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    return lambda kind: save_tiny(kind, checkpoint)
+
+
+def statuses(news: Inbox) -> list[DiagnosticStatus]:
+    return [status for message in news.messages for status in message.status]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_checkpoint_answers_through_the_node_as_it_does_alone(
-    ros_domain: int, tmp_path: Path, kind: str
+    shared: RosGraph, checkpoint: Path, save: Callable[[str], None], request: pytest.FixtureRequest, kind: str
 ) -> None:
-    subject = f"transformers:{save_tiny(kind, tmp_path / 'model')}"
-    with RosGraph(ros_domain, tmp_path / "graph", ["vlm_node"], overrides(subject)) as graph:
-        news = graph.subscribe(DiagnosticArray, "/diagnostics", 10)
-        graph.activate("vlm_node")
-        camera = Camera(graph)
-        answers = graph.subscribe(VlmAnswer, "/vlm/answer", EVENT)
-        response = camera.ask()
-        assert response.success, response.message
-        options = VlmOptions(
-            cache=CacheOptions(enabled=False), decoding=DecodingOptions(max_new_tokens=TOKENS)
-        )
-        alone = make_vlm(parse_vlm(subject), options)
-        answer = response.answer
-        assert answer.answer == alone.answer(camera.clean, TASK)
-        assert (answer.subject, answer.subject_version) == (subject, alone.info.version)
-        assert answer.latency_ms > 0
-        graph.wait(lambda: answer in answers.messages, "the answer on /vlm/answer")
-
-        def statuses() -> list[DiagnosticStatus]:
-            return [status for message in news.messages for status in message.status]
-
-        assert any("loading: reading" in status.message for status in statuses()), "progress is reported"
-        graph.wait(
-            lambda: any(value.key == "latency_ms" for status in statuses() for value in status.values),
-            "the latency on /diagnostics",
-        )
+    save(kind)
+    news = shared.subscribe(DiagnosticArray, "/diagnostics", 10)
+    shared.load_again("vlm_node")
+    camera = request.getfixturevalue("shared_camera")
+    answers = shared.subscribe(VlmAnswer, "/vlm/answer", EVENT)
+    response = camera.ask()
+    assert response.success, response.message
+    options = VlmOptions(cache=CacheOptions(enabled=False), decoding=DecodingOptions(max_new_tokens=TOKENS))
+    alone = make_vlm(parse_vlm(f"transformers:{checkpoint}"), options)
+    answer = response.answer
+    assert answer.answer == alone.answer(camera.clean, TASK)
+    assert (answer.subject, answer.subject_version) == (f"transformers:{checkpoint}", alone.info.version)
+    assert answer.latency_ms > 0
+    shared.wait(lambda: answer in answers.messages, "the answer on /vlm/answer")
+    assert any("loading: reading" in status.message for status in statuses(news)), "progress is reported"
+    shared.wait(
+        lambda: any(value.key == "latency_ms" for status in statuses(news) for value in status.values),
+        "the latency on /diagnostics",
+    )
 
 
-@pytest.mark.usefixtures("_settings")
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
@@ -121,12 +147,13 @@ def test_a_checkpoint_answers_through_the_node_as_it_does_alone(
         (lambda folder: (folder / "config.json").unlink(), r"cannot read .*config\.json"),
     ],
 )
-def test_configure_fails_with_the_reason(ros_domain: int, tmp_path: Path, spoil: Any, words: str) -> None:
-    folder = save_tiny("llava", tmp_path / "model")
-    spoil(folder)
-    graph = RosGraph(ros_domain, tmp_path / "graph", ["vlm_node"], overrides(f"transformers:{folder}"))
-    with graph, pytest.raises(UserError, match=f"vlm_node failed to configure: .*{words}"):
-        graph.activate("vlm_node")
+def test_configure_fails_with_the_reason(
+    shared: RosGraph, checkpoint: Path, save: Callable[[str], None], spoil: Any, words: str
+) -> None:
+    save("llava")
+    spoil(checkpoint)
+    with pytest.raises(UserError, match=f"vlm_node failed to configure: .*{words}"):
+        shared.load_again("vlm_node")
 
 
 @pytest.fixture
@@ -135,13 +162,10 @@ def server() -> Iterator[ChatServer]:
         yield running
 
 
-@pytest.mark.usefixtures("_settings")
-def test_a_silent_server_costs_one_deadline_and_the_node_lives(
-    ros_domain: int, tmp_path: Path, server: ChatServer
-) -> None:
+def test_a_silent_server_costs_one_deadline_and_the_node_lives(tmp_path: Path, server: ChatServer) -> None:
     deadline_s = 1.0
     names = overrides(server.reference, answer_deadline_s=deadline_s, **{"cache.enabled": False})
-    with RosGraph(ros_domain, tmp_path / "graph", ["vlm_node"], names) as graph:
+    with own_domain() as domain, RosGraph(domain, tmp_path / "graph", ["vlm_node"], names) as graph:
         graph.activate("vlm_node")
         camera = Camera(graph)
         assert camera.ask().answer.answer == "a red cube"
