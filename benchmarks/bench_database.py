@@ -1,7 +1,6 @@
-"""Speed of annotation compared with a bare loop of the same models; effect of kills and of workers.
+"""Speed of annotation compared with a bare loop of the same models; effect of workers.
 
 python benchmarks/bench_database.py --json build/bench_database.json
-python benchmarks/bench_database.py --kills 100 --references 5 --panel classical-vlm,classical-vla
 python benchmarks/bench_database.py --engines --references 48
 """
 
@@ -14,14 +13,10 @@ os.environ.setdefault("LP_NUM_THREADS", "1")
 
 import argparse
 import json
-import random
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,9 +27,7 @@ from database_builds import Wanted, run_build, sizes_of
 from embodied_iqa.cli.build.building import panel_of
 from embodied_iqa.database.building.members import frames_for, load_member
 from embodied_iqa.database.building.options import EngineKind
-from embodied_iqa.database.check import check_database
 from embodied_iqa.database.pictures import read_frames
-from embodied_iqa.database.record import DatabaseRecord
 from embodied_iqa.database.rows import rows_of
 from embodied_iqa.database.schema import Reference, ReferenceTask
 from embodied_iqa.database.sources.candidate import home_tool
@@ -44,9 +37,6 @@ from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.options import VlaOptions, VlmOptions
 from embodied_iqa.subjects.protocols import VlaObservation
 from embodied_iqa.subjects.reference import SubjectReference
-
-REPORT_EVERY = 5
-STAGES = ("scores.parquet", "annotations", "pairs.parquet", "tasks.parquet", "references.parquet", "work")
 
 
 def bare_loop(store: DatabaseStore, subjects: tuple[SubjectReference, ...], seconds: float) -> float:
@@ -90,60 +80,6 @@ def speed(folder: Path, wanted: Wanted, arguments: argparse.Namespace) -> dict[s
     }
 
 
-def kills(folder: Path, wanted: Wanted, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Kill builds at random moments; compare each with an undisturbed one."""
-    command = [sys.executable, "-m", "embodied_iqa.cli.main", "build"]
-    started = time.perf_counter()
-    subprocess.run([*command, *wanted.words(folder / "whole")], check=True, capture_output=True)
-    whole_s = time.perf_counter() - started
-    say(f"an undisturbed build takes {whole_s:.1f} s")
-    whole = DatabaseStore(folder / "whole").record()
-    draw = random.Random(arguments.seed)
-    where: Counter[str] = Counter()
-    builds = 0
-    while where.total() < arguments.kills:
-        target = folder / f"killed-{builds}"
-        builds += 1
-        while where.total() < arguments.kills and _killed(command + wanted.words(target), draw, whole_s):
-            where[next((name for name in STAGES if (target / name).exists()), "start")] += 1
-            if where.total() % REPORT_EVERY == 0:
-                minutes = (time.perf_counter() - started) / 60
-                say(f"{where.total()} of {arguments.kills} kills, {builds} builds, {minutes:.1f} min")
-        subprocess.run([*command, *wanted.words(target)], check=True, capture_output=True)
-        _check_same(DatabaseStore(target), whole)
-        shutil.rmtree(target)
-    return {
-        **vars(wanted),
-        "kills": where.total(),
-        "builds": builds,
-        "whole_s": whole_s,
-        "rows": {name: count for name, count in whole.counts.items() if name != "failures"},
-        "killed_after": dict(where),
-        "same_rows": True,
-        "wall_s": time.perf_counter() - started,
-    }
-
-
-def _killed(command: list[str], draw: random.Random, whole_s: float) -> bool:
-    """Build for a random time; return whether the build was killed."""
-    builder = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        if builder.wait(draw.uniform(0.1, 1.0) * whole_s):
-            sys.exit(f"a build failed by itself: {' '.join(command)}")
-    except subprocess.TimeoutExpired:
-        builder.send_signal(signal.SIGKILL)
-        builder.wait()
-        return True
-    return False
-
-
-def _check_same(store: DatabaseStore, whole: DatabaseRecord) -> None:
-    """Compare hashes of all tables; the check finds missing and duplicate rows."""
-    errors = check_database(store).errors
-    if store.record() != whole or errors:
-        sys.exit(f"a build that was killed differs: {store.path} {errors}")
-
-
 def engines(folder: Path, wanted: Wanted, _arguments: argparse.Namespace) -> dict[str, Any]:
     """Build the same with one worker and with two, in processes and on Ray."""
     found: dict[str, Any] = {}
@@ -180,7 +116,6 @@ def main() -> None:
     parser.add_argument("--size", default="480x360", help="of the pictures (default 480x360)")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--bare-s", type=float, default=5.0, help="how long the bare loop runs")
-    parser.add_argument("--kills", type=int, default=0, help="kill a build so often instead")
     parser.add_argument("--engines", action="store_true", help="compare workers and engines instead")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
@@ -188,7 +123,7 @@ def main() -> None:
     wanted = Wanted(
         arguments.references, arguments.panel, arguments.seed, arguments.size, workers=arguments.workers
     )
-    measure = engines if arguments.engines else kills if arguments.kills else speed
+    measure = engines if arguments.engines else speed
     with tempfile.TemporaryDirectory() as folder:
         found = measure(Path(folder), wanted, arguments)
     for name, value in found.items():

@@ -160,9 +160,9 @@ def write(path: Path, done: list[Injection]) -> None:
     write_json_whole(path, {"schema": 1, "injections": rows})
 
 
-def write_page(page: Path, text: str) -> None:
-    """Replace the table of a page, between its two marks."""
-    begin, end = "<!-- bench_hold -->", "<!-- end of bench_hold -->"
+def write_page(page: Path, text: str, benchmark: str = "bench_hold") -> None:
+    """Replace what a benchmark shows on a page, between its two marks."""
+    begin, end = f"<!-- {benchmark} -->", f"<!-- end of {benchmark} -->"
     before, _, rest = page.read_text(encoding="utf-8").partition(begin)
     _, _, after = rest.partition(end)
     page.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")

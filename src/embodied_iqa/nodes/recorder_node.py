@@ -32,13 +32,12 @@ class RecorderNode(BaseNode[RecorderParameters]):
         self._path = ""
         self._paused = False
         self._left_out = 0
-        self._late, self._late_before = LateCount(), 0
+        self._late = LateCount()
         self._reported = False
         for topic in self._topics:
             take = partial(self._take, topic)
-            callback = (
-                take if topic.kind is DiagnosticArray else self._late.counting(take)
-            )  # of one publisher
+            has_one_publisher = topic.kind is not DiagnosticArray
+            callback = self._late.counting(take) if has_one_publisher else take
             self.create_subscription(topic.kind, topic.name, callback, topic.qos, raw=True)
         self.create_service(RecordTrial, "/recorder/record", self._record)
         self.create_service(SetBool, "/recorder/pause", self._pause)
@@ -49,18 +48,13 @@ class RecorderNode(BaseNode[RecorderParameters]):
             return Health(message="no recording open")
         self._report_failure()
         status = self._queue.status
-        lost = status.total_lost + self._overtaken
+        lost = status.total_lost + self._late.total
         values: dict[str, object] = {"written": status.written, "queued": status.queued, "lost": lost}
         return Health(
             level=DiagnosticStatus.ERROR if lost or status.error else DiagnosticStatus.OK,
             message=f"{RECORDING_FAILED}{status.error}" if status.error else self._path,
             values=values | {"left out in pauses": self._left_out},
         )
-
-    @property
-    def _overtaken(self) -> int:
-        """Messages of this recording that never reached this node, because it was too slow for its queue."""
-        return self._late.total - self._late_before
 
     def _take(self, topic: RecordedTopic, cdr: bytes) -> None:
         if self._paused and topic.is_picture:
@@ -115,7 +109,7 @@ class RecorderNode(BaseNode[RecorderParameters]):
         self._queue = RecordingQueue(writer, capacity_bytes=self.config.queue_bytes)
         self._path = request.path
         self._paused, self._left_out, self._reported = False, 0, False
-        self._late_before = self._late.total
+        self._late.restart()  # messages that came while it was opened are not part of it
         self.get_logger().info(f"recording to {request.path}")
 
     def _close(self, response: RecordTrial.Response) -> None:
@@ -123,7 +117,7 @@ class RecorderNode(BaseNode[RecorderParameters]):
         if queue is None:
             raise UserError("no recording is open")
         status = queue.close(_CLOSE_DEADLINE_S)
-        response.messages, response.dropped = status.written, status.total_lost + self._overtaken
+        response.messages, response.dropped = status.written, status.total_lost + self._late.total
         counts = f"{response.messages} messages recorded, {response.dropped} lost"
         self.get_logger().info(f"closed {self._path}: {counts}")
         if status.error:

@@ -13,18 +13,26 @@ class LateCount:
     """Counts over any number of topics; each topic has one publisher.
 
     Attributes:
-        total: Messages that were published between two handled ones.
+        total: Messages that were published between two handled ones, since the last start.
     """
 
     def __init__(self) -> None:
         self.total = 0
+        self._starts = 0
+
+    def restart(self) -> None:
+        """Count from zero; what was missed until now does not count."""
+        self.total = 0
+        self._starts += 1
 
     def counting(self, take: Callable[[MessageT], object]) -> Callable[[MessageT, Mapping[str, int]], object]:
         """Return the callback of a subscription that passes its messages to ``take``."""
-        last = 0
+        last = starts = 0
 
         def handle(message: MessageT, info: Mapping[str, int]) -> None:
-            nonlocal last
+            nonlocal last, starts
+            if starts != self._starts:
+                last, starts = 0, self._starts
             number = info[_NUMBER]
             if 0 < last < number:  # a publisher that was restarted counts from 1 again
                 self.total += number - last - 1
