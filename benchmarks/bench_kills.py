@@ -150,7 +150,7 @@ def publishing() -> Iterator[Node]:
     finally:
         spin.close()
         node.destroy_node()
-        context.try_shutdown()
+        rclpy.try_shutdown(context=context)
 
 
 def killed_recorders(folder: Path, draw: random.Random) -> Batches:
