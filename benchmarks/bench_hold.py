@@ -2,6 +2,7 @@
 
 python benchmarks/bench_hold.py --json build/bench_hold.json
 python benchmarks/bench_hold.py --injections 167 --busy 0 2 --json build/bench_hold.json   # 2,000 and more
+python benchmarks/bench_hold.py --thaw --busy 2 --json build/bench_hold.json               # each process
 python benchmarks/bench_hold.py --injections 0 --json build/bench_hold.json --page docs/results/reliability.md
 
 The nodes are the real ones; the arm is driven through the UR driver and the emulated controller in real
@@ -29,8 +30,8 @@ from pathlib import Path
 
 import numpy as np
 from embodied_iqa_msgs.msg import ArmStatus
-from hold_cell import MissedError, Watch, cell, moves
-from hold_results import Injection, Kind, read, table, write, write_page
+from hold_cell import MissedError, Watch, cell, children, moves
+from hold_results import FAULTS, THAWED, Injection, Kind, read, table, thaw_table, write, write_page
 
 from embodied_iqa.graph.processes import ProcessGroup
 from embodied_iqa.ros.conversion import ns_of
@@ -57,7 +58,7 @@ def inject(
     began_s, before = time.monotonic(), watch.robot.last
     done = Injection(kind, busy, time.time_ns(), round(before.ros_s * SECOND_NS))
     with _fault(processes, kind):
-        found = {} if kind is Kind.GATE_LATE else _stood(watch, done, began_s)
+        found = _stood(watch, done, began_s) if kind.holds and kind is not Kind.GATE_LATE else {}
         ends_s = began_s + (_LATE_S if kind is Kind.GATE_LATE else _FROZEN_S)
         if kind not in {Kind.GATE_KILLED, Kind.ARM_KILLED}:
             time.sleep(max(ends_s - time.monotonic(), 0.0))
@@ -65,7 +66,7 @@ def inject(
     if kind in {Kind.GATE_KILLED, Kind.ARM_KILLED}:
         processes.restart(kind.victim)
         watch.bring_up(kind.victim)
-    found |= _reported(watch, done, began_s) | found
+    found |= (_reported(watch, done, began_s) if kind.holds else {}) | found
     if kind.resumes and not found.get("missed"):
         found |= _resumed(watch, over_s)
     return Injection(**(asdict(done) | found))
@@ -120,6 +121,8 @@ def _fault(processes: ProcessGroup, kind: Kind) -> Iterator[None]:
             subprocess.run(_UNBLOCK, check=True)
         return
     pid = processes.pid(kind.victim)
+    if kind is Kind.WORKER_FROZEN:
+        (pid,) = children(pid)
     if kind in {Kind.GATE_KILLED, Kind.ARM_KILLED}:
         os.kill(pid, signal.SIGKILL)
         yield
@@ -162,7 +165,7 @@ def measure(
                 with (
                     busy_processes(busy),
                     tempfile.TemporaryDirectory() as folder,
-                    cell(Path(folder)) as graph,
+                    cell(Path(folder), whole=any(kind not in FAULTS for kind in kinds)) as graph,
                 ):
                     for kind in plan:
                         done.append(inject(*graph, kind, busy, rng))
@@ -199,7 +202,8 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--injections", type=int, default=10, help="of each kind under each load")
-    parser.add_argument("--kinds", nargs="+", type=Kind, default=list(Kind), metavar="KIND")
+    parser.add_argument("--kinds", nargs="+", type=Kind, default=list(FAULTS), metavar="KIND")
+    parser.add_argument("--thaw", action="store_true", help="freeze each process of the whole graph instead")
     parser.add_argument("--busy", nargs="+", type=int, default=[0, 2], metavar="COUNT", help="busy processes")
     parser.add_argument("--json", type=Path, help="results; an existing file is continued")
     parser.add_argument("--page", type=Path, help="page whose table is written anew")
@@ -213,10 +217,12 @@ def main() -> int:
     if arguments.injections:
         _isolate()
         prepare_environment()
-        measure(arguments.kinds, arguments.busy, arguments.injections, done, keep)
-    print(table(done))
+        kinds = list(THAWED) if arguments.thaw else arguments.kinds
+        measure(kinds, arguments.busy, arguments.injections, done, keep)
+    print(table(done), thaw_table(done), sep="\n\n")
     if arguments.page is not None:
         write_page(arguments.page, table(done))
+        write_page(arguments.page, thaw_table(done), "bench_thaw")
     return 0
 
 

@@ -73,7 +73,8 @@ _TABLES = {
 _TOPIC = "/camera/top/image_raw"
 _RATE_HZ = 50.0
 _LONGEST_S = 4.0
-_WAIT_S, _ORPHAN_S = 60.0, 10.0
+_WAIT_S, _ORPHAN_S = 60.0, 30.0
+"""A node whose session was killed ends once it has started, which takes long on a busy machine."""
 
 Batches = Iterator[list[Kill]]
 """Kills whose consequences have been checked."""

@@ -18,6 +18,7 @@ import os
 import re
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
@@ -25,7 +26,7 @@ from pathlib import Path
 from hold_results import write_page
 from soak_cell import Sampler, left_over, observing
 from soak_plot import plot
-from soak_results import End, Setup, Trial, append, chapter, read
+from soak_results import Counts, End, Setup, Trial, append, chapter, read
 
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.distortions import parse_distortion
@@ -40,8 +41,8 @@ from embodied_iqa.ros.graph_processes import running_nodes
 from embodied_iqa.ros.trial_session import run_session
 
 _PLOT = "pictures/soak.svg"
-_SETTLE_S = 2.5
-"""Diagnostics arrive once a second."""
+_SETTLE_S, _MOST_SETTLE = 2.5, 8
+"""Diagnostics arrive once a second, later from a busy machine."""
 _MOST_FAILURES = 3
 _SNAPSHOT, _EVENTS = "/sim/snapshot", "/trial/events"
 _DROPPED = re.compile(r"(\d+) messages are not in the recording")
@@ -98,13 +99,13 @@ def run_trial(plan: SessionPlan, folder: Path, sampler: Sampler) -> Trial:
             recorded, skipped = _recorded(folders[0].recording)
         except EmbodiedIqaError as failure:
             error = str(failure)
-    time.sleep(_SETTLE_S)
+    counts = settled_counts(sampler.observer.counts)
     rest = sampler.sample()
     return Trial(
         task=plan.tasks[0],
         began_s=began_s,
         ended_s=rest.at_s,
-        counts=sampler.observer.counts(),
+        counts=counts,
         descriptors=sum(process.descriptors for process in rest.processes),
         segments=rest.segments,
         recorded=recorded,
@@ -112,6 +113,17 @@ def run_trial(plan: SessionPlan, folder: Path, sampler: Sampler) -> Trial:
         dropped=dropped,
         error=error,
     )
+
+
+def settled_counts(counts: Callable[[], Counts]) -> Counts:
+    """Return the counts once all diagnostics have arrived: they no longer change."""
+    found = counts()
+    for _ in range(_MOST_SETTLE):
+        before = found
+        time.sleep(_SETTLE_S)
+        if (found := counts()) == before:
+            break
+    return found
 
 
 def _recorded(path: Path) -> tuple[int, int]:

@@ -24,7 +24,7 @@ from std_srvs.srv import SetBool
 
 from embodied_iqa.emulator.registers import WORLD_TIME_REGISTER
 from embodied_iqa.errors import UserError
-from embodied_iqa.graph.node_table import GRAPH, resolve
+from embodied_iqa.graph.node_table import GRAPH, nodes_of, resolve
 from embodied_iqa.graph.processes import ProcessGroup
 from embodied_iqa.ros.calls import call
 from embodied_iqa.ros.conversion import chunk_to_msg, ns_of
@@ -37,6 +37,8 @@ from embodied_iqa.subjects.protocols import ChunkStatus
 
 NODES = ("sim_node", "camera_node", "distortion_node", "gate_node", "arm_node")
 MANAGED = ("gate_node", "arm_node")
+OBSERVERS = ("vlm_node", "vla_node")
+"""Managed nodes that a whole graph has in addition."""
 OVERRIDES = {
     "sim_node.lockstep": False,
     "sim_node.running": True,
@@ -146,7 +148,7 @@ class Watch(Node):
             name: self.create_client(kind, name, callback_group=group)
             for kind, name in ((RearmArm, "/arm/rearm"), (ResetWorld, "/sim/reset"), (SetBool, "/sim/run"))
         }
-        self._managers = {name: LifecycleManager(self, (name,), group) for name in MANAGED}
+        self._managers = {name: LifecycleManager(self, (name,), group) for name in (*MANAGED, *OBSERVERS)}
 
     @property
     def status(self) -> ArmStatus | None:
@@ -247,11 +249,22 @@ def _words(status: ArmStatus | None) -> str:
     return "nothing" if status is None else f"state {status.state}, {status.reason!r}"
 
 
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for file in tasks for child in file.read_text(encoding="utf-8").split()]
+
+
 @contextmanager
-def cell(folder: Path) -> Iterator[tuple[Watch, ProcessGroup]]:
-    """Run the graph, with its arm armed in a moving world."""
-    entries = tuple(entry for entry in GRAPH if entry.name in NODES)
+def cell(folder: Path, *, whole: bool = False) -> Iterator[tuple[Watch, ProcessGroup]]:
+    """Run the graph, with its arm armed in a moving world.
+
+    Args:
+        folder: Of its logs.
+        whole: With the nodes that only observe here: subjects, recorder and trial.
+    """
     graph = resolve((), OVERRIDES)
+    entries = nodes_of(graph) if whole else tuple(entry for entry in GRAPH if entry.name in NODES)
     with ExitStack() as held:
         processes = held.enter_context(running_nodes(graph, entries, folder, "parameters.yaml"))
         held.callback(os.environ.update, dict(os.environ))
@@ -266,7 +279,7 @@ def cell(folder: Path) -> Iterator[tuple[Watch, ProcessGroup]]:
         thread.start()
         held.callback(thread.join, 2.0)
         held.callback(executor.shutdown, timeout_sec=2.0)
-        watch.bring_up(*MANAGED)
+        watch.bring_up(*MANAGED, *(OBSERVERS if whole else ()))
         watch.start()
         yield watch, processes
 

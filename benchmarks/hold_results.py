@@ -26,27 +26,49 @@ class Kind(StrEnum):
     ARM_FROZEN = "arm_node frozen"
     ARM_KILLED = "arm_node killed"
     TRAFFIC_BLOCKED = "DDS traffic blocked"
+    SIM_FROZEN = "sim_node frozen"
+    DISTORTION_FROZEN = "distortion_node frozen"
+    WORKER_FROZEN = "ur_worker frozen"
+    VLM_FROZEN = "vlm_node frozen"
+    VLA_FROZEN = "vla_node frozen"
+    RECORDER_FROZEN = "recorder_node frozen"
+    TRIAL_FROZEN = "trial_node frozen"
 
     @property
     def victim(self) -> str:
-        """The node that freezes or dies; empty for none."""
+        """The node that freezes or dies, or whose worker does; empty for none."""
+        if self is Kind.WORKER_FROZEN:
+            return "arm_node"
         return "" if self is Kind.TRAFFIC_BLOCKED else self.split()[0].removesuffix("_node") + "_node"
+
+    @property
+    def holds(self) -> bool:
+        """Whether the arm has to stand; time stands still with sim_node, and the others only observe."""
+        return self in FAULTS or self in {Kind.DISTORTION_FROZEN, Kind.WORKER_FROZEN}
 
     @property
     def goal_ms(self) -> float:
         """Goal of the 99th percentile; the watchdog of the robot's program ends a silence of 250 ms."""
         goals = {Kind.CAMERA_FROZEN: 250.0, Kind.ARM_KILLED: 100.0, Kind.ARM_FROZEN: _MAX_MS}
+        goals |= {Kind.DISTORTION_FROZEN: 250.0, Kind.WORKER_FROZEN: _MAX_MS}
         return goals.get(self, 150.0)
 
     @property
     def is_mute(self) -> bool:
         """Whether no report can come in time, so that the goal is about the robot."""
-        return self in {Kind.ARM_FROZEN, Kind.ARM_KILLED, Kind.TRAFFIC_BLOCKED}
+        return self in {Kind.ARM_FROZEN, Kind.ARM_KILLED, Kind.TRAFFIC_BLOCKED, Kind.WORKER_FROZEN}
 
     @property
     def resumes(self) -> bool:
         """Whether the arm moves on by itself once the fault is over."""
-        return self not in {Kind.GATE_KILLED, Kind.ARM_FROZEN, Kind.ARM_KILLED}
+        return self not in {Kind.GATE_KILLED, Kind.ARM_FROZEN, Kind.ARM_KILLED, Kind.WORKER_FROZEN}
+
+
+FAULTS: Final = tuple(Kind)[: tuple(Kind).index(Kind.SIM_FROZEN)]
+"""What the arm has to react to."""
+THAWED: Final = tuple(kind for kind in Kind if kind.endswith(" frozen"))
+"""Every process of the graph, frozen and thawed."""
+_THAW_GOAL_MS: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +134,7 @@ def table(done: list[Injection]) -> str:
         f"| {' | '.join(heads)} |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    for kind in Kind:
+    for kind in FAULTS:
         for busy in sorted({d.busy for d in done}):
             found = [d for d in done if (d.kind, d.busy) == (kind, busy)]
             if found:
@@ -129,6 +151,24 @@ def table(done: list[Injection]) -> str:
                     "; ".join(f"{count} {words}" for words, count in late.items()) or "none",
                 ]  # fmt: skip
                 lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def thaw_table(done: list[Injection]) -> str:
+    """Return how soon the arm moves again after each process was frozen, as a table in Markdown."""
+    lines = [
+        "| frozen for 2 s | busy processes | freezes | moves again after [ms] p50, max | later than 300 ms |",
+        "|---|---|---|---|---|",
+    ]
+    for kind in THAWED:
+        for busy in sorted({d.busy for d in done if d.kind is kind}):
+            found = [d for d in done if (d.kind, d.busy) == (kind, busy)]
+            moved = [d.resumed_ms for d in found]
+            late = str(sum(not value <= _THAW_GOAL_MS for value in moved))
+            if not kind.resumes:
+                late = "stopped by the robot's watchdog: it must be armed again"
+            name = kind.removesuffix(" frozen")
+            lines.append(f"| {name} | {busy} | {len(found)} | {_percentiles(moved, 50, 100)} | {late} |")
     return "\n".join(lines)
 
 

@@ -24,8 +24,8 @@ from embodied_iqa.ros.qos import EVENT, STATE
 from embodied_iqa.ros.spinning import SpinThread
 
 _REMEMBERED = 500
-_SEGMENT = re.compile(r"fastrtps_[0-9a-f]{16}")
-"""Data of one process; the others are ports, which the next process with their number uses again."""
+_LOCK = re.compile(r"(fastrtps_[0-9a-f]{16})_el")
+"""Of the data of one process; ports are used again by the next process with their number."""
 _SHM = "/dev/shm/"  # noqa: S108 - where Fast DDS maps its segments
 
 
@@ -109,7 +109,7 @@ class Sampler:
     ) -> None:
         self.began_s = time.monotonic()
         self.pids: dict[int, str] = {}
-        self.segments: set[str] = set()
+        self.owners: dict[str, str] = {}
         self.processes, self.observer, self.results = processes, observer, results
         self._names = names
         self._reading, self._ending = threading.Lock(), threading.Event()
@@ -148,9 +148,9 @@ class Sampler:
             try:
                 processes.append(_process(name, folder))
                 mapped |= _segments(folder)
+                self.owners |= dict.fromkeys(_owned(folder), name)
             except (OSError, KeyError):  # it has ended, or is about to
                 continue
-        self.segments |= mapped
         return Sample(self.at_s, tuple(processes), len(mapped), self.observer.take_latencies())
 
     def _family(self, name: str) -> Iterator[int]:
@@ -184,6 +184,12 @@ def _process(name: str, folder: Path) -> Process:
     )
 
 
+def _owned(folder: Path) -> set[str]:
+    """Return the segments that a process has created: it keeps their lock files open."""
+    names = (file.readlink().name for file in (folder / "fd").iterdir())
+    return {found[1] for name in names if (found := _LOCK.fullmatch(name))}
+
+
 def _segments(folder: Path) -> set[str]:
     lines = (folder / "maps").read_text(encoding="utf-8").splitlines()
     return {line.partition(_SHM)[2].removesuffix(" (deleted)") for line in lines if _SHM in line}
@@ -206,5 +212,5 @@ def observing(views: int) -> Iterator[Observer]:
 
 def left_over(sampler: Sampler) -> tuple[tuple[str, ...], tuple[str, ...]]:
     processes = tuple(name for pid, name in sampler.pids.items() if Path(f"/proc/{pid}").exists())
-    left = (name for name in sampler.segments if _SEGMENT.fullmatch(name) and Path(_SHM, name).exists())
+    left = (f"{owner}: {name}" for name, owner in sampler.owners.items() if Path(_SHM, name).exists())
     return processes, tuple(sorted(left))

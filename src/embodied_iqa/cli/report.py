@@ -7,11 +7,15 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.errors import UsageError
 from embodied_iqa.lazy import load
 from embodied_iqa.recording.errors import RecordingReadError
+
+if TYPE_CHECKING:
+    from embodied_iqa.recording.repair.recover import RecoveryReport
 
 _DATABASE = "database"
 
@@ -20,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="of a run (runs/<id>) or of a database")
     parser.add_argument("--out", type=Path, metavar="FILE", help="page to write (default FOLDER/report.html)")
-    parser.add_argument("--json", action="store_true", help="print the page's path and kind as JSON")
+    parser.add_argument("--json", action="store_true", help="print path, kind and recoveries as JSON")
     database = parser.add_argument_group("of a database")
     database.add_argument(
         "--all-views",
@@ -30,24 +34,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
     database.add_argument("--seed", type=int, default=0, help="of the intervals (default 0)")
 
 
-def _recover(folder: Path) -> None:
+def _recover(folder: Path) -> list[RecoveryReport]:
     """Recover the recordings of a run that were cut short, as far as that is possible."""
+    reports: list[RecoveryReport] = []
     repair = load("embodied_iqa.recording.repair.recover")
     for recording in load("embodied_iqa.reports.trial.stored_run:recordings_of")(folder):
         try:
             repair.readable_file(recording)
         except RecordingReadError:
             with suppress(RecordingReadError):  # nothing was recorded: the report says so
-                report = repair.recover(recording)
-                print(
-                    f"{recording} was cut short; recovered {report.kept_messages} messages: {report.output}"
-                )
+                reports.append(repair.recover(recording))
+    return reports
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the report; return the exit code."""
     store = load("embodied_iqa.database.store")
     page: Path
+    recovered: list[RecoveryReport] = []
     kind = _DATABASE if store.is_database(arguments.folder) else "run"
     if kind == _DATABASE:
         if arguments.seed < 0:
@@ -58,12 +62,15 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.all_views or arguments.seed:
         raise UsageError(f"{arguments.folder} is not a database", expected="one, for --all-views and --seed")
     else:
-        _recover(arguments.folder)
+        recovered = _recover(arguments.folder)
         write = load("embodied_iqa.reports.trial.report:report_of_folder")
         page = write(arguments.folder, arguments.out)
     if arguments.json:
-        print(json.dumps({"report": str(page), "kind": kind}, indent=2))
+        files = [str(report.output) for report in recovered]
+        print(json.dumps({"report": str(page), "kind": kind, "recovered": files}, indent=2))
         return 0
+    for one in recovered:
+        print(f"{one.source} was cut short; recovered {one.kept_messages} messages: {one.output}")
     print(f"report: {os.path.relpath(page)}")
     if kind == _DATABASE:
         next_command("export", arguments.folder, "--format", "pyiqa", "--out", "DIR")

@@ -11,7 +11,7 @@ from embodied_iqa.cli.output import console, table_of
 from embodied_iqa.distortions import entry
 from embodied_iqa.trial.scores import Cognition, Decision, Execution, RunScores
 
-_NUMBERS: Final = ("cognition", "decision", "execution", "pass/hold/reject", "lost")
+_NUMBERS: Final = ("cognition", "decision", "execution", "pass / hold / reject", "lost")
 
 
 def results_table(runs: Sequence[RunScores]) -> None:

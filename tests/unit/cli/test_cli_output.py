@@ -14,8 +14,11 @@ import pytest
 from embodied_iqa.cli.experiment.table import print_table
 from embodied_iqa.cli.main import main, parse
 from embodied_iqa.cli.results import results_table
+from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.experiment.scores import MeanRow
+from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.images.codecs import write_picture
+from embodied_iqa.trial.scores import Cognition, Decision, Execution, Frames, Gate, Latency, RunScores
 
 NEXT = "next: embodied-iqa "
 
@@ -81,8 +84,15 @@ def test_tables_of_results_fit_80_columns(
     row = MeanRow("23", "non-eccentricity-patch", "Spatial", 1234, 12, 0.88, 10, 7, 5, 77.7, 12.3, levels)
     print_table([row, replace(row, distortion_id="all")])
     _fits(capsys.readouterr().out)
-    results_table([])
-    assert capsys.readouterr().out == ""
+    cognition, decision = Cognition(0.5, 0.5, 0.5, 0.5, "", ""), Decision(5.0, 5.0, 5.0, 5.0, 0.0, "", "", ())
+    execution, gate = Execution("emergency_stop", 100.0, 3.0, ""), Gate(GateMode.ON, 123, 456, 789)
+    frames, latency_ms = Frames(1368, 1367, 1), Latency(None, None, None)
+    spec = DistortionSpec("24", 5)
+    results_table([RunScores("pick", 7, spec, cognition, decision, execution, gate, frames, latency_ms)])
+    text = capsys.readouterr().out
+    _fits(text)
+    assert "123/456/789" in text
+    assert "reject" in text.split(), "the word is not broken"
 
 
 def test_bash_completes_commands_options_and_choices(tmp_path: Path) -> None:

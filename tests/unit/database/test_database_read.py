@@ -136,7 +136,9 @@ def test_runs_that_contradict_or_are_damaged_are_refused(
 
 
 def test_sql_reads_every_table(
-    halves: tuple[DatabaseStore, DatabaseStore], capsys: pytest.CaptureFixture[str]
+    halves: tuple[DatabaseStore, DatabaseStore],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     text = (
         "SELECT count(*) AS n, avg(s.score) AS mean FROM scores s JOIN pairs USING (pair_id) "
@@ -150,6 +152,11 @@ def test_sql_reads_every_table(
     text = "SELECT sum(rank) AS s, 0.5 AS h FROM scores"
     assert main(["db", "sql", str(halves[0].path), text, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == [{"s": 90, "h": 0.5}]
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["db", "sql", str(halves[0].path), "SELECT * FROM scores LIMIT 2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert [line.split() for line in lines if line.startswith("rank")] == [["rank", "1"], ["rank", "1"]]
     assert main(["db", "sql", str(halves[0].path), "SELECT nothing"]) == 2
     assert "available: refs, tasks, pairs, scores, annotations, opinions" in capsys.readouterr().err
 

@@ -108,12 +108,16 @@ def test_hugging_face_datasets_loads_the_folder_offline(
     assert datasets.get_dataset_config_names(str(out)) == ["pairs", "references", "tasks", "scores"]
 
 
-def test_csv_is_read_back_by_pandas(store: DatabaseStore, tmp_path: Path) -> None:
+def test_csv_is_read_back_by_pandas(
+    store: DatabaseStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "out"
     out.mkdir()
-    assert (
-        main(["export", str(store.path), "--format", "csv", "--out", str(out), "--licence", "cc-by-4.0"]) == 0
-    )
+    words = ["--format", "csv", "--out", str(out), "--licence", "cc-by-4.0", "--json"]
+    assert main(["export", str(store.path), *words]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said == {"export": str(out), "format": "csv", "files": sorted(file.name for file in out.iterdir())}
+    assert {"scores.csv", "README.md"} < set(said["files"])
     scores = pd.read_csv(out / "scores.csv", dtype={"distortion_id": str})
     scores["refused"] = scores["refused"].astype(object).where(scores["refused"].notna(), None)
     pd.testing.assert_frame_equal(scores, store.scores().to_pandas(), check_dtype=False)

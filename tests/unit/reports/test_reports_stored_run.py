@@ -172,8 +172,13 @@ def test_a_killed_recorder_is_recovered_by_the_report(
     assert "of 4 runs were recorded to their end" in words(page)
     assert page.xpath("//img"), "pictures come from the recovered recording"
     assert recording.stat().st_size == size // 2, "the original stays as it is"
-    assert main(["report", str(interrupted)]) == 0
-    assert "cut short" not in capsys.readouterr().out, "recovered once"
+    page = {"report": str(interrupted / "report.html"), "kind": "run"}
+    assert main(["report", str(interrupted), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == page | {"recovered": []}, "recovered once"
+    copy = recording.with_name("trial.recovered.mcap")
+    copy.unlink()
+    assert main(["report", str(interrupted), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == page | {"recovered": [str(copy)]}
 
 
 def test_a_rescored_run_has_a_report(interrupted: Path, tmp_path: Path) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 from decimal import Decimal
+from typing import Final
+
+from rich.measure import Measurement
 
 from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.database import execution
@@ -12,6 +15,8 @@ from embodied_iqa.database.building.merge import merge_databases
 from embodied_iqa.database.check import check_database
 from embodied_iqa.database.query import query
 from embodied_iqa.database.store import open_database
+
+_UNBOUNDED: Final = 100_000
 
 
 def check(arguments: argparse.Namespace) -> int:
@@ -57,11 +62,24 @@ def sql(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(result.to_pylist(), indent=2, default=_plain))
         return 0
-    table = table_of(*result.column_names)
-    for row in zip(*(column.to_pylist() for column in result.columns), strict=True):
-        table.add_row(*map(_cell, row))
-    console().print(table)
+    rows = [list(map(_cell, row)) for row in zip(*(c.to_pylist() for c in result.columns), strict=True)]
+    _print_rows(result.column_names, rows)
     return 0
+
+
+def _print_rows(names: list[str], rows: list[list[str]]) -> None:
+    """Print a table; where it would break words, one row after another, a column in each line."""
+    out, table = console(), table_of(*names)
+    for row in rows:
+        table.add_row(*row)
+    unbounded = out.options.update(width=_UNBOUNDED)
+    if Measurement.get(out, unbounded, table).minimum > out.width:
+        table = table_of("column", "value")
+        for row in rows:
+            for name, cell in zip(names, row, strict=True):
+                table.add_row(name, cell)
+            table.add_row()
+    out.print(table)
 
 
 def _counted(counts: dict[str, int]) -> str:
