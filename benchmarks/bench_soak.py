@@ -24,7 +24,7 @@ from itertools import count
 from pathlib import Path
 
 from hold_results import write_page
-from soak_cell import Sampler, left_over, observing
+from soak_cell import OBSERVER, Sampler, left_over, observing
 from soak_plot import plot
 from soak_results import Counts, End, Setup, Trial, append, chapter, read
 
@@ -106,7 +106,7 @@ def run_trial(plan: SessionPlan, folder: Path, sampler: Sampler) -> Trial:
         began_s=began_s,
         ended_s=rest.at_s,
         counts=counts,
-        descriptors=sum(process.descriptors for process in rest.processes),
+        descriptors=sum(process.descriptors for process in rest.processes if process.name != OBSERVER),
         segments=rest.segments,
         recorded=recorded,
         skipped=skipped,

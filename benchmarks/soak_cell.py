@@ -23,6 +23,8 @@ from embodied_iqa.ros.late_count import LateCount
 from embodied_iqa.ros.qos import EVENT, STATE
 from embodied_iqa.ros.spinning import SpinThread
 
+OBSERVER = "session and observer"
+"""Name of this process among those of the graph."""
 _REMEMBERED = 500
 _LOCK = re.compile(r"(fastrtps_[0-9a-f]{16})_el")
 """Of the data of one process; ports are used again by the next process with their number."""
@@ -144,7 +146,7 @@ class Sampler:
         named = [(name, Path(f"/proc/{pid}")) for pid, name in found.items()]
         mapped: set[str] = set()
         processes = []
-        for name, folder in [*named, ("session and observer", Path("/proc/self"))]:
+        for name, folder in [*named, (OBSERVER, Path("/proc/self"))]:
             try:
                 processes.append(_process(name, folder))
                 mapped |= _segments(folder)

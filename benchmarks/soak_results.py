@@ -105,8 +105,8 @@ class Trial:
         began_s: Since the start.
         ended_s: Since the start.
         counts: Pictures since the start, with the world at a standstill after the trial; so is the rest.
-        descriptors: Open file descriptors of all processes.
-        segments: Shared-memory segments that they have mapped.
+        descriptors: Open file descriptors of the nodes.
+        segments: Shared-memory segments that are mapped.
         recorded: Pictures in the recording.
         skipped: Pictures of snapshots in the runs that are not in the recording.
         dropped: Messages of any topic that did not reach the recording, as the recorder counts them.

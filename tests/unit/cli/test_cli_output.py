@@ -84,7 +84,10 @@ def test_tables_of_results_fit_80_columns(
     row = MeanRow("23", "non-eccentricity-patch", "Spatial", 1234, 12, 0.88, 10, 7, 5, 77.7, 12.3, levels)
     print_table([row, replace(row, distortion_id="all")])
     _fits(capsys.readouterr().out)
-    cognition, decision = Cognition(0.5, 0.5, 0.5, 0.5, "", ""), Decision(5.0, 5.0, 5.0, 5.0, 0.0, "", "", ())
+    cognition, decision = (
+        Cognition(0.5, 0.5, 0.5, 0.5, "", ""),
+        Decision(5.0, 5.0, 5.0, 5.0, 0.0, refused=False, answer="", reference_answer="", later=()),
+    )
     execution, gate = Execution("emergency_stop", 100.0, 3.0, ""), Gate(GateMode.ON, 123, 456, 789)
     frames, latency_ms = Frames(1368, 1367, 1), Latency(None, None, None)
     spec = DistortionSpec("24", 5)
