@@ -126,8 +126,9 @@ def kill_once(kind: Kind, command: list[str], at_s: float) -> Kill | None:
 def orphans(mark: str) -> str:
     """Wait until no process of a session runs any more; kill and return those that remain."""
     wait_for(lambda: not of_session(mark), _ORPHAN_S)
-    left = kill(of_session(mark))
-    return f"processes left: {'; '.join(left)}" if left else ""
+    words = " ".join(kill(of_session(mark))).split()
+    left = [word.rpartition(".")[2] for word in words if word.startswith("embodied_iqa.")]
+    return f"left running: {', '.join(left) or 'a worker'}" if words else ""
 
 
 def contents(folder: Path, kind: Kind) -> dict[str, bytes]:

@@ -119,6 +119,7 @@ def test_bug_in_the_writer_is_not_silent(tmp_path: Path, monkeypatch: pytest.Mon
     assert reported
     assert not queue.status.alive
     assert not queue.put(EVENT_TOPIC, EVENT, 1)
+    writer.close()
 
 
 def test_wrong_use(tmp_path: Path) -> None:
