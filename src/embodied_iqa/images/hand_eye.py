@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from bisect import bisect_left
-from collections import deque
 from collections.abc import Callable
 from typing import Final
 
@@ -13,8 +10,11 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
+from embodied_iqa.images.state_history import StateHistory
 
 Array = NDArray[np.float64]
+PoseHistory = StateHistory[Array]
+"""Poses of a moving frame by ROS time."""
 
 IDENTITY: Final = tuple(float(value) for value in np.eye(4).ravel())
 """Row by row; as a camera pose it means "not calibrated" and is refused."""
@@ -76,49 +76,13 @@ def _name(view: View) -> str:
     return f"T_{'flange' if view is View.WRIST else 'base'}_camera of the {view} camera"
 
 
-class PoseHistory:
-    """The newest poses of a moving frame, by time. Thread-safe.
-
-    Args:
-        longest_gap_ns: Largest distance in time from a requested stamp to its pose.
-        capacity: Number of stored poses.
-    """
-
-    def __init__(self, longest_gap_ns: int, capacity: int = 256) -> None:
-        self._longest_gap_ns = longest_gap_ns
-        self._stamps: deque[int] = deque(maxlen=capacity)
-        self._poses: deque[Array] = deque(maxlen=capacity)
-        self._lock = threading.Lock()
-
-    def add(self, stamp_ns: int, pose: Array) -> None:
-        """Add a pose; one that is older than the last starts a new history (time was set back)."""
-        with self._lock:
-            if self._stamps and stamp_ns < self._stamps[-1]:
-                self._stamps.clear()
-                self._poses.clear()
-            self._stamps.append(stamp_ns)
-            self._poses.append(pose)
-
-    def nearest(self, stamp_ns: int) -> Array | None:
-        """Return the pose nearest in time, or None if none is near enough."""
-        with self._lock:
-            stamps = list(self._stamps)
-            if not stamps:
-                return None
-            after = bisect_left(stamps, stamp_ns)
-            around = [index for index in (after - 1, after) if 0 <= index < len(stamps)]
-            best = min(around, key=lambda index: abs(stamps[index] - stamp_ns))
-            near = abs(stamps[best] - stamp_ns) <= self._longest_gap_ns
-            return self._poses[best] if near else None
-
-
 def fixed_pose(T_base_camera: Array) -> Callable[[int], Array | None]:
     """Return the pose of a fixed camera as a function of time."""
     return lambda _stamp_ns: T_base_camera
 
 
 def wrist_pose(
-    T_flange_camera: Array, T_flange_tool: Array, tool_poses: PoseHistory
+    T_flange_camera: Array, T_flange_tool: Array, tool_poses: PoseHistory, longest_gap_ns: int
 ) -> Callable[[int], Array | None]:
     """Return the pose of a camera on the flange as a function of time, from the tool poses.
 
@@ -128,11 +92,12 @@ def wrist_pose(
         T_flange_camera: ``(4, 4)``, the result of the hand-eye calibration.
         T_flange_tool: ``(4, 4)``, the tool centre point in the flange's frame.
         tool_poses: ``T_base_tool`` by ROS time.
+        longest_gap_ns: Largest distance in time from a picture to its tool pose.
     """
     T_tool_camera = np.linalg.inv(T_flange_tool) @ T_flange_camera
 
     def at(stamp_ns: int) -> Array | None:
-        T_base_tool = tool_poses.nearest(stamp_ns)
+        T_base_tool = tool_poses.nearest(stamp_ns, longest_gap_ns)
         return None if T_base_tool is None else T_base_tool @ T_tool_camera
 
     return at

@@ -94,7 +94,7 @@ class CameraNode(BaseNode[CameraParameters]):
             self.create_subscription(TrialEvent, "/trial/events", self._follow_trial, EVENT)
 
     def _open_realsense(self) -> None:
-        history = PoseHistory(round(self.config.hand_eye.longest_gap_s * 1e9))
+        history = PoseHistory()
         cameras = open_realsense(self.config, self._now_ns, history)
         if View.WRIST in self.config.views:
             self.create_subscription(

@@ -14,6 +14,7 @@ from sensor_msgs.msg import JointState
 from embodied_iqa.graph.parameters import VlaParameters
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.message_geometry import matrix_from_pose
+from embodied_iqa.images.state_history import StateHistory
 from embodied_iqa.kinematics import TOOL_2F140_M, Kinematics, tool_along_z
 from embodied_iqa.ros.conversion import chunk_to_msg, header_of, ns_of, optical_frame, pose_of
 from embodied_iqa.ros.frames import FrameInput
@@ -27,7 +28,6 @@ from embodied_iqa.subjects.registry import make_vla, refuse_real_arm
 from embodied_iqa.trial.deciding import DecisionRequest, act, chunk_record
 from embodied_iqa.trial.decision_timing import Decider, DeciderState
 from embodied_iqa.trial.record import ChunkRecord
-from embodied_iqa.trial.state_history import StateHistory
 from embodied_iqa.units import SECOND_NS
 
 _BOTH = (Source.DISTORTED, Source.RAW)

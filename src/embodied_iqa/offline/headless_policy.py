@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from embodied_iqa.graph.parameters import VlaParameters
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.message_geometry import as_sent
+from embodied_iqa.images.state_history import StateHistory
 from embodied_iqa.offline.headless_cameras import HeadlessCameras
 from embodied_iqa.robot.arm_runner import ArmReport
 from embodied_iqa.robot.messages import ArmGoal
@@ -18,7 +19,6 @@ from embodied_iqa.subjects.protocols import ChunkStatus, Vla
 from embodied_iqa.trial.deciding import DecisionRequest, decide
 from embodied_iqa.trial.decision_timing import Decider, DeciderState
 from embodied_iqa.trial.record import ChunkRecord
-from embodied_iqa.trial.state_history import StateHistory
 from embodied_iqa.units import SECOND_NS
 
 

@@ -22,6 +22,7 @@ from embodied_iqa.images.realsense import (
 from embodied_iqa.images.run_playback import RunPlayback, StoredCamera
 from embodied_iqa.kinematics import tool_along_z
 from embodied_iqa.recording.bag_camera import BagCamera, BagCameraOptions
+from embodied_iqa.units import SECOND_NS
 from embodied_iqa.user_code import load_factory, own_code
 
 RealSense = RealSenseCamera | RecordedRealSense
@@ -122,7 +123,9 @@ def pose_functions(config: CameraParameters, tool_poses: PoseHistory) -> dict[Vi
 
     def pose_of(view: View) -> PoseAt:
         pose = checked_pose(numbers[view], view)
-        return wrist_pose(pose, T_flange_tool, tool_poses) if view is View.WRIST else fixed_pose(pose)
+        if view is not View.WRIST:
+            return fixed_pose(pose)
+        return wrist_pose(pose, T_flange_tool, tool_poses, round(hand_eye.longest_gap_s * SECOND_NS))
 
     return {view: pose_of(view) for view in config.views}
 

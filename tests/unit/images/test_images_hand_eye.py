@@ -64,20 +64,6 @@ def test_a_wrong_pose_is_refused_in_one_line(numbers: tuple[float, ...], view: V
     assert "\n" not in str(refusal.value)
 
 
-def test_the_nearest_pose_in_time_is_used_and_none_too_far() -> None:
-    history = PoseHistory(longest_gap_ns=50 * MS, capacity=3)
-    assert history.nearest(0) is None
-    for index in range(4):
-        history.add(index * 40 * MS, np.eye(4) * index)
-    assert history.nearest(70 * MS)[0, 0] == 2
-    assert history.nearest(55 * MS)[0, 0] == 1
-    assert history.nearest(170 * MS)[0, 0] == 3
-    assert history.nearest(171 * MS) is None
-    assert history.nearest(-20 * MS) is None  # the oldest has gone
-    history.add(10 * MS, np.eye(4) * 9)
-    assert history.nearest(80 * MS) is None or history.nearest(10 * MS)[0, 0] == 9
-
-
 def test_the_wrist_camera_of_the_simulated_cell_is_found_through_the_tool() -> None:
     """The renderer's own camera pose is the reference."""
     scene = make_scene(2)
@@ -86,8 +72,8 @@ def test_the_wrist_camera_of_the_simulated_cell_is_found_through_the_tool() -> N
         home = renderer.frame(View.WRIST, world.snapshot()).T_base_camera
         T_base_flange = world.T_base_tool @ np.linalg.inv(T_flange_tool)
         T_flange_camera = checked_pose(tuple((np.linalg.inv(T_base_flange) @ home).ravel()), View.WRIST)
-        history = PoseHistory(longest_gap_ns=50 * MS)
-        at = wrist_pose(T_flange_camera, T_flange_tool, history)
+        history = PoseHistory()
+        at = wrist_pose(T_flange_camera, T_flange_tool, history, 50 * MS)
         assert at(0) is None
         world.set_arm_target(world.q_rad + np.array([0.3, 0.2, -0.3, 0.1, 0.2, -0.4]))
         world.advance(1_000 * MS)

@@ -36,7 +36,7 @@ def test_the_configuration_reaches_the_cameras() -> None:
     config = parameters(realsense__depth=True, realsense__give_up_s=5.0, width_px=848)
     settings = realsense_options(config)
     assert (settings.mode, settings.depth, settings.give_up_s) == ("848x480 at 30 Hz", True, 5.0)
-    history = PoseHistory(60_000_000)
+    history = PoseHistory()
     poses = pose_functions(config, history)
     assert np.allclose(poses[View.TOP](5), TOP)
     assert poses[View.WRIST](5) is None
@@ -57,15 +57,15 @@ def test_the_configuration_reaches_the_cameras() -> None:
 )
 def test_a_wrong_configuration_opens_nothing(values: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        open_realsense(parameters(**values), lambda: 0, PoseHistory(1))
+        open_realsense(parameters(**values), lambda: 0, PoseHistory())
 
 
 def test_a_camera_without_a_pose_is_rejected() -> None:
     config = build(CameraParameters, {"source": "realsense", "views": ["side"], "rate_hz": 30.0}, "test")
     with pytest.raises(UsageError, match=r"side camera is implausible; is the calibration in metres"):
-        open_realsense(config, lambda: 0, PoseHistory(1))
+        open_realsense(config, lambda: 0, PoseHistory())
 
 
 def test_a_folder_of_recordings_needs_one_per_view(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no recording of the top camera.*top\.bag or .*top\.db3"):
-        open_realsense(parameters(path=str(tmp_path)), lambda: 0, PoseHistory(1))
+        open_realsense(parameters(path=str(tmp_path)), lambda: 0, PoseHistory())

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embodied_iqa.trial.state_history import StateHistory
+from embodied_iqa.images.state_history import StateHistory
 
 
 @given(st.lists(st.integers(0, 100), min_size=1, unique=True).map(sorted), st.integers(0, 100))
@@ -26,3 +26,18 @@ def test_a_time_that_is_set_back_starts_a_new_history() -> None:
     history.add(10, "after")
     assert history.at(50) is None
     assert history.at(10) == "after"
+
+
+def test_the_nearest_state_in_time_is_used_and_none_too_far() -> None:
+    history: StateHistory[int] = StateHistory(capacity=3)
+    assert history.nearest(0, 50) is None
+    for index in range(4):
+        history.add(index * 40, index)
+    assert history.nearest(70, 50) == 2
+    assert history.nearest(55, 50) == 1
+    assert history.nearest(170, 50) == 3
+    assert history.nearest(171, 50) is None
+    assert history.nearest(-20, 50) is None  # the oldest has gone
+    history.add(10, 9)
+    assert history.nearest(80, 50) is None
+    assert history.nearest(10, 50) == 9
