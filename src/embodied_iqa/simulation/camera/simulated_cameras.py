@@ -25,8 +25,6 @@ _METERED_EVERY: Final = 3
 """Pictures from one measurement of the light to the next."""
 _METERING_PX: Final = 8
 """The light is measured in every so manieth pixel of a row and a column."""
-_BLOCK_PX: Final = 4
-"""Pixels of a block have one motion."""
 _STILL_PX: Final = 0.25
 """A shorter motion is not visible."""
 
@@ -155,12 +153,11 @@ class SimulatedCameras:
         if np.array_equal(before.qpos, now.qpos):
             return frame.rgb
         share = exposure.time_s * SECOND_NS / (now.time_ns - before.time_ns)
-        shifts_px = np.float32(share) * self.renderer.motion_px(frame.view, before, now, _BLOCK_PX)
+        kernels = load("embodied_iqa.simulation.camera.kernels")  # numba loads slowly
+        shifts_px = np.float32(share) * self.renderer.motion_px(frame.view, before, now, kernels.BLOCK_PX)
         if float(np.abs(shifts_px).max()) < _STILL_PX:
             return frame.rgb
-        smeared: NDArray[np.uint8] = load("embodied_iqa.simulation.camera.kernels:smear")(
-            frame.rgb, shifts_px
-        )
+        smeared: NDArray[np.uint8] = kernels.smear(frame.rgb, shifts_px)
         return smeared
 
 

@@ -20,7 +20,7 @@ from embodied_iqa.scenes.snapshot import WorldSnapshot, nominal_snapshot, object
 from embodied_iqa.simulation.camera import CameraModel
 from embodied_iqa.simulation.camera.development import lens_sigma_px, picture_of
 from embodied_iqa.simulation.camera.exposure import FULL_SCALE_S, Exposure
-from embodied_iqa.simulation.camera.kernels import smear
+from embodied_iqa.simulation.camera.kernels import BLOCK_PX, smear
 from embodied_iqa.simulation.camera.simulated_cameras import SimulatedCameras
 from embodied_iqa.simulation.renderer import SceneRenderer
 
@@ -153,11 +153,13 @@ def test_a_fixed_camera_sees_only_the_arm_move(renderer: SceneRenderer) -> None:
 
 def test_smearing_averages_along_the_motion() -> None:
     rgb = np.random.default_rng(2).integers(0, 256, (48, 64, 3), dtype=np.uint8)
-    still = np.zeros((12, 16, 2), np.float32)
+    still = np.zeros((48 // BLOCK_PX, 64 // BLOCK_PX, 2), np.float32)
     assert np.array_equal(smear(rgb, still), rgb)
     right = still + np.array([2.0, 0.0], np.float32)
     mean = (np.roll(rgb, 1, axis=1).astype(float) + rgb + np.roll(rgb, -1, axis=1)) / 3
-    assert np.abs(smear(rgb, right)[:, 4:-4] - mean[:, 4:-4]).max() <= 1
+    inside = (slice(None), slice(BLOCK_PX, -BLOCK_PX))
+    assert np.abs(smear(rgb, right)[inside] - mean[inside]).max() <= 1
+    assert np.array_equal(smear(rgb[:47, :63].copy(), right)[40:, 56:], rgb[40:47, 56:63])
 
 
 def test_ideal_cameras_deliver_what_is_rendered(renderer: SceneRenderer) -> None:
