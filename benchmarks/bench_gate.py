@@ -35,6 +35,7 @@ from embodied_iqa.gate.simulated_frames import frames_a_scene, simulated_frames
 from embodied_iqa.gate.statistics import measure
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View
+from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
 
 Picture = NDArray[np.uint8]
 SIZES = ((640, 480), (1280, 720), (1920, 1080))
@@ -88,10 +89,11 @@ def speed(repeats: int) -> dict[str, dict[str, float]]:
     return results
 
 
-def detection(scenes: int) -> dict[str, dict[str, float]]:
+def detection(scenes: int, model: CameraModel) -> dict[str, dict[str, float]]:
     """Return the share of single frames that are not passed: clean, and distorted at three levels."""
-    gatekeeper = Gatekeeper(shared_calibrations("config/gate/simulated.yaml"), GateOptions())
-    frames = list(simulated_frames(tuple(View), ((640, 480),), scenes, SEED_OF_FRESH_SCENES))
+    name = "simulated" if model is CameraModel.IDEAL else f"simulated_{model}"
+    gatekeeper = Gatekeeper(shared_calibrations(f"config/gate/{name}.yaml"), GateOptions())
+    frames = list(simulated_frames(tuple(View), ((640, 480),), scenes, SEED_OF_FRESH_SCENES, model))
 
     def stopped(view: View, rgb: Picture) -> bool:
         return gatekeeper.judge_alone(view, rgb)[0] is not Verdict.PASS
@@ -125,13 +127,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--detection", type=int, default=0, metavar="SCENES")
+    models = [str(model) for model in CameraModel]
+    parser.add_argument("--camera-model", choices=models, default=str(DEFAULT_MODEL))
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     cv2.setNumThreads(1)
     results = {"speed": speed(arguments.repeats)}
     _show("Statistics of a picture", results["speed"], ".2f")
     if arguments.detection:
-        results["detection"] = detection(arguments.detection)
+        results["detection"] = detection(arguments.detection, CameraModel(arguments.camera_model))
         _show("Share of frames not passed", results["detection"], ".3f")
     if arguments.json:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.gate.calibration import GateCalibration, Margins, calibrate
@@ -18,6 +21,7 @@ from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.gate.statistics import ImageStatistics, measure
 from embodied_iqa.gate.stored_frames import open_frames
+from embodied_iqa.gate.tolerance import Tolerance, disturbed
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View, parse_view
 from embodied_iqa.lazy import load
@@ -49,6 +53,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     calibrate.add_argument(
         "--hard", type=float, metavar="SPREADS", help="distance of the bound for REJECT (default: 3.2)"
     )
+    calibrate.add_argument(
+        "--tolerate",
+        action="append",
+        metavar="TYPES:LEVEL",
+        help="distortions that shall pass up to this level, such as 01,02,jpeg:2; repeatable",
+    )
     check = actions.add_parser("check", help="judge the pictures of a folder or recording")
     check.add_argument(
         "--calibration", type=Path, required=True, metavar="FILE", help="YAML file with the calibration"
@@ -75,18 +85,24 @@ def _calibrate(arguments: argparse.Namespace) -> int:
         raise UsageError("clean frames come from one source", expected="either a folder or .mcap, or --sim")
     margins = _margins(arguments)
     kept = load_calibrations(arguments.output) if arguments.keep and arguments.output.exists() else ()
-    groups: dict[tuple[View, int, int], list[ImageStatistics]] = {}
-    for view, statistics in _measured(arguments):
-        groups.setdefault((view, statistics.width_px, statistics.height_px), []).append(statistics)
+    groups: dict[tuple[View, int, int], dict[str, list[ImageStatistics]]] = {}
+    tolerances = tuple(one for text in arguments.tolerate or () for one in Tolerance.parse(text))
+    for view, rgb in _frames(arguments):
+        height_px, width_px, _ = rgb.shape
+        group = groups.setdefault((view, width_px, height_px), {"": []})
+        for name, picture in (*disturbed(rgb, len(group[""]), tolerances), ("", rgb)):
+            group.setdefault(name, []).append(measure(picture))
     provenance = _provenance(arguments)
-    new = [calibrate(view, frames, provenance, margins) for (view, _, _), frames in groups.items()]
+    new = [
+        calibrate(view, group.pop(""), provenance, margins, group) for (view, _, _), group in groups.items()
+    ]
     stays = [old for old in kept if (old.view, old.width_px, old.height_px) not in groups]
     save_calibrations([*stays, *new], arguments.output)
     _report(arguments, new)
     return 0
 
 
-def _measured(arguments: argparse.Namespace) -> Iterator[tuple[View, ImageStatistics]]:
+def _frames(arguments: argparse.Namespace) -> Iterator[tuple[View, NDArray[np.uint8]]]:
 
     views = _views(arguments)
     if arguments.sim:
@@ -98,13 +114,12 @@ def _measured(arguments: argparse.Namespace) -> Iterator[tuple[View, ImageStatis
         frames = simulated.simulated_frames(
             views, sizes, arguments.scenes, arguments.seed, CameraModel(arguments.camera_model)
         )
-        for view, rgb in track(frames, "simulated frames", total):
-            yield view, measure(rgb)
+        yield from track(frames, "simulated frames", total)
         return
 
     stored = open_frames(arguments.source, views, _topics(arguments))
     for frame in track(stored, arguments.source.name):
-        yield frame.view, measure(frame.rgb)
+        yield frame.view, frame.rgb
 
 
 def _provenance(arguments: argparse.Namespace) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
@@ -20,6 +20,7 @@ MIN_FRAMES: Final = 20
 """Fewer frames do not show the ordinary range."""
 
 _TAIL: Final = 0.005
+_TINY: Final = 1e-9
 _SHOULDER: Final = 0.1
 _LONGEST_TAIL: Final = 3.0
 """Of the distance to the shoulder; 2.0 for a Gaussian, 2.9 for an exponential distribution."""
@@ -61,6 +62,10 @@ class _Scale:
     floor: float
     smallest: float = 0.001
 
+    def of(self, value: float) -> float:
+        """Return a value on the scale; bounds that are infinite stay so."""
+        return math.log(max(value + self.smallest, _TINY)) if self.logarithmic else value
+
 
 _SCALES: Final[dict[Statistic, _Scale]] = {
     Statistic.SHARPNESS: _Scale(logarithmic=True, floor=0.15, smallest=0.1),
@@ -92,6 +97,7 @@ class GateCalibration:
         bounds: For every statistic. Read-only.
         n_frames: Number of clean frames.
         provenance: Source of the frames.
+        tolerated: Ranges of pictures with a disturbance that the gate lets pass, by its name. Read-only.
     """
 
     view: View
@@ -100,17 +106,49 @@ class GateCalibration:
     bounds: Mapping[Statistic, Bounds]
     n_frames: int
     provenance: str
+    tolerated: Mapping[str, Mapping[Statistic, Bounds]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        missing = [statistic for statistic in Statistic if statistic not in self.bounds]
+        tolerated = {name: self._ordered(bounds) for name, bounds in self.tolerated.items()}
+        object.__setattr__(self, "bounds", self._ordered(self.bounds))
+        object.__setattr__(self, "tolerated", MappingProxyType(tolerated))
+
+    def _ordered(self, bounds: Mapping[Statistic, Bounds]) -> Mapping[Statistic, Bounds]:
+        missing = [statistic for statistic in Statistic if statistic not in bounds]
         if missing:
             raise InputError(f"the {self.view} camera's calibration lacks bounds", got=sorted(missing))
-        ordered = {statistic: self.bounds[statistic] for statistic in Statistic}
-        object.__setattr__(self, "bounds", MappingProxyType(ordered))
+        return MappingProxyType({statistic: bounds[statistic] for statistic in Statistic})
+
+    def tolerates(self, frame: ImageStatistics) -> bool:
+        """Return whether a picture lies on the way from the clean range to that of a tolerated disturbance.
+
+        There must be one strength in [0, 1] at which every statistic is within the range between the two, on
+        the scale on which it is spread. So a weaker disturbance passes too, but not one that resembles it in
+        a few statistics only.
+        """
+        return any(self._strengths(frame, disturbed) for disturbed in self.tolerated.values())
+
+    def _strengths(self, frame: ImageStatistics, disturbed: Mapping[Statistic, Bounds]) -> bool:
+        least, most = 0.0, 1.0
+        for statistic in Statistic:
+            scale, value = _SCALES[statistic], frame.value(statistic)
+            for side, sign in (("soft_low", 1.0), ("soft_high", -1.0)):
+                ends = (getattr(bounds[statistic], side) for bounds in (self.bounds, disturbed))
+                clean, other = (sign * (scale.of(value) - scale.of(end)) for end in ends)
+                if clean < 0 and other < 0:
+                    return False
+                if clean < 0 or other < 0:  # distances to the bound: zero at clean / (clean - other)
+                    zero = clean / (clean - other)
+                    least, most = (max(least, zero), most) if clean < 0 else (least, min(most, zero))
+        return least <= most
 
 
 def calibrate(
-    view: View, frames: Sequence[ImageStatistics], provenance: str, margins: Margins | None = None
+    view: View,
+    frames: Sequence[ImageStatistics],
+    provenance: str,
+    margins: Margins | None = None,
+    tolerated: Mapping[str, Sequence[ImageStatistics]] | None = None,
 ) -> GateCalibration:
     """Estimate the bounds of a camera.
 
@@ -120,14 +158,16 @@ def calibrate(
             places; at least 20, hundreds are better.
         provenance: Source of the frames.
         margins: Distance of the bounds.
+        tolerated: Statistics of frames with each disturbance that shall pass; as many.
 
     Raises:
         InputError: Too few frames, or frames of different sizes.
     """
-    if len(frames) < MIN_FRAMES:
-        raise InputError(
-            f"too few clean frames of the {view} camera", expected=f"at least {MIN_FRAMES}", got=len(frames)
-        )
+    tolerated = tolerated or {}
+    for name, some in (("clean", frames), *tolerated.items()):
+        if len(some) < MIN_FRAMES:
+            few = f"too few {name} frames of the {view} camera"
+            raise InputError(few, expected=f"at least {MIN_FRAMES}", got=len(some))
     sizes = {(frame.width_px, frame.height_px) for frame in frames}
     if len(sizes) > 1:
         raise InputError(
@@ -135,13 +175,16 @@ def calibrate(
             got=", ".join(f"{width}x{height}" for width, height in sorted(sizes)),
         )
     ((width_px, height_px),) = sizes
-    bounds = {
-        statistic: _bounds(
-            statistic, np.array([frame.value(statistic) for frame in frames]), margins or Margins()
-        )
+    bounds, *others = (_ranges(some, margins or Margins()) for some in (frames, *tolerated.values()))
+    ranges = dict(zip(tolerated, others, strict=True))
+    return GateCalibration(view, width_px, height_px, bounds, len(frames), provenance, ranges)
+
+
+def _ranges(frames: Sequence[ImageStatistics], margins: Margins) -> dict[Statistic, Bounds]:
+    return {
+        statistic: _bounds(statistic, np.array([frame.value(statistic) for frame in frames]), margins)
         for statistic in Statistic
     }
-    return GateCalibration(view, width_px, height_px, bounds, len(frames), provenance)
 
 
 def _bounds(statistic: Statistic, values: NDArray[np.float64], margins: Margins) -> Bounds:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -69,16 +69,22 @@ def shared_calibrations(calibration: str) -> tuple[GateCalibration, ...]:
 
 
 def _to_tree(calibration: GateCalibration) -> dict[str, object]:
+    tolerated = {name: _ranges_to_tree(ranges) for name, ranges in calibration.tolerated.items()}
     return {
         "view": calibration.view.value,
         "width_px": calibration.width_px,
         "height_px": calibration.height_px,
         "n_frames": calibration.n_frames,
         "provenance": calibration.provenance,
-        "bounds": {
-            statistic.value: [_rounded(getattr(bounds, side)) for side in _SIDES]
-            for statistic, bounds in calibration.bounds.items()
-        },
+        "bounds": _ranges_to_tree(calibration.bounds),
+        **({"tolerated": tolerated} if tolerated else {}),
+    }
+
+
+def _ranges_to_tree(ranges: Mapping[Statistic, Bounds]) -> dict[str, list[float]]:
+    return {
+        statistic.value: [_rounded(getattr(bounds, side)) for side in _SIDES]
+        for statistic, bounds in ranges.items()
     }
 
 
@@ -94,16 +100,18 @@ class _Camera:
     n_frames: int
     provenance: str
     bounds: dict[Statistic, list[Any]]
+    tolerated: dict[str, dict[Statistic, list[Any]]] = field(default_factory=dict)
 
 
 def _from_tree(tree: object, path: Path) -> GateCalibration:
     camera = structure(_Camera, tree, f"{path}: wrong camera")
-    bounds = {
-        name: _bounds_of(sides, f"{path}: wrong bounds of {name}") for name, sides in camera.bounds.items()
-    }
-    return GateCalibration(
-        camera.view, camera.width_px, camera.height_px, bounds, camera.n_frames, camera.provenance
-    )
+    tolerated = {name: _ranges_of(ranges, path) for name, ranges in camera.tolerated.items()}
+    size, bounds = (camera.width_px, camera.height_px), _ranges_of(camera.bounds, path)
+    return GateCalibration(camera.view, *size, bounds, camera.n_frames, camera.provenance, tolerated)
+
+
+def _ranges_of(tree: Mapping[Statistic, list[Any]], path: Path) -> dict[Statistic, Bounds]:
+    return {name: _bounds_of(sides, f"{path}: wrong bounds of {name}") for name, sides in tree.items()}
 
 
 def _bounds_of(sides: list[object], where: str) -> Bounds:

@@ -144,7 +144,8 @@ def judge_picture(
     """Judge a picture alone, without the frames before it.
 
     Returns:
-        The verdict, and the reason: up to three faults in words, the worst first; empty for PASS.
+        The verdict, and the reason: up to three faults in words, the worst first; empty for PASS. A picture
+        within the range of a tolerated disturbance passes.
     """
     if statistics is None:
         return Verdict.REJECT, "the picture cannot be measured"
@@ -162,6 +163,8 @@ def judge_picture(
         for statistic in Statistic
         if (severity := calibration.bounds[statistic].judge(statistics.value(statistic)))
     ]
+    if faults and calibration.tolerates(statistics):
+        return Verdict.PASS, ""
     faults.sort(key=lambda fault: -fault[0])
     shown = "; ".join(words for _, words in faults[:_MAX_REASONS])
     more = f"; {len(faults) - _MAX_REASONS} more" if len(faults) > _MAX_REASONS else ""

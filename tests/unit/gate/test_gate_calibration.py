@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,14 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embodied_iqa.errors import InputError
+from embodied_iqa.distortions import distort
+from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.gate.bounds import Bounds
 from embodied_iqa.gate.calibration import GateCalibration, Margins, calibrate
 from embodied_iqa.gate.calibration_file import load_calibrations, save_calibrations
+from embodied_iqa.gate.judge import judge_picture
 from embodied_iqa.gate.statistics import ImageStatistics, Statistic
+from embodied_iqa.gate.tolerance import Tolerance, disturbed
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View
 
@@ -205,3 +209,61 @@ def test_a_missing_statistic_is_refused() -> None:
     bounds = {s: b for s, b in CALIBRATION.bounds.items() if s is not Statistic.NOISE}
     with pytest.raises(InputError, match="noise"):
         GateCalibration(View.TOP, 640, 480, bounds, 100, "")
+
+
+def blurred(frame: ImageStatistics, strength: float) -> ImageStatistics:
+    """As blur of a strength leaves it: less detail and less noise, both by their logarithm."""
+    return replace(
+        frame,
+        sharpness=frame.sharpness * 20**-strength,
+        noise=(frame.noise + 0.1) * 4**-strength - 0.1,
+        detail=frame.detail * 5**-strength,
+    )
+
+
+def test_tolerated_disturbances_pass_up_to_their_strength_but_not_what_resembles_them_in_part(
+    tmp_path: Path,
+) -> None:
+    strong = [blurred(frame, 1.0) for frame in clean_frames(400, seed=2)]
+    tolerant = calibrate(View.TOP, clean_frames(400), "synthetic", tolerated={"blur": strong})
+    assert tolerant.bounds == CALIBRATION.bounds
+    save_calibrations([tolerant], tmp_path / "gate.yaml")
+    (read,) = load_calibrations(tmp_path / "gate.yaml")
+    assert list(read.tolerated) == ["blur"]
+
+    def passed(calibration: GateCalibration, frames: list[ImageStatistics]) -> float:
+        verdicts = [judge_picture(View.TOP, frame, calibration)[0] for frame in frames]
+        return float(np.mean([verdict is Verdict.PASS for verdict in verdicts]))
+
+    fresh = clean_frames(400, seed=3)
+    for strength in (0.0, 0.25, 0.5, 0.75, 1.0):
+        frames = [blurred(frame, strength) for frame in fresh]
+        assert passed(tolerant, frames) == passed(read, frames) > 0.97
+    assert passed(CALIBRATION, [blurred(frame, 1.0) for frame in fresh]) == 0
+    assert passed(tolerant, [blurred(frame, 2.0) for frame in fresh]) == 0
+    in_part = [replace(blurred(frame, 1.0), detail=frame.detail) for frame in fresh]
+    assert passed(tolerant, in_part) < 0.02
+    dark = [replace(blurred(frame, 0.5), exposure=0.01) for frame in fresh]
+    assert passed(tolerant, dark) == 0
+    with pytest.raises(InputError, match="too few blur frames"):
+        calibrate(View.TOP, clean_frames(400), "synthetic", tolerated={"blur": strong[:19]})
+
+
+@pytest.mark.parametrize("text", ["01", "01:6", "01:0", "nothing:2", ":2"])
+def test_a_wrong_tolerance_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        Tolerance.parse(text)
+
+
+def test_a_tolerance_names_distortions_at_all_levels_up_to_its_own() -> None:
+    tolerances = Tolerance.parse("jpeg,1:2")
+    assert [one.name for one in tolerances] == [
+        "10 jpeg level 1", "10 jpeg level 2", "01 gaussian-blur level 1", "01 gaussian-blur level 2",
+    ]  # fmt: skip
+    rgb = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
+    taken = [name for index in range(4) for name, _ in disturbed(rgb, index, tolerances)]
+    assert taken == 2 * [one.name for one in tolerances]
+    for name, picture in disturbed(rgb, 0, tolerances):
+        number, level = name[:2], int(name[-1])
+        assert np.array_equal(picture, distort(rgb, number, level, np.random.default_rng(0)))
+    assert not list(disturbed(rgb, 0, ()))

@@ -13,6 +13,7 @@ from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.gate.simulated_frames import frames_a_scene, simulated_frames
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View
+from embodied_iqa.simulation.camera import CameraModel
 
 SIZE = (640, 480)
 VIEWS = (View.TOP, View.WRIST)
@@ -59,3 +60,32 @@ def test_the_same_seed_gives_the_same_pictures(clean: Pictures) -> None:
     for (view, rgb), (other_view, other_rgb) in zip(clean, again, strict=False):
         assert view is other_view
         np.testing.assert_array_equal(rgb, other_rgb)
+
+
+@pytest.fixture(scope="module")
+def taken() -> Pictures:
+    """Pictures through the camera model, a moving arm included."""
+    pictures = list(simulated_frames(VIEWS, (SIZE,), 1, UNSEEN_SEED, CameraModel.D455))
+    assert len(pictures) == len(VIEWS) * frames_a_scene()
+    return pictures[::3]
+
+
+def stopped_d455(pictures: Pictures) -> float:
+    gatekeeper = Gatekeeper(shared_calibrations("config/gate/simulated_d455.yaml"), GateOptions())
+    return float(
+        np.mean([gatekeeper.judge_alone(view, rgb)[0] is not Verdict.PASS for view, rgb in pictures])
+    )
+
+
+def test_the_camera_model_passes_with_mild_blur_noise_and_jpeg_and_not_with_severe(taken: Pictures) -> None:
+    assert stopped_d455(taken) <= 0.1
+    for number in ("01", "02", "03", "10", "12", "13", "14", "15"):
+        levels = {
+            level: [
+                (view, distort(rgb, number, level, np.random.default_rng(k)))
+                for k, (view, rgb) in enumerate(taken)
+            ]
+            for level in (1, 2, 5)
+        }
+        assert stopped_d455(levels[1] + levels[2]) < 0.1, number
+        assert stopped_d455(levels[5]) > 0.9, number
