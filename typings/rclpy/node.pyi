@@ -1,6 +1,6 @@
 # Stub of what this project uses of rclpy (ROS 2 Jazzy): messages, services and actions are type parameters.
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal, TypeVar, overload
 
 from rcl_interfaces.msg import ParameterDescriptor
@@ -18,6 +18,7 @@ from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 from rclpy.type_support import ServiceType
+from rclpy.waitable import Waitable
 
 _MessageT = TypeVar("_MessageT")
 _RequestT = TypeVar("_RequestT")
@@ -35,6 +36,8 @@ class Node:
     ) -> None: ...
     @property
     def context(self) -> Context: ...
+    @property
+    def waitables(self) -> Iterator[Waitable]: ...
     def get_name(self) -> str: ...
     def get_clock(self) -> Clock: ...
     def get_logger(self) -> RcutilsLogger: ...

@@ -6,7 +6,8 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, NoReturn, TypeVar
 
@@ -15,12 +16,14 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
+from rclpy.event_handler import EventHandler
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
+from rclpy.waitable import Waitable
 
 from embodied_iqa.config import Parameter, build, parameters_of, values_of
 from embodied_iqa.errors import EmbodiedIqaError, UserError
@@ -47,6 +50,8 @@ RECORDING_FAILED = "recording failed: "
 """Prefix of the reason on /diagnostics why the recorder cannot write."""
 
 _DIAGNOSTICS_PERIOD_S = 1.0
+_EVENTS_S = 0.05
+"""Time after each period's timer in which a wait set includes the events."""
 _NOT_OURS = ("use_sim_time", "qos_overrides.", "start_type_description_service")
 
 
@@ -72,6 +77,8 @@ class BaseNode(Node, Generic[ConfigT]):
     descriptions. An override with an unknown name or a wrong value ends the node with a one-line error.
     """
 
+    _events_until_s = 0.0
+
     def __init__(self, name: str, config_class: type[ConfigT]) -> None:
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
         self.config = _declare(self, config_class)
@@ -79,7 +86,19 @@ class BaseNode(Node, Generic[ConfigT]):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         # a separate group: where the executor has a second thread, diagnostics continue while a node loads
         group = MutuallyExclusiveCallbackGroup()
-        self.create_timer(_DIAGNOSTICS_PERIOD_S, self._report, clock=steady, callback_group=group)
+        self.create_timer(_DIAGNOSTICS_PERIOD_S, self._each_period, clock=steady, callback_group=group)
+
+    @property
+    def waitables(self) -> Iterator[Waitable]:
+        """Return what the executor waits for besides topics, services and timers.
+
+        The events of publishers and subscriptions, which only log warnings, are waited for once a second:
+        rclpy builds a wait set for every callback, and all these events take half of its time.
+        """
+        everything = super().waitables
+        if time.monotonic() < self._events_until_s:
+            return everything
+        return (waitable for waitable in everything if not isinstance(waitable, EventHandler))
 
     def create_publishers(
         self, kind: type[MessageT], topic: str, views: Iterable[View], qos: QoSProfile
@@ -93,6 +112,10 @@ class BaseNode(Node, Generic[ConfigT]):
 
     def end(self) -> None:
         """End what callbacks wait for; called before the node is destroyed."""
+
+    def _each_period(self) -> None:
+        self._events_until_s = time.monotonic() + _EVENTS_S
+        self._report()
 
     def _report(self, health: Health | None = None) -> None:
         health = self.health() if health is None else health
