@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 
-from embodied_iqa.panel.evaluation.distorted_scenes import DistortionPlan, distort_scene
+from embodied_iqa.panel.evaluation.distorted_scenes import STILL_MM, DistortionPlan, distort_scene
 from embodied_iqa.panel.evaluation.evaluate import EvaluationPlan, evaluate_panel
 from embodied_iqa.panel.members import VLA_NAMES, VLM_NAMES, members_in
 from embodied_iqa.progress import ProgressBars
@@ -24,7 +24,10 @@ def test_settings_travel_to_other_processes_and_scenes_repeat() -> None:
     one, two = distort_scene(settings, 8), distort_scene(travelled, 8)
     np.testing.assert_array_equal(one.success, two.success)
     np.testing.assert_array_equal(one.cognition, two.cognition)
-    assert one.success.shape == (1, 2, 5)
+    assert one.success.shape == one.refused.shape == (1, 2, 5)
+    np.testing.assert_array_equal(one.refused, two.refused)
+    assert not (one.refused & one.success).any()
+    assert (one.shift_mm[one.refused] == STILL_MM).all()
     assert one.cognition.shape == (1, 2, 5)
 
 

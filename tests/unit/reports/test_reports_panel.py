@@ -57,7 +57,9 @@ def _evaluation(
         success = np.broadcast_to(draw < rates, (len(VLAS), *rates.shape)).copy()
         shift = np.where(success, 5.0, 200.0) + rng.uniform(0, 1, rates.shape)
         cognition = np.clip(1.0 - shift[:1] / 300.0, 0.0, 1.0)
-        distorted.append(DistortedScene(index, success, shift, cognition, ((True, True), (False, True))))
+        refused = ~success & (index % 2 == 0)
+        checked = ((True, True), (False, True))
+        distorted.append(DistortedScene(index, success, refused, shift, cognition, checked))
     return PanelEvaluation(plan, tuple(acted), tuple(answered), tuple(ranked), tuple(distorted))
 
 
@@ -70,6 +72,8 @@ def test_a_falling_response_is_graded_and_a_rising_one_is_not() -> None:
     assert not rising.graded
     assert flat.shares[0].value == pytest.approx(0.9)
     assert falling.clean.value == pytest.approx(0.9)
+    lost = [1 - share.value for share in falling.shares]
+    assert falling.refused == pytest.approx([share / 2 for share in lost], abs=0.05)
 
 
 def test_members_that_fail_together_agree() -> None:

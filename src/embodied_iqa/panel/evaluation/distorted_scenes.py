@@ -61,6 +61,8 @@ class DistortedScene:
     Attributes:
         index: Number of the scene.
         success: ``(VLAs, D, 5)`` bool, by the geometric criterion.
+        refused: ``(VLAs, D, 5)`` bool, no plan for want of a target, and one on the undistorted picture; all
+            other failures are wrong motions.
         shift_mm: ``(VLAs, D, 5)`` mean distance of the waypoints from those on the undistorted picture.
         cognition: ``(VLMs, D, 5)`` score of the answer against that to the undistorted picture, in [0, 1].
         checked: Pairs of verdicts, by geometry and by physics, on a few conditions drawn at random.
@@ -68,6 +70,7 @@ class DistortedScene:
 
     index: int
     success: NDArray[np.bool_]
+    refused: NDArray[np.bool_]
     shift_mm: NDArray[np.float64]
     cognition: NDArray[np.float64]
     checked: tuple[tuple[bool, bool], ...]
@@ -80,7 +83,7 @@ def distort_scene(plan: DistortionPlan, index: int) -> DistortedScene:
     clean_plans, clean_answers = _plans(plan, drawn, clean), _answers(plan, drawn, clean)
     expert, task = drawn.expert, drawn.task
     shape = (len(plan.distortions), len(LEVELS))
-    success = np.zeros((len(plan.vlas), *shape), np.bool_)
+    success, refused = np.zeros((2, len(plan.vlas), *shape), np.bool_)
     shift_mm = np.zeros((len(plan.vlas), *shape))
     cognition = np.zeros((len(plan.vlms), *shape))
     plans: dict[tuple[int, int, int], LearnedPlan] = {}
@@ -92,11 +95,12 @@ def distort_scene(plan: DistortionPlan, index: int) -> DistortedScene:
             plans[row, which, level] = now
             error = plan_error(now.waypoints, expert) if now.acts else None
             success[row, which, level] = would_succeed(task.verb, task.kind, error)
+            refused[row, which, level] = clean_plans[row].acts and not now.acts
             shift_mm[row, which, level] = _shift_mm(now, clean_plans[row])
         for row, answer in enumerate(_answers(plan, drawn, pictures)):
             frequencies = plan.frequencies[plan.vlms[row]]
             cognition[row, which, level] = score_cognition(answer, clean_answers[row], frequencies).score
-    return DistortedScene(index, success, shift_mm, cognition, _checked(drawn, plans, success))
+    return DistortedScene(index, success, refused, shift_mm, cognition, _checked(drawn, plans, success))
 
 
 def _plans(plan: DistortionPlan, drawn: DrawnScene, pictures: Pictures) -> list[LearnedPlan]:

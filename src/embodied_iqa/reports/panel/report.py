@@ -201,6 +201,7 @@ def _distorted(evaluation: PanelEvaluation, pictures: Path) -> _Distorted:
     names, levels = [_label(number) for number in plan.distortions], [str(level) for level in LEVELS]
     responses = graded_responses(evaluation)
     success = np.stack([scene.success for scene in scenes])
+    refused = np.stack([scene.refused for scene in scenes])
     cognition = np.stack([scene.cognition for scene in scenes])
     if responses:
         shares = np.array([[share.value for share in response.shares] for response in responses])
@@ -217,7 +218,11 @@ def _distorted(evaluation: PanelEvaluation, pictures: Path) -> _Distorted:
         _draw(pictures, f"agreement-{kind}", svg)
     rows: list[Row] = [
         (f"`{name}` {what}", *map(float, means))
-        for what, members, scores in (("success", plan.vlas, success), ("cognition", plan.vlms, cognition))
+        for what, members, scores in (
+            ("success", plan.vlas, success),
+            ("refused", plan.vlas, refused),
+            ("cognition", plan.vlms, cognition),
+        )
         for name, means in zip(members, scores.mean(axis=(0, 2)), strict=True)
     ]
     columns = [Column("member"), *(Column(f"level {level}") for level in levels)]

@@ -98,12 +98,14 @@ class GradedResponse:
         shares: Level 1 to 5.
         clean: The same scenes and members undistorted.
         graded: Whether success falls, within the intervals.
+        refused: Share of the plans that were refused for want of a target, level 1 to 5.
     """
 
     distortion: str
     shares: tuple[Share, ...]
     clean: Share
     graded: bool
+    refused: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,13 +213,15 @@ def graded_responses(evaluation: PanelEvaluation) -> list[GradedResponse]:
     drawn = {scene.index for scene in scenes}
     clean = _share(task.geometric for task in evaluation.acted if task.scene in drawn)
     success = np.stack([scene.success for scene in scenes])
+    refused = np.stack([scene.refused for scene in scenes]).mean(axis=(0, 1))
     responses = []
     for which, distortion in enumerate(evaluation.plan.distortions):
         shares = tuple(
             wilson(int(success[:, :, which, level].sum()), success[:, :, which, level].size)
             for level in range(success.shape[3])
         )
-        responses.append(GradedResponse(distortion, shares, clean, _falls((clean, *shares))))
+        falls = _falls((clean, *shares))
+        responses.append(GradedResponse(distortion, shares, clean, falls, tuple(refused[which].tolist())))
     return responses
 
 
