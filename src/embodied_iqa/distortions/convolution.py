@@ -27,8 +27,8 @@ def convolve(image: Image, kernel: NDArray[np.float32]) -> Image:
     if max(kernel.shape) <= _TILE_PX:
         return np.asarray(cv2.filter2D(image, -1, kernel, borderType=cv2.BORDER_REFLECT))
     if taps > _MOST_DIRECT_TAPS:
-        planes = [_by_fourier_transform(plane, kernel) for plane in cv2.split(image)]
-        return np.asarray(cv2.merge(planes) if len(planes) > 1 else planes[0])
+        exact = cv2.filter2D(image.astype(np.float32), -1, kernel, borderType=cv2.BORDER_REFLECT)
+        return np.asarray(cv2.multiply(exact, (1.0,) * 4, dtype=cv2.CV_8U))
     total: NDArray[np.int16] | None = None
     pad_y, pad_x = kernel.shape[0] // 2, kernel.shape[1] // 2
     padded = cv2.copyMakeBorder(image, pad_y, pad_y, pad_x, pad_x, cv2.BORDER_REFLECT)
@@ -36,12 +36,6 @@ def convolve(image: Image, kernel: NDArray[np.float32]) -> Image:
         part = _correlate_tile(padded, image.shape, top, left, tile)
         total = part if total is None else cv2.add(total, part, dst=total)
     return np.asarray(cv2.multiply(total, (1.0 / _FINE,) * 4, dtype=cv2.CV_8U))
-
-
-def _by_fourier_transform(plane: Image, kernel: NDArray[np.float32]) -> Image:
-    """Filter one plane: of several at once, OpenCV would copy each out and in again, tile by tile."""
-    exact = cv2.filter2D(plane.astype(np.float32), -1, kernel, borderType=cv2.BORDER_REFLECT)
-    return np.asarray(cv2.multiply(exact, 1.0, dtype=cv2.CV_8U))
 
 
 def _tiles(kernel: NDArray[np.float32]) -> list[tuple[int, int, NDArray[np.float32]]]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import cv2
 import numpy as np
@@ -13,9 +12,6 @@ from embodied_iqa.errors import InputError
 
 SMALLEST_SIDE_PX = 16
 """Smallest side that distortions accept."""
-
-_BAND_ROWS = 64
-"""Rows that are converted at once: what is between two conversions stays within the processor's cache."""
 
 Image: TypeAlias = NDArray[np.uint8]
 FloatImage: TypeAlias = NDArray[np.float32]
@@ -60,20 +56,9 @@ def rounded(values: NDArray[np.floating]) -> Image:
 
 def lab_of(image: Image) -> FloatImage:
     """Return an RGB picture as CIE Lab (D65, from sRGB): L in [0, 100], a and b about [-127, 127]."""
-    lab = np.empty(image.shape, np.float32)
-    for band in _bands(image):
-        cv2.cvtColor(to_unit(image[band]), cv2.COLOR_RGB2Lab, dst=lab[band])
-    return lab
+    return np.asarray(cv2.cvtColor(to_unit(image), cv2.COLOR_RGB2Lab))
 
 
 def rgb_of_lab(lab: FloatImage) -> Image:
     """Return Lab as an RGB picture; colours outside sRGB saturate channel by channel."""
-    image = np.empty(lab.shape, np.uint8)
-    for band in _bands(lab):
-        image[band] = from_unit(cv2.cvtColor(lab[band], cv2.COLOR_Lab2RGB))
-    return image
-
-
-def _bands(image: NDArray[Any]) -> Iterator[slice]:
-    for top in range(0, len(image), _BAND_ROWS):
-        yield slice(top, top + _BAND_ROWS)
+    return from_unit(cv2.cvtColor(lab, cv2.COLOR_Lab2RGB))
