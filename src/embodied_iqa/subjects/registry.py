@@ -94,7 +94,10 @@ def info_of(reference: SubjectReference) -> SubjectInfo:
     Raises:
         UserError: It cannot be loaded or reached.
     """
-    return make_vlm(reference).info if reference.role is Role.VLM else make_vla(reference).info
+    subject = make_vlm(reference) if reference.role is Role.VLM else make_vla(reference)
+    info = subject.info
+    close_subject(subject)
+    return info
 
 
 def check_backend(reference: SubjectReference) -> None:

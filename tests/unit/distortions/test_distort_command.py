@@ -63,7 +63,8 @@ def test_a_picture_keeps_its_name_and_the_manifest_says_how_it_was_made(folder: 
     )
     assert record["sha256"] == sha256(made.data).hexdigest()
     assert record["reference_sha256"] == sha256((folder / "a.png").read_bytes()).hexdigest()
-    (row,) = csv.DictReader((out / "manifest.csv").open())
+    with (out / "manifest.csv").open(encoding="utf-8") as file:
+        (row,) = csv.DictReader(file)
     assert row["sha256"] == record["sha256"]
     assert row["output"] == "15_4/a.png"
 

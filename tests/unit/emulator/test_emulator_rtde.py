@@ -142,11 +142,13 @@ def test_invalid_data_end_that_connection_only() -> None:
             bad = await Client.connect(emulator)
             bad.send(kind, payload)
             assert await bad.reader.read() == b""
+            bad.writer.close()
         for _ in range(30):
             bad = await Client.connect(emulator)
             bad.writer.write(rng.bytes(rng.integers(1, 400)))
             bad.writer.write_eof()
             await bad.reader.read()
+            bad.writer.close()
         emulator.step()
         assert await good.ask("V", struct.pack(">H", 2)) == b"\x01"
         await good.close()

@@ -15,7 +15,7 @@ from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.graph.session_plan import check_subjects
 from embodied_iqa.subjects.backends.panel.members import MODELS
 from embodied_iqa.subjects.reference import parse_vla
-from embodied_iqa.subjects.registry import make_vla
+from embodied_iqa.subjects.registry import info_of, make_vla
 from embodied_iqa.subjects.serving.served import serve_vla
 from wire_servers import serving
 
@@ -71,8 +71,9 @@ def test_a_panel_of_ones_own_as_its_card_declares(own_panel: Path) -> None:
     assert not make_vla(parse_vla(reference)).info.simulation_only
 
 
+@pytest.mark.filterwarnings("error::ResourceWarning")
 def test_behind_our_own_server(served: str) -> None:
-    assert make_vla(parse_vla(served)).info.simulation_only
+    assert info_of(parse_vla(served)).simulation_only
     refuse({"vla_node.subject": served})
     refuse({"vla_node.subject": f"pi0-droid={served}"})
     check_subjects(resolve((), {"vla_node.subject": served}))

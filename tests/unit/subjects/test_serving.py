@@ -30,7 +30,13 @@ from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.actions.observation import frame_to_map, own_observation
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.options import PolicyOptions, ServerOptions, VlaOptions
-from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
+from embodied_iqa.subjects.protocols import (
+    ActionChunk,
+    ChunkStatus,
+    SubjectInfo,
+    VlaObservation,
+    close_subject,
+)
 from embodied_iqa.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.subjects.registry import make_vla, make_vlm
 from embodied_iqa.subjects.serving.questions import chunk_to_map, observation_from
@@ -231,7 +237,9 @@ def test_a_message_over_the_limit_ends_the_connection_and_nothing_else():
                 connection.send(b"\0" * 1_000_000)
             with pytest.raises(websockets.exceptions.ConnectionClosed):
                 connection.recv(WAIT_S)
-        assert client_of(port).connect()["name"] == "recorder"
+        client = client_of(port)
+        assert client.connect()["name"] == "recorder"
+        client.close()
 
 
 def test_questions_beyond_the_queue_are_refused_and_waiting_ones_are_answered_together():
@@ -309,6 +317,7 @@ def test_a_question_of_who_has_left_is_not_asked():
         third = admitted(client_of(port))
         recorder.may_go.set()
         assert third.infer(own_observation(observation(words="third")))["reason"] == "third"
+        third.close()
     assert len(recorder.batches) == 2, "the second question was taken out of the queue"
 
 
@@ -359,7 +368,9 @@ def test_health_needs_no_token_and_questions_do(monkeypatch: pytest.MonkeyPatch)
             make_vla(parse_vla(address))
         monkeypatch.setenv("POLICY_TOKEN", "secret")
         options = VlaOptions(server=ServerOptions(key_env="POLICY_TOKEN"))
-        assert make_vla(parse_vla(address), options).info.name == "classical-vla"
+        vla = make_vla(parse_vla(address), options)
+        assert vla.info.name == "classical-vla"
+        close_subject(vla)
 
 
 def test_more_clients_than_allowed_are_refused():

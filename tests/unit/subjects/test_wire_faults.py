@@ -289,6 +289,7 @@ def test_a_late_answer_is_never_taken_for_the_next_one():
         client.connect()
         in_time(lambda: client.infer(OBSERVATION), DeadlineError)
         assert client.infer(OBSERVATION) == {"actions": 2}
+        client.close()
 
 
 def test_an_answer_to_another_question_is_refused():
