@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
@@ -111,7 +111,9 @@ def test_an_obstruction_leads_to_another_solution():
 @given(q=st.floats(-10, 10), near=st.floats(-10, 10), low=st.floats(-7, 0), width=st.floats(0.1, 14))
 def test_turns_stay_within_limits_or_are_masked(q: float, near: float, low: float, width: float):
     turned, within = nearest_turns(np.full(6, q), np.full(6, near), np.full(6, low), np.full(6, low + width))
-    candidates = [q + TAU * k for k in range(-6, 7) if low - 1e-9 <= q + TAU * k <= low + width + 1e-9]
+    turns = [q + TAU * k for k in range(-6, 7)]
+    assume(all(abs(turn - limit) > 1e-9 for turn in turns for limit in (low, low + width)))
+    candidates = [turn for turn in turns if low <= turn <= low + width]
     assert bool(within[0]) == bool(candidates)
     if candidates:
         assert abs(turned[0] - near) == pytest.approx(min(abs(c - near) for c in candidates), abs=1e-6)

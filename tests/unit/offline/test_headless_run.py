@@ -123,8 +123,8 @@ def test_the_same_again_bit_for_bit_whatever_ran_before(cell: Cell) -> None:
 
 def test_darkness_fails_without_motion_and_is_scored_by_distance(cell: Cell, reference: RunRecord) -> None:
     dark = run(cell, DARK)
-    assert dark.outcome is Outcome.FAILURE
-    assert dark.reason == "the arm did not move; cube raised 0.0 of 5 cm"
+    assert dark.outcome is Outcome.NO_TARGET
+    assert dark.reason == "the policy saw no target; cube raised 0.0 of 5 cm"
     assert np.ptp(dark.tool_path[:, 1:], axis=0).max() < 0.001
     record = TrialRecord(TASK, 7, (reference, dark), {})
     first, second = score_trial(record, constants_of)
