@@ -166,7 +166,7 @@ def thaw_table(done: list[Injection]) -> str:
             moved = [d.resumed_ms for d in found]
             late = str(sum(not value <= _THAW_GOAL_MS for value in moved))
             if not kind.resumes:
-                late = "stopped by the robot's watchdog: it must be armed again"
+                late = "the arm stops and must be armed again"
             name = kind.removesuffix(" frozen")
             lines.append(f"| {name} | {busy} | {len(found)} | {_percentiles(moved, 50, 100)} | {late} |")
     return "\n".join(lines)
