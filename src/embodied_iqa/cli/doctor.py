@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 from embodied_iqa import __version__
@@ -29,7 +28,6 @@ CHECKS = (
     Check("models", hardware.models),
 )
 _MARKS = {Status.OK: "[green]ok[/]", Status.MISSING: "[yellow]missing[/]", Status.BROKEN: "[red]broken[/]"}
-_NARROWEST = 100
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -84,26 +82,23 @@ def _print(findings: list[tuple[str, Finding]], *, whole: bool) -> None:
     try:
         from rich.console import Console  # noqa: PLC0415 - the doctor also runs where rich is missing
         from rich.markup import escape  # noqa: PLC0415 - as above
-        from rich.table import Table  # noqa: PLC0415 - as above
+
+        from embodied_iqa.cli.output import console, table_of  # noqa: PLC0415 - as above
     except ImportError:
         _print_plainly(findings, whole=whole)
         return
-    table = Table(header_style="bold", title=f"embodied-iqa {__version__}")
-    for title in ("", "what", "state", "trial needs it", "found", "fix"):
-        table.add_column(title, overflow="fold")
+    table = table_of("what", "state", "found, and how to fix it", title=f"embodied-iqa {__version__}")
     before = ""
     for group, finding in findings:
-        if before and group != before:
-            table.add_section()
-        heading = "" if group == before else group
+        if group != before:
+            table.add_row(f"[bold]{group}[/]", "", "")
         before = group
-        needed = "yes" if finding.required else "no"
-        texts = (escape(finding.detail), escape(finding.fix))
-        table.add_row(heading, finding.name, _MARKS[finding.status], needed, *texts)
-    width = max(_NARROWEST, shutil.get_terminal_size((140, 24)).columns)
-    console = Console(width=width)
-    console.print(table)
-    console.print(escape(_verdict(findings, whole=whole)), style="bold green" if whole else "bold red")
+        texts = [escape(text) for text in (finding.detail, finding.fix) if text]
+        state = _MARKS[finding.status] + ("" if finding.required else "\n(optional)")
+        table.add_row(f"  {finding.name}", state, "\n[dim]fix:[/] ".join(texts))
+    output: Console = console()
+    output.print(table)
+    output.print(escape(_verdict(findings, whole=whole)), style="bold green" if whole else "bold red")
 
 
 def _print_plainly(findings: list[tuple[str, Finding]], *, whole: bool) -> None:
