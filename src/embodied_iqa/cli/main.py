@@ -8,12 +8,15 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from embodied_iqa import __version__
 from embodied_iqa.cli.parser import Parser
 from embodied_iqa.errors import EmbodiedIqaError, InternalError, UsageError, first_line
 from embodied_iqa.files import require_writable
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("embodied_iqa.cli.doctor", "check this machine and report what to install"),
@@ -38,6 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 """Sub-command to (module, one-line help); a module is imported when its command runs."""
 
+_AGAIN_S = 0.05
 _OUTPUTS = ("out", "output")
 """Options with the file or folder that a command writes, checked before it starts."""
 
@@ -109,6 +113,8 @@ def parse(arguments: Sequence[str]) -> tuple[Command, argparse.Namespace]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     is_process = arguments is None
+    if is_process:
+        _keep_interrupts()
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked by a launch file
         return _dispatch(list(sys.argv[1:] if arguments is None else arguments))
@@ -129,6 +135,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         if is_process:  # a second Ctrl-C would interrupt the end of the interpreter
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _keep_interrupts() -> None:
+    """Raise Ctrl-C again that arrived while Python finalized an object, where exceptions are ignored."""
+    report = sys.unraisablehook
+
+    def hook(ignored: UnraisableHookArgs) -> None:
+        if issubclass(ignored.exc_type, KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
+        else:
+            report(ignored)
+
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    sys.unraisablehook = hook
 
 
 if __name__ == "__main__":

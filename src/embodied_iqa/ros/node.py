@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import signal
@@ -9,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Generic, NoReturn, TypeVar
 
 import rclpy
@@ -39,6 +41,7 @@ Spin = Callable[[float], None]
 
 _POLL_S = 0.2
 _END_S = 1.0
+_LEAVE_S = 2.0
 
 SUPERVISOR = "EMBODIED_IQA_SUPERVISOR"
 """Environment variable with the id of the process that started a node; the node ends with it."""
@@ -248,8 +251,14 @@ def main_of(
 
 
 def leave(exit_code: int) -> NoReturn:
-    """End the process at once: its teardown by the interpreter takes longer than all the rest of its end."""
-    gc.collect()  # destroys the DDS participant, which takes leave of the others
+    """End the process at once: its teardown by the interpreter takes longer than all the rest of its end.
+
+    Where another process died while it held a lock of the shared memory, Fast DDS never comes back from
+    destroying its participant; the process then ends with exit code 1.
+    """
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        faulthandler.dump_traceback_later(_LEAVE_S, exit=True, file=nowhere)
+        gc.collect()  # destroys the DDS participant, which takes leave of the others
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(exit_code)
