@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import importlib
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -42,6 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """Sub-command to (module, one-line help); a module is imported when its command runs."""
 
 _AGAIN_S = 0.05
+_LAST_S = 30.0
 _OUTPUTS = ("out", "output")
 """Options with the file or folder that a command writes, checked before it starts."""
 
@@ -135,6 +138,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         if is_process:  # a second Ctrl-C would interrupt the end of the interpreter
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+            if "rclpy" in sys.modules:  # Fast DDS may never come back from its end, see `ros.node.leave`
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                faulthandler.dump_traceback_later(_LAST_S, exit=True, file=nowhere)
 
 
 def _keep_interrupts() -> None:

@@ -30,3 +30,27 @@ def test_an_interrupt_during_a_finalizer_ends_the_command() -> None:
     )
     assert done.returncode == 130, done.stderr
     assert done.stderr == "embodied-iqa: interrupted\n"
+
+
+HANGS_AT_ITS_END = """
+import ctypes, sys, types
+from embodied_iqa.cli import main as cli
+
+class Participant:
+    def __del__(self):
+        ctypes.PyDLL(None).sleep(60)  # like Fast DDS: keeps the interpreter's lock
+
+def dispatch(_words):
+    sys.modules["rclpy"] = types.ModuleType("rclpy")
+    sys.modules["rclpy"].participant = Participant()
+    return 0
+
+cli._dispatch, cli._LAST_S = dispatch, 1.0
+sys.argv = ["embodied-iqa", "trial"]
+sys.exit(cli.main())
+"""
+
+
+def test_a_command_whose_graph_never_ends_is_ended() -> None:
+    done = subprocess.run([sys.executable, "-c", HANGS_AT_ITS_END], timeout=45, check=False)
+    assert done.returncode == 1
