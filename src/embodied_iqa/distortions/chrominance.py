@@ -29,10 +29,11 @@ def _blur_plane(plane: FloatImage, sigma_px: float) -> FloatImage:
 
 def color_diffusion(image: Image, _: Generator, amount: float) -> Image:
     """Blur Lab's a and b with a Gaussian of ``1.5 amount + 2`` px and multiply them by ``amount``."""
-    lightness, a, b = cv2.split(lab_of(image))
-    sigma_px = 1.5 * amount + 2.0
-    spread = [_blur_plane(plane, sigma_px) * np.float32(amount) for plane in (a, b)]
-    return rgb_of_lab(cv2.merge([lightness, *spread]))
+    lab = lab_of(image)
+    for channel in (1, 2):
+        spread = _blur_plane(np.asarray(cv2.extractChannel(lab, channel)), 1.5 * amount + 2.0)
+        cv2.insertChannel(np.multiply(spread, np.float32(amount), out=spread), lab, channel)
+    return rgb_of_lab(lab)
 
 
 def edge_mask(image: Image) -> FloatImage:
