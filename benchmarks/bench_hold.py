@@ -29,8 +29,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+from beside_graph import children
 from embodied_iqa_msgs.msg import ArmStatus
-from hold_cell import MissedError, Watch, cell, children, moves
+from hold_cell import MissedError, Watch, cell, moves
 from hold_results import FAULTS, THAWED, Injection, Kind, read, table, thaw_table, write, write_page
 
 from embodied_iqa.graph.processes import ProcessGroup

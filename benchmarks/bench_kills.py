@@ -21,12 +21,10 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-import rclpy
 from bench_interrupts import (
     MARK,
     bad_lines,
@@ -38,13 +36,12 @@ from bench_interrupts import (
     wait_for,
 )
 from bench_interrupts import duration_s as session_duration_s
+from beside_graph import spinning
 from embodied_iqa_msgs.srv import RecordTrial
 from hold_results import write_page
 from kill_results import Kill, Kind, read, table, write
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.context import Context
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import Image
 
 from embodied_iqa.errors import EmbodiedIqaError
@@ -57,7 +54,6 @@ from embodied_iqa.ros.domain import own_domain
 from embodied_iqa.ros.environment import prepare_environment
 from embodied_iqa.ros.graph_processes import running_nodes
 from embodied_iqa.ros.qos import PICTURE
-from embodied_iqa.ros.spinning import SpinThread
 from embodied_iqa.units import SECOND_NS
 
 _COMMAND = (sys.executable, "-m", "embodied_iqa.cli.main")
@@ -140,26 +136,14 @@ def contents(folder: Path, kind: Kind) -> dict[str, bytes]:
 # --- the recorder -------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def publishing() -> Iterator[Node]:
-    """Yield a node of this process that spins."""
-    context = Context()
-    rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
-    node = Node("bench_kills", context=context)
-    spin = SpinThread(node)
-    try:
-        yield node
-    finally:
-        spin.close()
-        node.destroy_node()
-        rclpy.try_shutdown(context=context)
-
-
 def killed_recorders(folder: Path, draw: random.Random) -> Batches:
     """Kill recorder_node while pictures come in; compare the recovered recording with what was published."""
     entries = tuple(entry for entry in GRAPH if entry.name == "recorder_node")
     graph = resolve((), {"recorder_node.views": ["top"], "camera_node.views": ["top"]})
-    with running_nodes(graph, entries, folder / "log", "parameters.yaml") as processes, publishing() as node:
+    with (
+        running_nodes(graph, entries, folder / "log", "parameters.yaml") as processes,
+        spinning(lambda context: Node("bench_kills", context=context)) as node,
+    ):
         pictures = node.create_publisher(Image, _TOPIC, PICTURE)
         record = node.create_client(RecordTrial, "/recorder/record", callback_group=ReentrantCallbackGroup())
         while True:

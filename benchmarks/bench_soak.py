@@ -20,11 +20,13 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from itertools import count
 from pathlib import Path
 
+from beside_graph import spinning
 from hold_results import write_page
-from soak_cell import OBSERVER, Sampler, left_over, observing
+from soak_cell import OBSERVER, Observer, Sampler, left_over
 from soak_plot import plot
 from soak_results import Counts, End, Setup, Trial, append, chapter, read
 
@@ -57,7 +59,7 @@ def soak(graph: GraphParameters, setup: Setup, every_s: float, results: Path | N
         with running_nodes(graph, entries, folder / "log", "parameters.yaml") as processes:
             held.callback(os.environ.update, dict(os.environ))
             use_sockets_only(os.environ)
-            observer = held.enter_context(observing(len(setup.views)))
+            observer = held.enter_context(spinning(partial(Observer, len(setup.views))))
             sampler = Sampler(processes, [entry.name for entry in entries], observer, results)
             sampler.start(every_s)
             try:

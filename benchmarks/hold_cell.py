@@ -249,12 +249,6 @@ def _words(status: ArmStatus | None) -> str:
     return "nothing" if status is None else f"state {status.state}, {status.reason!r}"
 
 
-def children(pid: int) -> list[int]:
-    """Return the processes that a process has started."""
-    tasks = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for file in tasks for child in file.read_text(encoding="utf-8").split()]
-
-
 @contextmanager
 def cell(folder: Path, *, whole: bool = False) -> Iterator[tuple[Watch, ProcessGroup]]:
     """Run the graph, with its arm armed in a moving world.

@@ -6,22 +6,19 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import rclpy
+from beside_graph import children
 from diagnostic_msgs.msg import DiagnosticArray
 from embodied_iqa_msgs.msg import GateLease, SimState
 from rclpy.context import Context
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 from soak_results import Counts, Process, Sample, append
 
 from embodied_iqa.graph.processes import ProcessGroup
 from embodied_iqa.ros.conversion import ns_of
 from embodied_iqa.ros.late_count import LateCount
 from embodied_iqa.ros.qos import EVENT, STATE
-from embodied_iqa.ros.spinning import SpinThread
 
 OBSERVER = "session and observer"
 """Name of this process among those of the graph."""
@@ -159,11 +156,7 @@ class Sampler:
         """Yield a node and the processes that it started, which have its name in the results."""
         pid = self.processes.pid(name)
         yield pid
-        for file in Path(f"/proc/{pid}/task").glob("*/children"):
-            try:
-                yield from map(int, file.read_text(encoding="utf-8").split())
-            except OSError:
-                continue
+        yield from children(pid)
 
     def _work(self, every_s: float) -> None:
         while not self._ending.wait(every_s):
@@ -195,21 +188,6 @@ def _owned(folder: Path) -> set[str]:
 def _segments(folder: Path) -> set[str]:
     lines = (folder / "maps").read_text(encoding="utf-8").splitlines()
     return {line.partition(_SHM)[2].removesuffix(" (deleted)") for line in lines if _SHM in line}
-
-
-@contextmanager
-def observing(views: int) -> Iterator[Observer]:
-    """Observe the graph, through sockets only: the observer must not block it."""
-    context = Context()
-    rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
-    observer = Observer(views, context)
-    spin = SpinThread(observer)
-    try:
-        yield observer
-    finally:
-        spin.close()
-        observer.destroy_node()
-        rclpy.try_shutdown(context=context)
 
 
 def left_over(sampler: Sampler) -> tuple[tuple[str, ...], tuple[str, ...]]:

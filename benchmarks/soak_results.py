@@ -22,7 +22,7 @@ class Process:
     """A process of the graph.
 
     Attributes:
-        name: Its node, or `worker of` the node that started it.
+        name: Its node; for a worker that a node started, also the worker.
         rss_mib: Resident memory [MiB].
         descriptors: Open file descriptors.
         threads: Its threads.

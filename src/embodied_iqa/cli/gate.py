@@ -28,6 +28,7 @@ from embodied_iqa.lazy import load
 from embodied_iqa.progress import track
 from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
 
+_CLEAN = ""
 _SIZE = re.compile(r"(\d+)x(\d+)")
 
 
@@ -35,6 +36,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     calibrate = actions.add_parser("calibrate", help="calibrate cameras from clean frames")
+    _configure_calibrate(calibrate)
+    check = actions.add_parser("check", help="judge the pictures of a folder or recording")
+    check.add_argument(
+        "--calibration", type=Path, required=True, metavar="FILE", help="YAML file with the calibration"
+    )
+    for action, count in ((calibrate, "?"), (check, None)):
+        action.add_argument(
+            "source", type=Path, nargs=count, help="folder of pictures, folder of folders by camera, or .mcap"
+        )
+        action.add_argument("--view", action="append", metavar="VIEW", help="camera: wrist, top or side")
+        action.add_argument(
+            "--topic", action="append", metavar="VIEW=TOPIC", help="picture topic of a camera in a recording"
+        )
+        action.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def _configure_calibrate(calibrate: argparse.ArgumentParser) -> None:
     calibrate.add_argument("--output", type=Path, required=True, metavar="FILE", help="YAML file to write")
     calibrate.add_argument("--keep", action="store_true", help="keep the other cameras and sizes in FILE")
     calibrate.add_argument("--sim", action="store_true", help="render frames of the simulated cameras")
@@ -59,19 +77,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="TYPES:LEVEL",
         help="distortions that shall pass up to this level, such as 01,02,jpeg:2; repeatable",
     )
-    check = actions.add_parser("check", help="judge the pictures of a folder or recording")
-    check.add_argument(
-        "--calibration", type=Path, required=True, metavar="FILE", help="YAML file with the calibration"
-    )
-    for action, count in ((calibrate, "?"), (check, None)):
-        action.add_argument(
-            "source", type=Path, nargs=count, help="folder of pictures, folder of folders by camera, or .mcap"
-        )
-        action.add_argument("--view", action="append", metavar="VIEW", help="camera: wrist, top or side")
-        action.add_argument(
-            "--topic", action="append", metavar="VIEW=TOPIC", help="picture topic of a camera in a recording"
-        )
-        action.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -89,13 +94,14 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     tolerances = tuple(one for text in arguments.tolerate or () for one in Tolerance.parse(text))
     for view, rgb in _frames(arguments):
         height_px, width_px, _ = rgb.shape
-        group = groups.setdefault((view, width_px, height_px), {"": []})
-        for name, picture in (*disturbed(rgb, len(group[""]), tolerances), ("", rgb)):
+        group = groups.setdefault((view, width_px, height_px), {_CLEAN: []})
+        for name, picture in (*disturbed(rgb, len(group[_CLEAN]), tolerances), (_CLEAN, rgb)):
             group.setdefault(name, []).append(measure(picture))
     provenance = _provenance(arguments)
-    new = [
-        calibrate(view, group.pop(""), provenance, margins, group) for (view, _, _), group in groups.items()
-    ]
+    new = []
+    for (view, _, _), group in groups.items():
+        clean = group.pop(_CLEAN)
+        new.append(calibrate(view, clean, provenance, margins, group))
     stays = [old for old in kept if (old.view, old.width_px, old.height_px) not in groups]
     save_calibrations([*stays, *new], arguments.output)
     _report(arguments, new)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import faulthandler
 import importlib
-import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from embodied_iqa import __version__
 from embodied_iqa.cli.parser import Parser
+from embodied_iqa.deadline import end_within
 from embodied_iqa.errors import EmbodiedIqaError, InternalError, UsageError, first_line
 from embodied_iqa.files import require_writable
 
@@ -138,9 +137,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         if is_process:  # a second Ctrl-C would interrupt the end of the interpreter
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            if "rclpy" in sys.modules:  # Fast DDS may never come back from its end, see `ros.node.leave`
-                nowhere = os.open(os.devnull, os.O_WRONLY)
-                faulthandler.dump_traceback_later(_LAST_S, exit=True, file=nowhere)
+            if "rclpy" in sys.modules:
+                end_within(_LAST_S)
 
 
 def _keep_interrupts() -> None:

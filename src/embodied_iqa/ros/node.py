@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
 import gc
 import os
 import signal
@@ -10,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Generic, NoReturn, TypeVar
 
 import rclpy
@@ -28,6 +26,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.waitable import Waitable
 
 from embodied_iqa.config import Parameter, build, parameters_of, values_of
+from embodied_iqa.deadline import end_within
 from embodied_iqa.errors import EmbodiedIqaError, UserError
 from embodied_iqa.images.frame import View
 from embodied_iqa.ros.calls import ENDING
@@ -251,14 +250,9 @@ def main_of(
 
 
 def leave(exit_code: int) -> NoReturn:
-    """End the process at once: its teardown by the interpreter takes longer than all the rest of its end.
-
-    Where another process died while it held a lock of the shared memory, Fast DDS never comes back from
-    destroying its participant; the process then ends with exit code 1.
-    """
-    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-        faulthandler.dump_traceback_later(_LEAVE_S, exit=True, file=nowhere)
-        gc.collect()  # destroys the DDS participant, which takes leave of the others
+    """End the process at once: its teardown by the interpreter takes longer than all the rest of its end."""
+    end_within(_LEAVE_S)
+    gc.collect()  # destroys the DDS participant, which takes leave of the others
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(exit_code)

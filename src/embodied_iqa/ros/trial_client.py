@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 ResultT = TypeVar("ResultT")
 
 _POLL_S = 0.1
-_CANCEL_S = 2.0  # then the nodes are ended, and stop the arm and close the recording themselves
+_CANCEL_S = 2.0
+"""Wait for the end of a cancelled trial; nodes that are ended stop the arm and close the recording too."""
 _CONFIRM_S = 10.0
 _DISCOVERY_S = 0.5
 """A server responds only to clients that it has discovered; they may discover it a little earlier."""

@@ -50,6 +50,14 @@ class ChunkStatus(StrEnum):
     """The object of the task is not visible; no increments."""
 
 
+def is_refusal(status: ChunkStatus | None, on_reference: ChunkStatus | None) -> bool:
+    """Return whether a policy saw no target on a distorted picture, and did on the reference.
+
+    A refusal moves nothing: it is no wrong motion.
+    """
+    return status is ChunkStatus.NO_TARGET and on_reference is not ChunkStatus.NO_TARGET
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class VlaObservation:
     """Input of a VLA.

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from statistics import median
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,12 @@ from embodied_iqa.scoring.cognition import COGNITION_RECIPE, score_cognition
 from embodied_iqa.scoring.constants import SubjectConstants, UncalibratedError
 from embodied_iqa.scoring.decision import DECISION_RECIPE, score_decision
 from embodied_iqa.scoring.execution import EXECUTION_RECIPE, UNSUITED_REFERENCES, Outcome, score_execution
-from embodied_iqa.subjects.protocols import ChunkStatus
+from embodied_iqa.subjects.protocols import is_refusal
 from embodied_iqa.trial.record import ChunkRecord, RunRecord, TrialRecord
 
 RECIPES = {"cognition": COGNITION_RECIPE, "decision": DECISION_RECIPE, "execution": EXECUTION_RECIPE}
 """How the scores are computed; stated in every result file."""
 
-_NO_TARGET: Final = ChunkStatus.NO_TARGET
 Constants = Callable[[str, str], SubjectConstants]
 """Name and version of a subject to the constants of its scores."""
 
@@ -205,7 +204,7 @@ def _decision(run: RunRecord, constants: Constants) -> Decision | None:
         state=first.state,
         score=first.score,
         position_error_mm=first.position_error_mm,
-        refused=distorted.status is _NO_TARGET is not raw.status,
+        refused=is_refusal(distorted.status, raw.status),
         answer=distorted.reason,
         reference_answer=raw.reason,
         later=tuple(

@@ -29,9 +29,8 @@ from embodied_iqa.scoring.constants import SubjectConstants, load_constants, sav
 from embodied_iqa.scoring.decision import DECISION_RECIPE, position_scale_m, score_decision
 from embodied_iqa.scoring.frequencies import document_frequencies
 from embodied_iqa.subjects.catalogue import Role
-from embodied_iqa.subjects.protocols import ChunkStatus
+from embodied_iqa.subjects.protocols import ChunkStatus, is_refusal
 
-_NO_TARGET: Final = ChunkStatus.NO_TARGET
 _ROWS_PER_GROUP: Final = 65_536
 _Shown = tuple[View, float]
 """View of a reference, and the gripper's opening."""
@@ -190,7 +189,7 @@ def _decision(
         "state": score.state,
         "score": score.score,
         "position_error_mm": score.position_error_mm,
-        "refused": row.status is _NO_TARGET is not first.status,
+        "refused": is_refusal(row.status, first.status),
     }
 
 

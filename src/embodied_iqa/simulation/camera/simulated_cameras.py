@@ -132,10 +132,9 @@ class SimulatedCameras:
         """Return the picture of a camera; a repeated one has the new stamp and its old pose."""
         if view in shot.repeated:
             return replace(self.frame(view, shot.repeated[view]), stamp_ns=shot.snapshot.time_ns)
-        known = self._metered.get(view)  # drawn already, to measure the light
-        if known is None or known.stamp_ns != shot.snapshot.time_ns:
-            known = self.renderer.frame(view, shot.snapshot)
-        frame = known
+        frame = self._metered.get(view)  # drawn already, to measure the light
+        if frame is None or frame.stamp_ns != shot.snapshot.time_ns:
+            frame = self.renderer.frame(view, shot.snapshot)
         if self._model is CameraModel.IDEAL:
             return frame
         exposure = shot.exposures[view]
