@@ -98,8 +98,17 @@ class Cell:
         """Have the arm under way for several seconds; the newest frame is leased afresh."""
         fresh_ns = self.now_ns
         self.graph.wait(lambda: self.pass_after(fresh_ns), "a fresh PASS")
-        self.send(to_and_fro())
-        self.graph.wait(self.is_moving, "motion")
+        sent_ns = self.send(to_and_fro())
+
+        def moves() -> bool:
+            nonlocal sent_ns
+            last = self.status.last
+            if not last.has_goal and self.now_ns > sent_ns + SECOND_NS:  # refused: its frame was too old
+                assert last.state != ArmStatus.STATE_STOPPED, last.reason
+                sent_ns = self.send(to_and_fro())
+            return self.is_moving()
+
+        self.graph.wait(moves, "motion")
 
     def is_moving(self) -> bool:
         last = self.status.last
