@@ -377,9 +377,9 @@ def test_more_clients_than_allowed_are_refused():
     with serving(Recorder().served(), most_connections=1) as port:
         first = client_of(port)
         first.connect()
-        late = PolicyClient(Address("127.0.0.1", port), WireLimits(0.3, 0.3))
+        late = PolicyClient(Address("127.0.0.1", port), WireLimits(WAIT_S, WAIT_S, retries=0))
         with pytest.raises(InputError, match="busy"):
-            late.connect()
+            late.infer({})
         first.close()
 
 
