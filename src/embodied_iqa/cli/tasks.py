@@ -93,15 +93,15 @@ def _record(seed: int, view: str, scene: Scene, main: Instruction, tasks: tuple[
         "made_from": {"seed": scene.seed, "instruction": str(main)},
         "view": view,
         "objects": [
-            {"object": str(item.thing), "x_m": round(item.x_m, 4), "y_m": round(item.y_m, 4)}
-            for item in scene.objects
+            {"object": str(thing), "x_m": round(item.x_m, 4), "y_m": round(item.y_m, 4)}
+            for thing, item in zip(scene.names, scene.objects, strict=True)
         ],
         "tasks": [task_row(task) for task in tasks],
     }
 
 
 def _print_scene(seed: int, scene: Scene, tasks: tuple[Task, ...]) -> None:
-    objects = ", ".join(str(item.thing) for item in scene.objects)
+    objects = ", ".join(map(str, scene.names))
     headings = ("rank", "task", "ability", "points", "means")
     table = table_of(*headings, title=f"scene {seed}: {objects}", right=("rank", "points"))
     for task in tasks:

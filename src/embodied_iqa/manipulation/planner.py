@@ -18,12 +18,13 @@ from embodied_iqa.manipulation.shapes import (
     LID_BOSS_HEIGHT_M,
     LID_PLATE_M,
     PEG_GRIP_HEIGHT_M,
-    SHAPES,
     SOCKET_FLOOR_M,
     STROKE_M,
+    ObjectShape,
+    shape_of,
 )
 from embodied_iqa.manipulation.waypoints import Waypoint, chunk_through, tool_yaw_rad
-from embodied_iqa.tasks.vocabulary import DESTINATIONS_OF_VERB, Kind, Verb
+from embodied_iqa.tasks.vocabulary import DESTINATIONS_OF_VERB, Kind, Size, Verb
 
 Array = NDArray[np.float64]
 Plan = tuple[Waypoint, ...]
@@ -74,12 +75,19 @@ class ObjectPose:
         x_m: Centre in the base frame.
         y_m: Centre in the base frame.
         yaw_rad: Turn about the vertical; matters for a cube, modulo a quarter turn.
+        size: Small or large; None for an ordinary object.
     """
 
     kind: Kind
     x_m: float
     y_m: float
     yaw_rad: float = 0.0
+    size: Size | None = None
+
+    @property
+    def shape(self) -> ObjectShape:
+        """Its outer size."""
+        return shape_of(self.kind, self.size)
 
 
 def closing(opening_m: float) -> float:
@@ -88,8 +96,8 @@ def closing(opening_m: float) -> float:
 
 
 def pushed_ahead_m(kind: Kind) -> float:
-    """Return the distance from the tool to the object ahead of it after a push as planned."""
-    return SHAPES[kind].radius_m + FINGER_HALF_WIDTH_M + _BACK_M
+    """Return the distance from the tool to an ordinary object ahead of it after a push as planned."""
+    return shape_of(kind).radius_m + FINGER_HALF_WIDTH_M + _BACK_M
 
 
 def plan_waypoints(
@@ -98,8 +106,8 @@ def plan_waypoints(
     """Plan the whole task, straight from waypoint to waypoint.
 
     Every waypoint's position is an affine function of the positions of target and destination; yaw depends on
-    the target's yaw only, tilt and gripper are constants of verb and kind. The number of waypoints is a
-    constant of the verb.
+    the target's yaw only; height, tilt and gripper are constants of verb, kind and size. The number of
+    waypoints is a constant of the verb.
 
     Args:
         verb: What to do.
@@ -143,14 +151,14 @@ def _at(x_m: float, y_m: float, *steps: tuple[float, float], yaw_rad: float = 0.
     return tuple(Waypoint(x_m, y_m, z_m, yaw_rad, gripper=gripper) for z_m, gripper in steps)
 
 
-def _ready(kind: Kind) -> float:
+def _ready(target: ObjectPose) -> float:
     """Return the gripper state in which the fingers pass on both sides of what they grip."""
-    return closing(SHAPES[kind].width_m + _GRIP_CLEARANCE_M)
+    return closing(target.shape.width_m + _GRIP_CLEARANCE_M)
 
 
-def _grip_height_m(kind: Kind) -> float:
+def _grip_height_m(target: ObjectPose) -> float:
     """Return the tool's height above the foot of an object in its grip."""
-    return _GRIP_HEIGHT_M.get(kind, SHAPES[kind].height_m / 2)
+    return _GRIP_HEIGHT_M.get(target.kind, target.shape.height_m / 2)
 
 
 def _grip_yaw_rad(target: ObjectPose, now_rad: float) -> float:
@@ -163,7 +171,7 @@ def _grip_yaw_rad(target: ObjectPose, now_rad: float) -> float:
 
 def _fetch(target: ObjectPose, now_rad: float, lift_m: float) -> Plan:
     """Approach, descend, grip, lift."""
-    grip_z, ready = _grip_height_m(target.kind), _ready(target.kind)
+    grip_z, ready = _grip_height_m(target), _ready(target)
     steps = (_ABOVE_M, ready), (grip_z, ready), (grip_z, 1.0), (grip_z + lift_m, 1.0)
     return _at(target.x_m, target.y_m, *steps, yaw_rad=_grip_yaw_rad(target, now_rad))
 
@@ -175,7 +183,7 @@ def _pick(target: ObjectPose, now_rad: float) -> Plan:
 def _push(target: ObjectPose, now_rad: float) -> Plan:
     """Approach on the robot's side, descend, push, back off, rise."""
     del now_rad
-    shape = SHAPES[target.kind]
+    shape = target.shape
     along_x, along_y = PUSH_DIRECTION
     low = min(0.022, shape.height_m / 2)
     gripper = closing(_PUSH_GAP * shape.width_m)
@@ -195,14 +203,14 @@ def _push(target: ObjectPose, now_rad: float) -> Plan:
 def _press(target: ObjectPose, now_rad: float) -> Plan:
     """Approach, press, retreat."""
     del now_rad
-    pressed = SHAPES[target.kind].height_m + FINGER_TIP_BEYOND_TOOL_M - _PRESS_DEPTH_M
+    pressed = target.shape.height_m + FINGER_TIP_BEYOND_TOOL_M - _PRESS_DEPTH_M
     return _at(target.x_m, target.y_m, (_ABOVE_M, 1.0), (pressed, 1.0), (_ABOVE_M, 1.0))
 
 
 def _pull(target: ObjectPose, now_rad: float) -> Plan:
     """Approach the drawer's handle, descend, grip, pull towards the robot, open, rise."""
     del now_rad
-    x, y, ready = target.x_m + DRAWER_HANDLE_AHEAD_M, target.y_m, _ready(target.kind)
+    x, y, ready = target.x_m + DRAWER_HANDLE_AHEAD_M, target.y_m, _ready(target)
     return (
         *_at(x, y, (_ABOVE_M, ready), (_HANDLE_GRIP_M, ready), (_HANDLE_GRIP_M, 1.0)),
         *_at(x + _PULL_M, y, (_HANDLE_GRIP_M, 1.0), (_HANDLE_GRIP_M, ready), (_ABOVE_M, ready)),
@@ -212,7 +220,7 @@ def _pull(target: ObjectPose, now_rad: float) -> Plan:
 def _twist(target: ObjectPose, now_rad: float) -> Plan:
     """Approach the knob, descend, grip, turn a quarter in two steps, open, rise."""
     del now_rad
-    x, y, ready = target.x_m, target.y_m, _ready(target.kind)
+    x, y, ready = target.x_m, target.y_m, _ready(target)
     turned = (_KNOB_GRIP_M, 1.0), (_KNOB_GRIP_M, ready), (_ABOVE_M, ready)
     return (
         *_at(x, y, (_ABOVE_M, ready), (_KNOB_GRIP_M, ready), (_KNOB_GRIP_M, 1.0)),
@@ -222,7 +230,7 @@ def _twist(target: ObjectPose, now_rad: float) -> Plan:
 
 
 def _move(target: ObjectPose, destination: ObjectPose, now_rad: float) -> Plan:
-    return _carry(target, destination, now_rad, SHAPES[destination.kind].height_m + _SET_DOWN_M)
+    return _carry(target, destination, now_rad, destination.shape.height_m + _SET_DOWN_M)
 
 
 def _place(target: ObjectPose, destination: ObjectPose, now_rad: float) -> Plan:
@@ -234,13 +242,13 @@ def _insert(target: ObjectPose, destination: ObjectPose, now_rad: float) -> Plan
 
 
 def _cover(target: ObjectPose, destination: ObjectPose, now_rad: float) -> Plan:
-    seat_m = SHAPES[destination.kind].height_m - LID_BOSS_HEIGHT_M
+    seat_m = destination.shape.height_m - LID_BOSS_HEIGHT_M
     return _carry(target, destination, now_rad, seat_m + 0.004)
 
 
 def _carry(target: ObjectPose, destination: ObjectPose, now_rad: float, foot_m: float) -> Plan:
     """Fetch the object, carry it above the destination, lower its foot to a height, open, rise."""
-    grip_z, ready = _grip_height_m(target.kind), _ready(target.kind)
+    grip_z, ready = _grip_height_m(target), _ready(target)
     low = grip_z + foot_m
     steps = (grip_z + _CARRY_M, 1.0), (low, 1.0), (low, ready), (low + _RISE_M, ready)
     yaw_rad = _grip_yaw_rad(target, now_rad)

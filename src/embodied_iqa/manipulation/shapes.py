@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from embodied_iqa.tasks.vocabulary import Kind
+from embodied_iqa.tasks.vocabulary import Kind, Size
 
 STROKE_M: Final = 0.140
 """Opening between the finger pads at g = 0; closed at g = 1."""
@@ -74,3 +74,13 @@ SHAPES: Final[dict[Kind, ObjectShape]] = {
     Kind.KNOB: ObjectShape(width_m=0.016, height_m=0.058, radius_m=0.040),
     Kind.DRAWER: ObjectShape(width_m=0.022, height_m=0.056, radius_m=0.090),
 }
+"""Shape of each kind at its ordinary size."""
+
+SCALE_OF_SIZE: Final[dict[Size | None, float]] = {Size.SMALL: 0.80, None: 1.0, Size.LARGE: 1.18}
+"""Scale of a small, an ordinary and a large object: a large one still fits in a bowl."""
+
+
+def shape_of(kind: Kind, size: Size | None = None) -> ObjectShape:
+    """Return the shape of an object; only cubes, cylinders and balls come in several sizes."""
+    shape, scale = SHAPES[kind], SCALE_OF_SIZE[size]
+    return ObjectShape(scale * shape.width_m, scale * shape.height_m, scale * shape.radius_m)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.images.frame import Frame
-from embodied_iqa.manipulation.shapes import SHAPES
 from embodied_iqa.scenes.scene import Scene
 from embodied_iqa.subjects.backends.panel.format import ABSENT
 from embodied_iqa.tasks.instruction import Instruction, Thing
@@ -125,7 +124,7 @@ def _side(target: VisibleThing, other: VisibleThing) -> str:
 
 def object_marks(scene: Scene, frame: Frame) -> NDArray[np.float64]:
     """Return ``(n, 2)`` image positions (u, v) of standing objects' centres, in [0, 1] in the picture."""
-    centres = np.array([[item.x_m, item.y_m, SHAPES[item.kind].height_m / 2, 1.0] for item in scene.objects])
+    centres = np.array([[item.x_m, item.y_m, item.shape.height_m / 2, 1.0] for item in scene.objects])
     x, y, z, _ = np.linalg.inv(frame.T_base_camera) @ centres.T
     size = frame.intrinsics
     ahead = np.maximum(z, _NEAR_M)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
-from embodied_iqa.manipulation.shapes import SHAPES
-from embodied_iqa.tasks.instruction import Instruction
+from embodied_iqa.manipulation.shapes import shape_of
+from embodied_iqa.tasks.instruction import Instruction, Thing
 from embodied_iqa.tasks.vocabulary import Kind, Verb
 
 OBJECTS_X_M: Final = (-0.68, -0.36)
@@ -24,22 +25,25 @@ _DRAWER_AHEAD_M: Final = 0.13
 _DRAWER_ROOM_M: Final = 0.075
 """Centre and radius of the space in which the drawer opens."""
 
+_ATTEMPTS: Final = 40
+
 _Circle = tuple[float, float, float]
 
 
 def draw_places(
-    rng: np.random.Generator, kinds: list[Kind], instruction: Instruction | None
-) -> list[tuple[float, float]]:
-    """Draw positions at a distance from each other; start over if no free position is left."""
-    while True:
+    rng: np.random.Generator, things: Sequence[Thing], instruction: Instruction | None
+) -> list[tuple[float, float]] | None:
+    """Draw positions at a distance from each other; None if, after many attempts, there is no room."""
+    for _ in range(_ATTEMPTS):
         places: list[tuple[float, float]] = []
-        for index, kind in enumerate(kinds):
-            place = _place(rng, kind, _range_x(index, kind, instruction), (kinds, places))
+        for index, thing in enumerate(things):
+            place = _place(rng, thing, _range_x(index, thing.kind, instruction), (things, places))
             if place is None:
                 break
             places.append(place)
-        if len(places) == len(kinds):
+        if len(places) == len(things):
             return places
+    return None
 
 
 def _range_x(index: int, kind: Kind, instruction: Instruction | None) -> tuple[float, float]:
@@ -51,29 +55,29 @@ def _range_x(index: int, kind: Kind, instruction: Instruction | None) -> tuple[f
 
 def _place(
     rng: np.random.Generator,
-    kind: Kind,
+    thing: Thing,
     range_x_m: tuple[float, float],
-    standing: tuple[list[Kind], list[tuple[float, float]]],
+    standing: tuple[Sequence[Thing], list[tuple[float, float]]],
 ) -> tuple[float, float] | None:
     for _ in range(50):
         x, y = float(rng.uniform(*range_x_m)), float(rng.uniform(*OBJECTS_Y_M))
-        if all(_apart(kind, (x, y), other, place) for other, place in zip(*standing, strict=False)):
+        if all(_apart(thing, (x, y), other, place) for other, place in zip(*standing, strict=False)):
             return x, y
     return None
 
 
-def _apart(kind: Kind, place: tuple[float, float], other: Kind, at: tuple[float, float]) -> bool:
+def _apart(thing: Thing, place: tuple[float, float], other: Thing, at: tuple[float, float]) -> bool:
     if np.hypot(place[0] - at[0], place[1] - at[1]) < MIN_DISTANCE_M:
         return False
     return all(
         np.hypot(x - other_x, y - other_y) >= radius + other_radius + GAP_M
-        for x, y, radius in _room(kind, place)
+        for x, y, radius in _room(thing, place)
         for other_x, other_y, other_radius in _room(other, at)
     )
 
 
-def _room(kind: Kind, place: tuple[float, float]) -> list[_Circle]:
+def _room(thing: Thing, place: tuple[float, float]) -> list[_Circle]:
     """Return the circles (x, y, radius) that an object occupies."""
     x, y = place
-    room = [(x, y, SHAPES[kind].radius_m)]
-    return [*room, (x + _DRAWER_AHEAD_M, y, _DRAWER_ROOM_M)] if kind is Kind.DRAWER else room
+    room = [(x, y, shape_of(thing.kind, thing.size).radius_m)]
+    return [*room, (x + _DRAWER_AHEAD_M, y, _DRAWER_ROOM_M)] if thing.kind is Kind.DRAWER else room

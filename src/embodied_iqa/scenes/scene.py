@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -9,16 +10,21 @@ from typing import Final
 import numpy as np
 
 from embodied_iqa.errors import UsageError
+from embodied_iqa.manipulation.shapes import ObjectShape, shape_of
+from embodied_iqa.scenes.clutter import Clutter, draw_clutter
 from embodied_iqa.scenes.places import draw_places
 from embodied_iqa.tasks.instruction import Instruction, Thing
 from embodied_iqa.tasks.vocabulary import (
     CATEGORY_OF_KIND,
     DESTINATIONS_OF_VERB,
     KINDS_OF_VERB,
+    MARKED_KINDS,
+    SIZED_KINDS,
     Category,
     Colour,
     Kind,
     Mark,
+    Size,
     Verb,
 )
 
@@ -40,6 +46,13 @@ _COMMON: Final = (Kind.CUBE, Kind.CYLINDER, Kind.BALL, Kind.BOWL, Kind.BUTTON)
 _ALL_ROUND: Final = (*_COMMON, Kind.POT, Kind.LID, Kind.PEG, Kind.SOCKET, Kind.MAT, Kind.KNOB)
 """Kinds beside the objects of verbs that need more than the common kinds: no beads, no drawer."""
 _COMMON_VERBS: Final = (Verb.PICK, Verb.PUSH, Verb.PRESS)
+_NAMED_DETAIL: Final = 0.8
+"""Share of the tasks that name a mark or a size, where their objects can have them."""
+_SIZE_NAMED: Final = 0.3
+"""Share of sizes among these, where an object can have both."""
+_MARKED: Final = 0.7
+_SIZED: Final = 0.4
+"""Shares of the objects with a mark, and with another size than the ordinary one."""
 _YAW_RAD: Final[dict[Kind, float]] = {
     Kind.CUBE: np.pi / 4,
     Kind.BUTTON: np.pi / 4,
@@ -59,6 +72,8 @@ class Background(StrEnum):
     SANDSTONE = "sandstone"
     MARBLE = "marble"
     LINEN = "linen"
+    TARTAN = "tartan"
+    TERRAZZO = "terrazzo"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +88,8 @@ class SceneObject:
         yaw_rad: Turn about the vertical.
         rgb: Its paint in [0, 1]: the named colour with a slight, seeded deviation.
         mark: What is printed on it; None for nothing.
+        size: Small or large; None for the ordinary size of its kind.
+        gloss: How much its paint shines, from 0 (matt) to 1.
     """
 
     kind: Kind
@@ -82,11 +99,18 @@ class SceneObject:
     yaw_rad: float
     rgb: tuple[float, float, float]
     mark: Mark | None = None
+    size: Size | None = None
+    gloss: float = 0.35
 
     @property
     def thing(self) -> Thing:
-        """Its colour, kind and mark, as people name it."""
-        return Thing(self.colour, self.kind, self.mark)
+        """All that people could name of it: its colour, kind, mark and size."""
+        return Thing(self.colour, self.kind, self.mark, self.size)
+
+    @property
+    def shape(self) -> ObjectShape:
+        """Its outer size."""
+        return shape_of(self.kind, self.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +121,17 @@ class Light:
         brightness: 1 is normal.
         azimuth_rad: Turn of the main lamp about the vertical, 0 is normal.
         warmth: From -1 (bluish) to 1 (yellowish); 0 is white.
+        tilt: Tangent of the angle between the main lamp's light and the vertical.
+        shadow: Opacity of the shadows in [0, 1].
+        softness: Width of a shadow's edge, as a part of the height that casts it.
     """
 
     brightness: float = 1.0
     azimuth_rad: float = 0.0
     warmth: float = 0.0
+    tilt: float = 0.25
+    shadow: float = 0.4
+    softness: float = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +140,12 @@ class Scene:
 
     Attributes:
         seed: The seed it was made from.
-        objects: Four to six; first the object of the task, then its destination. Their colours differ, but
-            an object whose mark the task names has a look-alike with another mark.
+        objects: Four to seven; first the object of the task, then its destination. Their colours differ, but
+            an object whose mark or size the task names has look-alikes.
         light: The lamps.
         background: Materials of table, wall and floor.
         table_rgb: Tint of the table in [0, 1].
+        clutter: Flat things on the table that no task names; they are only visual.
     """
 
     seed: int
@@ -122,6 +153,12 @@ class Scene:
     light: Light
     background: Background
     table_rgb: tuple[float, float, float]
+    clutter: tuple[Clutter, ...] = ()
+
+    @property
+    def names(self) -> tuple[Thing, ...]:
+        """The shortest name of each object: colour and kind, and what tells it from others of these."""
+        return tuple(_name(self.objects, index) for index in range(len(self.objects)))
 
     @property
     def category(self) -> Category:
@@ -135,29 +172,45 @@ def make_scene(seed: int, instruction: Instruction | None = None) -> Scene:
     Args:
         seed: Any integer from 0.
         instruction: If given, the scene contains its objects, and no others of their colours but look-alikes:
-            for each object whose mark it names, one of the same kind and colour with another mark.
+            for each object whose mark or size it names, one of the same kind and colour that differs only
+            in its mark, or only in its size. Without an instruction, most scenes have such a pair too.
     """
     if seed < 0:
         raise UsageError("a scene's seed cannot be negative", expected="an integer from 0", got=seed)
     rng = np.random.default_rng(np.random.SeedSequence([seed, 0x5CE9E]))
-    things = _things(rng, instruction)
-    places = draw_places(rng, [thing.kind for thing in things], instruction)
+    things, places = _standing(rng, instruction)
     objects = tuple(
         SceneObject(
-            thing.kind, thing.colour, x, y, _yaw(rng, thing.kind), _paint(rng, thing.colour), thing.mark
+            thing.kind,
+            thing.colour,
+            x,
+            y,
+            _yaw(rng, thing.kind),
+            _paint(rng, thing.colour),
+            thing.mark,
+            thing.size,
+            float(rng.uniform(0.0, 1.0)),
         )
         for thing, (x, y) in zip(things, places, strict=True)
     )
     tint = np.array(TABLE_RGB) * rng.uniform(0.88, 1.08) + rng.uniform(-0.03, 0.03, 3)
     red, green, blue = (float(value) for value in np.clip(tint, 0.0, 1.0))
     brightness = float(rng.uniform(0.85, 1.12))
-    light = Light(brightness, float(rng.uniform(-0.9, 0.9)), float(rng.uniform(-1.0, 1.0)))
+    light = Light(
+        brightness,
+        azimuth_rad=float(rng.uniform(-0.9, 0.9)),
+        warmth=float(rng.uniform(-1.0, 1.0)),
+        tilt=float(rng.uniform(0.1, 0.7)),
+        shadow=float(rng.uniform(0.25, 0.6)),
+        softness=float(rng.uniform(0.15, 0.6)),
+    )
     background = list(Background)[rng.integers(len(Background))]
-    return Scene(seed, objects, light, background, (red, green, blue))
+    circles = [(item.x_m, item.y_m, item.shape.radius_m) for item in objects]
+    return Scene(seed, objects, light, background, (red, green, blue), draw_clutter(rng, circles))
 
 
 def draw_instruction(verb: Verb, seed: int) -> Instruction:
-    """Draw kinds and colours for a verb; the same seed gives the same task.
+    """Draw kinds, colours, and mostly a mark or a size for a verb; the same seed gives the same task.
 
     Args:
         verb: What to do.
@@ -166,10 +219,11 @@ def draw_instruction(verb: Verb, seed: int) -> Instruction:
     rng = np.random.default_rng(np.random.SeedSequence([seed, list(Verb).index(verb), 0x7A5C]))
     first, second = (list(Colour)[index] for index in rng.permutation(len(Colour))[:2])
     kinds, destinations = KINDS_OF_VERB[verb], DESTINATIONS_OF_VERB[verb]
-    thing = Thing(first, kinds[rng.integers(len(kinds))])
+    thing = _with_detail(rng, Thing(first, kinds[rng.integers(len(kinds))]), _NAMED_DETAIL)
     if not destinations:
         return Instruction(verb, thing)
-    return Instruction(verb, thing, Thing(second, destinations[rng.integers(len(destinations))]))
+    goal = Thing(second, destinations[rng.integers(len(destinations))])
+    return Instruction(verb, thing, _with_detail(rng, goal, _NAMED_DETAIL / 2))
 
 
 def find_object(scene: Scene, instruction: Instruction) -> int:
@@ -193,17 +247,18 @@ def find_destination(scene: Scene, instruction: Instruction) -> int | None:
 def tasks_of(scene: Scene) -> tuple[Instruction, ...]:
     """Return every task that the scene affords, in the order of verbs and objects."""
     return tuple(
-        Instruction(verb, item.thing, destination)
+        Instruction(verb, thing, destination)
         for verb in Verb
-        for item in scene.objects
-        if item.kind in KINDS_OF_VERB[verb]
+        for thing in scene.names
+        if thing.kind in KINDS_OF_VERB[verb]
         for destination in _destinations(scene, verb)
+        if destination is None or destination.colour is not thing.colour
     )
 
 
 def _destinations(scene: Scene, verb: Verb) -> list[Thing | None]:
     wanted = DESTINATIONS_OF_VERB[verb]
-    return [item.thing for item in scene.objects if item.kind in wanted] if wanted else [None]
+    return [thing for thing in scene.names if thing.kind in wanted] if wanted else [None]
 
 
 def _find(scene: Scene, thing: Thing) -> int:
@@ -213,36 +268,77 @@ def _find(scene: Scene, thing: Thing) -> int:
     raise UsageError(
         "several objects of the scene fit the description" if found else "the scene has no such object",
         got=str(thing),
-        available=[str(item.thing) for item in scene.objects],
+        available=[str(thing) for thing in scene.names],
     )
 
 
+def _name(objects: tuple[SceneObject, ...], index: int) -> Thing:
+    """Return the shortest name of an object that fits no other; its full one if none does."""
+    full = objects[index].thing
+    short = Thing(full.colour, full.kind)
+    names = [short, replace(short, mark=full.mark), replace(short, size=full.size), full]
+    others = [item.thing for other, item in enumerate(objects) if other != index]
+    return next((name for name in names if not any(name.fits(other) for other in others)), full)
+
+
+def _standing(
+    rng: np.random.Generator, instruction: Instruction | None
+) -> tuple[list[Thing], list[tuple[float, float]]]:
+    """Draw objects and their places; other objects where the first ones have no room."""
+    while True:
+        things = _things(rng, instruction)
+        places = draw_places(rng, things, instruction)
+        if places is not None:
+            return things, places
+
+
 def _things(rng: np.random.Generator, instruction: Instruction | None) -> list[Thing]:
-    """Draw colours and kinds; the instruction's come first."""
+    """Draw colours, kinds, marks and sizes; the instruction's objects come first, then their look-alikes."""
     count = int(rng.integers(4, 7))
     colours = [list(Colour)[index] for index in rng.permutation(len(Colour))]
     common = instruction is None or instruction.verb in _COMMON_VERBS
     choice = _COMMON if common else _ALL_ROUND
     kinds = [choice[index] for index in rng.integers(0, len(choice), count)]
-    if instruction is not None:
+    wanted: list[Thing] = []
+    if instruction is None:
+        wanted = [_with_detail(rng, Thing(colours[0], kinds[0]), _NAMED_DETAIL)]
+    else:
         wanted = [instruction.object, *([instruction.destination] if instruction.destination else [])]
-        named = [thing.colour for thing in wanted]
-        colours = named + [colour for colour in colours if colour not in named]
-        kinds[: len(wanted)] = [thing.kind for thing in wanted]
-    things = [Thing(colour, kind) for colour, kind in zip(colours, kinds, strict=False)]
-    return things if instruction is None else _with_look_alikes(rng, things, instruction)
+    named = [thing.colour for thing in wanted]
+    plain = zip((colour for colour in colours if colour not in named), kinds[len(wanted) :], strict=False)
+    others = [_dressed(rng, Thing(colour, kind)) for colour, kind in plain]
+    dressed = [_dressed(rng, thing) for thing in wanted]
+    twins = [twin for pair in zip(wanted, dressed, strict=True) for twin in _look_alikes(rng, *pair)]
+    return [*dressed, *twins, *others][: max(count, len(dressed) + len(twins))]
 
 
-def _with_look_alikes(rng: np.random.Generator, things: list[Thing], instruction: Instruction) -> list[Thing]:
-    """Give the task's objects their marks, and each marked one a look-alike; the number of objects stays."""
-    wanted = [instruction.object, *([instruction.destination] if instruction.destination else [])]
-    twins = []
-    for thing in wanted:
-        if thing.mark is not None:
-            marks = [mark for mark in Mark if mark is not thing.mark]
-            twins.append(replace(thing, mark=marks[int(rng.integers(len(marks)))]))
-    count = max(len(things), len(wanted) + len(twins))
-    return [*wanted, *twins, *things[len(wanted) :]][:count]
+def _look_alikes(rng: np.random.Generator, named: Thing, whole: Thing) -> Iterator[Thing]:
+    """Yield an object that differs only in the named mark, and one that differs only in the named size."""
+    if named.mark is not None:
+        marks = [mark for mark in Mark if mark is not named.mark]
+        yield replace(whole, mark=marks[int(rng.integers(len(marks)))])
+    if named.size is not None:
+        yield replace(whole, size=Size.LARGE if named.size is Size.SMALL else Size.SMALL)
+
+
+def _with_detail(rng: np.random.Generator, thing: Thing, share: float) -> Thing:
+    """Return the thing with a mark or a size, in this share of the cases, where it can have one."""
+    named, by_size = rng.random() < share, rng.random() < _SIZE_NAMED
+    mark, size = list(Mark)[rng.integers(len(Mark))], list(Size)[rng.integers(len(Size))]
+    if not named or thing.kind not in MARKED_KINDS:
+        return thing
+    return replace(thing, size=size) if by_size and thing.kind in SIZED_KINDS else replace(thing, mark=mark)
+
+
+def _dressed(rng: np.random.Generator, thing: Thing) -> Thing:
+    """Return the thing with a mark and a size where it names none; many objects have neither."""
+    marked, sized = rng.random() < _MARKED, rng.random() < _SIZED
+    mark, size = list(Mark)[rng.integers(len(Mark))], list(Size)[rng.integers(len(Size))]
+    if thing.mark is None and marked and thing.kind in MARKED_KINDS:
+        thing = replace(thing, mark=mark)
+    if thing.size is None and sized and thing.kind in SIZED_KINDS:
+        thing = replace(thing, size=size)
+    return thing
 
 
 def _yaw(rng: np.random.Generator, kind: Kind) -> float:

@@ -15,11 +15,11 @@ from typing import Final
 import numpy as np
 
 from embodied_iqa.images.frame import View
-from embodied_iqa.manipulation.shapes import SHAPES
+from embodied_iqa.manipulation.shapes import ObjectShape, shape_of
 from embodied_iqa.scenes.scene import Scene
 from embodied_iqa.scenes.viewpoints import viewpoint_of
 from embodied_iqa.tasks.instruction import Thing
-from embodied_iqa.tasks.vocabulary import CATEGORY_OF_KIND, Category, Colour, Kind, Mark
+from embodied_iqa.tasks.vocabulary import CATEGORY_OF_KIND, Category, Colour, Kind, Mark, Size
 
 _SURELY_M: Final = 0.04
 _GAP_M: Final = 0.025
@@ -77,7 +77,9 @@ class Node:
         ahead_m: Its position along the direction away from the viewer.
         picture: Its centre in the picture, (u, v) as in `Viewpoint.project`.
         shown: Whether the picture shows its centre.
+        thing: Its name: colour and kind, and what tells it from others of these.
         mark: What is printed on it.
+        size: Small, large, or None.
     """
 
     index: int
@@ -88,7 +90,9 @@ class Node:
     ahead_m: float
     picture: tuple[float, float]
     shown: bool
+    thing: Thing
     mark: Mark | None = None
+    size: Size | None = None
 
     @property
     def category(self) -> Category:
@@ -96,9 +100,9 @@ class Node:
         return CATEGORY_OF_KIND[self.kind]
 
     @property
-    def thing(self) -> Thing:
-        """Its colour, kind and mark, as people name it."""
-        return Thing(self.colour, self.kind, self.mark)
+    def shape(self) -> ObjectShape:
+        """Its outer size."""
+        return shape_of(self.kind, self.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +114,14 @@ class Head:
         kind: The named kind.
         category: The named category, in place of a kind.
         mark: The named mark.
+        size: The named size.
     """
 
     colour: Colour | None = None
     kind: Kind | None = None
     category: Category | None = None
     mark: Mark | None = None
+    size: Size | None = None
 
     def fits(self, node: Node) -> bool:
         """Return whether the noun applies to an object."""
@@ -124,6 +130,7 @@ class Head:
             and self.kind in {None, node.kind}
             and self.category in {None, node.category}
             and self.mark in {None, node.mark}
+            and self.size in {None, node.size}
         )
 
 
@@ -144,8 +151,8 @@ class SceneGraph:
 
     def __init__(self, scene: Scene, view: View) -> None:
         viewpoint = viewpoint_of(view)
-        points_m = np.array([[item.x_m, item.y_m, SHAPES[item.kind].height_m / 2] for item in scene.objects])
-        nodes = []
+        points_m = np.array([[item.x_m, item.y_m, item.shape.height_m / 2] for item in scene.objects])
+        nodes, names = [], scene.names
         for index, (item, uv) in enumerate(zip(scene.objects, viewpoint.project(points_m), strict=True)):
             place = points_m[index, :2]
             u, v = (float(value) for value in uv)
@@ -159,7 +166,9 @@ class SceneGraph:
                     ahead_m=float(place @ viewpoint.ahead),
                     picture=(u, v),
                     shown=viewpoint.shows(u, v),
+                    thing=names[index],
                     mark=item.mark,
+                    size=item.size,
                 )
             )
         self.nodes: tuple[Node, ...] = tuple(nodes)
@@ -205,10 +214,10 @@ class SceneGraph:
         match extreme:
             case Extreme.TALLEST | Extreme.FLATTEST:
                 sign = 1.0 if extreme is Extreme.TALLEST else -1.0
-                return _unique_maximum(among, [sign * SHAPES[n.kind].height_m for n in among], _TALLER_M)
+                return _unique_maximum(among, [sign * n.shape.height_m for n in among], _TALLER_M)
             case Extreme.WIDEST | Extreme.SLIMMEST:
                 sign = 1.0 if extreme is Extreme.WIDEST else -1.0
-                return _unique_maximum(among, [sign * SHAPES[n.kind].radius_m for n in among], _WIDER_M)
+                return _unique_maximum(among, [sign * n.shape.radius_m for n in among], _WIDER_M)
             case Extreme.LEFTMOST | Extreme.RIGHTMOST:
                 sign = 1.0 if extreme is Extreme.RIGHTMOST else -1.0
                 on_table = [sign * node.right_m for node in among]

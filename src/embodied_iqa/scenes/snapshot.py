@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.manipulation.shapes import SHAPES, STROKE_M
+from embodied_iqa.manipulation.shapes import STROKE_M
 from embodied_iqa.scenes.dimensions import HOME_Q_RAD
 from embodied_iqa.scenes.scene import Scene, SceneObject
 from embodied_iqa.tasks.vocabulary import Kind
@@ -86,7 +86,7 @@ def object_position_m(scene: Scene, snapshot: WorldSnapshot, index: int) -> Arra
     """Return the ``(3,)`` position of the centre of object ``index`` in the base frame."""
     item = scene.objects[index]
     if item.kind in FIXED_KINDS:
-        return np.array([item.x_m, item.y_m, SHAPES[item.kind].height_m / 2])
+        return np.array([item.x_m, item.y_m, item.shape.height_m / 2])
     start = object_address(scene, index)
     return snapshot.qpos[start : start + 3].copy()
 
@@ -159,7 +159,7 @@ def nominal_snapshot(
 def nominal_pose(item: SceneObject) -> Array:
     """Return ``(7,)``, centre (m) and quaternion (w x y z) of an object on the table."""
     half_rad = item.yaw_rad / 2
-    height_m = SHAPES[item.kind].height_m / 2
+    height_m = item.shape.height_m / 2
     return np.array([item.x_m, item.y_m, height_m, np.cos(half_rad), 0.0, 0.0, np.sin(half_rad)])
 
 

@@ -8,15 +8,18 @@ from typing import Any, Final
 import numpy as np
 
 from embodied_iqa.images.frame import View
+from embodied_iqa.scenes.clutter import Clutter
 from embodied_iqa.scenes.dimensions import CAMERAS, STEP_NS, VERTICAL_FOV_RAD
 from embodied_iqa.scenes.scene import Background, Scene
 from embodied_iqa.scenes.viewpoints import look_at
+from embodied_iqa.simulation.clutter_models import add_clutter, add_clutter_textures
 from embodied_iqa.simulation.engine import mujoco
 from embodied_iqa.simulation.geoms import add_plain_materials, add_rod
 from embodied_iqa.simulation.mark_textures import add_mark_textures
 from embodied_iqa.simulation.object_models import add_object
 from embodied_iqa.simulation.robot_model import FINGER_JOINTS, add_actuators, add_robot
 from embodied_iqa.simulation.room_model import add_backgrounds, add_room, table_tint
+from embodied_iqa.simulation.shadows import add_shadow_material
 from embodied_iqa.simulation.vessel_models import add_vessel_meshes
 from embodied_iqa.tasks.vocabulary import Mark
 from embodied_iqa.units import SECOND_NS
@@ -63,26 +66,29 @@ def build_model(
     picture_px: tuple[int, int] = (MAX_WIDTH_PX, MAX_HEIGHT_PX),
     backgrounds: Sequence[Background] = (),
     marks: Sequence[Mark] = (),
+    clutter: Sequence[Clutter] = (),
 ) -> Any:
     """Compile the cell.
 
     Args:
         scene: What is on the table.
-        fine: Render with shadows and anti-aliasing: several times slower.
+        fine: Render with anti-aliasing: several times slower.
         picture_px: Width and height of the largest picture.
         backgrounds: Further backgrounds whose materials the model contains.
         marks: Further marks whose textures the model contains.
+        clutter: Further clutter, after the scene's.
 
     Returns:
         A ``mujoco.MjModel``.
     """
     spec = mujoco.MjSpec.from_string(_BASE)
     spec.visual.global_.offwidth, spec.visual.global_.offheight = picture_px
-    spec.visual.quality.shadowsize, spec.visual.quality.offsamples = (4096, 4) if fine else (0, 0)
+    spec.visual.quality.shadowsize, spec.visual.quality.offsamples = 0, 4 if fine else 0
     add_plain_materials(spec)
+    add_shadow_material(spec)
     add_vessel_meshes(spec)
     world = spec.worldbody
-    add_room(world, scene, shadows=fine)
+    add_room(world, scene)
     _add_camera(world, View.TOP)
     _add_camera(world, View.SIDE)
     add_rod(world, (0, 0, 0), (0, 0, 0.012), 0.085, "steel")
@@ -91,6 +97,9 @@ def build_model(
     add_mark_textures(spec, dict.fromkeys((*(item.mark for item in scene.objects if item.mark), *marks)))
     for index, item in enumerate(scene.objects):
         add_object(spec, index, item)
+    add_clutter_textures(spec)
+    for index, thing in enumerate((*scene.clutter, *clutter)):
+        add_clutter(spec, index, thing)
     add_backgrounds(spec, dict.fromkeys((scene.background, *backgrounds)))
     add_actuators(spec)
     model = spec.compile()

@@ -50,4 +50,5 @@ def expert_chunk(
 
 def _pose(scene: Scene, snapshot: WorldSnapshot, index: int) -> ObjectPose:
     x, y, _ = object_position_m(scene, snapshot, index)
-    return ObjectPose(scene.objects[index].kind, float(x), float(y), object_yaw_rad(scene, snapshot, index))
+    item, yaw_rad = scene.objects[index], object_yaw_rad(scene, snapshot, index)
+    return ObjectPose(item.kind, float(x), float(y), yaw_rad, item.size)

@@ -16,8 +16,8 @@ from embodied_iqa.tasks.vocabulary import Mark
 _SIZE_PX: Final = 128
 _INK: Final = 0.16
 """Brightness of the mark, relative to the paint."""
-_STRIPES: Final = 5
-_DOTS: Final = 3
+_STRIPES: Final = 3
+_DOTS: Final = 2
 _FINE: Final = 4
 """Marks are drawn this many times larger, then reduced: their edges are smooth."""
 

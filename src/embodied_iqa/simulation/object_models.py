@@ -15,6 +15,7 @@ from embodied_iqa.manipulation.shapes import (
     SHAPES,
     SOCKET_FLOOR_M,
     SOCKET_HOLE_HALF_M,
+    ObjectShape,
 )
 from embodied_iqa.scenes.dimensions import BUTTON_TRAVEL_M, DRAWER_TRAVEL_M
 from embodied_iqa.scenes.scene import SceneObject
@@ -46,43 +47,48 @@ _FUNNEL_M: Final = (0.036, 0.035)
 """Height at which a socket's funnel begins, and half its width at the top."""
 
 
+def shine_of(item: SceneObject) -> tuple[float, float]:
+    """Return the strength and the sharpness of an object's highlights, in [0, 1]."""
+    return 0.05 + 0.85 * item.gloss, 0.15 + 0.75 * item.gloss
+
+
 def add_object(spec: Any, index: int, item: SceneObject) -> None:
     """Add an object, its material ``paint`` and its body ``object`` with this index, and a cup's beads."""
     rgba = (*item.rgb, 1.0)
-    paint = spec.add_material(name=f"paint{index}", rgba=rgba, specular=0.35, shininess=0.5)
+    specular, shininess = shine_of(item)
+    paint = spec.add_material(name=f"paint{index}", rgba=rgba, specular=specular, shininess=shininess)
     if item.mark is not None:
         paint.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = texture_name(item.mark)
     pose = nominal_pose(item)
     body = spec.worldbody.add_body(name=f"object{index}", pos=pose[:3], quat=pose[3:])
     if item.kind not in FIXED_KINDS:
         body.add_freejoint()
-    _BUILDERS[item.kind](body, index)
+    if item.kind in _TOYS:
+        _TOYS[item.kind](body, index, item.shape)
+    else:
+        _BUILDERS[item.kind](body, index)
     if item.kind is Kind.CUP:
         for bead, centre in enumerate(beads_at_rest_m(item)):
             add_bead(spec.worldbody.add_body(name=f"bead{index}_{bead}", pos=centre))
 
 
-def _add_cube(body: Any, index: int) -> None:
-    half = [SHAPES[Kind.CUBE].width_m / 2] * 3
+def _add_cube(body: Any, index: int, shape: ObjectShape) -> None:
+    half = [shape.width_m / 2] * 3
     add_box(body, (0, 0, 0), half, f"paint{index}", OBJECT, mass=0.09, friction=FRICTION, condim=4)
 
 
-def _add_cylinder(body: Any, index: int) -> None:
-    _add_pin(body, index, Kind.CYLINDER, 0.09)
-
-
-def _add_peg(body: Any, index: int) -> None:
-    _add_pin(body, index, Kind.PEG, 0.06)
-
-
-def _add_pin(body: Any, index: int, kind: Kind, mass: float) -> None:
-    shape, paint = SHAPES[kind], {"material": f"paint{index}", "friction": FRICTION, **OBJECT}
+def _add_cylinder(body: Any, index: int, shape: ObjectShape, mass: float = 0.09) -> None:
+    paint = {"material": f"paint{index}", "friction": FRICTION, **OBJECT}
     span = (0.0, shape.height_m)
     add_cylinder(body, shape.width_m / 2, span, shape.height_m / 2, mass=mass, condim=4, **paint)
 
 
-def _add_ball(body: Any, index: int) -> None:
-    radius = SHAPES[Kind.BALL].width_m / 2
+def _add_peg(body: Any, index: int) -> None:
+    _add_cylinder(body, index, SHAPES[Kind.PEG], 0.06)
+
+
+def _add_ball(body: Any, index: int, shape: ObjectShape) -> None:
+    radius = shape.width_m / 2
     paint = {"material": f"paint{index}", "friction": _ROLLING, **OBJECT}
     body.add_geom(type=SPHERE, size=(radius,), mass=0.06, condim=6, **paint)
 
@@ -178,15 +184,12 @@ def _add_socket(body: Any, index: int) -> None:
 def _add_mat(body: Any, index: int) -> None:
     """Add a thin mat on the table; it is only visual, and objects stand on the table through it."""
     shape = SHAPES[Kind.MAT]
-    outer, inner, thin = shape.width_m / 2, shape.width_m / 2 - 0.008, shape.height_m / 2
-    add_box(body, (0.0, 0.0, -thin / 4), (outer, outer, thin * 3 / 4), f"paint{index}")
-    add_box(body, (0.0, 0.0, 0.0), (inner, inner, thin), "mat")
+    half = (shape.width_m / 2, shape.width_m / 2, shape.height_m / 2)
+    add_box(body, (0.0, 0.0, 0.0), half, f"paint{index}")
 
 
+_TOYS: Final = {Kind.CUBE: _add_cube, Kind.CYLINDER: _add_cylinder, Kind.BALL: _add_ball}
 _BUILDERS: Final = {
-    Kind.CUBE: _add_cube,
-    Kind.CYLINDER: _add_cylinder,
-    Kind.BALL: _add_ball,
     Kind.BOWL: add_bowl,
     Kind.BUTTON: _add_button,
     Kind.CUP: add_cup,

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import MissingDependencyError, UsageError
 from embodied_iqa.images.frame import Frame, Intrinsics, View
 from embodied_iqa.scenes.dimensions import VERTICAL_FOV_RAD
-from embodied_iqa.scenes.scene import Background, Scene
+from embodied_iqa.scenes.clutter import Clutter
+from embodied_iqa.scenes.scene import Background, Light, Scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot, check_qpos
 from embodied_iqa.simulation.cell_model import MAX_HEIGHT_PX, MAX_WIDTH_PX, build_model
 from embodied_iqa.simulation.engine import load_triton, mujoco
+from embodied_iqa.simulation.shadows import Shadows
 from embodied_iqa.tasks.vocabulary import Mark
 
 _MAX_GEOMS: Final = 1000
@@ -55,9 +57,10 @@ class SceneRenderer(Closable):
         scene: What is on the table.
         width_px: Width of the pictures.
         height_px: Height of the pictures.
-        fine: Shadows and anti-aliasing, for pictures shown to people: about eight times slower.
+        fine: Anti-aliasing, for pictures shown to people: several times slower.
         backgrounds: Further backgrounds whose materials `model` contains.
         marks: Further marks whose textures `model` contains.
+        clutter: Further clutter that `model` contains.
 
     Raises:
         UsageError: The resolution is too large or not positive.
@@ -73,6 +76,7 @@ class SceneRenderer(Closable):
         fine: bool = False,
         backgrounds: Sequence[Background] = (),
         marks: Sequence[Mark] = (),
+        clutter: Sequence[Clutter] = (),
     ) -> None:
         if not (0 < width_px <= MAX_WIDTH_PX and 0 < height_px <= MAX_HEIGHT_PX):
             raise UsageError(
@@ -81,7 +85,7 @@ class SceneRenderer(Closable):
                 got=f"{width_px}x{height_px}",
             )
         self._fine = fine
-        self._backgrounds, self._marks = tuple(backgrounds), tuple(marks)
+        self._backgrounds, self._marks, self._clutter = tuple(backgrounds), tuple(marks), tuple(clutter)
         self._intrinsics = intrinsics_of(width_px, height_px)
         self.load(scene)
 
@@ -96,9 +100,12 @@ class SceneRenderer(Closable):
             picture_px=(size.width_px, size.height_px),
             backgrounds=self._backgrounds,
             marks=self._marks,
+            clutter=self._clutter,
         )
+        self.light = scene.light
         self._data: Any = mujoco.MjData(self._model)
         self._object_of_geom = _objects_of_geoms(self._model, len(scene.objects))
+        self._shadows = Shadows(self._model, self.object_of_geom)
         load_triton()
         try:
             self._renderer = mujoco.Renderer(
@@ -114,7 +121,7 @@ class SceneRenderer(Closable):
                 expected="EGL: apt-get install libegl1 libgl1-mesa-dri (or set MUJOCO_GL)",
             ) from error
         flags = self._renderer.scene.flags
-        flags[mujoco.mjtRndFlag.mjRND_SHADOW] = self._fine
+        flags[mujoco.mjtRndFlag.mjRND_SHADOW] = False
         flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
 
     @property
@@ -135,6 +142,7 @@ class SceneRenderer(Closable):
     def frame(self, view: View, snapshot: WorldSnapshot) -> Frame:
         """Take a picture; its stamp is the snapshot's time."""
         self._aim(view, snapshot)
+        self._shadows.draw(self._renderer.scene, self._data, self.light)
         rgb: NDArray[np.uint8] = np.ascontiguousarray(self._renderer.render())
         return Frame(view, snapshot.time_ns, rgb, self._intrinsics, self._pose(view))
 

@@ -1,4 +1,4 @@
-"""Model of table, wall, floor and lamps, and the five backgrounds."""
+"""Model of table, wall, floor and lamps, and the backgrounds."""
 
 from __future__ import annotations
 
@@ -47,7 +47,13 @@ _BACKDROPS: Final[dict[Background, _Backdrop]] = {
     Background.SANDSTONE: _Backdrop((0.97, 0.97, 0.93), 2.0, (0.72, 0.75, 0.79), (0.85, 0.88, 0.92), 0.02),
     Background.MARBLE: _Backdrop((1.00, 1.00, 0.96), 1.5, (0.80, 0.84, 0.80), (1.35, 1.35, 1.32), 0.20),
     Background.LINEN: _Backdrop((0.96, 1.08, 1.26), 2.0, (0.88, 0.85, 0.82), (0.95, 0.98, 1.05), 0.0),
+    Background.TARTAN: _Backdrop((1.05, 1.05, 1.05), 2.0, (0.78, 0.80, 0.86), (1.05, 1.00, 0.94), 0.0),
+    Background.TERRAZZO: _Backdrop((1.02, 1.02, 1.02), 1.5, (0.86, 0.84, 0.80), (0.90, 0.95, 0.95), 0.25),
 }
+
+
+_LAMP: Final = (0.479, 0.878)
+"""Direction of the main lamp, seen from above, at azimuth 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +72,10 @@ class Lamp:
 
 
 def lamps_of(light: Light) -> tuple[Lamp, Lamp]:
-    """Return the main lamp, which casts the shadows, and the fill lamp."""
+    """Return the main lamp, to which the shadows belong, and the fill lamp."""
     cosine, sine = float(np.cos(light.azimuth_rad)), float(np.sin(light.azimuth_rad))
-    x, y = -0.12 * cosine + 0.22 * sine, -0.22 * cosine - 0.12 * sine
+    along, across = -_LAMP[0] * light.tilt, -_LAMP[1] * light.tilt
+    x, y = along * cosine - across * sine, across * cosine + along * sine
     return (
         Lamp((x, y, -1.0), _tone(0.52 * light.brightness, light.warmth), 0.3),
         Lamp((0.7, 0.6, -1.0), _tone(0.20 * light.brightness, light.warmth), 0.1),
@@ -90,8 +97,8 @@ def add_backgrounds(spec: Any, backgrounds: Iterable[Background]) -> None:
         _add_materials(spec, background)
 
 
-def add_room(world: Any, scene: Scene, *, shadows: bool) -> None:
-    """Add lamps (``lamp0``, ``lamp1``; shadows are the first one's), ``floor``, ``table`` and ``wall``."""
+def add_room(world: Any, scene: Scene) -> None:
+    """Add lamps (``lamp0``, ``lamp1``), ``floor``, ``table`` and ``wall``."""
     for index, lamp in enumerate(lamps_of(scene.light)):
         world.add_light(
             name=f"lamp{index}",
@@ -100,7 +107,7 @@ def add_room(world: Any, scene: Scene, *, shadows: bool) -> None:
             type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
             diffuse=lamp.diffuse,
             specular=[lamp.specular] * 3,
-            castshadow=shadows and index == 0,
+            castshadow=False,
         )
     _add_surfaces(world, scene.background)
 

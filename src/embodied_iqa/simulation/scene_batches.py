@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import Frame, View
+from embodied_iqa.scenes.clutter import MOST_OF_A_KIND, Clutter, ClutterKind
 from embodied_iqa.scenes.scene import Background, Light, Scene, SceneObject
 from embodied_iqa.scenes.snapshot import (
     FIXED_KINDS,
@@ -21,11 +22,13 @@ from embodied_iqa.scenes.snapshot import (
     object_address,
     positions_of,
 )
+from embodied_iqa.simulation.clutter_models import clutter_pose
 from embodied_iqa.simulation.engine import mujoco
 from embodied_iqa.simulation.mark_textures import texture_name
+from embodied_iqa.simulation.object_models import shine_of
 from embodied_iqa.simulation.renderer import BACKGROUND, Closable, SceneRenderer
 from embodied_iqa.simulation.room_model import lamps_of, table_tint
-from embodied_iqa.tasks.vocabulary import Colour, Kind, Mark
+from embodied_iqa.tasks.vocabulary import SIZED_KINDS, Colour, Kind, Mark
 
 _MANY: Final = (Kind.CUBE, Kind.CYLINDER, Kind.BALL, Kind.BOWL, Kind.BUTTON)
 _ONE: Final = (Kind.CUP, Kind.DRAWER)
@@ -86,7 +89,7 @@ class SceneBatchRenderer(Closable):
         self.close()
         self._pool = pool
         self._renderer = SceneRenderer(
-            pool.scene, *self._size_px, backgrounds=tuple(Background), marks=tuple(Mark)
+            pool.scene, *self._size_px, backgrounds=tuple(Background), marks=tuple(Mark), clutter=pool.clutter
         )
 
     def _show(self, scene: Scene, snapshot: WorldSnapshot | None) -> tuple[SceneRenderer, WorldSnapshot]:
@@ -113,6 +116,11 @@ class ObjectPool:
         kinds = [kind for kind in Kind for _ in range(copies[kind])]
         objects = tuple(SceneObject(kind, Colour.RED, -0.5, 0.0, 0.0, (0.0, 0.0, 0.0)) for kind in kinds)
         self.scene = Scene(0, objects, Light(), Background.WOOD, (1.0, 1.0, 1.0))
+        self.clutter = tuple(
+            Clutter(kind, -0.5, 0.0, 0.0, (0.5, 0.5, 0.5))
+            for kind in ClutterKind
+            for _ in range(MOST_OF_A_KIND)
+        )
         self._first_of = {kind: kinds.index(kind) for kind in reversed(kinds)}
         self._nominal_qpos = nominal_snapshot(self.scene).qpos
         self._group_of_geom: NDArray[np.int32] | None = None
@@ -138,12 +146,18 @@ class ObjectPool:
         members = self.members(scene)
         unused = (renderer.object_of_geom >= 0) & ~np.isin(renderer.object_of_geom, members)
         model.geom_group[:] = np.where(unused, _HIDDEN_GROUP, self._group_of_geom)
+        self._apply_clutter(model, scene)
+        renderer.light = scene.light
         for member, item in zip(members, scene.objects, strict=True):
             paint = model.material(f"paint{member}")
             paint.rgba[:3] = item.rgb
+            paint.specular[:], paint.shininess[:] = shine_of(item)
             paint.texid[mujoco.mjtTextureRole.mjTEXROLE_RGB] = (
                 -1 if item.mark is None else model.texture(texture_name(item.mark)).id
             )
+            if item.kind in SIZED_KINDS:
+                (geom,) = model.body(f"object{member}").geomadr
+                _resize(model, int(geom), item)
             if item.kind in FIXED_KINDS:
                 body, pose = model.body(f"object{member}"), nominal_pose(item)
                 body.pos[:], body.quat[:] = pose[:3], pose[3:]
@@ -155,6 +169,20 @@ class ObjectPool:
             light.dir[:] = np.array(lamp.direction) / np.linalg.norm(lamp.direction)
             light.diffuse[:] = lamp.diffuse
 
+    def _apply_clutter(self, model: Any, scene: Scene) -> None:
+        """Place and paint a scene's clutter, and hide the rest."""
+        used: Counter[ClutterKind] = Counter()
+        kinds = [item.kind for item in self.clutter]
+        for index in range(len(kinds)):
+            _show(model, f"clutter{index}", shown=False)
+        for item in scene.clutter:
+            name = f"clutter{kinds.index(item.kind) + used[item.kind]}"
+            used[item.kind] += 1
+            body = model.body(name)
+            body.pos[:], body.quat[:] = clutter_pose(item)
+            model.material(name).rgba[:3] = item.rgb
+            _show(model, name, shown=True)
+
     def snapshot(self, scene: Scene, snapshot: WorldSnapshot) -> WorldSnapshot:
         """Return the pool's state that shows a scene's state."""
         qpos = self._nominal_qpos.copy()
@@ -164,3 +192,23 @@ class ObjectPool:
             start, to = object_address(scene, index), object_address(self.scene, member)
             qpos[to : to + size] = snapshot.qpos[start : start + size]
         return WorldSnapshot(snapshot.time_ns, qpos)
+
+
+def _show(model: Any, body: str, *, shown: bool) -> None:
+    """Show or hide the geoms of a body that is only visual."""
+    entry = model.body(body)
+    first = int(entry.geomadr[0])
+    model.geom_group[first : first + int(entry.geomnum[0])] = 0 if shown else _HIDDEN_GROUP
+
+
+def _resize(model: Any, geom: int, item: SceneObject) -> None:
+    """Set the size of the geom of a cube, a cylinder or a ball."""
+    half_width, half_height = item.shape.width_m / 2, item.shape.height_m / 2
+    sizes = {
+        Kind.CUBE: (half_width, half_width, half_width),
+        Kind.CYLINDER: (half_width, half_height, 0.0),
+        Kind.BALL: (half_width, 0.0, 0.0),
+    }
+    bounds = {Kind.CUBE: (half_width,) * 3, Kind.CYLINDER: (half_width, half_width, half_height)}
+    model.geom_size[geom] = sizes[item.kind]
+    model.geom_aabb[geom, 3:] = bounds.get(item.kind, (half_width,) * 3)

@@ -13,7 +13,6 @@ from embodied_iqa.kinematics import Kinematics
 from embodied_iqa.manipulation.planner import PUSH_DIRECTION
 from embodied_iqa.manipulation.shapes import (
     LID_BOSS_HEIGHT_M,
-    SHAPES,
     SOCKET_HOLE_HALF_M,
     STROKE_M,
     ObjectShape,
@@ -166,7 +165,7 @@ def task_missing(scene: Scene, instruction: Instruction, start: WorldSnapshot, e
 
 def _body(scene: Scene, end: WorldSnapshot, index: int) -> _Body:
     return _Body(
-        SHAPES[scene.objects[index].kind],
+        scene.objects[index].shape,
         object_position_m(scene, end, index),
         object_axis(scene, end, index),
         object_yaw_rad(scene, end, index),

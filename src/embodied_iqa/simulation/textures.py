@@ -20,7 +20,9 @@ _SIZE_PX: Final = 1024
 def texture(name: str) -> NDArray[np.uint8]:
     """Return a texture as ``(H, W, 3)`` uint8 RGB."""
     draw, colour = _TEXTURES[name]
-    return np.asarray(np.clip(255 * draw()[..., None] * np.array(colour), 0, 255), dtype=np.uint8)
+    drawn = draw()
+    light = drawn if drawn.ndim > 2 else drawn[..., None]
+    return np.asarray(np.clip(255 * light * np.array(colour), 0, 255), dtype=np.uint8)
 
 
 def _boards(seed: int, boards: int, contrast: float) -> Array:
@@ -77,6 +79,37 @@ def _linen() -> Array:
     return 0.95 - 0.085 * check + 0.016 * (warp + weft)
 
 
+def _tartan() -> Array:
+    """Draw a woven cloth of crossing bands in three colours."""
+    colours = np.array([[0.86, 0.84, 0.78], [0.62, 0.70, 0.66], [0.74, 0.58, 0.52], [0.50, 0.54, 0.62]])
+    widths = np.array([(0, 34), (1, 10), (0, 6), (2, 16), (0, 6), (1, 10), (0, 34), (3, 12)])
+    bands = np.repeat(widths[:, 0], widths[:, 1])
+    sett = colours[np.resize(bands, _SIZE_PX)]
+    y, x = np.mgrid[0:_SIZE_PX, 0:_SIZE_PX]
+    over = ((x + y) // 2 % 2 == 0)[..., None]
+    woven = np.where(over, sett[None], sett[:, None])
+    return np.asarray(cv2.GaussianBlur(woven, (0, 0), 0.8)) + 0.015 * _clouds(51, (3,))[..., None]
+
+
+def _terrazzo() -> Array:
+    """Draw polished chips of many sizes and tones in cement."""
+    rng = np.random.default_rng(61)
+    picture = np.full((_SIZE_PX, _SIZE_PX, 3), 0.80) + 0.01 * _clouds(62, (60, 9))[..., None]
+    for _ in range(2600):
+        size, turn = float(rng.gamma(2.0, 3.2)) + 2.0, float(rng.uniform(0, 2 * np.pi))
+        corners = np.sort(rng.uniform(0, 2 * np.pi, 6)) + turn
+        radii = size * rng.uniform(0.6, 1.0, 6)
+        centre = rng.uniform(0, _SIZE_PX, 2)
+        tone = float(rng.uniform(0.45, 1.0)) * (1 + rng.uniform(-0.08, 0.08, 3))
+        for dx in (-_SIZE_PX, 0, _SIZE_PX):  # chips at an edge go on at the opposite one
+            for dy in (-_SIZE_PX, 0, _SIZE_PX):
+                at = centre + (dx, dy)
+                if (at > -40).all() and (at < _SIZE_PX + 40).all():
+                    points = at + radii[:, None] * np.stack([np.cos(corners), np.sin(corners)], axis=1)
+                    cv2.fillConvexPoly(picture, np.rint(points).astype(np.int32), tone.tolist())
+    return picture
+
+
 def _tiles() -> Array:
     rng = np.random.default_rng(7)
     picture = np.clip(rng.normal(122, 4, (256, 256)), 0, 255).astype(np.uint8) / 255.0
@@ -90,6 +123,8 @@ _TEXTURES: Final[dict[str, tuple[Callable[[], Array], tuple[float, float, float]
     "sandstone": (_sandstone, (1.0, 0.985, 0.955)),
     "marble": (_marble, (1.0, 0.985, 0.96)),
     "linen": (_linen, (0.93, 0.965, 1.0)),
+    "tartan": (_tartan, (1.0, 1.0, 1.0)),
+    "terrazzo": (_terrazzo, (1.0, 0.99, 0.97)),
     "tiles": (_tiles, (1.0, 1.0, 1.0)),
 }
-"""Brightness ``(H, W)`` about [0, 1], and the colour it is multiplied with."""
+"""Brightness ``(H, W)`` or colour ``(H, W, 3)`` about [0, 1], and the colour it is multiplied with."""

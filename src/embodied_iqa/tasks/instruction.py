@@ -18,11 +18,14 @@ from embodied_iqa.tasks.vocabulary import (
     MARKED_KINDS,
     PATTERN_WORDS,
     REVERSING_WORDS,
+    SIZE_WORDS,
+    SIZED_KINDS,
     VERB_WORDS,
     Category,
     Colour,
     Kind,
     Mark,
+    Size,
     Verb,
 )
 
@@ -44,27 +47,39 @@ _PHRASE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """An object as people name it, such as "red cube", "striped red cube" or "red cube marked 3".
+    """An object as people name it, such as "red cube", "small striped red cube" or "red cube marked 3".
 
     Attributes:
         colour: Its colour.
         kind: Its kind.
         mark: Its mark; None in a description that names none.
+        size: Small or large; None for an ordinary object, and in a description that names no size.
     """
 
     colour: Colour
     kind: Kind
     mark: Mark | None = None
+    size: Size | None = None
 
     def __str__(self) -> str:
-        words = f"{self.colour} {self.kind}"
-        if self.mark is None:
-            return words
-        return f"{words} marked {self.mark}" if self.mark.is_character else f"{self.mark} {words}"
+        return self.named(str(self.kind))
+
+    def named(self, noun: str) -> str:
+        """Return the description with another noun, such as "small red block"."""
+        return describe(noun, self.colour, self.mark, self.size)
 
     def fits(self, thing: Thing) -> bool:
         """Return whether this description applies to an object."""
-        return (self.colour, self.kind) == (thing.colour, thing.kind) and self.mark in {None, thing.mark}
+        same = (self.colour, self.kind) == (thing.colour, thing.kind)
+        return same and self.mark in {None, thing.mark} and self.size in {None, thing.size}
+
+
+def describe(noun: str, colour: Colour | None, mark: Mark | None, size: Size | None) -> str:
+    """Return a noun with what is said of it: "small striped red cube", "large cube marked 3"."""
+    pattern, character = (None, mark) if mark is not None and mark.is_character else (mark, None)
+    words = [*(word for word in (size, pattern, colour) if word is not None), noun]
+    words += [] if character is None else [MARKED, character]
+    return " ".join(words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +92,7 @@ class Instruction:
         destination: Where it goes, for verbs with a destination; of another colour than the object.
 
     Raises:
-        UsageError: The object or the destination does not afford the verb, or cannot have its mark.
+        UsageError: The object or the destination does not afford the verb, or cannot have its mark or size.
     """
 
     verb: Verb
@@ -92,6 +107,8 @@ class Instruction:
         for thing in (self.object, self.destination):
             if thing is not None and thing.mark is not None and thing.kind not in MARKED_KINDS:
                 raise UsageError(f"a {thing.kind} has no mark", got=str(thing), available=MARKED_KINDS)
+            if thing is not None and thing.size is not None and thing.kind not in SIZED_KINDS:
+                raise UsageError(f"a {thing.kind} has one size", got=str(thing), available=SIZED_KINDS)
         wanted = DESTINATIONS_OF_VERB[self.verb]
         if self.destination is None:
             if wanted:
@@ -165,15 +182,18 @@ def _things(words: list[str], text: str) -> tuple[list[Thing], set[str]]:
     linking_words: set[str] = set()
     colour: Colour | None = None
     pattern: Mark | None = None
+    size: Size | None = None
     rest = iter(words)
     for word in rest:
         if colour is not None:
-            things.append(Thing(colour, _look_up("kind of object", word, KIND_WORDS), pattern))
-            colour = pattern = None
+            things.append(Thing(colour, _look_up("kind of object", word, KIND_WORDS), pattern, size))
+            colour = pattern = size = None
         elif word == MARKED and things:
             things[-1] = replace(things[-1], mark=_look_up("mark", next(rest, ""), CHARACTERS))
         elif word in PATTERN_WORDS:
             pattern = PATTERN_WORDS[word]
+        elif word in SIZE_WORDS:
+            size = SIZE_WORDS[word]
         elif word in IGNORED_WORDS:
             linking_words |= {word} if len(things) == 1 else set()
         elif word in KIND_WORDS:

@@ -69,8 +69,29 @@ class Mark(StrEnum):
         return len(self) == 1
 
 
-MARKED_KINDS: Final = (Kind.CUBE, Kind.CYLINDER, Kind.BALL, Kind.BUTTON)
+MARKED_KINDS: Final = (
+    Kind.CUBE,
+    Kind.CYLINDER,
+    Kind.BALL,
+    Kind.BOWL,
+    Kind.BUTTON,
+    Kind.CUP,
+    Kind.LID,
+    Kind.MAT,
+    Kind.DRAWER,
+)
 """Kinds of objects that can have a mark."""
+
+
+class Size(StrEnum):
+    """A size other than the ordinary one of a kind."""
+
+    SMALL = "small"
+    LARGE = "large"
+
+
+SIZED_KINDS: Final = (Kind.CUBE, Kind.CYLINDER, Kind.BALL)
+"""Kinds of objects that can be small or large."""
 
 
 class Category(StrEnum):
@@ -176,6 +197,14 @@ PATTERN_WORDS: Final[dict[str, Mark]] = {str(mark): mark for mark in Mark if not
     "spotted": Mark.DOTTED
 }
 """Words in front of the colour."""
+
+SIZE_WORDS: Final[dict[str, Size]] = {
+    "small": Size.SMALL,
+    "little": Size.SMALL,
+    "large": Size.LARGE,
+    "big": Size.LARGE,
+}
+"""Words in front of the pattern and the colour."""
 
 CHARACTERS: Final[dict[str, Mark]] = {str(mark).lower(): mark for mark in Mark if mark.is_character}
 """Words after "marked", in lower case."""

@@ -6,7 +6,6 @@ from collections import Counter
 from typing import Final
 
 from embodied_iqa.manipulation.planner import PUSH_DIRECTION
-from embodied_iqa.manipulation.shapes import SHAPES
 from embodied_iqa.scenes.scene import Scene, SceneObject, find_destination, find_object, tasks_of
 from embodied_iqa.scenes.scene_graph import SceneGraph
 from embodied_iqa.tasks.instruction import Instruction, Thing
@@ -21,7 +20,7 @@ _CARRIES: Final = (Verb.PLACE, Verb.MOVE)
 
 def feasible_steps(scene: Scene, graph: SceneGraph) -> tuple[Instruction, ...]:
     """Return the tasks the scene affords with visible objects that colour and kind identify."""
-    counts = Counter(item.thing for item in scene.objects)
+    counts = Counter(scene.names)
     clear = {node.thing for node in graph.nodes if node.shown and counts[node.thing] == 1}
     return tuple(task for task in tasks_of(scene) if _things(task) <= clear and _within_reach(scene, task))
 
@@ -66,5 +65,5 @@ def _misses(pushed: SceneObject, other: SceneObject) -> bool:
     x, y = PUSH_DIRECTION
     ahead_m = (other.x_m - pushed.x_m) * x + (other.y_m - pushed.y_m) * y
     aside_m = abs((other.y_m - pushed.y_m) * x - (other.x_m - pushed.x_m) * y)
-    room_m = SHAPES[pushed.kind].radius_m + SHAPES[other.kind].radius_m + _FINGER_M
+    room_m = pushed.shape.radius_m + other.shape.radius_m + _FINGER_M
     return not -room_m < ahead_m < _PUSHED_WAY_M + room_m or aside_m >= room_m

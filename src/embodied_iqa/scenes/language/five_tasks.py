@@ -91,7 +91,7 @@ def make_tasks(
     graph = SceneGraph(scene, view)
     possible = feasible_steps(scene, graph)
     if main is None:
-        main = _one(rng, [task for task in possible if task.object == scene.objects[0].thing] or possible, 1)
+        main = _one(rng, [task for task in possible if task.object == scene.names[0]] or possible, 1)
     elif main not in possible:
         raise UsageError(
             f"the scene does not afford the task, as the {view} camera shows it",

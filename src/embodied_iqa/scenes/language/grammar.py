@@ -5,7 +5,7 @@ Independent of the templates in `wording`::
     task    = [courtesy] step ["," | "and"] ["then" | "after that"] step [courtesy]
             | "before you" step "," step
     step    = verb object [preposition object] | preposition object "," verb object
-    object  = "it" | "the" [extreme] [pattern] [colour] noun ["marked" character] [clause]
+    object  = "it" | "the" [extreme] [size] [pattern] [colour] noun ["marked" character] [clause]
     clause  = ["that is" | "which is"] (side "the" colour noun | "between" ... "and" ... | "not" ... | ...)
 """
 
@@ -25,6 +25,7 @@ from embodied_iqa.tasks.vocabulary import (
     KIND_WORDS,
     PATTERN_WORDS,
     REVERSING_WORDS,
+    SIZE_WORDS,
     VERB_WORDS,
     Category,
     Colour,
@@ -189,17 +190,17 @@ class _Parser:
         self._expect("the")
         extreme = _BEFORE_NOUN.get(self._word())
         self.at += extreme is not None
-        pattern = self._pattern()
-        colour = COLOUR_WORDS.get(self._word())
-        self.at += colour is not None
+        size, pattern = self._one_of(SIZE_WORDS), self._one_of(PATTERN_WORDS)
+        colour = self._one_of(COLOUR_WORDS)
         kind, category = self._noun()
-        noun = Described(Head(colour, kind, category, pattern or self._character()), extreme)
+        noun = Described(Head(colour, kind, category, pattern or self._character(), size), extreme)
         return noun if extreme is not None else self._clause(noun)
 
-    def _pattern(self) -> Mark | None:
-        pattern = PATTERN_WORDS.get(self._word())
-        self.at += pattern is not None
-        return pattern
+    def _one_of(self, words: Mapping[str, _T]) -> _T | None:
+        """Parse an optional word with a meaning."""
+        meaning = words.get(self._word())
+        self.at += meaning is not None
+        return meaning
 
     def _character(self) -> Mark | None:
         """Parse "marked" and a character after a noun."""
@@ -263,15 +264,14 @@ class _Parser:
 
     def _thing(self) -> Thing:
         self._expect("the")
-        pattern = self._pattern()
-        colour = COLOUR_WORDS.get(self._word())
+        size, pattern = self._one_of(SIZE_WORDS), self._one_of(PATTERN_WORDS)
+        colour = self._one_of(COLOUR_WORDS)
         if colour is None:
             self._refuse("a colour", COLOUR_WORDS)
-        self.at += 1
         kind, _ = self._noun()
         if kind is None:
             self._refuse("a kind of object", KIND_WORDS)
-        return Thing(colour, kind, pattern or self._character())
+        return Thing(colour, kind, pattern or self._character(), size)
 
     def _word(self) -> str:
         return self.words[self.at] if self.at < len(self.words) else ""

@@ -74,8 +74,13 @@ class Reference:
 
 
 def plain(node: Node) -> Reference:
-    """Refer by colour, kind and mark."""
-    return Reference(Form.PLAIN, node.index, Head(node.colour, node.kind, mark=node.mark))
+    """Refer by colour, kind and, where these are not enough, mark or size."""
+    return Reference(Form.PLAIN, node.index, head_of(node.thing))
+
+
+def head_of(thing: Thing) -> Head:
+    """Return the noun of a plain reference."""
+    return Head(thing.colour, thing.kind, mark=thing.mark, size=thing.size)
 
 
 def references(graph: SceneGraph, form: Form) -> list[Reference]:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.scenes.language.grammar import Described, Step, parse_task
+from embodied_iqa.scenes.language.referring import head_of
 from embodied_iqa.scenes.scene import Scene
-from embodied_iqa.scenes.scene_graph import Head, Node, SceneGraph, Truth, unique_match
-from embodied_iqa.tasks.instruction import Instruction, Thing, first_possible
+from embodied_iqa.scenes.scene_graph import Node, SceneGraph, Truth, unique_match
+from embodied_iqa.tasks.instruction import Instruction, Thing, describe, first_possible
 from embodied_iqa.tasks.vocabulary import VERB_WORDS
 
 
@@ -75,8 +76,8 @@ def _find(described: Described, graph: SceneGraph) -> Node:
 def _noun_of(described: Described) -> str:
     """Return the noun of a description, for messages."""
     head = described.head
-    words = [described.extreme, head.mark, head.colour, head.kind or head.category or "object"]
-    return " ".join(str(word) for word in words if word is not None)
+    words = describe(head.kind or head.category or "object", head.colour, head.mark, head.size)
+    return words if described.extreme is None else f"{described.extreme} {words}"
 
 
 def _has_attributes(described: Described, node: Node) -> bool:
@@ -85,7 +86,7 @@ def _has_attributes(described: Described, node: Node) -> bool:
 
 
 def _anchor(thing: Thing, graph: SceneGraph) -> Node:
-    return _find(Described(Head(thing.colour, thing.kind, mark=thing.mark)), graph)
+    return _find(Described(head_of(thing)), graph)
 
 
 def _relation(described: Described, node: Node, anchors: Sequence[Node], graph: SceneGraph) -> Truth:

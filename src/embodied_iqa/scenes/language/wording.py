@@ -7,9 +7,9 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from embodied_iqa.scenes.language.referring import Form, Reference
+from embodied_iqa.scenes.language.referring import Form, Reference, head_of
 from embodied_iqa.scenes.scene_graph import Extreme, Head, Side
-from embodied_iqa.tasks.instruction import MARKED, Instruction, Thing
+from embodied_iqa.tasks.instruction import Instruction, Thing, describe
 from embodied_iqa.tasks.vocabulary import Category, Colour, Kind, Verb
 
 _T = TypeVar("_T")
@@ -140,7 +140,7 @@ class Wording:
         return self._one(phrases).format(o="it" if it else self._name(task.object), d=goal)
 
     def _name(self, thing: Thing) -> str:
-        return f"the {self._noun(Head(thing.colour, thing.kind, mark=thing.mark))}"
+        return f"the {self._noun(head_of(thing))}"
 
     def _noun(self, head: Head) -> str:
         if head.kind is not None:
@@ -150,10 +150,7 @@ class Wording:
             noun = _CATEGORY_WORDS[head.category]
         else:
             noun = self._one(("object", "thing"))
-        noun = noun if head.colour is None else f"{head.colour} {noun}"
-        if head.mark is None:
-            return noun
-        return f"{noun} {MARKED} {head.mark}" if head.mark.is_character else f"{head.mark} {noun}"
+        return describe(noun, head.colour, head.mark, head.size)
 
     def _politely(self, text: str) -> str:
         return self._one(_POLITE).format(t=text) if self._chance(_POLITE_PART) else text
