@@ -14,7 +14,7 @@ from embodied_iqa.images.frame import Frame
 from embodied_iqa.scenes.scene import Scene
 from embodied_iqa.subjects.backends.panel.format import ABSENT
 from embodied_iqa.tasks.instruction import Instruction, Thing
-from embodied_iqa.tasks.vocabulary import Colour, Kind, Verb
+from embodied_iqa.tasks.vocabulary import Verb
 
 
 class Style(StrEnum):
@@ -33,16 +33,16 @@ class VisibleThing:
     """An object in one camera's picture.
 
     Attributes:
-        colour: Its colour.
-        kind: Its kind.
+        thing: Its colour, kind, mark and size.
+        name: Its shortest name among the objects on the table.
         u: Column of its centre: 0 at the left edge of the picture, 1 at the right.
         v: Row of its centre: 0 at the upper edge, 1 at the lower.
         x_m: Its centre in the base frame.
         y_m: Its centre in the base frame.
     """
 
-    colour: Colour
-    kind: Kind
+    thing: Thing
+    name: Thing
     u: float
     v: float
     x_m: float
@@ -54,8 +54,8 @@ class VisibleThing:
         return 0.0 <= self.u <= 1.0 and 0.0 <= self.v <= 1.0
 
     def is_a(self, thing: Thing) -> bool:
-        """Whether it has the colour and kind of a named thing."""
-        return self.colour is thing.colour and self.kind is thing.kind
+        """Whether the name of a thing fits it."""
+        return thing.fits(self.thing)
 
 
 _ADVICE: Final = {
@@ -101,10 +101,9 @@ def true_answer(task: Instruction, things: Sequence[VisibleThing], style: Style)
     if not others:
         return f"The {task.object} is {_place(target)}, alone; {advice}."
     beside = min(others, key=lambda other: np.hypot(other.x_m - target.x_m, other.y_m - target.y_m))
-    name = f"{beside.colour} {beside.kind}"
     if style is Style.RELATION:
-        return f"I see the {task.object} {_side(target, beside)} the {name}; {advice}."
-    return f"The {task.object} is {_place(target)}, by the {name}; {advice}."
+        return f"I see the {task.object} {_side(target, beside)} the {beside.name}; {advice}."
+    return f"The {task.object} is {_place(target)}, by the {beside.name}; {advice}."
 
 
 def _place(thing: VisibleThing) -> str:
@@ -138,6 +137,6 @@ def visible_things(scene: Scene, frame: Frame) -> list[VisibleThing]:
     """Return the objects of a scene at rest in a camera's picture."""
     marks = object_marks(scene, frame)
     return [
-        VisibleThing(item.colour, item.kind, float(u), float(v), item.x_m, item.y_m)
-        for item, (u, v) in zip(scene.objects, marks, strict=True)
+        VisibleThing(item.thing, name, float(u), float(v), item.x_m, item.y_m)
+        for item, name, (u, v) in zip(scene.objects, scene.names, marks, strict=True)
     ]

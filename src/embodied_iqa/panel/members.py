@@ -12,6 +12,7 @@ from typing import Final
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.panel.answers import Style
+from embodied_iqa.subjects.backends.panel.format import LARGE_PX, SMALL_PX
 from embodied_iqa.subjects.backends.panel.members import MODELS
 
 _WHOLE_TABLE: Final = (View.TOP, View.SIDE)
@@ -35,6 +36,7 @@ class Recipe:
         summary: One sentence.
         encoder: Image encoder (`ENCODERS`), or ``film`` for the policy with early fusion.
         reader: Task encoder (`READERS`).
+        picture_px: Width and height of its pictures.
         views: Input views; a VLA's actions aim in the first.
         style: What its answers mention; None for a VLA.
         augmentation: Of the training pictures.
@@ -51,6 +53,7 @@ class Recipe:
     summary: str
     encoder: str
     reader: str
+    picture_px: tuple[int, int]
     views: tuple[View, ...]
     style: Style | None
     augmentation: Augmentation
@@ -82,52 +85,52 @@ RECIPES: Final[dict[str, Recipe]] = {
         Recipe(
             "panel-vla-film",
             "Convolutions that the task modulates (FiLM) and spatial-softmax keypoints; top view.",
-            "film", "gated", (_TOP,), None, _LIGHT, tasks=2, seed=11,
+            "film", "gated", SMALL_PX, (_TOP,), None, _LIGHT, tasks=2, seed=11,
         ),
         Recipe(
             "panel-vla-query",
-            "A residual network with a fine stem and attention queries that the task makes; top view.",
-            "fine", "gated", (_TOP,), None, _LIGHT, seed=12,
+            "A residual network on larger pictures and attention queries that the task makes; top view.",
+            "fine", "gated", LARGE_PX, (_TOP,), None, _LIGHT, seed=12,
         ),
         Recipe(
             "panel-vla-side",
-            "A convolutional mixer with a fine stem and attention queries; looks from the side.",
-            "fine-mixer", "gated", (_SIDE,), None, _LIGHT, epochs=14, seed=13,
+            "A convolutional mixer on larger pictures and attention queries; looks from the side.",
+            "fine-mixer", "gated", LARGE_PX, (_SIDE,), None, _LIGHT, seed=13,
         ),
         Recipe(
             "panel-vla-hand",
             "Two residual networks, one for the camera in the hand and one for the top view.",
-            "plain", "pooled", (_WRIST, _TOP), None, _NONE, seed=14,
+            "fine", "pooled", SMALL_PX, (_WRIST, _TOP), None, _NONE, seed=14,
         ),
         Recipe(
             "panel-vla-hybrid",
-            "Convolutional stem, two transformer layers, attention queries; fewer scenes; top view.",
-            "hybrid", "gated", (_TOP,), None, _LIGHT, scenes=6_000, epochs=18, seed=15,
+            "Convolutional stems and transformer layers for the camera in the hand and the side view.",
+            "hybrid", "gated", SMALL_PX, (_WRIST, _SIDE), None, _LIGHT, seed=15,
         ),
         Recipe(
             "panel-vlm-fine",
-            "A residual network with a fine stem; says where the object is and what stands by it; top view.",
-            "fine", "gated", (_TOP,), Style.PLACE, _LIGHT, tasks=4, epochs=14, seed=21,
+            "A residual network on larger pictures; names the object's place and its neighbour; top view.",
+            "fine", "gated", LARGE_PX, (_TOP,), Style.PLACE, _LIGHT, tasks=4, seed=21,
         ),
         Recipe(
             "panel-vlm-plain",
-            "A residual network taught on unchanged pictures; says on which side of its neighbour it is.",
-            "fine", "pooled", (_TOP,), Style.RELATION, _NONE, tasks=4, epochs=14, seed=22,
+            "A residual network taught without augmentation; says on which side of its neighbour it is.",
+            "fine", "pooled", SMALL_PX, (_TOP,), Style.RELATION, _NONE, tasks=4, seed=22,
         ),
         Recipe(
             "panel-vlm-mixer",
-            "A convolutional mixer; counts the objects and says where the named one is; top view.",
-            "mixer", "gated", (_TOP,), Style.COUNT, _STRONG, tasks=4, epochs=14, seed=23,
+            "A convolutional mixer with a coarse stem; counts the objects and says where the named one is.",
+            "mixer", "gated", SMALL_PX, (_TOP,), Style.COUNT, _STRONG, tasks=4, seed=23,
         ),
         Recipe(
             "panel-vlm-side",
-            "A mixer with a fine stem; counts the objects and says where the named one is; from the side.",
-            "fine-mixer", "gated", (_SIDE,), Style.COUNT, _LIGHT, tasks=4, epochs=14, seed=24,
+            "A mixer on larger pictures; counts the objects and says where the named one is; from the side.",
+            "fine-mixer", "gated", LARGE_PX, (_SIDE,), Style.COUNT, _LIGHT, tasks=4, seed=24,
         ),
         Recipe(
             "panel-vlm-hand",
             "A convolutional stem and transformer layers; the camera in the hand, which does not see all.",
-            "hybrid", "pooled", (_WRIST,), Style.PLACE, _LIGHT, tasks=4, epochs=14, seed=25,
+            "hybrid", "pooled", SMALL_PX, (_WRIST,), Style.PLACE, _LIGHT, tasks=4, seed=25,
         ),
     )
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Clutter: flat things on the table that no task names. They are only visual, and lie clear of the objects."""
+"""Clutter: flat things on the table that no task names, clear of the objects. They are only visual."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def draw_clutter(
         rng: Source of the choices.
         circles: Centre and radius (m) of each object on the table.
     """
-    taken, drawn = list(circles), []
+    taken = list(circles)
+    drawn: list[Clutter] = []
     for _ in range(int(rng.integers(_MOST + 1))):
         kind = list(ClutterKind)[rng.integers(len(ClutterKind))]
         grey, tint = rng.uniform(0.35, 0.9), rng.uniform(-0.08, 0.08, 3)

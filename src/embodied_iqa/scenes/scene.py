@@ -13,7 +13,7 @@ from embodied_iqa.errors import UsageError
 from embodied_iqa.manipulation.shapes import ObjectShape, shape_of
 from embodied_iqa.scenes.clutter import Clutter, draw_clutter
 from embodied_iqa.scenes.places import draw_places
-from embodied_iqa.tasks.instruction import Instruction, Thing
+from embodied_iqa.tasks.instruction import Instruction, Thing, shortest_names
 from embodied_iqa.tasks.vocabulary import (
     CATEGORY_OF_KIND,
     DESTINATIONS_OF_VERB,
@@ -158,7 +158,7 @@ class Scene:
     @property
     def names(self) -> tuple[Thing, ...]:
         """The shortest name of each object: colour and kind, and what tells it from others of these."""
-        return tuple(_name(self.objects, index) for index in range(len(self.objects)))
+        return shortest_names([item.thing for item in self.objects])
 
     @property
     def category(self) -> Category:
@@ -270,15 +270,6 @@ def _find(scene: Scene, thing: Thing) -> int:
         got=str(thing),
         available=[str(thing) for thing in scene.names],
     )
-
-
-def _name(objects: tuple[SceneObject, ...], index: int) -> Thing:
-    """Return the shortest name of an object that fits no other; its full one if none does."""
-    full = objects[index].thing
-    short = Thing(full.colour, full.kind)
-    names = [short, replace(short, mark=full.mark), replace(short, size=full.size), full]
-    others = [item.thing for other, item in enumerate(objects) if other != index]
-    return next((name for name in names if not any(name.fits(other) for other in others)), full)
 
 
 def _standing(

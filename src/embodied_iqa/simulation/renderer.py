@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import MissingDependencyError, UsageError
 from embodied_iqa.images.frame import Frame, Intrinsics, View
-from embodied_iqa.scenes.dimensions import VERTICAL_FOV_RAD
 from embodied_iqa.scenes.clutter import Clutter
-from embodied_iqa.scenes.scene import Background, Light, Scene
+from embodied_iqa.scenes.dimensions import VERTICAL_FOV_RAD
+from embodied_iqa.scenes.scene import Background, Scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot, check_qpos
 from embodied_iqa.simulation.cell_model import MAX_HEIGHT_PX, MAX_WIDTH_PX, build_model
 from embodied_iqa.simulation.engine import load_triton, mujoco

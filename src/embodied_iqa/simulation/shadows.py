@@ -1,7 +1,8 @@
 """Soft shadows on the table: one dark, blurred patch below each object and each link of the robot.
 
-Shadow maps cost several times the picture in software rendering. The patches are drawn with it, cost little, and
-have what a picture needs of a shadow: direction, length and a soft edge that widens with the height of what casts it.
+Shadow maps cost several times the picture in software rendering. The patches are drawn with it, cost little,
+and have what a picture needs of a shadow: direction, length and a soft edge that widens with the height of
+what casts it.
 """
 
 from __future__ import annotations
@@ -95,7 +96,10 @@ class Shadows:
             size, centre = np.array(patch.half_m), np.array(patch.centre_m)
             mujoco.mjv_initGeom(geom, mujoco.mjtGeom.mjGEOM_BOX, size, centre, axes, rgba)
             geom.matid, geom.segid = self._material, -1
-            geom.objtype, geom.objid = mujoco.mjtObj.mjOBJ_UNKNOWN, -1  # the order of drawing depends on these
+            geom.objtype, geom.objid = (
+                mujoco.mjtObj.mjOBJ_UNKNOWN,
+                -1,
+            )  # the order of drawing depends on these
             geom.category = mujoco.mjtCatBit.mjCAT_DECOR
             drawn.ngeom += 1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Final
 
 import cv2
@@ -101,12 +101,11 @@ def _terrazzo() -> Array:
         radii = size * rng.uniform(0.6, 1.0, 6)
         centre = rng.uniform(0, _SIZE_PX, 2)
         tone = float(rng.uniform(0.45, 1.0)) * (1 + rng.uniform(-0.08, 0.08, 3))
-        for dx in (-_SIZE_PX, 0, _SIZE_PX):  # chips at an edge go on at the opposite one
-            for dy in (-_SIZE_PX, 0, _SIZE_PX):
-                at = centre + (dx, dy)
-                if (at > -40).all() and (at < _SIZE_PX + 40).all():
-                    points = at + radii[:, None] * np.stack([np.cos(corners), np.sin(corners)], axis=1)
-                    cv2.fillConvexPoly(picture, np.rint(points).astype(np.int32), tone.tolist())
+        shape = radii[:, None] * np.stack([np.cos(corners), np.sin(corners)], axis=1)
+        for repeat in product((-_SIZE_PX, 0, _SIZE_PX), repeat=2):  # a chip goes on at the opposite edge
+            at = centre + np.array(repeat)
+            if (at > -40).all() and (at < _SIZE_PX + 40).all():
+                cv2.fillConvexPoly(picture, np.rint(at + shape).astype(np.int32), tone.tolist())
     return picture
 
 

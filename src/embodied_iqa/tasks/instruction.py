@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
@@ -72,6 +73,19 @@ class Thing:
         """Return whether this description applies to an object."""
         same = (self.colour, self.kind) == (thing.colour, thing.kind)
         return same and self.mark in {None, thing.mark} and self.size in {None, thing.size}
+
+
+def shortest_names(things: Sequence[Thing]) -> tuple[Thing, ...]:
+    """Return the shortest name of each of several things that fits no other; the full one if none does."""
+    return tuple(_shortest(things, index) for index in range(len(things)))
+
+
+def _shortest(things: Sequence[Thing], index: int) -> Thing:
+    full = things[index]
+    short = Thing(full.colour, full.kind)
+    names = [short, replace(short, mark=full.mark), replace(short, size=full.size), full]
+    others = [thing for other, thing in enumerate(things) if other != index]
+    return next((name for name in names if not any(name.fits(other) for other in others)), full)
 
 
 def describe(noun: str, colour: Colour | None, mark: Mark | None, size: Size | None) -> str:

@@ -13,7 +13,7 @@ from embodied_iqa.scenes.language.resolver import resolve
 from embodied_iqa.scenes.scene import find_object, make_scene, tasks_of
 from embodied_iqa.scenes.scene_graph import SceneGraph
 from embodied_iqa.tasks.instruction import parse_instruction
-from embodied_iqa.tasks.vocabulary import Mark
+from embodied_iqa.tasks.vocabulary import Mark, Size
 
 SEEDS = st.integers(0, 10**6)
 
@@ -22,19 +22,40 @@ SEEDS = st.integers(0, 10**6)
 def test_a_marked_object_has_exactly_one_look_alike(seed: int, mark: Mark) -> None:
     words = f"red cube marked {mark}" if mark.is_character else f"{mark} red cube"
     scene = make_scene(seed, parse_instruction(f"place the {words} in the blue bowl"))
-    assert str(scene.objects[0].thing) == words
+    assert str(scene.names[0]) == words
     twins = [item for item in scene.objects if (item.colour, item.kind) == ("red", "cube")]
     assert len(twins) == 2
     assert twins[1].mark not in {None, mark}
+    assert twins[1].size is twins[0].size
     assert 4 <= len(scene.objects) <= 6
     others = [item.colour for item in scene.objects if item not in twins]
     assert len(set(others)) == len(others)
     assert "red" not in others
 
 
-def test_without_a_mark_nothing_is_marked() -> None:
+@given(SEEDS, st.sampled_from(Size))
+def test_a_sized_object_has_exactly_one_look_alike(seed: int, size: Size) -> None:
+    scene = make_scene(seed, parse_instruction(f"pick the {size} red cube"))
+    one, other = (item for item in scene.objects if item.colour == "red")
+    assert (one.kind, one.mark, one.size) == (other.kind, other.mark, size)
+    assert other.size not in {None, size}
+    assert abs(one.shape.width_m - other.shape.width_m) > 0.01
+
+
+def test_an_object_named_by_mark_and_size_has_a_look_alike_for_each() -> None:
+    scene = make_scene(3, parse_instruction("pick the small striped red cube"))
+    red = [item for item in scene.objects if item.colour == "red"]
+    assert [(item.size == "small", item.mark == "striped") for item in red] == [
+        (True, True),
+        (True, False),
+        (False, True),
+    ]
+
+
+def test_an_unnamed_mark_has_no_look_alike() -> None:
     scene = make_scene(3, parse_instruction("pick the red cube"))
-    assert {item.mark for item in scene.objects} == {None}
+    assert [item.colour for item in scene.objects].count("red") == 1
+    assert str(scene.names[0]) == "red cube"
 
 
 def test_a_plain_description_of_look_alikes_is_refused() -> None:
@@ -47,7 +68,7 @@ def test_a_plain_description_of_look_alikes_is_refused() -> None:
 def test_every_task_of_a_scene_names_one_object() -> None:
     scene = make_scene(3, parse_instruction("pick the striped red cube"))
     for task in tasks_of(scene):
-        assert scene.objects[find_object(scene, task)].thing == task.object
+        assert scene.names[find_object(scene, task)] == task.object
 
 
 @pytest.mark.parametrize("view", View)

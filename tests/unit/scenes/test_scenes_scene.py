@@ -6,9 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embodied_iqa.errors import UsageError
-from embodied_iqa.manipulation.shapes import SHAPES
 from embodied_iqa.scenes.dimensions import TABLE_X_M, TABLE_Y_M
-from embodied_iqa.scenes.scene import draw_instruction, find_destination, find_object, make_scene, tasks_of
+from embodied_iqa.scenes.scene import (
+    Scene,
+    draw_instruction,
+    find_destination,
+    find_object,
+    make_scene,
+    tasks_of,
+)
 from embodied_iqa.tasks.instruction import Instruction, Thing
 from embodied_iqa.tasks.vocabulary import Colour, Kind, Verb
 
@@ -16,15 +22,23 @@ TASKS = [draw_instruction(verb, seed) for verb in Verb for seed in range(20)]
 COMMON = [Instruction(Verb.PICK, Thing(colour, Kind.CUBE)) for colour in Colour]
 
 
+def assert_only_look_alikes_share_a_colour(scene: Scene) -> None:
+    for one, other in combinations(scene.objects, 2):
+        if one.colour is other.colour:
+            assert one.kind is other.kind
+            assert (one.mark is other.mark) != (one.size is other.size)
+    assert len(set(scene.names)) == len(scene.objects)
+
+
 @given(seed=st.integers(0, 2**63))
 @settings(max_examples=60, deadline=None)
 def test_objects_differ_in_colour_and_keep_their_distance(seed: int):
     scene = make_scene(seed)
     assert 4 <= len(scene.objects) <= 6
-    assert len({item.colour for item in scene.objects}) == len(scene.objects)
+    assert_only_look_alikes_share_a_colour(scene)
     for one, other in combinations(scene.objects, 2):
         gap = np.hypot(one.x_m - other.x_m, one.y_m - other.y_m)
-        assert gap > SHAPES[one.kind].radius_m + SHAPES[other.kind].radius_m + 0.03
+        assert gap > one.shape.radius_m + other.shape.radius_m + 0.03
     for item in scene.objects:
         assert TABLE_X_M[0] < item.x_m < TABLE_X_M[1]
         assert TABLE_Y_M[0] < item.y_m < TABLE_Y_M[1]
@@ -36,9 +50,9 @@ def test_the_target_of_an_instruction_is_there_and_unambiguous(seed: int, task: 
     scene = make_scene(seed, task)
     target = scene.objects[find_object(scene, task)]
     assert (target.colour, target.kind) == (task.colour, task.kind)
-    assert len({item.colour for item in scene.objects}) == len(scene.objects)
+    assert_only_look_alikes_share_a_colour(scene)
     goal = find_destination(scene, task)
-    assert (None if goal is None else scene.objects[goal].thing) == task.destination
+    assert (None if goal is None else scene.names[goal]) == task.destination
     assert scene.category is task.category
     assert task in tasks_of(scene)
 

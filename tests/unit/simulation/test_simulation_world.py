@@ -4,7 +4,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.kinematics import Kinematics, choose
-from embodied_iqa.manipulation.shapes import SHAPES
 from embodied_iqa.scenes.dimensions import HOME_Q_RAD, STEP_NS, T_flange_tool
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.scenes.snapshot import object_position_m, qpos_size
@@ -72,7 +71,7 @@ def test_objects_rest_on_the_table_from_the_start(seed: int):
     for index, item in enumerate(scene.objects):
         before = object_position_m(scene, start, index)
         assert np.abs(object_position_m(scene, world.snapshot(), index) - before).max() < 1e-4
-        assert before[2] == pytest.approx(SHAPES[item.kind].height_m / 2, abs=1e-3)
+        assert before[2] == pytest.approx(item.shape.height_m / 2, abs=1e-3)
     assert world.contact_violation is None
 
 
@@ -148,7 +147,7 @@ def test_the_gripper_opens_and_closes_over_its_stroke():
 def test_pressing_on_the_table_is_a_violation():
     world = World(make_scene(2))
     pose = world.T_base_tool
-    pose[:3, 3] = (-0.40, 0.0, -0.03)
+    pose[:3, 3] = (-0.30, 0.0, -0.03)
     reach(world, pose)
     first = world.contact_violation
     assert first is not None
@@ -182,7 +181,7 @@ def test_the_gripper_moves_at_the_commanded_speed_and_stops_on_demand():
 def test_a_cleared_violation_comes_back_while_the_push_lasts():
     world = World(make_scene(2))
     pose = world.T_base_tool
-    pose[:3, 3] = (-0.40, 0.0, -0.03)
+    pose[:3, 3] = (-0.30, 0.0, -0.03)
     reach(world, pose)
     world.clear_contact_violation()
     assert world.contact_violation is None

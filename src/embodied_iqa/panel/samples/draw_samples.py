@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -22,39 +24,46 @@ from embodied_iqa.panel.samples.sample_files import (
     save_samples,
 )
 from embodied_iqa.scenes.language.five_tasks import make_tasks
-from embodied_iqa.scenes.scene import Scene, make_scene, tasks_of
+from embodied_iqa.scenes.scene import (
+    Scene,
+    draw_instruction,
+    find_destination,
+    find_object,
+    make_scene,
+    tasks_of,
+)
+from embodied_iqa.simulation.camera.simulated_cameras import delivered
 from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.backends.panel.format import ABSENT, shrink
+from embodied_iqa.subjects.backends.panel.format import ABSENT, PICTURE_SIZES_PX, shrink
 from embodied_iqa.tasks.instruction import Instruction, Thing
 from embodied_iqa.tasks.task import MAX_RANK
-from embodied_iqa.tasks.vocabulary import DESTINATIONS_OF_VERB, KINDS_OF_VERB, Colour, Kind, Verb
+from embodied_iqa.tasks.vocabulary import KINDS_OF_VERB, Colour, Kind, Mark, Size, Verb
 
-DRAWN_PX: Final = (480, 360)
+DRAWN_PX: Final = (640, 480)
 """Size of training pictures before they are reduced to that of the networks' input."""
 TASKS_A_SCENE: Final = 12
 _ABSENT_TASKS: Final = 2
+_FULL_NAMES: Final = 0.15
+"""Share of the tasks that name the mark and the size of an object although nobody needs them."""
 _WORDINGS: Final = 2
 RANKED_A_SCENE: Final = _WORDINGS * (MAX_RANK - 1)
 """Tasks of rank 2 to 5, two of each."""
 _COLOURS: Final = tuple(Colour)
 _KINDS: Final = tuple(Kind)
 _VERBS: Final = tuple(Verb)
-
-
-def random_instruction(verb: Verb, rng: np.random.Generator) -> Instruction:
-    """Draw an object and, if the verb has one, a destination of another colour."""
-    first, second = (_COLOURS[int(index)] for index in rng.permutation(len(_COLOURS))[:2])
-    kinds, goals = KINDS_OF_VERB[verb], DESTINATIONS_OF_VERB[verb]
-    target = Thing(first, kinds[int(rng.integers(len(kinds)))])
-    goal = Thing(second, goals[int(rng.integers(len(goals)))]) if goals else None
-    return Instruction(verb, target, goal)
+_MARKS: Final = tuple(Mark)
+_SIZES: Final = tuple(Size)
+_NAMED: Final = 4
+"""Numbers of a name: colour, kind, mark, size."""
+_NEARLY_THERE: Final = 0.5
+"""Share of the tasks with a missing object that differs from one on the table only in its mark."""
 
 
 def sample_scene(seed: int, index: int) -> tuple[Scene, Instruction]:
     """Return scene number ``index`` of a seed, with its main task; the verbs alternate."""
     rng = np.random.default_rng([seed, index])
-    instruction = random_instruction(_VERBS[index % len(_VERBS)], rng)
+    instruction = draw_instruction(_VERBS[index % len(_VERBS)], int(rng.integers(2**31)))
     return make_scene(int(rng.integers(2**31)), instruction), instruction
 
 
@@ -68,70 +77,118 @@ def scene_tasks(scene: Scene, main: Instruction, rng: np.random.Generator) -> li
             drawn.append(main)  # the verbs stay balanced
         else:
             drawn.append(others[int(rng.integers(len(others)))])
+    drawn = [_fully_named(scene, task) if rng.random() < _FULL_NAMES else task for task in drawn]
     return drawn + [_absent_task(scene, rng) for _ in range(_ABSENT_TASKS)]
 
 
+def _fully_named(scene: Scene, task: Instruction) -> Instruction:
+    goal = find_destination(scene, task)
+    target = scene.objects[find_object(scene, task)].thing
+    return Instruction(task.verb, target, None if goal is None else scene.objects[goal].thing)
+
+
 def _absent_task(scene: Scene, rng: np.random.Generator) -> Instruction:
-    things = {item.thing for item in scene.objects}
+    """Draw a task whose object is missing: any, or one with another mark than an object has."""
+    things = [item.thing for item in scene.objects]
     while True:
-        task = random_instruction(_VERBS[int(rng.integers(len(_VERBS)))], rng)
-        if task.object not in things:
+        task = draw_instruction(_VERBS[int(rng.integers(len(_VERBS)))], int(rng.integers(2**31)))
+        if rng.random() < _NEARLY_THERE:
+            known = [thing for thing in things if thing.mark and thing.kind in KINDS_OF_VERB[task.verb]]
+            colours = {None if task.destination is None else task.destination.colour}
+            known = [thing for thing in known if thing.colour not in colours]
+            if not known:
+                continue
+            other = _MARKS[int(rng.integers(len(_MARKS)))]
+            task = replace(task, object=replace(known[int(rng.integers(len(known)))], mark=other, size=None))
+        if not any(task.object.fits(thing) for thing in things):
             return task
 
 
 def _task_labels(scene: Scene, texts: tuple[str, ...], tasks: Sequence[Instruction]) -> TaskLabels:
     things = [item.thing for item in scene.objects]
+    number = partial(_index, things)
     return TaskLabels(
         (texts,),
         verb=np.array([[_VERBS.index(task.verb) for task in tasks]]),
-        target=np.array([[_index(things, task.object) for task in tasks]]),
-        goal=np.array([[_index(things, task.destination) for task in tasks]]),
+        target=np.array([[number(task.object) for task in tasks]]),
+        goal=np.array([[number(task.destination) for task in tasks]]),
         wanted=np.array([[_wanted(task) for task in tasks]]),
     )
 
 
-def _index(things: Sequence[Thing], thing: Thing | None) -> int:
-    return things.index(thing) if thing in things else -1
+def _index(things: Sequence[Thing], named: Thing | None) -> int:
+    """Return the index of the only thing that a name fits; -1 if none or several do."""
+    found = [index for index, thing in enumerate(things) if named is not None and named.fits(thing)]
+    return found[0] if len(found) == 1 else -1
 
 
 def _wanted(task: Instruction) -> list[int]:
     numbers: list[int] = []
     for thing in (task.object, task.destination):
-        numbers += [-1, -1] if thing is None else [_COLOURS.index(thing.colour), _KINDS.index(thing.kind)]
+        numbers += [-1] * _NAMED if thing is None else name_numbers(thing)
     return numbers
 
 
-def _sample(seed: int, number: int, frames: Sequence[Frame]) -> Samples:
-    """Return scene ``number`` of a seed with its tasks and pictures, the latter in the order of `View`."""
+def name_numbers(thing: Thing) -> list[int]:
+    """Return the indices of colour, kind, mark and size, -1 for none."""
+    mark = -1 if thing.mark is None else _MARKS.index(thing.mark)
+    size = -1 if thing.size is None else _SIZES.index(thing.size)
+    return [_COLOURS.index(thing.colour), _KINDS.index(thing.kind), mark, size]
+
+
+def named_thing(numbers: Iterable[int]) -> Thing | None:
+    """Return the thing of `name_numbers`; None if it has no kind."""
+    colour, kind, mark, size = (int(number) for number in numbers)
+    if kind < 0:
+        return None
+    return Thing(
+        _COLOURS[colour],
+        _KINDS[kind],
+        _MARKS[mark] if mark >= 0 else None,
+        _SIZES[size] if size >= 0 else None,
+    )
+
+
+def _sample(seed: int, number: int, frames: Sequence[Frame]) -> list[Samples]:
+    """Return scene ``number`` of a seed with its tasks and pictures, the latter in the order of `View`.
+
+    There is one result for each size of pictures.
+    """
     scene, main = sample_scene(seed, number)
     rng = np.random.default_rng([seed, number, 1])
     tasks = scene_tasks(scene, main, rng)
     labels = _task_labels(scene, tuple(reworded(task, rng) for task in tasks), tasks)
-    kind, colour = np.full((1, MAX_THINGS), -1), np.full((1, MAX_THINGS), -1)
+    names = np.full((1, MAX_THINGS, _NAMED), -1)
     place = np.zeros((1, MAX_THINGS, 3), np.float32)
     mark = np.full((1, MAX_THINGS, len(frames), 2), ABSENT, np.float32)
     for index, item in enumerate(scene.objects[:MAX_THINGS]):
-        kind[0, index], colour[0, index] = _KINDS.index(item.kind), _COLOURS.index(item.colour)
+        names[0, index] = name_numbers(item.thing)
         place[0, index] = item.x_m, item.y_m, item.yaw_rad
     for view, frame in enumerate(frames):
         mark[0, : len(scene.objects), view] = object_marks(scene, frame)[:MAX_THINGS]
-    return Samples(
+    samples = Samples(
         views=tuple(View),
-        pictures=tuple(shrink(frame.rgb)[None] for frame in frames),
+        pictures=(),
         tasks=labels.tasks,
         verb=labels.verb,
         target=labels.target,
         goal=labels.goal,
         wanted=labels.wanted,
-        thing_kind=kind,
-        thing_colour=colour,
+        thing_kind=names[..., 1],
+        thing_colour=names[..., 0],
+        thing_print=names[..., 2],
+        thing_size=names[..., 3],
         thing_place=place,
         thing_mark=mark,
     )
+    return [
+        replace(samples, pictures=tuple(shrink(frame.rgb, size_px)[None] for frame in frames))
+        for size_px in PICTURE_SIZES_PX
+    ]
 
 
-def draw_samples(seed: int, indices: Sequence[int], shots: Iterator[tuple[Frame, ...]]) -> Samples:
-    """Join scenes and their pictures.
+def draw_samples(seed: int, indices: Sequence[int], shots: Iterator[tuple[Frame, ...]]) -> list[Samples]:
+    """Join scenes and their pictures; one result for each of `PICTURE_SIZES_PX`.
 
     Args:
         seed: Of the samples.
@@ -139,7 +196,8 @@ def draw_samples(seed: int, indices: Sequence[int], shots: Iterator[tuple[Frame,
         shots: Each scene's frames, one per view in the order of `View`.
     """
     pairs = zip(indices, shots, strict=True)
-    return join_samples([_sample(seed, number, frames) for number, frames in pairs])
+    drawn = [_sample(seed, number, frames) for number, frames in pairs]
+    return [join_samples(sized) for sized in zip(*drawn, strict=True)]
 
 
 def draw_part(folder: Path, seed: int, first: int, end: int) -> None:
@@ -174,9 +232,12 @@ def _ranked(seed: int, index: int, view: View) -> TaskLabels:
 
 
 def _shots(scenes: Sequence[Scene]) -> Iterator[tuple[Frame, ...]]:
-    """Yield the frames of each scene before any motion; only beads have to settle first, in physics."""
+    """Yield the frames of each scene before any motion, as the cameras deliver them.
+
+    Only beads have to settle first, in physics.
+    """
     with SceneBatchRenderer(*DRAWN_PX) as renderer:
         for scene in scenes:
             beads = any(item.kind is Kind.CUP for item in scene.objects)
             frames = renderer.frames(scene, View, World(scene).snapshot() if beads else None)
-            yield tuple(frames[view] for view in View)
+            yield tuple(delivered(frames[view], scene.seed) for view in View)

@@ -53,4 +53,4 @@ def reworded(task: Instruction, rng: np.random.Generator) -> str:
 
 def _named(thing: Thing, rng: np.random.Generator) -> str:
     kind = _KIND_WORDS[thing.kind] if rng.random() < _OTHER_KIND else str(thing.kind)
-    return f"the {thing.colour} {kind}"
+    return f"the {thing.named(kind)}"

@@ -31,14 +31,17 @@ class Samples:
 
     Attributes:
         views: The views.
-        pictures: For each view ``(n, 180, 240, 3)`` uint8.
+        pictures: For each view ``(n, H, W, 3)`` uint8, of one of `PICTURE_SIZES_PX`.
         tasks: ``n`` tuples of ``R`` task texts.
         verb: ``(n, R)`` int64, index in `Verb`.
         target: ``(n, R)`` int64, index of the manipulated object among the things, or -1.
         goal: ``(n, R)`` int64, index of the destination among the things, or -1.
-        wanted: ``(n, R, 4)`` int64: colour and kind of the object and of the destination, -1 for none.
+        wanted: ``(n, R, 8)`` int64: colour, kind, mark and size of the object and of the destination as the
+            task names them, -1 for what it does not name.
         thing_kind: ``(n, T)`` int64, index in `Kind`, or -1 after the last thing.
         thing_colour: ``(n, T)`` int64, index in `Colour`.
+        thing_print: ``(n, T)`` int64, index in `Mark` of what is printed on it, or -1.
+        thing_size: ``(n, T)`` int64, index in `Size`, or -1 for the ordinary size.
         thing_place: ``(n, T, 3)`` float32, centre in the base frame (m) and yaw (rad).
         thing_mark: ``(n, T, V, 2)`` float32, image position (u, v) of its centre, in [0, 1] in the picture.
         ranked: Number of a scene's tasks of rank 2 to 5, which are the last ones.
@@ -53,6 +56,8 @@ class Samples:
     wanted: NDArray[np.int64]
     thing_kind: NDArray[np.int64]
     thing_colour: NDArray[np.int64]
+    thing_print: NDArray[np.int64]
+    thing_size: NDArray[np.int64]
     thing_place: NDArray[np.float32]
     thing_mark: NDArray[np.float32]
     ranked: int = 0
@@ -73,7 +78,7 @@ class TaskLabels:
         verb: ``(n, Q)`` int64; this and the following as in `Samples`, for the first step.
         target: ``(n, Q)`` int64.
         goal: ``(n, Q)`` int64.
-        wanted: ``(n, Q, 4)`` int64.
+        wanted: ``(n, Q, 8)`` int64.
     """
 
     tasks: tuple[tuple[str, ...], ...]
@@ -111,13 +116,20 @@ def _load_ranked(file: Path) -> TaskLabels:
         return TaskLabels(texts, *(stored[name] for name in _OF_TASKS))
 
 
-def save_samples(samples: Samples, folder: Path) -> None:
-    """Write a part atomically."""
+def save_samples(drawn: Sequence[Samples], folder: Path) -> None:
+    """Write a part atomically.
+
+    Args:
+        drawn: The same samples with pictures of several sizes.
+        folder: New folder of the part.
+    """
+    samples = drawn[0]
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
-    for view, pictures in zip(samples.views, samples.pictures, strict=True):
-        np.save(partial / f"{view}.npy", pictures)
+    for sized in drawn:
+        for view, pictures in zip(sized.views, sized.pictures, strict=True):
+            np.save(partial / _pictures_file(view, pictures.shape[2]), pictures)
     np.savez(partial / _ARRAYS, **{name: getattr(samples, name) for name in _LABELS})
     (partial / _TEXTS).write_text(json.dumps(samples.tasks), encoding="utf-8")
     partial.rename(folder)
@@ -128,14 +140,24 @@ def parts_of(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("part-*") if path.is_dir())
 
 
+def _pictures_file(view: View, width_px: int) -> str:
+    return f"{view}-{width_px}.npy"
+
+
 def load_samples(
-    folder: Path, views: Sequence[View], limit: int | None = None, *, worded_for: View | None = None
+    folder: Path,
+    views: Sequence[View],
+    size_px: tuple[int, int],
+    limit: int | None = None,
+    *,
+    worded_for: View | None = None,
 ) -> Samples:
     """Read the parts in a folder, with the pictures of some views.
 
     Args:
         folder: Folder of the parts, ``part-*``.
         views: Views of the pictures.
+        size_px: Width and height of the pictures.
         limit: Largest number of scenes.
         worded_for: Append the tasks of rank 2 to 5 for this camera's pictures.
 
@@ -146,18 +168,20 @@ def load_samples(
     if not parts:
         raise InputError(f"no training samples in {folder}", expected="folders part-*")
     try:
-        loaded = [_load_part(part, views, worded_for) for part in parts]
+        loaded = [_load_part(part, views, size_px[0], worded_for) for part in parts]
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"broken training samples in {folder}: {error}") from error
     return join_samples(loaded, limit)
 
 
-def _load_part(folder: Path, views: Sequence[View], worded_for: View | None) -> Samples:
+def _load_part(folder: Path, views: Sequence[View], width_px: int, worded_for: View | None) -> Samples:
     with np.load(folder / _ARRAYS, allow_pickle=False) as stored:
         labels: dict[str, Any] = {name: stored[name] for name in _LABELS}
     order = [list(View).index(view) for view in views]
     labels["thing_mark"] = labels["thing_mark"][:, :, order]
-    pictures = tuple(np.load(folder / f"{view}.npy", mmap_mode="r", allow_pickle=False) for view in views)
+    pictures = tuple(
+        np.load(folder / _pictures_file(view, width_px), mmap_mode="r", allow_pickle=False) for view in views
+    )
     texts = tuple(map(tuple, json.loads((folder / _TEXTS).read_text(encoding="utf-8"))))
     if worded_for is not None:
         ranked = _load_ranked(ranked_file(folder, worded_for))

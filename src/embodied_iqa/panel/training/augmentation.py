@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.panel.members import Augmentation
-from embodied_iqa.subjects.backends.panel.format import PICTURE_PX
+from embodied_iqa.subjects.backends.panel.format import LARGE_PX
 
 _BANK_SIZE: Final = 16
 _BANK_MARGIN_PX: Final = 32
@@ -44,7 +44,7 @@ _STRENGTH: Final = {
 
 
 def augment(pictures: NDArray[np.uint8], kind: Augmentation, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Return augmented copies of ``(B, 180, 240, 3)`` uint8 pictures."""
+    """Return augmented copies of ``(B, H, W, 3)`` uint8 pictures, at most of the size of `LARGE_PX`."""
     if kind is Augmentation.NONE:
         return pictures
     strength, bank = _STRENGTH[kind], _noise_bank()
@@ -77,7 +77,7 @@ def _change(
 @cache
 def _noise_bank() -> NDArray[np.int16]:
     """Return normal noise of standard deviation 32; drawing it for each picture would be slow."""
-    width, height = PICTURE_PX[0] + _BANK_MARGIN_PX, PICTURE_PX[1] + _BANK_MARGIN_PX
+    width, height = LARGE_PX[0] + _BANK_MARGIN_PX, LARGE_PX[1] + _BANK_MARGIN_PX
     rng = np.random.default_rng(20250101)
     noise: NDArray[np.float64] = 32 * rng.standard_normal((_BANK_SIZE, height, width, 3))
     return noise.astype(np.int16)

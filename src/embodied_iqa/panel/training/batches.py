@@ -9,10 +9,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from embodied_iqa.errors import InternalError
 from embodied_iqa.manipulation.planner import ObjectPose, plan_waypoints
 from embodied_iqa.manipulation.waypoints import MAX_WAYPOINTS, WAYPOINT_FIELDS, waypoints_to_array
 from embodied_iqa.panel.answers import Style, VisibleThing, true_answer
 from embodied_iqa.panel.members import Augmentation
+from embodied_iqa.panel.samples.draw_samples import named_thing
 from embodied_iqa.panel.samples.sample_files import Samples
 from embodied_iqa.panel.training.augmentation import augment
 from embodied_iqa.panel.training.losses import Batch
@@ -26,11 +28,11 @@ from embodied_iqa.subjects.backends.panel.format import (
     answer_words,
     task_words,
 )
-from embodied_iqa.tasks.instruction import Instruction, Thing
-from embodied_iqa.tasks.vocabulary import Colour, Kind, Verb
+from embodied_iqa.tasks.instruction import Instruction, shortest_names
+from embodied_iqa.tasks.vocabulary import Kind, Size, Verb
 
 _KINDS: Final = tuple(Kind)
-_COLOURS: Final = tuple(Colour)
+_SIZES: Final = tuple(Size)
 _VERBS: Final = tuple(Verb)
 _CENTRE: Final = np.array(PLAN_CENTRE, np.float32)
 _SCALE: Final = np.array(PLAN_SCALE, np.float32)
@@ -38,23 +40,26 @@ _SCALE: Final = np.array(PLAN_SCALE, np.float32)
 
 def things_of(samples: Samples, scene: int, view: int) -> list[VisibleThing]:
     """Return the objects of a scene in a view's picture."""
-    count = int((samples.thing_kind[scene] >= 0).sum())
+    labels = (samples.thing_colour, samples.thing_kind, samples.thing_print, samples.thing_size)
+    named = (named_thing(numbers) for numbers in zip(*(label[scene] for label in labels), strict=True))
+    things = [thing for thing in named if thing is not None]
     return [
         VisibleThing(
-            _COLOURS[samples.thing_colour[scene, index]],
-            _KINDS[samples.thing_kind[scene, index]],
+            thing,
+            name,
             *(float(value) for value in samples.thing_mark[scene, index, view]),
             *(float(value) for value in samples.thing_place[scene, index, :2]),
         )
-        for index in range(count)
+        for index, (thing, name) in enumerate(zip(things, shortest_names(things), strict=True))
     ]
 
 
 def instruction_of(samples: Samples, scene: int, task: int) -> Instruction:
     """Return the instruction that a task text stands for."""
-    colour, kind, goal_colour, goal_kind = (int(value) for value in samples.wanted[scene, task])
-    goal = Thing(_COLOURS[goal_colour], _KINDS[goal_kind]) if goal_kind >= 0 else None
-    return Instruction(_VERBS[samples.verb[scene, task]], Thing(_COLOURS[colour], _KINDS[kind]), goal)
+    target, goal = (named_thing(numbers) for numbers in np.split(samples.wanted[scene, task], 2))
+    if target is None:
+        raise InternalError("a task without an object")
+    return Instruction(_VERBS[samples.verb[scene, task]], target, goal)
 
 
 def answers_of(samples: Samples, view: int, style: Style) -> list[list[str]]:
@@ -132,6 +137,8 @@ class TrainingData:
             thing_marks=torch.from_numpy(samples.thing_mark[scenes]),
             thing_kinds=torch.from_numpy(samples.thing_kind[scenes]),
             thing_colours=torch.from_numpy(samples.thing_colour[scenes]),
+            thing_prints=torch.from_numpy(samples.thing_print[scenes] + 1),
+            thing_sizes=torch.from_numpy(samples.thing_size[scenes] + 1),
             thing_turns=torch.from_numpy(samples.thing_place[scenes, :, 2]),
             thing_places=torch.from_numpy((samples.thing_place[scenes, :, :2] - _CENTRE[:2]) / _SCALE[:2]),
             answers=torch.from_numpy(self.answers[rows, tasks]),
@@ -206,7 +213,10 @@ def expert_plan(samples: Samples, scene: int, task: int) -> NDArray[np.float64]:
 
 def _pose(samples: Samples, scene: int, thing: int) -> ObjectPose:
     x, y, yaw = (float(value) for value in samples.thing_place[scene, thing])
-    return ObjectPose(_KINDS[samples.thing_kind[scene, thing]], x, y, yaw)
+    size = int(samples.thing_size[scene, thing])
+    return ObjectPose(
+        _KINDS[samples.thing_kind[scene, thing]], x, y, yaw, _SIZES[size] if size >= 0 else None
+    )
 
 
 def _places(samples: Samples) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

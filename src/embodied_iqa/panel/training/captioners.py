@@ -38,11 +38,13 @@ class CaptionerShape:
     Attributes:
         encoder: Name of the image encoder.
         reader: Name of the task encoder.
+        picture_px: Width and height of the pictures.
         heads: Number of the task's queries.
     """
 
     encoder: str
     reader: str
+    picture_px: tuple[int, int]
     heads: int = 4
 
 
@@ -73,7 +75,7 @@ class Captioner(nn.Module):
     def __init__(self, words: int, answers: int, shape: CaptionerShape) -> None:
         super().__init__()
         self.reader = make_reader(shape.reader, words)
-        self.encoder, width = make_encoder(shape.encoder)
+        self.encoder, width = make_encoder(shape.encoder, shape.picture_px)
         self.query = Query(width, shape.heads)
         self.begin = nn.Sequential(
             nn.Linear(shape.heads * (width + 2) + TASK_WIDTH, 192), nn.ReLU(), nn.Linear(192, _STATE)
@@ -93,7 +95,7 @@ class Captioner(nn.Module):
         return CaptionerOutput(words, (attention,), (cells,))
 
     def say(self, pictures: tuple[Tensor, ...], tasks: Tensor) -> Tensor:
-        """Return the greedy answer, ``(B R, 22)`` word numbers; those after END are meaningless."""
+        """Return the greedy answer, ``(B R, 28)`` word numbers; those after END are meaningless."""
         encoded, _, _ = self._encode(pictures[0], tasks)
         state, answer = encoded.context, []
         word = torch.full_like(tasks[:, :, 0].flatten()[:, None], BEGIN)

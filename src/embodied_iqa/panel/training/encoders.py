@@ -1,7 +1,7 @@
 """Encoders of pictures and of tasks.
 
-An image encoder maps ``(B, 3, 180, 240)`` in [-0.5, 0.5] to ``(B, C, 15, 20)``; a task encoder maps
-``(N, 24)`` word numbers to ``(N, 96)``.
+An image encoder maps ``(B, 3, H, W)`` in [-0.5, 0.5], of one of `PICTURE_SIZES_PX`, to ``(B, C, 15, 20)``;
+a task encoder maps ``(N, 32)`` word numbers to ``(N, 96)``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from embodied_iqa.subjects.backends.panel.format import MAX_TASK_WORDS, PAD
+from embodied_iqa.subjects.backends.panel.format import LARGE_PX, MAX_TASK_WORDS, PAD
 
 GRID: Final = (15, 20)
 """Rows and columns of the features."""
@@ -99,21 +99,22 @@ class Attention(nn.Module):
         return attended
 
 
-def _coarse_stem(width: int) -> tuple[nn.Module, ...]:
-    return conv(3, 48, 8, 6, 1), conv(48, width, 3, 2)
-
-
-def _fine_stem(width: int) -> tuple[nn.Module, ...]:
-    """Three convolutions with small strides: keeps finer detail."""
-    return conv(3, 24, 5, 3), conv(24, 48, 3, 2), conv(48, width, 3, 2)
+def stem(width: int, picture_px: tuple[int, int], *, fine: bool) -> nn.Sequential:
+    """Return convolutions from a picture to the grid; a fine stem begins with a smaller stride."""
+    if picture_px == LARGE_PX:
+        first = conv(3, 24, 5, 2), conv(24, 40, 3, 2), conv(40, 56, 3, 2)
+        return nn.Sequential(*first, conv(56, width, 3, 2))
+    if fine:
+        return nn.Sequential(conv(3, 24, 5, 2), conv(24, 48, 3, 2), conv(48, width, 3, 3))
+    return nn.Sequential(conv(3, 32, 7, 3), conv(32, 48, 3, 2), conv(48, width, 3, 2))
 
 
 class Hybrid(nn.Module):
     """A convolutional stem, a residual block and two transformer layers."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, picture_px: tuple[int, int]) -> None:
         super().__init__()
-        self.stem = nn.Sequential(*_coarse_stem(width), Residual(width))
+        self.stem = nn.Sequential(stem(width, picture_px, fine=True), Residual(width))
         self.places = nn.Parameter(0.02 * torch.randn(1, TOKENS, width))
         self.layers = nn.Sequential(Attention(width), Attention(width), nn.LayerNorm(width))
 
@@ -134,7 +135,7 @@ class GatedReader(nn.Module):
         self.unit = nn.GRU(_WORD_WIDTH, TASK_WIDTH, batch_first=True)
 
     def forward(self, tasks: Tensor) -> Tensor:
-        """Encode ``(N, 24)`` word numbers as ``(N, 96)``."""
+        """Encode ``(N, 32)`` word numbers as ``(N, 96)``."""
         states, _ = self.unit(self.embed(tasks))
         last = (tasks != PAD).sum(1, keepdim=True).clamp_min(1) - 1
         here = torch.arange(MAX_TASK_WORDS, device=tasks.device)[None] == last
@@ -153,7 +154,7 @@ class PooledReader(nn.Module):
         self.mix = nn.Sequential(nn.ReLU(), nn.Linear(TASK_WIDTH, TASK_WIDTH))
 
     def forward(self, tasks: Tensor) -> Tensor:
-        """Encode ``(N, 24)`` word numbers as ``(N, 96)``."""
+        """Encode ``(N, 32)`` word numbers as ``(N, 96)``."""
         there = (tasks != PAD)[:, :, None]
         words = (self.embed(tasks) + self.places) * there
         heard = self.near(words.transpose(1, 2)).transpose(1, 2)
@@ -168,19 +169,16 @@ READERS: Final = {"gated": GatedReader, "pooled": PooledReader}
 """Name of a task encoder to its class."""
 
 
-def make_encoder(name: str) -> tuple[nn.Module, int]:
-    """Return a new image encoder and its number of channels."""
+def make_encoder(name: str, picture_px: tuple[int, int]) -> tuple[nn.Module, int]:
+    """Return a new image encoder for pictures of a size, and its number of channels."""
     width = ENCODERS[name]
+    first = stem(width, picture_px, fine=name in {"fine", "fine-mixer"})
     match name:
-        case "plain":
-            return nn.Sequential(*_coarse_stem(width), Residual(width), Residual(width)), width
-        case "fine":
-            return nn.Sequential(*_fine_stem(width), Residual(width), Residual(width)), width
-        case "mixer":
-            return nn.Sequential(*_coarse_stem(width), *(Mixer(width) for _ in range(4))), width
-        case "fine-mixer":
-            return nn.Sequential(*_fine_stem(width), *(Mixer(width) for _ in range(3))), width
-    return Hybrid(width), width
+        case "plain" | "fine":
+            return nn.Sequential(first, Residual(width), Residual(width)), width
+        case "mixer" | "fine-mixer":
+            return nn.Sequential(first, *(Mixer(width) for _ in range(4))), width
+    return Hybrid(width, picture_px), width
 
 
 def make_reader(name: str, words: int) -> nn.Module:

@@ -13,7 +13,7 @@ from embodied_iqa.panel.training.captioners import CaptionerOutput
 from embodied_iqa.panel.training.encoders import GRID, cell_centres
 from embodied_iqa.panel.training.policies import PolicyOutput
 from embodied_iqa.subjects.backends.panel.format import PAD
-from embodied_iqa.tasks.vocabulary import Colour, Kind
+from embodied_iqa.tasks.vocabulary import Colour, Kind, Mark, Size
 
 _SPREAD_CELLS: Final = 0.7
 _COLUMN_WEIGHTS: Final = (1.0, 1.0, 1.0, 0.5, 0.5, 0.3)
@@ -30,8 +30,8 @@ class Batch:
     """``B`` scenes with ``R`` tasks each, as tensors; ``V`` views, ``T`` things.
 
     Attributes:
-        pictures: For each view ``(B, 3, 180, 240)`` in [-0.5, 0.5].
-        tasks: ``(B, R, 24)`` word numbers.
+        pictures: For each view ``(B, 3, H, W)`` in [-0.5, 0.5].
+        tasks: ``(B, R, 32)`` word numbers.
         plan: ``(B R, K, 6)``, centred and scaled.
         places: ``(B R, 5)``, x, y of target and destination, and the target's yaw, centred and scaled.
         placed: ``(B R, 5)`` 1 where `places` apply.
@@ -41,6 +41,8 @@ class Batch:
         thing_marks: ``(B, T, V, 2)`` image positions of all objects.
         thing_kinds: ``(B, T)``, -1 for none.
         thing_colours: ``(B, T)``, -1 for none.
+        thing_prints: ``(B, T)`` marks, 0 for none.
+        thing_sizes: ``(B, T)`` sizes, 0 for the ordinary one.
         thing_turns: ``(B, T)`` in rad.
         thing_places: ``(B, T, 2)``, x and y, centred and scaled.
         answers: ``(B, R, L)`` word numbers; of width 0 for a VLA.
@@ -57,6 +59,8 @@ class Batch:
     thing_marks: Tensor
     thing_kinds: Tensor
     thing_colours: Tensor
+    thing_prints: Tensor
+    thing_sizes: Tensor
     thing_turns: Tensor
     thing_places: Tensor
     answers: Tensor
@@ -119,17 +123,17 @@ def _spots(marks: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class ThingHead(nn.Module):
-    """Auxiliary head: predicts kind, colour, yaw and position of each object from the features at its place.
+    """Auxiliary head: predicts all that can be said of an object from the features at its place.
 
-    Without it a member takes far longer to learn the yaw of cubes.
+    Without it a member takes far longer to learn the yaw of cubes, and hardly learns to read marks.
     """
 
-    _TURNS, _PLACES = 2, 2
+    _SIZES = (len(Kind), len(Colour), len(Mark) + 1, len(Size) + 1, 2, 2)
+    """Numbers of outputs: kind, colour, mark, size, turn, place."""
 
     def __init__(self, width: int, views: int) -> None:
         super().__init__()
-        outputs = len(Kind) + len(Colour) + self._TURNS + self._PLACES
-        self.read = nn.ModuleList(nn.Linear(width, outputs) for _ in range(views))
+        self.read = nn.ModuleList(nn.Linear(width, sum(self._SIZES)) for _ in range(views))
 
     def forward(self, tokens: tuple[Tensor, ...], batch: Batch) -> Tensor:
         """Return the loss."""
@@ -142,18 +146,18 @@ class ThingHead(nn.Module):
         return total
 
     def _loss(self, output: Tensor, batch: Batch, here: Tensor) -> Tensor:
-        sizes = [len(Kind), len(Colour), self._TURNS, self._PLACES]
-        kinds, colours, turns, places = output.split(sizes, dim=-1)
+        *named, turns, places = output.split(self._SIZES, dim=-1)
+        labels = (batch.thing_kinds, batch.thing_colours, batch.thing_prints, batch.thing_sizes)
         count = here.sum().clamp_min(1.0)
-        kind = functional.cross_entropy(
-            kinds.transpose(1, 2), batch.thing_kinds.clamp_min(0), reduction="none"
-        )
-        colour = functional.cross_entropy(
-            colours.transpose(1, 2), batch.thing_colours.clamp_min(0), reduction="none"
-        )
+        names = torch.stack(
+            [
+                functional.cross_entropy(logits.transpose(1, 2), label.clamp_min(0), reduction="none")
+                for logits, label in zip(named, labels, strict=True)
+            ]
+        ).sum(0)
         angle = batch.thing_turns
         square = torch.isin(batch.thing_kinds, batch.thing_kinds.new_tensor(_SQUARE)).float()
         quarter = torch.stack([(4 * angle).cos(), (4 * angle).sin()], -1)
         turn = (turns - quarter).square().sum(-1) * square
         place = functional.smooth_l1_loss(places, batch.thing_places, reduction="none", beta=_BETA)
-        return ((kind + colour + _TURN * turn + place.sum(-1)) * here).sum() / count
+        return ((names + _TURN * turn + place.sum(-1)) * here).sum() / count

@@ -16,7 +16,7 @@ from embodied_iqa.panel.training.captioners import Captioner
 from embodied_iqa.panel.training.encoders import cell_centres
 from embodied_iqa.panel.training.policies import FilmPolicy, QueryPolicy, plan_in_metres
 from embodied_iqa.panel.training.training_loop import Network
-from embodied_iqa.subjects.backends.panel.format import MAX_TASK_WORDS, PICTURE_PX
+from embodied_iqa.subjects.backends.panel.format import MAX_TASK_WORDS
 
 _OPSET: Final = 17
 _LARGE: Final = 1024
@@ -52,17 +52,17 @@ def _unit(picture: Tensor) -> Tensor:
     return picture.permute(0, 3, 1, 2).float() / 255 - 0.5
 
 
-def export_member(network: Network, views: int, path: Path) -> None:
+def export_member(network: Network, views: int, picture_px: tuple[int, int], path: Path) -> None:
     """Write the network as ONNX, atomically.
 
-    Inputs: ``words`` ``(R, 24)`` int64 for any number of tasks, and ``picture_0`` (``picture_1``)
-    ``(1, 180, 240, 3)`` uint8. Outputs of a VLA: ``plan`` ``(R, K, 6)``, ``more`` ``(R, K)`` and ``seen``
-    ``(R,)`` probabilities, ``aim`` ``(R, 2)`` in [0, 1]; of a VLM: ``answer`` ``(R, 22)`` int64.
+    Inputs: ``words`` ``(R, 32)`` int64 for any number of tasks, and ``picture_0`` (``picture_1``)
+    ``(1, H, W, 3)`` uint8. Outputs of a VLA: ``plan`` ``(R, K, 6)``, ``more`` ``(R, K)`` and ``seen``
+    ``(R,)`` probabilities, ``aim`` ``(R, 2)`` in [0, 1]; of a VLM: ``answer`` ``(R, 28)`` int64.
     """
     answering = isinstance(network, Captioner)
     module = _Answering(network) if isinstance(network, Captioner) else _Acting(network)
     module.eval()
-    width, height = PICTURE_PX
+    width, height = picture_px
     pictures = tuple(torch.zeros((1, height, width, 3), dtype=torch.uint8) for _ in range(views))
     words = torch.full((2, MAX_TASK_WORDS), 4, dtype=torch.int64)
     outputs = ["answer"] if answering else ["plan", "more", "seen", "aim"]

@@ -17,6 +17,7 @@ from embodied_iqa.panel.training.encoders import (
     conv,
     make_encoder,
     make_reader,
+    stem,
 )
 from embodied_iqa.subjects.backends.panel.format import PLAN_CENTRE, PLAN_SCALE
 
@@ -102,12 +103,14 @@ class QueryShape:
     Attributes:
         encoder: Name of the image encoder.
         reader: Name of the task encoder.
+        picture_px: Width and height of the pictures.
         views: Number of views.
         heads: Queries per view.
     """
 
     encoder: str
     reader: str
+    picture_px: tuple[int, int]
     views: int = 1
     heads: int = 4
 
@@ -122,7 +125,7 @@ class QueryPolicy(nn.Module):
         super().__init__()
         self.heads = shape.heads
         self.reader = make_reader(shape.reader, words)
-        pairs = [make_encoder(shape.encoder) for _ in range(shape.views)]
+        pairs = [make_encoder(shape.encoder, shape.picture_px) for _ in range(shape.views)]
         self.encoders = nn.ModuleList(encoder for encoder, _ in pairs)
         width = pairs[0][1]
         self.queries = nn.ModuleList(Query(width, shape.heads) for _ in pairs)
@@ -131,7 +134,7 @@ class QueryPolicy(nn.Module):
         self.head = _AffineHead(shape.views * shape.heads * (width + 2) + TASK_WIDTH)
 
     def forward(self, pictures: tuple[Tensor, ...], tasks: Tensor) -> PolicyOutput:
-        """Plan from ``(B, 3, 180, 240)`` pictures of each view and ``(B, R, 24)`` tasks."""
+        """Plan from ``(B, 3, H, W)`` pictures of each view and ``(B, R, 32)`` tasks."""
         batch, several = tasks.shape[:2]
         task = self.reader(tasks.flatten(0, 1)).float()
         parts, attention, tokens = [task], [], []
@@ -193,10 +196,17 @@ class FilmPolicy(nn.Module):
     Its plan is regressed from keypoints, the positions of a spatial softmax, and a few features at these.
     """
 
-    def __init__(self, words: int, reader: str, width: int = FILM_WIDTH, keypoints: int = 24) -> None:
+    def __init__(
+        self,
+        words: int,
+        reader: str,
+        picture_px: tuple[int, int],
+        width: int = FILM_WIDTH,
+        keypoints: int = 24,
+    ) -> None:
         super().__init__()
         self.reader = make_reader(reader, words)
-        self.stem = nn.Sequential(conv(3, 48, 8, 6, 1), conv(48, width, 3, 2), conv(width, width))
+        self.stem = nn.Sequential(stem(width, picture_px, fine=True), conv(width, width))
         self.blocks = nn.ModuleList(nn.Conv2d(width, width, 3, 1, 1, bias=False) for _ in range(3))
         self.norms = nn.ModuleList(nn.BatchNorm2d(width, affine=False) for _ in range(3))
         self.modulate = nn.Linear(TASK_WIDTH, 3 * 2 * width)
@@ -210,9 +220,9 @@ class FilmPolicy(nn.Module):
         """As `QueryPolicy.forward`; one view."""
         batch, several = tasks.shape[:2]
         task = self.reader(tasks.flatten(0, 1)).float()
-        stem = self.stem(pictures[0])
+        first = self.stem(pictures[0])
         film = self.modulate(task).view(batch * several, 3, 2, -1, 1, 1)
-        features = stem[:, None].expand(-1, several, -1, -1, -1).flatten(0, 1)
+        features = first[:, None].expand(-1, several, -1, -1, -1).flatten(0, 1)
         for index, (block, norm) in enumerate(zip(self.blocks, self.norms, strict=True)):
             scaled = norm(block(features)) * (1 + film[:, index, 0]) + film[:, index, 1]
             features = features + functional.relu(scaled)
@@ -222,7 +232,7 @@ class FilmPolicy(nn.Module):
         values = self.to_values(features).flatten(2).transpose(1, 2).float()
         held = torch.matmul(weights[:, : self.valued], values).flatten(1)
         plan, more, seen = self.head(torch.cat([points, held, task], dim=1))
-        cells = stem.flatten(2).transpose(1, 2).float()
+        cells = first.flatten(2).transpose(1, 2).float()
         places = plan.new_zeros((len(plan), 0))
         votes = plan.new_zeros((batch, 0, 3))
         return PolicyOutput(plan, more, seen, (logits[:, : self.valued],), (cells,), places, votes)

@@ -45,11 +45,11 @@ Network = FilmPolicy | QueryPolicy | Captioner
 def _make_network(recipe: Recipe, words: int, answers: int) -> tuple[Network, int]:
     """Return a new network for vocabularies of these sizes, and the number of channels of its features."""
     if not recipe.is_vla:
-        shape = CaptionerShape(recipe.encoder, recipe.reader)
+        shape = CaptionerShape(recipe.encoder, recipe.reader, recipe.picture_px)
         return Captioner(words, answers, shape), ENCODERS[recipe.encoder]
     if recipe.encoder == "film":
-        return FilmPolicy(words, recipe.reader), FILM_WIDTH
-    shape_of_policy = QueryShape(recipe.encoder, recipe.reader, len(recipe.views))
+        return FilmPolicy(words, recipe.reader, recipe.picture_px), FILM_WIDTH
+    shape_of_policy = QueryShape(recipe.encoder, recipe.reader, recipe.picture_px, len(recipe.views))
     return QueryPolicy(words, shape_of_policy), ENCODERS[recipe.encoder]
 
 

@@ -11,10 +11,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-PICTURE_PX: Final = (240, 180)
-"""Width and height of every member's input."""
-MAX_TASK_WORDS: Final = 24
-MAX_ANSWER_WORDS: Final = 22
+SMALL_PX: Final = (240, 180)
+LARGE_PX: Final = (320, 240)
+PICTURE_SIZES_PX: Final = (SMALL_PX, LARGE_PX)
+"""Width and height of a member's input."""
+MAX_TASK_WORDS: Final = 32
+MAX_ANSWER_WORDS: Final = 28
 PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
 _SPECIAL: Final = ("<pad>", "<unk>", "<begin>", "<end>")
 _CLOSING: Final = frozenset(".,;")
@@ -81,11 +83,11 @@ def answer_words(text: str) -> list[str]:
     return re.findall(r"[^\s.,;]+|[.,;]", text)
 
 
-def shrink(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Resize an image to ``(180, 240, 3)``: by area averaging if larger, else linearly."""
-    width, height = PICTURE_PX
+def shrink(rgb: NDArray[np.uint8], size_px: tuple[int, int]) -> NDArray[np.uint8]:
+    """Resize an image to a width and height: by area averaging if larger, else linearly."""
+    width, height = size_px
     if rgb.shape[:2] == (height, width):
         return rgb
     method = cv2.INTER_AREA if rgb.shape[0] >= height else cv2.INTER_LINEAR
-    small: NDArray[np.uint8] = cv2.resize(rgb, PICTURE_PX, interpolation=method)
+    small: NDArray[np.uint8] = cv2.resize(rgb, size_px, interpolation=method)
     return small

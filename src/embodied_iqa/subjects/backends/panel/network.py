@@ -39,6 +39,9 @@ class PanelNetwork:
             raise InputError(f"the network of {name} is not the one of its card", expected=self.card.sha256)
         self._session: Any = open_session(content, name)
         self._words = Vocabulary(self.card.words)
+        self._sizes_px = {
+            item.name: (item.shape[2], item.shape[1]) for item in self._session.get_inputs()[1:]
+        }
 
     def info(self, called: str) -> SubjectInfo:
         """Return the description of the subject under a name; empty for the member's own."""
@@ -57,7 +60,8 @@ class PanelNetwork:
         Images are encoded once for all tasks. The last bits of a row may depend on the number of rows.
         """
         inputs: dict[str, NDArray[Any]] = {
-            f"picture_{index}": shrink(picture)[None] for index, picture in enumerate(pictures)
+            name: shrink(picture, self._sizes_px[name])[None]
+            for name, picture in zip(sorted(self._sizes_px), pictures, strict=True)
         }
         inputs["words"] = np.stack([self._words.encode(task_words(task), MAX_TASK_WORDS) for task in tasks])
         outputs: list[NDArray[Any]] = self._session.run(None, inputs)
