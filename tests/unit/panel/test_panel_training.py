@@ -25,7 +25,7 @@ from embodied_iqa.panel.training.augmentation import augment
 from embodied_iqa.panel.training.batches import TrainingData, answers_of, expert_plan
 from embodied_iqa.panel.training.member_training import SampleOrigin, TrainingFolders, train_and_export
 from embodied_iqa.panel.training.training_loop import train_member
-from embodied_iqa.subjects.backends.panel.format import PICTURE_PX
+from embodied_iqa.subjects.backends.panel.format import PICTURE_SIZES_PX, SMALL_PX
 from embodied_iqa.subjects.backends.panel.vla import LearnedVla
 from embodied_iqa.subjects.backends.panel.vlm import LearnedVlm
 from embodied_iqa.subjects.model_card import load_card
@@ -35,10 +35,10 @@ COLOURS = {Colour.RED: (200, 20, 20), Colour.BLUE: (20, 40, 200)}
 ORIGIN = SampleOrigin(1, 2, (480, 360), "test", quick=True)
 
 
-def _samples(n: int, seed: int = 0) -> Samples:
+def _samples(n: int, seed: int = 0, size_px: tuple[int, int] = SMALL_PX) -> Samples:
     """Painted scenes: a red and a blue square, and one task for each; as the simulator would store them."""
     rng = np.random.default_rng(seed)
-    width, height = PICTURE_PX
+    width, height = size_px
     pictures = np.full((n, height, width, 3), 120, np.uint8)
     kind, colour = np.full((n, MAX_THINGS), -1), np.full((n, MAX_THINGS), -1)
     place = np.zeros((n, MAX_THINGS, 3), np.float32)
@@ -51,7 +51,8 @@ def _samples(n: int, seed: int = 0) -> Samples:
             kind[scene, index], colour[scene, index] = list(Kind).index(Kind.BALL), list(Colour).index(name)
             place[scene, index] = -0.68 + 0.3 * v, 0.25 - 0.5 * u, 0.0
             mark[scene, index] = u, v
-    wanted = np.array([[list(Colour).index(name), list(Kind).index(Kind.BALL), -1, -1] for name in COLOURS])
+    ball, none = list(Kind).index(Kind.BALL), [-1] * 6
+    wanted = np.array([[list(Colour).index(name), ball, *none] for name in COLOURS])
     return Samples(
         views=tuple(View),
         pictures=(pictures,) * len(View),
@@ -62,6 +63,8 @@ def _samples(n: int, seed: int = 0) -> Samples:
         wanted=np.tile(wanted, (n, 1, 1)),
         thing_kind=kind,
         thing_colour=colour,
+        thing_print=np.full_like(kind, -1),
+        thing_size=np.full_like(kind, -1),
         thing_place=place,
         thing_mark=mark,
     )
@@ -73,10 +76,11 @@ def _recipe(name: str, **changes: object) -> Recipe:
     return dataclasses.replace(recipe_of(name), **settings | changes)
 
 
-def _save(samples: Samples, part: Path) -> None:
+def _save(n: int, part: Path, seed: int = 0) -> None:
     """Store a part with tasks of rank 2 for every camera: the red ball, by what stands beside it."""
-    save_samples(samples, part)
-    n = len(samples)
+    sized = [_samples(n, seed, size_px) for size_px in PICTURE_SIZES_PX]
+    save_samples(sized, part)
+    samples = sized[0]
     ranked = TaskLabels(
         tuple(("pick the ball beside the blue one",) for _ in range(n)),
         *(labels[:, :1] for labels in (samples.verb, samples.target, samples.goal, samples.wanted)),
@@ -86,7 +90,7 @@ def _save(samples: Samples, part: Path) -> None:
 
 
 def _data(recipe: Recipe, n: int) -> TrainingData:
-    samples = _samples(n)
+    samples = _samples(n, size_px=recipe.picture_px)
     order = [list(View).index(view) for view in recipe.views]
     return TrainingData(
         dataclasses.replace(samples, views=recipe.views, pictures=tuple(samples.pictures[i] for i in order)),
@@ -149,8 +153,8 @@ def test_a_checkpoint_of_another_recipe_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["panel-vla-hand", "panel-vlm-side"])
 def test_a_training_ends_with_a_network_and_its_card(name: str, tmp_path: Path) -> None:
-    _save(_samples(8), tmp_path / "train" / "part-000")
-    _save(_samples(4, seed=1), tmp_path / "test" / "part-000")
+    _save(8, tmp_path / "train" / "part-000")
+    _save(4, tmp_path / "test" / "part-000", seed=1)
     folders = TrainingFolders(*(tmp_path / word for word in ("train", "test", "work", "models")))
     recipe = _recipe(name, epochs=1, scenes=8)
     card = train_and_export(recipe, ORIGIN, folders, lambda _: None)
@@ -162,11 +166,12 @@ def test_a_training_ends_with_a_network_and_its_card(name: str, tmp_path: Path) 
 
 
 def test_what_is_exported_is_what_was_trained(tmp_path: Path) -> None:
-    _save(_samples(8), tmp_path / "train" / "part-000")
+    _save(8, tmp_path / "train" / "part-000")
     folders = TrainingFolders(tmp_path / "train", tmp_path / "train", tmp_path / "work", tmp_path / "models")
     recipe = _recipe("panel-vla-query", epochs=1, scenes=8)
     train_and_export(recipe, ORIGIN, folders, lambda _: None)
-    data = TrainingData(load_samples(tmp_path / "train", recipe.views, worded_for=View.TOP), None)
+    samples = load_samples(tmp_path / "train", recipe.views, recipe.picture_px, worded_for=View.TOP)
+    data = TrainingData(samples, None)
     network, _ = train_member(recipe, data, folders.work / recipe.name, lambda _: None)
     batch = data.batch(np.array([3]), np.array([[1]]))
     with torch.no_grad():
@@ -177,9 +182,10 @@ def test_what_is_exported_is_what_was_trained(tmp_path: Path) -> None:
 
 
 def test_harder_tasks_come_after_the_plain_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _save(_samples(8), tmp_path / "part-000")
+    _save(8, tmp_path / "part-000")
     recipe = _recipe("panel-vla-film", epochs=2, ranked_epochs=2)
-    data = TrainingData(load_samples(tmp_path, recipe.views, worded_for=View.TOP), None)
+    samples = load_samples(tmp_path, recipe.views, recipe.picture_px, worded_for=View.TOP)
+    data = TrainingData(samples, None)
     asked: list[int] = []
     batch = data.batch
 
@@ -228,18 +234,20 @@ def test_augmentation_changes_pictures_but_not_the_originals() -> None:
 
 def test_parts_are_read_in_order_and_up_to_a_limit(tmp_path: Path) -> None:
     first, second = _samples(3, seed=1), _samples(2, seed=2)
-    save_samples(first, tmp_path / "part-000")
-    save_samples(second, tmp_path / "part-001")
-    read = load_samples(tmp_path, [View.SIDE], 4)
+    save_samples([first], tmp_path / "part-000")
+    save_samples([second], tmp_path / "part-001")
+    read = load_samples(tmp_path, [View.SIDE], SMALL_PX, 4)
     assert len(read) == 4
     np.testing.assert_array_equal(read.thing_mark[3, :, 0], second.thing_mark[0, :, 2])
     with pytest.raises(InputError, match="no training samples"):
-        load_samples(tmp_path / "nowhere", [View.TOP])
+        load_samples(tmp_path / "nowhere", [View.TOP], SMALL_PX)
 
 
 def test_members_differ() -> None:
     assert sum(recipe.is_vla for recipe in RECIPES.values()) >= 5
     assert sum(not recipe.is_vla for recipe in RECIPES.values()) >= 5
     assert len({recipe.seed for recipe in RECIPES.values()}) == len(RECIPES)
-    assert {view for recipe in RECIPES.values() for view in recipe.views} == set(View)
+    acting = [view for recipe in RECIPES.values() if recipe.is_vla for view in recipe.views]
+    assert all(acting.count(view) >= 2 for view in View), "their agreement is defined for each camera"
+    assert {recipe.picture_px for recipe in RECIPES.values()} == set(PICTURE_SIZES_PX)
     assert all(quick(recipe).scenes < recipe.scenes for recipe in RECIPES.values())

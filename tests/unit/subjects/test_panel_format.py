@@ -12,7 +12,7 @@ from embodied_iqa.subjects.backends.panel.format import (
     END,
     MAX_ANSWER_WORDS,
     PAD,
-    PICTURE_PX,
+    SMALL_PX,
     UNKNOWN,
     Vocabulary,
     answer_words,
@@ -20,14 +20,14 @@ from embodied_iqa.subjects.backends.panel.format import (
     task_words,
 )
 from embodied_iqa.tasks.instruction import Instruction, Thing
-from embodied_iqa.tasks.vocabulary import Colour, Kind, Verb
+from embodied_iqa.tasks.vocabulary import Colour, Kind, Mark, Verb
 
 RED_CUBE = Thing(Colour.RED, Kind.CUBE)
 BLUE_BOWL = Thing(Colour.BLUE, Kind.BOWL)
 
 
 def _seen(thing: Thing, u: float, v: float) -> VisibleThing:
-    return VisibleThing(thing.colour, thing.kind, u, v, -0.5 + v / 10, u / 10)
+    return VisibleThing(thing, thing, u, v, -0.5 + v / 10, u / 10)
 
 
 def test_unknown_words_become_one_number_and_the_rest_is_padding() -> None:
@@ -56,11 +56,11 @@ def test_an_answer_survives_its_words() -> None:
 def test_a_picture_is_shrunk_by_averaging() -> None:
     rng = np.random.default_rng(0)
     picture = rng.integers(0, 256, (360, 480, 3), dtype=np.uint8)
-    small = shrink(picture)
-    assert small.shape == (PICTURE_PX[1], PICTURE_PX[0], 3)
+    small = shrink(picture, SMALL_PX)
+    assert small.shape == (SMALL_PX[1], SMALL_PX[0], 3)
     block = picture[10:12, 20:22].reshape(4, 3).mean(axis=0)
     np.testing.assert_allclose(small[5, 10], block, atol=1)
-    assert shrink(small) is small
+    assert shrink(small, SMALL_PX) is small
 
 
 @pytest.mark.parametrize("style", Style)
@@ -79,6 +79,15 @@ def test_what_the_picture_does_not_show_is_said_to_be_missing() -> None:
     task = Instruction(Verb.PICK, RED_CUBE)
     answer = true_answer(task, [_seen(RED_CUBE, -0.2, 0.5), _seen(BLUE_BOWL, 0.5, 0.5)], Style.PLACE)
     assert answer == "I see no red cube in this picture."
+
+
+def test_a_look_alike_with_another_mark_is_another_object() -> None:
+    striped, dotted = (Thing(Colour.RED, Kind.CUBE, mark) for mark in (Mark.STRIPED, Mark.DOTTED))
+    answer = true_answer(Instruction(Verb.PICK, striped), [_seen(dotted, 0.5, 0.5)], Style.PLACE)
+    assert answer == "I see no striped red cube in this picture."
+    both = [_seen(dotted, 0.1, 0.5), _seen(striped, 0.9, 0.5)]
+    answer = true_answer(Instruction(Verb.PICK, striped), both, Style.PLACE)
+    assert answer == "The striped red cube is right, by the dotted red cube; grip and lift it."
 
 
 def test_a_plan_is_judged_where_hands_and_objects_meet() -> None:
