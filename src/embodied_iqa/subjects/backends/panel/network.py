@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.onnx_session import open_session
-from embodied_iqa.subjects.backends.panel.format import MAX_TASK_WORDS, Vocabulary, shrink, task_words
+from embodied_iqa.subjects.backends.panel.format import Vocabulary, shrink, task_words
 from embodied_iqa.subjects.model_card import ModelCard, load_card
 from embodied_iqa.subjects.protocols import SubjectInfo
 
@@ -39,9 +39,9 @@ class PanelNetwork:
             raise InputError(f"the network of {name} is not the one of its card", expected=self.card.sha256)
         self._session: Any = open_session(content, name)
         self._words = Vocabulary(self.card.words)
-        self._sizes_px = {
-            item.name: (item.shape[2], item.shape[1]) for item in self._session.get_inputs()[1:]
-        }
+        words, *pictures = self._session.get_inputs()
+        self._task_words = int(words.shape[1])
+        self._sizes_px = {item.name: (item.shape[2], item.shape[1]) for item in pictures}
 
     def info(self, called: str) -> SubjectInfo:
         """Return the description of the subject under a name; empty for the member's own."""
@@ -63,6 +63,6 @@ class PanelNetwork:
             name: shrink(picture, self._sizes_px[name])[None]
             for name, picture in zip(sorted(self._sizes_px), pictures, strict=True)
         }
-        inputs["words"] = np.stack([self._words.encode(task_words(task), MAX_TASK_WORDS) for task in tasks])
+        inputs["words"] = np.stack([self._words.encode(task_words(task), self._task_words) for task in tasks])
         outputs: list[NDArray[Any]] = self._session.run(None, inputs)
         return [np.asarray(output) for output in outputs]
