@@ -62,8 +62,8 @@ class ClassicalVla:
             return ActionChunk.still(ChunkStatus.NO_TARGET, f"does not understand the task: {error}")
         if task.verb not in _DONE_WORDS:
             return ActionChunk.still(ChunkStatus.NO_TARGET, f"does not know how to {task.verb}")
-        if task.object.mark is not None:
-            reason = f"cannot read marks: another {task.colour} {task.kind} may look the same to it"
+        if task.object.mark is not None or task.object.size is not None:
+            reason = f"cannot read marks or sizes: another {task.colour} {task.kind} looks the same to it"
             return ActionChunk.still(ChunkStatus.NO_TARGET, reason)
         sight = look(frame)
         seen = next((item for item in sight.objects if item.colour is task.colour), None)

@@ -51,9 +51,9 @@ def _guide(task: Instruction, seen: tuple[SeenObject, ...], frame: Frame) -> str
     if task.verb not in _ADVICE:
         shown = _listed(seen) if seen else "no objects"
         return f"I do not know how to {task.verb}; I see {shown}."
-    if task.object.mark is not None:
+    if task.object.mark is not None or task.object.size is not None:
         shown = _listed(seen) if seen else "no objects"
-        return f"I cannot read marks, so not find the {task.object}; I see {shown}."
+        return f"I cannot read marks or sizes, so not find the {task.object}; I see {shown}."
     target = next((item for item in seen if item.colour is task.colour), None)
     wanted = f"{task.colour} {task.kind}"
     if target is None:
