@@ -13,6 +13,7 @@ __all__ = ["configure", "run"]
 _ACTIONS: Final = {
     "check": "actions:check",
     "show": "show:run",
+    "health": "health:run",
     "merge": "actions:merge",
     "sql": "actions:sql",
     "join-execution": "actions:join_execution",
@@ -31,6 +32,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     show.add_argument("--pairs", type=int, default=4, metavar="N", help="how many (default 4)")
     show.add_argument("--seed", type=int, default=0, metavar="S", help="of the sample (default 0)")
     show.add_argument("--out", type=Path, metavar="FILE", help="also write the pictures, a PNG")
+    health = actions.add_parser(
+        "health", help="whether the scores can tell metrics apart: ceiling, loss by class, trend by level"
+    )
+    health.add_argument("database", type=Path, metavar="DB")
     merge = actions.add_parser("merge", help="merge two databases into a new one and score it again")
     merge.add_argument("first", type=Path, metavar="DB1")
     merge.add_argument("second", type=Path, metavar="DB2")
@@ -44,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     join.add_argument("database", type=Path, metavar="DB")
     folders = "folders of `embodied-iqa experiment`; their runs replace those joined before"
     join.add_argument("experiments", type=Path, nargs="+", metavar="EXPERIMENT", help=folders)
-    for action in (check, show, sql):
+    for action in (check, show, health, sql):
         action.add_argument("--json", action="store_true", help="print the result as JSON")
 
 

@@ -1,0 +1,54 @@
+"""`embodied-iqa db health`: whether a database can tell metrics apart."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from embodied_iqa.analysis.grid import Group
+from embodied_iqa.analysis.health import UNHARMED, GroupHealth, health
+from embodied_iqa.analysis.loading import load_grid
+from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.database.store import open_database
+from embodied_iqa.distortions.catalogue import catalogue
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print how the scores of each group lie."""
+    grid = load_grid(open_database(arguments.database))
+    found = health(grid, {line.id: str(line.distortion_class) for line in catalogue()})
+    if arguments.json:
+        print(json.dumps({str(group): _tree(row) for group, row in found.items()}, indent=2))
+        return 0
+    for group, row in found.items():
+        _print(group, row)
+    next_command("report", arguments.database)
+    return 0
+
+
+def _print(group: Group, found: GroupHealth) -> None:
+    share, count = 100 * found.unharmed, len(found.trends)
+    print(f"{group}: {share:.1f} % of the pairs at {UNHARMED} of 5 or more; ", end="")
+    print(f"{found.falling} of {count} distortions fall with the level")
+    right = ("loss at level 5", "95 % interval", "part of all loss")
+    classes = table_of("class", *right, right=right)
+    for row in found.classes:
+        interval = f"{row.low:.2f} to {row.high:.2f}"
+        classes.add_row(row.name, f"{row.severe:.2f}", interval, f"{100 * row.share:.0f} %")
+    console().print(classes)
+    views = table_of("view", "noise ceiling (Spearman-Brown)", "splits", right=("splits",))
+    for view, ceiling in found.ceilings.items():
+        shown = f"{ceiling.corrected:.3f}" if ceiling.splits else "undefined: fewer than two subjects"
+        views.add_row(view, shown, str(ceiling.splits))
+    console().print(views)
+    others = [trend for trend in found.trends if not trend.falls]
+    for trend in others:
+        means = ", ".join(f"{mean:.2f}" for mean in trend.means)
+        print(f"does not fall with the level: {trend.distortion_id} ({means})")
+
+
+def _tree(found: GroupHealth) -> Mapping[str, Any]:
+    return asdict(found) | {"falling": found.falling}
