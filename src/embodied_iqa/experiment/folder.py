@@ -14,6 +14,7 @@ from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.experiment.plan import ExperimentPlan, ExperimentTask, RunKey
 from embodied_iqa.experiment.rows import RunRow, ScoredRow, read_rows, write_rows
 from embodied_iqa.records import read_json, unstructure
+from embodied_iqa.scenes.scene import WORLD_VERSION
 from embodied_iqa.subjects.reference import parse_vla
 from embodied_iqa.subjects.registry import info_of
 from embodied_iqa.trial.run_folder import write_json
@@ -64,7 +65,8 @@ class ExperimentFolder:
     ) -> None:
         self.path = path
         self._shards = path / _SHARDS
-        self.plan = self._opened(json.loads(json.dumps(parameters)), plan, add=add)
+        same = {"world": WORLD_VERSION, **parameters}
+        self.plan = self._opened(json.loads(json.dumps(same)), plan, add=add)
         for part in self._shards.glob(".*.part"):  # of a run that was interrupted while it was written
             part.unlink()
 

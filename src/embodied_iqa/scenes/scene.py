@@ -28,6 +28,9 @@ from embodied_iqa.tasks.vocabulary import (
     Verb,
 )
 
+WORLD_VERSION: Final = 2
+"""Changes where a seed gives another scene or another picture of it."""
+
 OBJECT_RGB: Final[dict[Colour, tuple[float, float, float]]] = {
     Colour.RED: (0.82, 0.07, 0.08),
     Colour.ORANGE: (0.95, 0.42, 0.03),

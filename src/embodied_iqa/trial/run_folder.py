@@ -19,6 +19,7 @@ from embodied_iqa import __version__
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import write_text_whole
 from embodied_iqa.resources import source_checkout
+from embodied_iqa.scenes.scene import WORLD_VERSION
 
 _LEFT_BY_A_START = frozenset({"log", "config.yaml"})
 _PACKAGES = (
@@ -69,8 +70,12 @@ def _is_result(entry: Path) -> bool:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of this package, Python and the packages that affect the numbers."""
-    found = {"embodied_iqa": __version__, "python": platform.python_version()}
+    """Return the versions of this package, its world, Python and the packages that affect the numbers."""
+    found = {
+        "embodied_iqa": __version__,
+        "world": str(WORLD_VERSION),
+        "python": platform.python_version(),
+    }
     for package in _PACKAGES:
         try:
             found[package] = metadata.version(package)

@@ -13,7 +13,7 @@ from embodied_iqa.database.sources.candidate import Candidate, home_tool
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.scenes.language.five_tasks import draw_task_scene, make_tasks
-from embodied_iqa.scenes.scene import Scene
+from embodied_iqa.scenes.scene import WORLD_VERSION, Scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
 from embodied_iqa.simulation.camera.simulated_cameras import taken
@@ -51,9 +51,10 @@ class SimulationSource:
 
     @property
     def description(self) -> str:
-        """Seed, size, views and camera model."""
+        """Version of the world, seed, size, views and camera model."""
         size, views = f"{self.width_px}x{self.height_px}", ",".join(self.views)
-        return f"simulation, seed {self.seed}, {size}, views {views}, camera model {self.camera_model}"
+        start = f"simulation, world {WORLD_VERSION}, seed {self.seed}"
+        return f"{start}, {size}, views {views}, camera model {self.camera_model}"
 
     def read(self, index: int) -> Candidate:
         """Draw a scene and render its pictures from every camera."""
