@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.scenes.scene import Scene, make_scene, tasks_of
 from embodied_iqa.simulation.renderer import SceneRenderer
-from embodied_iqa.simulation.rollout import observe
+from embodied_iqa.simulation.rollout import Delivery, observe
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.batching import answer_all
 from embodied_iqa.subjects.protocols import ChunkStatus, Vla, Vlm
@@ -28,21 +28,31 @@ def reference_scenes(n_scenes: int, seed: int) -> tuple[Scene, ...]:
     )
 
 
-def reference_chunks(vla: Vla, scene: Scene) -> Iterator[NDArray[np.float64]]:
-    """Yield the VLA's first chunk from home for every task of a scene for which it acts."""
+def reference_chunks(
+    vla: Vla, scene: Scene, delivered: Delivery | None = None
+) -> Iterator[NDArray[np.float64]]:
+    """Yield the VLA's first chunk from home for every task of a scene for which it acts.
+
+    Args:
+        vla: The policy.
+        scene: What is on the table.
+        delivered: The cameras; None for ideal ones.
+    """
     world = World(scene)
     with SceneRenderer(scene, *PICTURE_SIZE_PX) as renderer:
         for task in tasks_of(scene):
-            chunk = vla.act(observe(vla, world, renderer, str(task), 0))
+            chunk = vla.act(observe(vla, world, renderer, str(task), 0, delivered))
             if chunk.status is ChunkStatus.ACT:
                 yield chunk.increments
 
 
-def reference_answers(vlm: Vlm, scene: Scene) -> Iterator[str]:
-    """Yield the VLM's answer on its first view for every task of a scene."""
+def reference_answers(vlm: Vlm, scene: Scene, delivered: Delivery | None = None) -> Iterator[str]:
+    """Yield the VLM's answer on its first view for every task of a scene; arguments as above."""
     if not vlm.info.views:
         raise InputError(f"{vlm.info.name} lists no view")
     snapshot = World(scene).snapshot()
     with SceneRenderer(scene, *PICTURE_SIZE_PX) as renderer:
         frame = renderer.frame(vlm.info.views[0], snapshot)
+    if delivered is not None:
+        frame = delivered(frame, scene.seed)
     yield from answer_all(vlm, [(frame, str(task)) for task in tasks_of(scene)])

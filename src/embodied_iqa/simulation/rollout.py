@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from embodied_iqa.images.frame import Frame
 from embodied_iqa.kinematics import (
     Kinematics,
     chain_increments,
@@ -24,6 +25,9 @@ from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.protocols import ChunkStatus, Vla, VlaObservation
 from embodied_iqa.tasks.instruction import Instruction
 from embodied_iqa.units import SECOND_NS
+
+Delivery: TypeAlias = Callable[[Frame, int], Frame]
+"""A camera: from a rendered frame and the seed of its scene to the frame that it delivers."""
 
 Array = NDArray[np.float64]
 
@@ -109,10 +113,23 @@ def rollout(world: World, increments: ArrayLike, options: RolloutOptions | None 
     return RolloutResult(world.snapshot(), executed, stopped or world.contact_violation)
 
 
-def observe(vla: Vla, world: World, renderer: SceneRenderer, task: str, step: int) -> VlaObservation:
-    """Return what a VLA observes: pictures of its views and the state of the arm."""
+def observe(
+    vla: Vla, world: World, renderer: SceneRenderer, task: str, step: int, delivered: Delivery | None = None
+) -> VlaObservation:
+    """Return what a VLA observes: pictures of its views, as its cameras deliver them, and the arm's state.
+
+    Args:
+        vla: The policy.
+        world: The world.
+        renderer: Of its scene.
+        task: The task.
+        step: Number of chunks before.
+        delivered: The cameras; None for ideal ones.
+    """
     snapshot = world.snapshot()
     frames = {view: renderer.frame(view, snapshot) for view in vla.info.views}
+    if delivered is not None:
+        frames = {view: delivered(frame, renderer.scene.seed) for view, frame in frames.items()}
     return VlaObservation(frames, task, world.T_base_tool, world.gripper, step)
 
 

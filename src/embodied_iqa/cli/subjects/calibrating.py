@@ -16,6 +16,7 @@ from embodied_iqa.scenes.scene import Scene
 from embodied_iqa.scoring.constants import SubjectConstants, save_constants
 from embodied_iqa.scoring.decision import position_scale_m
 from embodied_iqa.scoring.frequencies import document_frequencies
+from embodied_iqa.simulation.camera.simulated_cameras import as_delivered
 from embodied_iqa.simulation.reference_answers import reference_answers, reference_chunks, reference_scenes
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.constants_files import own_constants_file
@@ -54,13 +55,17 @@ def calibrate(arguments: argparse.Namespace) -> int:
 
 def _measure_vla(vla: Vla, scenes: tuple[Scene, ...], recipe: str, seed: int) -> SubjectConstants:
     info = vla.info
-    chunks = [chunk for scene in track(scenes, info.name) for chunk in reference_chunks(vla, scene)]
+    chunks = [
+        chunk for scene in track(scenes, info.name) for chunk in reference_chunks(vla, scene, as_delivered)
+    ]
     d_max_m = position_scale_m(chunks, seed=seed)
     return SubjectConstants(info.name, info.version, recipe, len(chunks), d_max_m=d_max_m)
 
 
 def _measure_vlm(vlm: Vlm, scenes: tuple[Scene, ...], recipe: str) -> SubjectConstants:
     info = vlm.info
-    answers = [answer for scene in track(scenes, info.name) for answer in reference_answers(vlm, scene)]
+    answers = [
+        answer for scene in track(scenes, info.name) for answer in reference_answers(vlm, scene, as_delivered)
+    ]
     frequencies = document_frequencies(answers)
     return SubjectConstants(info.name, info.version, recipe, len(answers), frequencies=frequencies)

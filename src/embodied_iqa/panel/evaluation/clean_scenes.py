@@ -19,6 +19,7 @@ from embodied_iqa.panel.criterion import plan_error, would_succeed
 from embodied_iqa.panel.samples.draw_samples import sample_scene
 from embodied_iqa.scenes.dimensions import HOME_Q_RAD, T_flange_tool
 from embodied_iqa.scenes.scene import Scene
+from embodied_iqa.simulation.camera.simulated_cameras import as_delivered
 from embodied_iqa.simulation.expert import expert_waypoints
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.rollout import rollout
@@ -116,10 +117,11 @@ def drawn_scene(seed: int, index: int) -> DrawnScene:
 
 
 def draw_scene(index: int, scene: Scene, task: Instruction) -> DrawnScene:
-    """Draw a scene before its task, at the size of a trial's pictures."""
+    """Draw a scene before its task as the cameras deliver it, at the size of a trial's pictures."""
     snapshot = World(scene).snapshot()
     with SceneRenderer(scene, *_TRIAL_PX) as renderer:
-        return DrawnScene(index, scene, task, {view: renderer.frame(view, snapshot) for view in View})
+        frames = {view: as_delivered(renderer.frame(view, snapshot), scene.seed) for view in View}
+    return DrawnScene(index, scene, task, frames)
 
 
 def act_clean(seed: int, index: int, names: tuple[str, ...], models: Path) -> list[ActedTask]:

@@ -32,7 +32,7 @@ from embodied_iqa.scenes.scene import (
     make_scene,
     tasks_of,
 )
-from embodied_iqa.simulation.camera.simulated_cameras import delivered
+from embodied_iqa.simulation.camera.simulated_cameras import as_delivered
 from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.backends.panel.format import ABSENT, PICTURE_SIZES_PX, shrink
@@ -240,4 +240,4 @@ def _shots(scenes: Sequence[Scene]) -> Iterator[tuple[Frame, ...]]:
         for scene in scenes:
             beads = any(item.kind is Kind.CUP for item in scene.objects)
             frames = renderer.frames(scene, View, World(scene).snapshot() if beads else None)
-            yield tuple(delivered(frames[view], scene.seed) for view in View)
+            yield tuple(as_delivered(frames[view], scene.seed) for view in View)

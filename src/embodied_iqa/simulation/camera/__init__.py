@@ -15,7 +15,7 @@ class CameraModel(StrEnum):
     """Nothing."""
 
 
-DEFAULT_MODEL: Final = CameraModel.IDEAL
+DEFAULT_MODEL: Final = CameraModel.D455
 """Of the simulated cameras in a trial, a database and the Python interface."""
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.lazy import load
 from embodied_iqa.scenes.snapshot import WorldSnapshot
-from embodied_iqa.simulation.camera import CameraModel
+from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
 from embodied_iqa.simulation.camera.development import picture_of
 from embodied_iqa.simulation.camera.exposure import Exposure, ExposureState, exposure_of, settled, step
 from embodied_iqa.simulation.camera.faults import Fault, FaultRates
@@ -167,6 +167,11 @@ def mean_light(rgb: NDArray[np.uint8]) -> NDArray[np.float64]:
         (0, 1), dtype=np.float64
     )
     return light
+
+
+def as_delivered(frame: Frame, seed: int) -> Frame:
+    """Return a picture of a world at rest as the cameras of this package deliver it by default."""
+    return taken(frame, DEFAULT_MODEL, seed)
 
 
 def taken(frame: Frame, model: CameraModel, seed: int) -> Frame:
