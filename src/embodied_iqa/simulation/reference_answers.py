@@ -41,7 +41,7 @@ def reference_chunks(
     world = World(scene)
     with SceneRenderer(scene, *PICTURE_SIZE_PX) as renderer:
         for task in tasks_of(scene):
-            chunk = vla.act(observe(vla, world, renderer, str(task), 0, delivered))
+            chunk = vla.act(observe(vla, world, renderer, str(task), 0, delivered=delivered))
             if chunk.status is ChunkStatus.ACT:
                 yield chunk.increments
 

@@ -114,7 +114,13 @@ def rollout(world: World, increments: ArrayLike, options: RolloutOptions | None 
 
 
 def observe(
-    vla: Vla, world: World, renderer: SceneRenderer, task: str, step: int, delivered: Delivery | None = None
+    vla: Vla,
+    world: World,
+    renderer: SceneRenderer,
+    task: str,
+    step: int,
+    *,
+    delivered: Delivery | None = None,
 ) -> VlaObservation:
     """Return what a VLA observes: pictures of its views, as its cameras deliver them, and the arm's state.
 
