@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.panel.answers import object_marks
 from embodied_iqa.panel.samples.paraphrases import reworded
 from embodied_iqa.panel.samples.sample_files import (
+    FORMATS,
     MAX_THINGS,
+    PictureFormat,
     Samples,
     TaskLabels,
     join_samples,
@@ -35,7 +38,7 @@ from embodied_iqa.scenes.scene import (
 from embodied_iqa.simulation.camera.simulated_cameras import as_delivered
 from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.backends.panel.format import ABSENT, PICTURE_SIZES_PX, shrink
+from embodied_iqa.subjects.backends.panel.format import ABSENT, framed
 from embodied_iqa.tasks.instruction import Instruction, Thing
 from embodied_iqa.tasks.task import MAX_RANK
 from embodied_iqa.tasks.vocabulary import KINDS_OF_VERB, Colour, Kind, Mark, Size, Verb
@@ -149,11 +152,8 @@ def named_thing(numbers: Iterable[int]) -> Thing | None:
     )
 
 
-def _sample(seed: int, number: int, frames: Sequence[Frame]) -> list[Samples]:
-    """Return scene ``number`` of a seed with its tasks and pictures, the latter in the order of `View`.
-
-    There is one result for each size of pictures.
-    """
+def _sample(seed: int, number: int, frames: Sequence[Frame]) -> Samples:
+    """Return scene ``number`` of a seed with its tasks, without pictures."""
     scene, main = sample_scene(seed, number)
     rng = np.random.default_rng([seed, number, 1])
     tasks = scene_tasks(scene, main, rng)
@@ -166,7 +166,7 @@ def _sample(seed: int, number: int, frames: Sequence[Frame]) -> list[Samples]:
         place[0, index] = item.x_m, item.y_m, item.yaw_rad
     for view, frame in enumerate(frames):
         mark[0, : len(scene.objects), view] = object_marks(scene, frame)[:MAX_THINGS]
-    samples = Samples(
+    return Samples(
         views=tuple(View),
         pictures=(),
         tasks=labels.tasks,
@@ -181,30 +181,23 @@ def _sample(seed: int, number: int, frames: Sequence[Frame]) -> list[Samples]:
         thing_place=place,
         thing_mark=mark,
     )
-    return [
-        replace(samples, pictures=tuple(shrink(frame.rgb, size_px)[None] for frame in frames))
-        for size_px in PICTURE_SIZES_PX
-    ]
-
-
-def draw_samples(seed: int, indices: Sequence[int], shots: Iterator[tuple[Frame, ...]]) -> list[Samples]:
-    """Join scenes and their pictures; one result for each of `PICTURE_SIZES_PX`.
-
-    Args:
-        seed: Of the samples.
-        indices: Numbers of the scenes.
-        shots: Each scene's frames, one per view in the order of `View`.
-    """
-    pairs = zip(indices, shots, strict=True)
-    drawn = [_sample(seed, number, frames) for number, frames in pairs]
-    return [join_samples(sized) for sized in zip(*drawn, strict=True)]
 
 
 def draw_part(folder: Path, seed: int, first: int, end: int) -> None:
     """Draw scenes ``first`` to ``end - 1`` of a seed and store them as one part."""
-    indices = range(first, end)
-    scenes = [sample_scene(seed, index)[0] for index in indices]
-    save_samples(draw_samples(seed, indices, _shots(scenes)), folder)
+    scenes = [sample_scene(seed, index)[0] for index in range(first, end)]
+    samples, pictures = [], []
+    for number, frames in zip(range(first, end), _shots(scenes), strict=True):
+        samples.append(_sample(seed, number, frames))
+        pictures.append(formatted(frames))
+    stacked = {key: np.stack([shown[key] for shown in pictures]) for key in FORMATS}
+    save_samples(join_samples(samples), stacked, folder)
+
+
+def formatted(frames: Sequence[Frame]) -> dict[tuple[View, PictureFormat], NDArray[np.uint8]]:
+    """Return the pictures of one scene in all stored formats."""
+    rgb = {frame.view: frame.rgb for frame in frames}
+    return {(view, kind): framed(rgb[view], view, kind.framing, kind.size_px) for view, kind in FORMATS}
 
 
 def draw_ranked(part: Path, seed: int, first: int, end: int) -> None:

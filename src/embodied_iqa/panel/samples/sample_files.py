@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
@@ -18,11 +18,43 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import write_whole
 from embodied_iqa.images.frame import View
+from embodied_iqa.subjects.backends.panel.format import ABSENT, LARGE_PX, SMALL_PX, Framing, region_of
 
 MAX_THINGS: Final = 10
 """Largest number of labelled objects in a scene."""
 _TEXTS: Final = "tasks.json"
 _ARRAYS: Final = "labels.npz"
+
+
+@dataclass(frozen=True, slots=True)
+class PictureFormat:
+    """Format of a member's pictures.
+
+    Attributes:
+        framing: Part of the camera's picture.
+        size_px: Width and height.
+    """
+
+    framing: Framing
+    size_px: tuple[int, int]
+
+    def file(self, view: View) -> str:
+        """Return the name of the file of a view's pictures."""
+        return f"{view}-{self.framing}-{self.size_px[0]}.npy"
+
+
+SMALL_WHOLE: Final = PictureFormat(Framing.WHOLE, SMALL_PX)
+LARGE_WHOLE: Final = PictureFormat(Framing.WHOLE, LARGE_PX)
+SMALL_CLOSE: Final = PictureFormat(Framing.CLOSE, SMALL_PX)
+FORMATS: Final[tuple[tuple[View, PictureFormat], ...]] = (
+    (View.TOP, SMALL_WHOLE),
+    (View.TOP, LARGE_WHOLE),
+    (View.TOP, SMALL_CLOSE),
+    (View.SIDE, SMALL_CLOSE),
+    (View.WRIST, SMALL_WHOLE),
+    (View.WRIST, SMALL_CLOSE),
+)
+"""Views and formats of the pictures that are stored."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +63,7 @@ class Samples:
 
     Attributes:
         views: The views.
-        pictures: For each view ``(n, H, W, 3)`` uint8, of one of `PICTURE_SIZES_PX`.
+        pictures: For each view ``(n, H, W, 3)`` uint8, in one format.
         tasks: ``n`` tuples of ``R`` task texts.
         verb: ``(n, R)`` int64, index in `Verb`.
         target: ``(n, R)`` int64, index of the manipulated object among the things, or -1.
@@ -43,7 +75,7 @@ class Samples:
         thing_print: ``(n, T)`` int64, index in `Mark` of what is printed on it, or -1.
         thing_size: ``(n, T)`` int64, index in `Size`, or -1 for the ordinary size.
         thing_place: ``(n, T, 3)`` float32, centre in the base frame (m) and yaw (rad).
-        thing_mark: ``(n, T, V, 2)`` float32, image position (u, v) of its centre, in [0, 1] in the picture.
+        thing_mark: ``(n, T, V, 2)`` float32, image position (u, v) of its centre, in [0, 1] in `pictures`.
         ranked: Number of a scene's tasks of rank 2 to 5, which are the last ones.
     """
 
@@ -116,20 +148,21 @@ def _load_ranked(file: Path) -> TaskLabels:
         return TaskLabels(texts, *(stored[name] for name in _OF_TASKS))
 
 
-def save_samples(drawn: Sequence[Samples], folder: Path) -> None:
+def save_samples(
+    samples: Samples, pictures: Mapping[tuple[View, PictureFormat], NDArray[np.uint8]], folder: Path
+) -> None:
     """Write a part atomically.
 
     Args:
-        drawn: The same samples with pictures of several sizes.
+        samples: Its labels, with positions in whole pictures of all views.
+        pictures: ``(n, H, W, 3)`` by view and format.
         folder: New folder of the part.
     """
-    samples = drawn[0]
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
-    for sized in drawn:
-        for view, pictures in zip(sized.views, sized.pictures, strict=True):
-            np.save(partial / _pictures_file(view, pictures.shape[2]), pictures)
+    for (view, picture_format), shots in pictures.items():
+        np.save(partial / picture_format.file(view), shots)
     np.savez(partial / _ARRAYS, **{name: getattr(samples, name) for name in _LABELS})
     (partial / _TEXTS).write_text(json.dumps(samples.tasks), encoding="utf-8")
     partial.rename(folder)
@@ -140,14 +173,10 @@ def parts_of(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("part-*") if path.is_dir())
 
 
-def _pictures_file(view: View, width_px: int) -> str:
-    return f"{view}-{width_px}.npy"
-
-
 def load_samples(
     folder: Path,
     views: Sequence[View],
-    size_px: tuple[int, int],
+    picture_format: PictureFormat,
     limit: int | None = None,
     *,
     worded_for: View | None = None,
@@ -157,7 +186,7 @@ def load_samples(
     Args:
         folder: Folder of the parts, ``part-*``.
         views: Views of the pictures.
-        size_px: Width and height of the pictures.
+        picture_format: Of the pictures.
         limit: Largest number of scenes.
         worded_for: Append the tasks of rank 2 to 5 for this camera's pictures.
 
@@ -168,20 +197,24 @@ def load_samples(
     if not parts:
         raise InputError(f"no training samples in {folder}", expected="folders part-*")
     try:
-        loaded = [_load_part(part, views, size_px[0], worded_for) for part in parts]
+        loaded = [_load_part(part, views, picture_format, worded_for) for part in parts]
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"broken training samples in {folder}: {error}") from error
     return join_samples(loaded, limit)
 
 
-def _load_part(folder: Path, views: Sequence[View], width_px: int, worded_for: View | None) -> Samples:
+def _load_part(
+    folder: Path, views: Sequence[View], picture_format: PictureFormat, worded_for: View | None
+) -> Samples:
     with np.load(folder / _ARRAYS, allow_pickle=False) as stored:
         labels: dict[str, Any] = {name: stored[name] for name in _LABELS}
     order = [list(View).index(view) for view in views]
-    labels["thing_mark"] = labels["thing_mark"][:, :, order]
-    pictures = tuple(
-        np.load(folder / _pictures_file(view, width_px), mmap_mode="r", allow_pickle=False) for view in views
-    )
+    regions = np.array([region_of(view, picture_format.framing) for view in views])
+    marks = labels["thing_mark"][:, :, order]
+    inside = (marks - regions[:, :2]) / (regions[:, 2:] - regions[:, :2])
+    labels["thing_mark"] = np.where(marks == ABSENT, ABSENT, inside).astype(np.float32)
+    files = [folder / picture_format.file(view) for view in views]
+    pictures = tuple(np.load(file, mmap_mode="r", allow_pickle=False) for file in files)
     texts = tuple(map(tuple, json.loads((folder / _TEXTS).read_text(encoding="utf-8"))))
     if worded_for is not None:
         ranked = _load_ranked(ranked_file(folder, worded_for))
@@ -197,7 +230,8 @@ def join_samples(parts: Sequence[Samples], limit: int | None = None) -> Samples:
         name: np.concatenate([getattr(part, name) for part in parts])[:limit] for name in _LABELS
     }
     pictures = tuple(
-        np.concatenate([part.pictures[view] for part in parts])[:limit] for view in range(len(parts[0].views))
+        np.concatenate([part.pictures[view] for part in parts])[:limit]
+        for view in range(len(parts[0].pictures))
     )
     texts = tuple(row for part in parts for row in part.tasks)[:limit]
     return Samples(parts[0].views, pictures, texts, **labels, ranked=parts[0].ranked)

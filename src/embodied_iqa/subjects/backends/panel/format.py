@@ -5,16 +5,31 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.images.frame import View
+
 SMALL_PX: Final = (240, 180)
 LARGE_PX: Final = (320, 240)
-PICTURE_SIZES_PX: Final = (SMALL_PX, LARGE_PX)
 """Width and height of a member's input."""
+
+
+class Framing(StrEnum):
+    """Part of a camera's picture that a member sees."""
+
+    WHOLE = "whole"
+    CLOSE = "close"
+    """Where the objects are."""
+
+
+_WHOLE: Final = (0.0, 0.0, 1.0, 1.0)
+_CLOSE: Final = {View.TOP: (0.1, 0.12, 0.9, 0.92), View.SIDE: (0.17, 0.46, 0.67, 0.96)}
+"""Left, top, right and bottom edge, as parts of the picture; the wrist camera is close already."""
 MAX_TASK_WORDS: Final = 32
 MAX_ANSWER_WORDS: Final = 28
 PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
@@ -81,6 +96,22 @@ def task_words(text: str) -> list[str]:
 def answer_words(text: str) -> list[str]:
     """Split an answer into words and punctuation marks."""
     return re.findall(r"[^\s.,;]+|[.,;]", text)
+
+
+def region_of(view: View, framing: Framing) -> tuple[float, float, float, float]:
+    """Return the left, top, right and bottom edge of what a member sees, as parts of the picture."""
+    return _CLOSE.get(view, _WHOLE) if framing is Framing.CLOSE else _WHOLE
+
+
+def framed(
+    rgb: NDArray[np.uint8], view: View, framing: Framing, size_px: tuple[int, int]
+) -> NDArray[np.uint8]:
+    """Return what a member sees of an image of any size."""
+    height, width = rgb.shape[:2]
+    left, top, right, bottom = region_of(view, framing)
+    rows = slice(round(top * height), max(round(bottom * height), 1))
+    columns = slice(round(left * width), max(round(right * width), 1))
+    return shrink(rgb[rows, columns], size_px)
 
 
 def shrink(rgb: NDArray[np.uint8], size_px: tuple[int, int]) -> NDArray[np.uint8]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.onnx_session import open_session
-from embodied_iqa.subjects.backends.panel.format import Vocabulary, shrink, task_words
+from embodied_iqa.subjects.backends.panel.format import Framing, Vocabulary, framed, task_words
 from embodied_iqa.subjects.model_card import ModelCard, load_card
 from embodied_iqa.subjects.protocols import SubjectInfo
 
@@ -42,6 +42,7 @@ class PanelNetwork:
         words, *pictures = self._session.get_inputs()
         self._task_words = int(words.shape[1])
         self._sizes_px = {item.name: (item.shape[2], item.shape[1]) for item in pictures}
+        self.framing = Framing(str(self.card.network.get("framing", Framing.WHOLE)))
 
     def info(self, called: str) -> SubjectInfo:
         """Return the description of the subject under a name; empty for the member's own."""
@@ -60,8 +61,8 @@ class PanelNetwork:
         Images are encoded once for all tasks. The last bits of a row may depend on the number of rows.
         """
         inputs: dict[str, NDArray[Any]] = {
-            name: shrink(picture, self._sizes_px[name])[None]
-            for name, picture in zip(sorted(self._sizes_px), pictures, strict=True)
+            name: framed(picture, view, self.framing, self._sizes_px[name])[None]
+            for name, view, picture in zip(sorted(self._sizes_px), self.card.views, pictures, strict=True)
         }
         inputs["words"] = np.stack([self._words.encode(task_words(task), self._task_words) for task in tasks])
         outputs: list[NDArray[Any]] = self._session.run(None, inputs)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.images.frame import View
 from embodied_iqa.manipulation.waypoints import chunk_through, waypoints_from_array
+from embodied_iqa.subjects.backends.panel.format import region_of
 from embodied_iqa.subjects.backends.panel.network import PanelNetwork
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, VlaObservation
 
@@ -93,6 +94,8 @@ class LearnedVla:
     def plans(self, pictures: Sequence[NDArray[np.uint8]], tasks: Sequence[str]) -> list[LearnedPlan]:
         """Plan several tasks from the same images."""
         plans, more, seen, aim = self._network.run(tasks, pictures)
+        left, top, right, bottom = region_of(self.info.views[0], self._network.framing)
+        aim = np.array([left, top]) + aim * np.array([right - left, bottom - top])
         counts = np.cumprod(more > _LIKELY, axis=1).sum(axis=1)
         return [
             LearnedPlan(_finite(plans[row, : counts[row]]), float(seen[row]), (float(u), float(v)))
