@@ -12,7 +12,12 @@ from typing import Final
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.panel.answers import Style
-from embodied_iqa.subjects.backends.panel.format import LARGE_PX, SMALL_PX
+from embodied_iqa.panel.samples.sample_files import (
+    LARGE_WHOLE,
+    SMALL_CLOSE,
+    SMALL_WHOLE,
+    PictureFormat,
+)
 from embodied_iqa.subjects.backends.panel.members import MODELS
 
 _WHOLE_TABLE: Final = (View.TOP, View.SIDE)
@@ -34,9 +39,11 @@ class Recipe:
     Attributes:
         name: Its name in the catalogue.
         summary: One sentence.
-        encoder: Image encoder (`ENCODERS`), or ``film`` for the policy with early fusion.
+        encoder: Image encoder (`ENCODERS`), which finds the objects.
+        look: Network of the close looks at objects (`Look`).
+        context: Whether these also get the encoder's features.
         reader: Task encoder (`READERS`).
-        picture_px: Width and height of its pictures.
+        pictures: Format of its pictures.
         views: Input views; a VLA's actions aim in the first.
         style: What its answers mention; None for a VLA.
         augmentation: Of the training pictures.
@@ -52,8 +59,10 @@ class Recipe:
     name: str
     summary: str
     encoder: str
+    look: str
+    context: bool
     reader: str
-    picture_px: tuple[int, int]
+    pictures: PictureFormat
     views: tuple[View, ...]
     style: Style | None
     augmentation: Augmentation
@@ -83,54 +92,55 @@ RECIPES: Final[dict[str, Recipe]] = {
     recipe.name: recipe
     for recipe in (
         Recipe(
-            "panel-vla-film",
-            "Convolutions that the task modulates (FiLM) and spatial-softmax keypoints; top view.",
-            "film", "gated", SMALL_PX, (_TOP,), None, _LIGHT, tasks=2, seed=11,
+            "panel-vla-object",
+            "Sees patches around objects only, with fine texture; top view.",
+            "residual", "fine", False, "gated", SMALL_WHOLE, (_TOP,), None, _LIGHT, seed=11,
         ),
         Recipe(
             "panel-vla-query",
-            "A residual network on larger pictures and attention queries that the task makes; top view.",
-            "fine", "gated", LARGE_PX, (_TOP,), None, _LIGHT, seed=12,
+            "A residual network on larger pictures and queries that the task makes; top view.",
+            "residual", "mixed", True, "gated", LARGE_WHOLE, (_TOP,), None, _LIGHT, seed=12,
         ),
         Recipe(
             "panel-vla-side",
-            "A convolutional mixer on larger pictures and attention queries; looks from the side.",
-            "fine-mixer", "gated", LARGE_PX, (_SIDE,), None, _LIGHT, seed=13,
+            "A convolutional mixer on the part of the picture where objects are; looks from the side.",
+            "mixer", "fine", True, "gated", SMALL_CLOSE, (_SIDE,), None, _LIGHT, seed=13,
         ),
         Recipe(
             "panel-vla-hand",
             "Two residual networks, one for the camera in the hand and one for the top view.",
-            "fine", "pooled", SMALL_PX, (_WRIST, _TOP), None, _NONE, seed=14,
+            "residual", "fine", True, "pooled", SMALL_WHOLE, (_WRIST, _TOP), None, _NONE, seed=14,
         ),
         Recipe(
             "panel-vla-hybrid",
             "Convolutional stems and transformer layers for the camera in the hand and the side view.",
-            "hybrid", "gated", SMALL_PX, (_WRIST, _SIDE), None, _LIGHT, seed=15,
+            "hybrid", "coarse", True, "gated", SMALL_CLOSE, (_WRIST, _SIDE), None, _STRONG, seed=15,
         ),
         Recipe(
             "panel-vlm-fine",
             "A residual network on larger pictures; names the object's place and its neighbour; top view.",
-            "fine", "gated", LARGE_PX, (_TOP,), Style.PLACE, _LIGHT, tasks=4, seed=21,
+            "residual", "fine", True, "gated", LARGE_WHOLE, (_TOP,), Style.PLACE, _LIGHT, tasks=4, seed=21,
         ),
         Recipe(
             "panel-vlm-plain",
             "A residual network taught without augmentation; says on which side of its neighbour it is.",
-            "fine", "pooled", SMALL_PX, (_TOP,), Style.RELATION, _NONE, tasks=4, seed=22,
+            "residual", "fine", False, "pooled", SMALL_WHOLE, (_TOP,), Style.RELATION, _NONE,
+            tasks=4, seed=22,
         ),
         Recipe(
             "panel-vlm-mixer",
-            "A convolutional mixer with a coarse stem; counts the objects and says where the named one is.",
-            "mixer", "gated", SMALL_PX, (_TOP,), Style.COUNT, _STRONG, tasks=4, seed=23,
+            "A convolutional mixer that sees shape rather than texture; counts the objects; top view.",
+            "mixer", "coarse", True, "gated", SMALL_CLOSE, (_TOP,), Style.COUNT, _STRONG, tasks=4, seed=23,
         ),
         Recipe(
             "panel-vlm-side",
-            "A mixer on larger pictures; counts the objects and says where the named one is; from the side.",
-            "fine-mixer", "gated", LARGE_PX, (_SIDE,), Style.COUNT, _LIGHT, tasks=4, seed=24,
+            "A mixer on the part of the picture where objects are; counts the objects; from the side.",
+            "mixer", "mixed", True, "gated", SMALL_CLOSE, (_SIDE,), Style.COUNT, _LIGHT, tasks=4, seed=24,
         ),
         Recipe(
             "panel-vlm-hand",
             "A convolutional stem and transformer layers; the camera in the hand, which does not see all.",
-            "hybrid", "pooled", SMALL_PX, (_WRIST,), Style.PLACE, _LIGHT, tasks=4, seed=25,
+            "hybrid", "fine", True, "pooled", SMALL_WHOLE, (_WRIST,), Style.PLACE, _LIGHT, tasks=4, seed=25,
         ),
     )
 }  # fmt: skip

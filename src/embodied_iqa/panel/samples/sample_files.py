@@ -75,8 +75,10 @@ class Samples:
         thing_print: ``(n, T)`` int64, index in `Mark` of what is printed on it, or -1.
         thing_size: ``(n, T)`` int64, index in `Size`, or -1 for the ordinary size.
         thing_place: ``(n, T, 3)`` float32, centre in the base frame (m) and yaw (rad).
-        thing_mark: ``(n, T, V, 2)`` float32, image position (u, v) of its centre, in [0, 1] in `pictures`.
+        thing_mark: ``(n, T, V, 2)`` float32, image position (u, v) of its centre, in [0, 1] of the whole
+            picture.
         ranked: Number of a scene's tasks of rank 2 to 5, which are the last ones.
+        framing: Part of the cameras' pictures that `pictures` show.
     """
 
     views: tuple[View, ...]
@@ -93,12 +95,19 @@ class Samples:
     thing_place: NDArray[np.float32]
     thing_mark: NDArray[np.float32]
     ranked: int = 0
+    framing: Framing = Framing.WHOLE
+
+    def framed_marks(self) -> NDArray[np.float32]:
+        """Return `thing_mark` in [0, 1] in the part of the picture that `pictures` show."""
+        regions = np.array([region_of(view, self.framing) for view in self.views])
+        inside = (self.thing_mark - regions[:, :2]) / (regions[:, 2:] - regions[:, :2])
+        return np.where(self.thing_mark == ABSENT, ABSENT, inside).astype(np.float32)
 
     def __len__(self) -> int:
         return len(self.verb)
 
 
-_LABELS: Final = tuple(item.name for item in fields(Samples))[3:-1]
+_LABELS: Final = tuple(item.name for item in fields(Samples))[3:-2]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,10 +218,8 @@ def _load_part(
     with np.load(folder / _ARRAYS, allow_pickle=False) as stored:
         labels: dict[str, Any] = {name: stored[name] for name in _LABELS}
     order = [list(View).index(view) for view in views]
-    regions = np.array([region_of(view, picture_format.framing) for view in views])
-    marks = labels["thing_mark"][:, :, order]
-    inside = (marks - regions[:, :2]) / (regions[:, 2:] - regions[:, :2])
-    labels["thing_mark"] = np.where(marks == ABSENT, ABSENT, inside).astype(np.float32)
+    labels["thing_mark"] = labels["thing_mark"][:, :, order]
+    labels["framing"] = picture_format.framing
     files = [folder / picture_format.file(view) for view in views]
     pictures = tuple(np.load(file, mmap_mode="r", allow_pickle=False) for file in files)
     texts = tuple(map(tuple, json.loads((folder / _TEXTS).read_text(encoding="utf-8"))))
@@ -234,4 +241,6 @@ def join_samples(parts: Sequence[Samples], limit: int | None = None) -> Samples:
         for view in range(len(parts[0].pictures))
     )
     texts = tuple(row for part in parts for row in part.tasks)[:limit]
-    return Samples(parts[0].views, pictures, texts, **labels, ranked=parts[0].ranked)
+    return Samples(
+        parts[0].views, pictures, texts, **labels, ranked=parts[0].ranked, framing=parts[0].framing
+    )

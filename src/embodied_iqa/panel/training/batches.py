@@ -17,6 +17,7 @@ from embodied_iqa.panel.members import Augmentation
 from embodied_iqa.panel.samples.draw_samples import named_thing
 from embodied_iqa.panel.samples.sample_files import Samples
 from embodied_iqa.panel.training.augmentation import augment
+from embodied_iqa.panel.training.glimpses import NOTHING
 from embodied_iqa.panel.training.losses import Batch
 from embodied_iqa.subjects.backends.panel.format import (
     MAX_ANSWER_WORDS,
@@ -34,6 +35,8 @@ from embodied_iqa.tasks.vocabulary import Kind, Size, Verb
 _KINDS: Final = tuple(Kind)
 _SIZES: Final = tuple(Size)
 _VERBS: Final = tuple(Verb)
+_JITTER: Final = 0.008
+"""Spread of the places at which training looks, as a part of the picture: about that of found objects."""
 _CENTRE: Final = np.array(PLAN_CENTRE, np.float32)
 _SCALE: Final = np.array(PLAN_SCALE, np.float32)
 
@@ -101,8 +104,9 @@ class TrainingData:
             self.answers = numbers[:, :, : (numbers != PAD).sum(axis=-1).max()]
         self._plan, self._length = _plans(samples)
         self._places, self._placed = _places(samples)
-        self._marks = _marks(samples, _second_things(samples, style))
-        self._seen = _seen(samples, self._marks if style is None else _marks(samples, samples.goal))
+        self._marks = samples.framed_marks()
+        self._wanted = _wanted(samples, _second_things(samples, style))
+        self._seen = _seen(samples)
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -133,8 +137,12 @@ class TrainingData:
             placed=torch.from_numpy(self._placed[rows, tasks]).flatten(0, 1),
             length=torch.from_numpy(self._length[rows, tasks]).flatten(),
             seen=torch.from_numpy(self._seen[rows, tasks]).flatten(),
-            marks=torch.from_numpy(self._marks[rows, tasks]).flatten(0, 1),
-            thing_marks=torch.from_numpy(samples.thing_mark[scenes]),
+            wanted=torch.from_numpy(self._wanted[rows, tasks]).flatten(0, 1),
+            spots=tuple(
+                torch.from_numpy(_spots(self._marks[scenes, :, view], rng))
+                for view in range(len(samples.views))
+            ),
+            thing_marks=torch.from_numpy(self._marks[scenes]),
             thing_kinds=torch.from_numpy(samples.thing_kind[scenes]),
             thing_colours=torch.from_numpy(samples.thing_colour[scenes]),
             thing_prints=torch.from_numpy(samples.thing_print[scenes] + 1),
@@ -172,21 +180,32 @@ def _second_things(samples: Samples, style: Style | None) -> NDArray[np.int64]:
     return np.where(samples.goal >= 0, samples.goal, np.where(alone, -1, nearest))
 
 
-def _marks(samples: Samples, second: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return ``(n, R, 2, V, 2)``: image positions of the target and the second thing of each task."""
-    scenes = np.arange(len(samples))[:, None]
-    both = []
-    for index in (samples.target, second):
-        marks = samples.thing_mark[scenes, np.maximum(index, 0)]
-        both.append(np.where((index >= 0)[..., None, None], marks, np.float32(-1.0)))
-    return np.stack(both, axis=2)
+def _shown(samples: Samples, index: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return ``(n, R, V)``: whether each view shows the thing with an index; False for index -1."""
+    marks = samples.thing_mark[np.arange(len(samples))[:, None], np.maximum(index, 0)]
+    inside = np.asarray(((marks > 0.0) & (marks < 1.0)).all(axis=-1), np.bool_)
+    return np.asarray(inside & (index >= 0)[..., None])
 
 
-def _seen(samples: Samples, marks: NDArray[np.float32]) -> NDArray[np.bool_]:
+def _wanted(samples: Samples, second: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return ``(n, R, 2, V)``: slots of the target and of the second thing of each task."""
+    first = np.where(_shown(samples, samples.target), samples.target[..., None], NOTHING)
+    other = np.where(_shown(samples, second), second[..., None], NOTHING)
+    return np.stack([first, np.where((second >= 0)[..., None], other, -1)], axis=2)
+
+
+def _seen(samples: Samples) -> NDArray[np.bool_]:
     """Return ``(n, R)``: whether some view shows everything that the task names."""
-    shown = np.asarray(np.asarray(((marks > 0.0) & (marks < 1.0)).all(axis=-1)).any(axis=-1))
-    seen: NDArray[np.bool_] = shown[:, :, 0] & (shown[:, :, 1] | (samples.goal < 0))
-    return seen & (samples.target >= 0)
+    target, goal = (_shown(samples, index).any(axis=-1) for index in (samples.target, samples.goal))
+    seen: NDArray[np.bool_] = target & (goal | (samples.goal < 0))
+    return seen
+
+
+def _spots(marks: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
+    """Return ``(B, SLOTS, 2)``: near each object that a picture shows, and anywhere for the others."""
+    there = ((marks > 0.0) & (marks < 1.0)).all(axis=-1, keepdims=True)
+    near = marks + _JITTER * rng.standard_normal(marks.shape)
+    return np.where(there, near, rng.uniform(0.0, 1.0, marks.shape)).astype(np.float32)
 
 
 def _plans(samples: Samples) -> tuple[NDArray[np.float32], NDArray[np.int64]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from embodied_iqa.panel.training.encoders import TASK_WIDTH, TOKENS, make_encoder, make_reader
-from embodied_iqa.panel.training.policies import Query
+from embodied_iqa.panel.training.encoders import TASK_WIDTH, make_reader
+from embodied_iqa.panel.training.glimpses import Objects
+from embodied_iqa.panel.training.policies import Sight, SightShape, Spots
 from embodied_iqa.subjects.backends.panel.format import BEGIN, MAX_ANSWER_WORDS
 
 _STATE: Final = 160
@@ -22,38 +22,21 @@ class CaptionerOutput(NamedTuple):
 
     Attributes:
         words: ``(N, L, V)`` logits of the next word.
-        attention: ``(N, heads, 300)`` attention logits of the task's queries, for one view.
-        tokens: ``(B, 300, C)`` features, for one view.
+        attention: ``(N, heads, SLOTS + 1)`` attention logits of the task's queries, for one view.
+        objects: What was found, for one view.
     """
 
     words: Tensor
     attention: tuple[Tensor, ...]
-    tokens: tuple[Tensor, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CaptionerShape:
-    """Parts of a captioner.
-
-    Attributes:
-        encoder: Name of the image encoder.
-        reader: Name of the task encoder.
-        picture_px: Width and height of the pictures.
-        heads: Number of the task's queries.
-    """
-
-    encoder: str
-    reader: str
-    picture_px: tuple[int, int]
-    heads: int = 4
+    objects: tuple[Objects, ...]
 
 
 class _Encoded(NamedTuple):
     """Encoded picture and task.
 
     Attributes:
-        values: ``(B, 300, C + 2)`` features and positions of the cells.
-        keys: ``(B, 64, 300)`` attention keys of the cells.
+        values: ``(B, S, C + 2)`` features and positions of the objects.
+        keys: ``(B, 64, S)`` attention keys of the objects.
         context: ``(1, B R, H)``, the initial state.
         task: ``(B R, 1, 96)``, the encoded task.
     """
@@ -65,38 +48,40 @@ class _Encoded(NamedTuple):
 
 
 class Captioner(nn.Module):
-    """A gated recurrent unit over the words; for each word its state attends to the picture's cells.
+    """A gated recurrent unit over the words; for each word its state attends to the picture's objects.
 
     Queries of the task set the initial state. Attention follows the unit, as in Luong et al. (2015), so that
     training computes all words at once. The output layer also gets the encoded task: an answer ends with the
     action, and the unit does not always learn to keep it that long.
     """
 
-    def __init__(self, words: int, answers: int, shape: CaptionerShape) -> None:
+    def __init__(self, words: int, answers: int, reader: str, shape: SightShape) -> None:
         super().__init__()
-        self.reader = make_reader(shape.reader, words)
-        self.encoder, width = make_encoder(shape.encoder, shape.picture_px)
-        self.query = Query(width, shape.heads)
+        self.reader = make_reader(reader, words)
+        self.sight = Sight(shape)
+        width = self.sight.width
         self.begin = nn.Sequential(
-            nn.Linear(shape.heads * (width + 2) + TASK_WIDTH, 192), nn.ReLU(), nn.Linear(192, _STATE)
+            nn.Linear(shape.heads * (width + 2) + TASK_WIDTH + 1, 192), nn.ReLU(), nn.Linear(192, _STATE)
         )
         self.key = nn.Linear(width, _KEY_WIDTH)
-        self.key_place = nn.Parameter(0.02 * torch.randn(TOKENS, _KEY_WIDTH))
+        self.key_place = nn.Linear(2, _KEY_WIDTH)
         self.embed = nn.Embedding(answers, _WORD_WIDTH)
         self.unit = nn.GRU(_WORD_WIDTH, _STATE, batch_first=True)
         self.look = nn.Linear(_STATE, _KEY_WIDTH)
         known = _STATE + width + 2 + TASK_WIDTH
         self.out = nn.Sequential(nn.Linear(known, _STATE), nn.ReLU(), nn.Linear(_STATE, answers))
 
-    def forward(self, pictures: tuple[Tensor, ...], tasks: Tensor, answers: Tensor) -> CaptionerOutput:
+    def forward(
+        self, pictures: tuple[Tensor, ...], tasks: Tensor, answers: Tensor, spots: Spots = None
+    ) -> CaptionerOutput:
         """Predict each word of ``(B, R, L + 1)`` answers from those before it."""
-        encoded, attention, cells = self._encode(pictures[0], tasks)
+        encoded, attention, objects = self._encode(pictures[0], tasks, None if spots is None else spots[0])
         words, _ = self._continue(answers[:, :, :-1].flatten(0, 1), encoded.context, encoded)
-        return CaptionerOutput(words, (attention,), (cells,))
+        return CaptionerOutput(words, (attention,), (objects,))
 
     def say(self, pictures: tuple[Tensor, ...], tasks: Tensor) -> Tensor:
         """Return the greedy answer, ``(B R, 28)`` word numbers; those after END are meaningless."""
-        encoded, _, _ = self._encode(pictures[0], tasks)
+        encoded, _, _ = self._encode(pictures[0], tasks, None)
         state, answer = encoded.context, []
         word = torch.full_like(tasks[:, :, 0].flatten()[:, None], BEGIN)
         for _ in range(MAX_ANSWER_WORDS):
@@ -105,15 +90,17 @@ class Captioner(nn.Module):
             answer.append(word)
         return torch.cat(answer, dim=1)
 
-    def _encode(self, picture: Tensor, tasks: Tensor) -> tuple[_Encoded, Tensor, Tensor]:
+    def _encode(
+        self, picture: Tensor, tasks: Tensor, spots: Tensor | None
+    ) -> tuple[_Encoded, Tensor, Objects]:
         batch, several = tasks.shape[:2]
         task = self.reader(tasks.flatten(0, 1)).float()
-        cells = self.encoder(picture).flatten(2).transpose(1, 2).float()
-        seen, logits = self.query(cells, task.view(batch, several, -1))
-        context = self.begin(torch.cat([seen.flatten(0, 1), task], dim=1)).float().tanh()
-        valued = torch.cat([cells, self.query.centres.expand(batch, -1, -1)], dim=-1)
-        keys = (self.key(cells) + self.key_place).transpose(1, 2)
-        return _Encoded(valued, keys, context[None], task[:, None]), logits.flatten(0, 1), cells
+        seen, logits, objects = self.sight(picture, task.view(batch, several, -1), spots)
+        count = objects.heat[:, 0].sigmoid().sum((1, 2))[:, None].expand(-1, several).reshape(-1, 1) / 10
+        context = self.begin(torch.cat([seen.flatten(0, 1), task, count], dim=1)).float().tanh()
+        valued = torch.cat([objects.tokens, objects.places], dim=-1)
+        keys = (self.key(objects.tokens) + self.key_place(objects.places)).transpose(1, 2)
+        return _Encoded(valued, keys, context[None], task[:, None]), logits.flatten(0, 1), objects
 
     def _continue(self, words: Tensor, state: Tensor, encoded: _Encoded) -> tuple[Tensor, Tensor]:
         """Process ``(N, L)`` words; return the logits of each next word, and the last state."""

@@ -55,13 +55,12 @@ class Residual(nn.Module):
 
 
 class Mixer(nn.Module):
-    """A depthwise 7 x 7 convolution, then a pointwise one (ConvMixer, 2022)."""
+    """A depthwise convolution, 7 x 7 by default, then a pointwise one (ConvMixer, 2022)."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, size: int = 7) -> None:
         super().__init__()
-        self.places = nn.Sequential(
-            nn.Conv2d(width, width, 7, 1, 3, groups=width, bias=False), nn.BatchNorm2d(width), nn.ReLU()
-        )
+        spread = nn.Conv2d(width, width, size, 1, size // 2, groups=width, bias=False)
+        self.places = nn.Sequential(spread, nn.BatchNorm2d(width), nn.ReLU())
         self.channels = conv(width, width, 1)
 
     def forward(self, features: Tensor) -> Tensor:
@@ -99,14 +98,10 @@ class Attention(nn.Module):
         return attended
 
 
-def stem(width: int, picture_px: tuple[int, int], *, fine: bool) -> nn.Sequential:
-    """Return convolutions from a picture to the grid; a fine stem begins with a smaller stride."""
-    if picture_px == LARGE_PX:
-        first = conv(3, 24, 5, 2), conv(24, 40, 3, 2), conv(40, 56, 3, 2)
-        return nn.Sequential(*first, conv(56, width, 3, 2))
-    if fine:
-        return nn.Sequential(conv(3, 24, 5, 2), conv(24, 48, 3, 2), conv(48, width, 3, 3))
-    return nn.Sequential(conv(3, 32, 7, 3), conv(32, 48, 3, 2), conv(48, width, 3, 2))
+def stem(width: int, picture_px: tuple[int, int]) -> nn.Sequential:
+    """Return convolutions from a picture to the grid."""
+    first = 4 if picture_px == LARGE_PX else 3
+    return nn.Sequential(conv(3, 32, 7, first), conv(32, 48, 3, 2), conv(48, width, 3, 2))
 
 
 class Hybrid(nn.Module):
@@ -114,7 +109,7 @@ class Hybrid(nn.Module):
 
     def __init__(self, width: int, picture_px: tuple[int, int]) -> None:
         super().__init__()
-        self.stem = nn.Sequential(stem(width, picture_px, fine=True), Residual(width))
+        self.stem = nn.Sequential(stem(width, picture_px), Residual(width))
         self.places = nn.Parameter(0.02 * torch.randn(1, TOKENS, width))
         self.layers = nn.Sequential(Attention(width), Attention(width), nn.LayerNorm(width))
 
@@ -163,7 +158,7 @@ class PooledReader(nn.Module):
         return read
 
 
-ENCODERS: Final = {"plain": 64, "fine": 64, "mixer": 80, "fine-mixer": 80, "hybrid": 64}
+ENCODERS: Final = {"residual": 64, "mixer": 80, "hybrid": 64}
 """Name of an image encoder to its number of channels."""
 READERS: Final = {"gated": GatedReader, "pooled": PooledReader}
 """Name of a task encoder to its class."""
@@ -172,12 +167,11 @@ READERS: Final = {"gated": GatedReader, "pooled": PooledReader}
 def make_encoder(name: str, picture_px: tuple[int, int]) -> tuple[nn.Module, int]:
     """Return a new image encoder for pictures of a size, and its number of channels."""
     width = ENCODERS[name]
-    first = stem(width, picture_px, fine=name in {"fine", "fine-mixer"})
     match name:
-        case "plain" | "fine":
-            return nn.Sequential(first, Residual(width), Residual(width)), width
-        case "mixer" | "fine-mixer":
-            return nn.Sequential(first, *(Mixer(width) for _ in range(4))), width
+        case "residual":
+            return nn.Sequential(stem(width, picture_px), Residual(width), Residual(width)), width
+        case "mixer":
+            return nn.Sequential(stem(width, picture_px), *(Mixer(width) for _ in range(4))), width
     return Hybrid(width, picture_px), width
 
 

@@ -10,19 +10,17 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from embodied_iqa.panel.training.captioners import CaptionerOutput
-from embodied_iqa.panel.training.encoders import GRID, cell_centres
+from embodied_iqa.panel.training.glimpses import Objects, finding_loss
 from embodied_iqa.panel.training.policies import PolicyOutput
 from embodied_iqa.subjects.backends.panel.format import PAD
 from embodied_iqa.tasks.vocabulary import Colour, Kind, Mark, Size
 
-_SPREAD_CELLS: Final = 0.7
 _COLUMN_WEIGHTS: Final = (1.0, 1.0, 1.0, 0.5, 0.5, 0.3)
 _BETA: Final = 0.05
 """Errors above 5 mm count linearly, smaller ones quadratically."""
 _TURN: Final = 2.0
 _SQUARE: Final = [list(Kind).index(kind) for kind in (Kind.CUBE, Kind.BUTTON, Kind.SOCKET, Kind.MAT)]
 """Kinds with a visible yaw, modulo a quarter turn."""
-_ON_VIEWS: Final = "bqn,bnc->bqc"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +35,9 @@ class Batch:
         placed: ``(B R, 5)`` 1 where `places` apply.
         length: ``(B R,)`` number of waypoints.
         seen: ``(B R,)`` whether any view shows the target.
-        marks: ``(B R, 2, V, 2)`` image positions of target and destination; outside [0, 1] if not seen.
+        wanted: ``(B R, 2, V)`` slots of target and of the second thing: `NOTHING` where the view does not
+            show it, -1 for none.
+        spots: For each view ``(B, SLOTS, 2)`` where to look: near each object, or anywhere.
         thing_marks: ``(B, T, V, 2)`` image positions of all objects.
         thing_kinds: ``(B, T)``, -1 for none.
         thing_colours: ``(B, T)``, -1 for none.
@@ -55,7 +55,8 @@ class Batch:
     placed: Tensor
     length: Tensor
     seen: Tensor
-    marks: Tensor
+    wanted: Tensor
+    spots: tuple[Tensor, ...]
     thing_marks: Tensor
     thing_kinds: Tensor
     thing_colours: Tensor
@@ -93,37 +94,31 @@ def caption_loss(output: CaptionerOutput, batch: Batch) -> Tensor:
 
 
 def vote_loss(votes: Tensor, batch: Batch) -> Tensor:
-    """Smooth L1 of the positions predicted by the cells of the last view that show an object."""
-    if votes.shape[1] == 0:
-        return torch.zeros(())
-    spot, inside = _spots(batch.thing_marks[:, :, -1])
-    here = inside * (batch.thing_kinds >= 0).float()
-    output = torch.einsum(_ON_VIEWS, spot, votes)[..., :2]
-    error = functional.smooth_l1_loss(output, batch.thing_places, reduction="none", beta=_BETA).sum(-1)
+    """Smooth L1 of the positions predicted for each object in the last view."""
+    here = shown_things(batch, -1).float()
+    error = functional.smooth_l1_loss(
+        votes[:, : here.shape[1], :2], batch.thing_places, reduction="none", beta=_BETA
+    ).sum(-1)
     return (error * here).sum() / here.sum().clamp_min(1.0)
 
 
-def grounding_loss(attention: tuple[Tensor, ...], marks: Tensor) -> Tensor:
-    """Cross-entropy of the first two heads' attention with spots on the target and on the destination."""
+def grounding_loss(attention: tuple[Tensor, ...], wanted: Tensor) -> Tensor:
+    """Cross-entropy of the first two heads' attention with the target and the second thing."""
     total = torch.zeros(())
     for view, logits in enumerate(attention):
-        aim, inside = _spots(marks[:, :, view])
-        missed = -(aim * logits[:, :2].log_softmax(-1)).sum(-1) * inside
-        total = total + missed.sum() / inside.sum().clamp_min(1.0)
+        slots = wanted[:, :, view].flatten()
+        total = total + functional.cross_entropy(logits[:, :2].flatten(0, 1), slots, ignore_index=-1)
     return total
 
 
-def _spots(marks: Tensor) -> tuple[Tensor, Tensor]:
-    """Return ``(..., 300)`` Gaussian spots at marks, and ``(...)`` 1 where the mark is in the picture."""
-    scale = marks.new_tensor([float(GRID[1]), float(GRID[0])])
-    offset = (marks[..., None, :] - cell_centres()) * scale
-    weight = torch.exp(-(offset**2).sum(-1) / (2 * _SPREAD_CELLS**2))
-    inside = ((marks > 0.0) & (marks < 1.0)).all(-1).float()
-    return weight / weight.sum(-1, keepdim=True).clamp_min(1e-6), inside
+def shown_things(batch: Batch, view: int) -> Tensor:
+    """Return ``(B, T)``, whether each thing exists and its centre is in a view's picture."""
+    marks = batch.thing_marks[:, :, view]
+    return ((marks > 0.0) & (marks < 1.0)).all(-1) & (batch.thing_kinds >= 0)
 
 
 class ThingHead(nn.Module):
-    """Auxiliary head: predicts all that can be said of an object from the features at its place.
+    """Auxiliary head: predicts all that can be said of an object from its patch, and where objects are.
 
     Without it a member takes far longer to learn the yaw of cubes, and hardly learns to read marks.
     """
@@ -135,14 +130,14 @@ class ThingHead(nn.Module):
         super().__init__()
         self.read = nn.ModuleList(nn.Linear(width, sum(self._SIZES)) for _ in range(views))
 
-    def forward(self, tokens: tuple[Tensor, ...], batch: Batch) -> Tensor:
+    def forward(self, objects: tuple[Objects, ...], batch: Batch) -> Tensor:
         """Return the loss."""
         total = torch.zeros(())
-        for view, (cells, read) in enumerate(zip(tokens, self.read, strict=True)):
-            spot, inside = _spots(batch.thing_marks[:, :, view])
-            here = inside * (batch.thing_kinds >= 0).float()
-            output = read(torch.einsum(_ON_VIEWS, spot, cells.float()))
-            total = total + self._loss(output, batch, here)
+        for view, (found, read) in enumerate(zip(objects, self.read, strict=True)):
+            here = shown_things(batch, view)
+            output = read(found.tokens[:, : here.shape[1]])
+            total = total + self._loss(output, batch, here.float())
+            total = total + finding_loss(found.heat, batch.thing_marks[:, :, view], here)
         return total
 
     def _loss(self, output: Tensor, batch: Batch, here: Tensor) -> Tensor:

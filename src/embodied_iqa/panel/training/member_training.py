@@ -72,13 +72,13 @@ def train_and_export(
     torch.set_num_threads(1)
     worded_for = task_camera(recipe.views)
     data = TrainingData(
-        load_samples(folders.train, recipe.views, recipe.picture_px, recipe.scenes, worded_for=worded_for),
+        load_samples(folders.train, recipe.views, recipe.pictures, recipe.scenes, worded_for=worded_for),
         recipe.style,
     )
     network, results = train_member(recipe, data, folders.work / recipe.name, on_epoch)
     save_curve(results, recipe.name, folders.work / f"{recipe.name}.svg")
     path = folders.models / f"{recipe.name}.onnx"
-    export_member(network, len(recipe.views), recipe.picture_px, path)
+    export_member(network, len(recipe.views), recipe.pictures.size_px, path)
     card = ModelCard(
         name=recipe.name,
         role=Role.VLA if recipe.is_vla else Role.VLM,
@@ -90,6 +90,8 @@ def train_and_export(
         network={
             "encoder": recipe.encoder,
             "reader": recipe.reader,
+            "look": recipe.look,
+            "framing": str(recipe.pictures.framing),
             "class": type(network).__name__,
             "parameters": sum(weight.numel() for weight in network.parameters()),
         },
@@ -102,7 +104,7 @@ def train_and_export(
 
 
 def _evaluate(recipe: Recipe, folders: TrainingFolders) -> dict[str, float | str]:
-    samples = load_samples(folders.test, recipe.views, recipe.picture_px)
+    samples = load_samples(folders.test, recipe.views, recipe.pictures)
     if recipe.style is None:
         return evaluate_vla(LearnedVla(folders.models, recipe.name), samples)
     return evaluate_vlm(LearnedVlm(folders.models, recipe.name), samples, recipe.style)

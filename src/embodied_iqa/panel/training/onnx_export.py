@@ -13,8 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
 from embodied_iqa.panel.training.captioners import Captioner
-from embodied_iqa.panel.training.encoders import cell_centres
-from embodied_iqa.panel.training.policies import FilmPolicy, QueryPolicy, plan_in_metres
+from embodied_iqa.panel.training.policies import QueryPolicy, plan_in_metres
 from embodied_iqa.panel.training.training_loop import Network
 from embodied_iqa.subjects.backends.panel.format import MAX_TASK_WORDS
 
@@ -26,14 +25,13 @@ _LARGE: Final = 1024
 class _Acting(nn.Module):
     """Policy for several tasks on one scene, with pictures as bytes and plans in metres."""
 
-    def __init__(self, network: FilmPolicy | QueryPolicy) -> None:
+    def __init__(self, network: QueryPolicy) -> None:
         super().__init__()
         self.network = network
-        self.register_buffer("centres", cell_centres(), persistent=False)
 
     def forward(self, words: Tensor, *pictures: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         output = self.network(tuple(map(_unit, pictures)), words[None])
-        aim = torch.matmul(output.attention[0][:, 0].softmax(-1), self.centres)
+        aim = torch.matmul(output.attention[0][:, 0].softmax(-1), output.objects[0].places[0])
         return plan_in_metres(output.plan), output.more.sigmoid(), output.seen.sigmoid(), aim
 
 

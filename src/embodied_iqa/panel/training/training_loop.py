@@ -17,8 +17,9 @@ from torch import Tensor, nn
 from embodied_iqa.errors import InternalError
 from embodied_iqa.panel.members import Recipe
 from embodied_iqa.panel.training.batches import TrainingData
-from embodied_iqa.panel.training.captioners import Captioner, CaptionerShape
+from embodied_iqa.panel.training.captioners import Captioner
 from embodied_iqa.panel.training.encoders import ENCODERS
+from embodied_iqa.panel.training.glimpses import Look
 from embodied_iqa.panel.training.losses import (
     Batch,
     ThingHead,
@@ -27,7 +28,7 @@ from embodied_iqa.panel.training.losses import (
     plan_loss,
     vote_loss,
 )
-from embodied_iqa.panel.training.policies import FILM_WIDTH, FilmPolicy, QueryPolicy, QueryShape
+from embodied_iqa.panel.training.policies import QueryPolicy, SightShape
 from embodied_iqa.panel.training.training_state import EpochResult, load_checkpoint, save_checkpoint
 
 _GROUNDING: Final = 0.3
@@ -39,18 +40,16 @@ _RANKED_RATE: Final = 0.5
 _LARGEST_GRADIENT: Final = 1.0
 
 
-Network = FilmPolicy | QueryPolicy | Captioner
+Network = QueryPolicy | Captioner
 
 
 def _make_network(recipe: Recipe, words: int, answers: int) -> tuple[Network, int]:
     """Return a new network for vocabularies of these sizes, and the number of channels of its features."""
-    if not recipe.is_vla:
-        shape = CaptionerShape(recipe.encoder, recipe.reader, recipe.picture_px)
-        return Captioner(words, answers, shape), ENCODERS[recipe.encoder]
-    if recipe.encoder == "film":
-        return FilmPolicy(words, recipe.reader, recipe.picture_px), FILM_WIDTH
-    shape_of_policy = QueryShape(recipe.encoder, recipe.reader, recipe.picture_px, len(recipe.views))
-    return QueryPolicy(words, shape_of_policy), ENCODERS[recipe.encoder]
+    shape = SightShape(recipe.encoder, Look(recipe.look), recipe.context, recipe.pictures.size_px)
+    width = ENCODERS[recipe.encoder]
+    if recipe.is_vla:
+        return QueryPolicy(words, recipe.reader, shape, len(recipe.views)), width
+    return Captioner(words, answers, recipe.reader, shape), width
 
 
 class TrainingModel(nn.Module):
@@ -65,13 +64,13 @@ class TrainingModel(nn.Module):
     def loss(self, batch: Batch) -> Tensor:
         """Return the whole loss of a batch."""
         if isinstance(self.network, Captioner):
-            output = self.network(batch.pictures, batch.tasks, batch.answers)
+            output = self.network(batch.pictures, batch.tasks, batch.answers, batch.spots)
             main = caption_loss(output, batch)
         else:
-            output = self.network(batch.pictures, batch.tasks)
+            output = self.network(batch.pictures, batch.tasks, batch.spots)
             main = plan_loss(output, batch) + vote_loss(output.votes, batch)
-        grounding = _GROUNDING * grounding_loss(output.attention, batch.marks)
-        return main + grounding + _THINGS * self.things(output.tokens, batch)
+        grounding = _GROUNDING * grounding_loss(output.attention, batch.wanted)
+        return main + grounding + _THINGS * self.things(output.objects, batch)
 
 
 def train_member(
