@@ -70,8 +70,8 @@ class Recipe:
     epochs: int = 9
     ranked_epochs: int = 6
     tasks: int = 6
-    batch: int = 48
-    rate: float = 2e-3
+    batch: int = 16
+    rate: float = 1.5e-3
     seed: int = 0
 
     @property
@@ -177,7 +177,7 @@ def adapted(recipe: Recipe, scenes: int | None, epochs: int | None) -> Recipe:
 
 def quick(recipe: Recipe) -> Recipe:
     """Return the recipe with fewer scenes and epochs; its scores are worse."""
-    return dataclasses.replace(recipe, scenes=2_500, epochs=8, ranked_epochs=2, batch=24)
+    return dataclasses.replace(recipe, scenes=2_500, epochs=8, ranked_epochs=2)
 
 
 def members_in(folder: Path = MODELS) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ from embodied_iqa.panel.training.policies import QueryPolicy, SightShape
 from embodied_iqa.panel.training.training_state import EpochResult, load_checkpoint, save_checkpoint
 
 _GROUNDING: Final = 0.3
-_THINGS: Final = 0.3
+_THINGS: Final = 1.0
 _WEIGHT_DECAY: Final = 0.02
 _WARM_UP: Final = 0.1
 _RANKED_RATE: Final = 0.5
