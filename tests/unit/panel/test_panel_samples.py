@@ -20,12 +20,11 @@ from embodied_iqa.panel.samples.draw_samples import (
     scene_tasks,
 )
 from embodied_iqa.panel.samples.paraphrases import reworded
-from embodied_iqa.panel.samples.sample_files import load_samples, ranked_file
+from embodied_iqa.panel.samples.sample_files import SMALL_CLOSE, load_samples, ranked_file
 from embodied_iqa.scenes.language.resolver import resolve_plan
 from embodied_iqa.scenes.scene import draw_instruction
 from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.backends.panel.format import LARGE_PX
 from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.tasks.vocabulary import Verb
 
@@ -105,8 +104,11 @@ def test_marks_are_where_segmentation_sees_the_objects() -> None:
 def test_a_part_is_stored_and_read_back_the_same(tmp_path: Path) -> None:
     for name in ("one", "two"):
         draw_part(tmp_path / name / "part-000", 3, 0, 6)
-    one, two = (load_samples(tmp_path / name, tuple(View), LARGE_PX) for name in ("one", "two"))
-    assert one.pictures[0].shape == (6, 240, 320, 3)
+    one, two = (
+        load_samples(tmp_path / name, (View.WRIST, View.SIDE), SMALL_CLOSE) for name in ("one", "two")
+    )
+    assert one.pictures[0].shape == (6, 180, 240, 3)
+    assert one.thing_mark.shape[2] == 2
     for first, second in zip(one.pictures, two.pictures, strict=True):
         np.testing.assert_array_equal(first, second)
     assert one.tasks == two.tasks

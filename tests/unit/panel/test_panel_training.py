@@ -13,7 +13,11 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import View
 from embodied_iqa.panel.members import RECIPES, Augmentation, Recipe, quick, recipe_of
 from embodied_iqa.panel.samples.sample_files import (
+    FORMATS,
     MAX_THINGS,
+    SMALL_CLOSE,
+    SMALL_WHOLE,
+    PictureFormat,
     Samples,
     TaskLabels,
     load_samples,
@@ -23,9 +27,10 @@ from embodied_iqa.panel.samples.sample_files import (
 )
 from embodied_iqa.panel.training.augmentation import augment
 from embodied_iqa.panel.training.batches import TrainingData, answers_of, expert_plan
+from embodied_iqa.panel.training.glimpses import NOTHING
 from embodied_iqa.panel.training.member_training import SampleOrigin, TrainingFolders, train_and_export
 from embodied_iqa.panel.training.training_loop import train_member
-from embodied_iqa.subjects.backends.panel.format import PICTURE_SIZES_PX, SMALL_PX
+from embodied_iqa.subjects.backends.panel.format import Framing, framed
 from embodied_iqa.subjects.backends.panel.vla import LearnedVla
 from embodied_iqa.subjects.backends.panel.vlm import LearnedVlm
 from embodied_iqa.subjects.model_card import load_card
@@ -35,27 +40,30 @@ COLOURS = {Colour.RED: (200, 20, 20), Colour.BLUE: (20, 40, 200)}
 ORIGIN = SampleOrigin(1, 2, (480, 360), "test", quick=True)
 
 
-def _samples(n: int, seed: int = 0, size_px: tuple[int, int] = SMALL_PX) -> Samples:
+def _samples(n: int, seed: int = 0, kind_of_picture: PictureFormat | None = None) -> Samples:
     """Painted scenes: a red and a blue square, and one task for each; as the simulator would store them."""
     rng = np.random.default_rng(seed)
-    width, height = size_px
+    width, height = 640, 480
     pictures = np.full((n, height, width, 3), 120, np.uint8)
     kind, colour = np.full((n, MAX_THINGS), -1), np.full((n, MAX_THINGS), -1)
     place = np.zeros((n, MAX_THINGS, 3), np.float32)
     mark = np.full((n, MAX_THINGS, len(View), 2), -1.0, np.float32)
     for scene in range(n):
         for index, (name, rgb) in enumerate(COLOURS.items()):
-            u, v = rng.uniform(0.1, 0.9, 2)
+            u, v = rng.uniform(0.25, 0.6), rng.uniform(0.55, 0.85)  # in the pictures of all formats
             x, y = int(u * width), int(v * height)
-            pictures[scene, y - 8 : y + 8, x - 8 : x + 8] = rgb
+            pictures[scene, y - 20 : y + 20, x - 20 : x + 20] = rgb
             kind[scene, index], colour[scene, index] = list(Kind).index(Kind.BALL), list(Colour).index(name)
             place[scene, index] = -0.68 + 0.3 * v, 0.25 - 0.5 * u, 0.0
             mark[scene, index] = u, v
     ball, none = list(Kind).index(Kind.BALL), [-1] * 6
     wanted = np.array([[list(Colour).index(name), ball, *none] for name in COLOURS])
+    shown: tuple[np.ndarray, ...] = ()
+    if kind_of_picture is not None:
+        shown = tuple(_formatted(pictures, view, kind_of_picture) for view in View)
     return Samples(
         views=tuple(View),
-        pictures=(pictures,) * len(View),
+        pictures=shown,
         tasks=tuple(("pick the red ball", "pick the blue ball") for _ in range(n)),
         verb=np.full((n, 2), list(Verb).index(Verb.PICK)),
         target=np.tile([0, 1], (n, 1)),
@@ -67,7 +75,12 @@ def _samples(n: int, seed: int = 0, size_px: tuple[int, int] = SMALL_PX) -> Samp
         thing_size=np.full_like(kind, -1),
         thing_place=place,
         thing_mark=mark,
+        framing=Framing.WHOLE if kind_of_picture is None else kind_of_picture.framing,
     )
+
+
+def _formatted(pictures: np.ndarray, view: View, kind: PictureFormat) -> np.ndarray:
+    return np.stack([framed(picture, view, kind.framing, kind.size_px) for picture in pictures])
 
 
 def _recipe(name: str, **changes: object) -> Recipe:
@@ -78,9 +91,9 @@ def _recipe(name: str, **changes: object) -> Recipe:
 
 def _save(n: int, part: Path, seed: int = 0) -> None:
     """Store a part with tasks of rank 2 for every camera: the red ball, by what stands beside it."""
-    sized = [_samples(n, seed, size_px) for size_px in PICTURE_SIZES_PX]
-    save_samples(sized, part)
-    samples = sized[0]
+    samples = _samples(n, seed)
+    shown = {(view, kind): _samples(n, seed, kind).pictures[list(View).index(view)] for view, kind in FORMATS}
+    save_samples(samples, shown, part)
     ranked = TaskLabels(
         tuple(("pick the ball beside the blue one",) for _ in range(n)),
         *(labels[:, :1] for labels in (samples.verb, samples.target, samples.goal, samples.wanted)),
@@ -90,7 +103,7 @@ def _save(n: int, part: Path, seed: int = 0) -> None:
 
 
 def _data(recipe: Recipe, n: int) -> TrainingData:
-    samples = _samples(n, size_px=recipe.picture_px)
+    samples = _samples(n, kind_of_picture=recipe.pictures)
     order = [list(View).index(view) for view in recipe.views]
     return TrainingData(
         dataclasses.replace(samples, views=recipe.views, pictures=tuple(samples.pictures[i] for i in order)),
@@ -107,7 +120,7 @@ def test_every_member_makes_a_step_downhill(name: str, tmp_path: Path) -> None:
 
 
 def test_it_overfits_a_few_scenes(tmp_path: Path) -> None:
-    recipe = _recipe("panel-vla-film", epochs=25, ranked_epochs=0, tasks=2, rate=3e-3)
+    recipe = _recipe("panel-vla-object", epochs=25, ranked_epochs=0, tasks=2, rate=3e-3)
     data = _data(recipe, 8)
     network, results = train_member(recipe, data, tmp_path / "state", lambda _: None)
     assert results[-1].loss < 0.5 * results[0].loss
@@ -131,7 +144,7 @@ def test_a_stopped_training_ends_with_the_same_weights(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_that_was_being_replaced_is_found(tmp_path: Path) -> None:
-    recipe = _recipe("panel-vla-film", epochs=1)
+    recipe = _recipe("panel-vla-object", epochs=1)
     data = _data(recipe, 8)
     train_member(recipe, data, tmp_path / "state", lambda _: None, stop_after=1)
     (tmp_path / "state").rename(tmp_path / ".state.old")  # killed between the two renames
@@ -141,11 +154,11 @@ def test_a_checkpoint_that_was_being_replaced_is_found(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_of_another_recipe_is_refused(tmp_path: Path) -> None:
-    recipe = _recipe("panel-vla-film", epochs=1)
+    recipe = _recipe("panel-vla-object", epochs=1)
     data = _data(recipe, 8)
     train_member(recipe, data, tmp_path / "state", lambda _: None)
     with pytest.raises(InputError, match="another recipe"):
-        train_member(_recipe("panel-vla-film", seed=99), data, tmp_path / "state", lambda _: None)
+        train_member(_recipe("panel-vla-object", seed=99), data, tmp_path / "state", lambda _: None)
     (tmp_path / "state" / "state.safetensors").write_bytes(b"broken")
     with pytest.raises(InputError, match="broken checkpoint"):
         train_member(recipe, data, tmp_path / "state", lambda _: None)
@@ -170,7 +183,7 @@ def test_what_is_exported_is_what_was_trained(tmp_path: Path) -> None:
     folders = TrainingFolders(tmp_path / "train", tmp_path / "train", tmp_path / "work", tmp_path / "models")
     recipe = _recipe("panel-vla-query", epochs=1, scenes=8)
     train_and_export(recipe, ORIGIN, folders, lambda _: None)
-    samples = load_samples(tmp_path / "train", recipe.views, recipe.picture_px, worded_for=View.TOP)
+    samples = load_samples(tmp_path / "train", recipe.views, recipe.pictures, worded_for=View.TOP)
     data = TrainingData(samples, None)
     network, _ = train_member(recipe, data, folders.work / recipe.name, lambda _: None)
     batch = data.batch(np.array([3]), np.array([[1]]))
@@ -183,8 +196,8 @@ def test_what_is_exported_is_what_was_trained(tmp_path: Path) -> None:
 
 def test_harder_tasks_come_after_the_plain_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _save(8, tmp_path / "part-000")
-    recipe = _recipe("panel-vla-film", epochs=2, ranked_epochs=2)
-    samples = load_samples(tmp_path, recipe.views, recipe.picture_px, worded_for=View.TOP)
+    recipe = _recipe("panel-vla-object", epochs=2, ranked_epochs=2)
+    samples = load_samples(tmp_path, recipe.views, recipe.pictures, worded_for=View.TOP)
     data = TrainingData(samples, None)
     asked: list[int] = []
     batch = data.batch
@@ -209,20 +222,41 @@ def test_labels_are_the_expert_and_the_truth() -> None:
 
 
 def test_the_second_thing_of_an_answer_is_the_neighbour_that_it_names() -> None:
-    samples = _samples(5)
-    data = TrainingData(
-        dataclasses.replace(samples, views=(View.TOP,), pictures=samples.pictures[1:2]),
-        recipe_of("panel-vlm-fine").style,
-    )
+    recipe = recipe_of("panel-vlm-fine")
+    data = _data(recipe, 5)
     batch = data.batch(np.arange(5), np.tile([0, 1], (5, 1)))
-    other = torch.from_numpy(samples.thing_mark[:, [1, 0], 1]).flatten(0, 1)
-    torch.testing.assert_close(batch.marks[:, 1, 0], other)
+    assert batch.wanted[:, :, 0].tolist() == [[0, 1], [1, 0]] * 5
     acting = TrainingData(data.samples, None).batch(np.arange(5), np.tile([0, 1], (5, 1)))
-    assert bool((acting.marks[:, 1] < 0).all())
+    assert bool((acting.wanted[:, 1] == -1).all())
+
+
+def test_training_looks_near_objects_and_where_nothing_is() -> None:
+    data = _data(_recipe("panel-vla-side"), 6)
+    batch = data.batch(np.arange(6), np.zeros((6, 1), np.int64), rng=np.random.default_rng(3))
+    near = (batch.spots[0][:, :2] - batch.thing_marks[:, :2, 0]).abs()
+    assert float(near.max()) < 0.05
+    assert float(batch.spots[0][:, 2:].std()) > 0.2
+
+
+def test_an_object_that_a_picture_does_not_show_is_nothing() -> None:
+    samples = _samples(2, kind_of_picture=SMALL_WHOLE)
+    samples.thing_mark[0, 0] = -1.0
+    data = TrainingData(
+        dataclasses.replace(
+            samples,
+            views=(View.TOP,),
+            pictures=samples.pictures[1:2],
+            thing_mark=samples.thing_mark[:, :, 1:2],
+        ),
+        None,
+    )
+    batch = data.batch(np.arange(2), np.zeros((2, 1), np.int64))
+    assert batch.wanted[:, 0, 0].tolist() == [NOTHING, 0]
+    assert batch.seen.tolist() == [False, True]
 
 
 def test_augmentation_changes_pictures_but_not_the_originals() -> None:
-    pictures = _samples(4).pictures[0]
+    pictures = _samples(4, kind_of_picture=SMALL_WHOLE).pictures[0]
     before = pictures.copy()
     changed = augment(pictures, Augmentation.STRONG, np.random.default_rng(0))
     again = augment(pictures, Augmentation.STRONG, np.random.default_rng(0))
@@ -234,13 +268,14 @@ def test_augmentation_changes_pictures_but_not_the_originals() -> None:
 
 def test_parts_are_read_in_order_and_up_to_a_limit(tmp_path: Path) -> None:
     first, second = _samples(3, seed=1), _samples(2, seed=2)
-    save_samples([first], tmp_path / "part-000")
-    save_samples([second], tmp_path / "part-001")
-    read = load_samples(tmp_path, [View.SIDE], SMALL_PX, 4)
+    for samples, name in ((first, "part-000"), (second, "part-001")):
+        shown = {(View.SIDE, SMALL_CLOSE): np.zeros((len(samples), 180, 240, 3), np.uint8)}
+        save_samples(samples, shown, tmp_path / name)
+    read = load_samples(tmp_path, [View.SIDE], SMALL_CLOSE, 4)
     assert len(read) == 4
     np.testing.assert_array_equal(read.thing_mark[3, :, 0], second.thing_mark[0, :, 2])
     with pytest.raises(InputError, match="no training samples"):
-        load_samples(tmp_path / "nowhere", [View.TOP], SMALL_PX)
+        load_samples(tmp_path / "nowhere", [View.TOP], SMALL_WHOLE)
 
 
 def test_members_differ() -> None:
@@ -249,5 +284,6 @@ def test_members_differ() -> None:
     assert len({recipe.seed for recipe in RECIPES.values()}) == len(RECIPES)
     acting = [view for recipe in RECIPES.values() if recipe.is_vla for view in recipe.views]
     assert all(acting.count(view) >= 2 for view in View), "their agreement is defined for each camera"
-    assert {recipe.picture_px for recipe in RECIPES.values()} == set(PICTURE_SIZES_PX)
+    assert len({recipe.pictures for recipe in RECIPES.values()}) == 3
+    assert len({(recipe.encoder, recipe.look, recipe.context) for recipe in RECIPES.values()}) >= 5
     assert all(quick(recipe).scenes < recipe.scenes for recipe in RECIPES.values())

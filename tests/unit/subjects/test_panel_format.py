@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from embodied_iqa.images.frame import View
 from embodied_iqa.panel.answers import Style, VisibleThing, true_answer
 from embodied_iqa.panel.criterion import TOLERANCE_MM, plan_error, would_succeed
 from embodied_iqa.subjects.backends.panel.format import (
@@ -14,8 +15,11 @@ from embodied_iqa.subjects.backends.panel.format import (
     PAD,
     SMALL_PX,
     UNKNOWN,
+    Framing,
     Vocabulary,
     answer_words,
+    framed,
+    region_of,
     shrink,
     task_words,
 )
@@ -61,6 +65,17 @@ def test_a_picture_is_shrunk_by_averaging() -> None:
     block = picture[10:12, 20:22].reshape(4, 3).mean(axis=0)
     np.testing.assert_allclose(small[5, 10], block, atol=1)
     assert shrink(small, SMALL_PX) is small
+
+
+@pytest.mark.parametrize("view", View)
+def test_a_close_picture_is_the_part_where_objects_are(view: View) -> None:
+    rng = np.random.default_rng(1)
+    picture = rng.integers(0, 256, (480, 640, 3), dtype=np.uint8)
+    left, top, right, bottom = region_of(view, Framing.CLOSE)
+    close = framed(picture, view, Framing.CLOSE, SMALL_PX)
+    cut = picture[round(480 * top) : round(480 * bottom), round(640 * left) : round(640 * right)]
+    np.testing.assert_array_equal(close, shrink(cut, SMALL_PX))
+    np.testing.assert_array_equal(framed(picture, view, Framing.WHOLE, SMALL_PX), shrink(picture, SMALL_PX))
 
 
 @pytest.mark.parametrize("style", Style)
