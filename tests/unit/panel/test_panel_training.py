@@ -105,10 +105,9 @@ def _save(n: int, part: Path, seed: int = 0) -> None:
 def _data(recipe: Recipe, n: int) -> TrainingData:
     samples = _samples(n, kind_of_picture=recipe.pictures)
     order = [list(View).index(view) for view in recipe.views]
-    return TrainingData(
-        dataclasses.replace(samples, views=recipe.views, pictures=tuple(samples.pictures[i] for i in order)),
-        recipe.style,
-    )
+    pictures, marks = tuple(samples.pictures[i] for i in order), samples.thing_mark[:, :, order]
+    own = dataclasses.replace(samples, views=recipe.views, pictures=pictures, thing_mark=marks)
+    return TrainingData(own, recipe.style)
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -239,18 +238,9 @@ def test_training_looks_near_objects_and_where_nothing_is() -> None:
 
 
 def test_an_object_that_a_picture_does_not_show_is_nothing() -> None:
-    samples = _samples(2, kind_of_picture=SMALL_WHOLE)
+    samples = _data(_recipe("panel-vla-object"), 2).samples
     samples.thing_mark[0, 0] = -1.0
-    data = TrainingData(
-        dataclasses.replace(
-            samples,
-            views=(View.TOP,),
-            pictures=samples.pictures[1:2],
-            thing_mark=samples.thing_mark[:, :, 1:2],
-        ),
-        None,
-    )
-    batch = data.batch(np.arange(2), np.zeros((2, 1), np.int64))
+    batch = TrainingData(samples, None).batch(np.arange(2), np.zeros((2, 1), np.int64))
     assert batch.wanted[:, 0, 0].tolist() == [NOTHING, 0]
     assert batch.seen.tolist() == [False, True]
 
