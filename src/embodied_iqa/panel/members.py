@@ -67,7 +67,7 @@ class Recipe:
     style: Style | None
     augmentation: Augmentation
     scenes: int = 12_000
-    epochs: int = 9
+    epochs: int = 14
     ranked_epochs: int = 6
     tasks: int = 6
     batch: int = 16
