@@ -23,6 +23,8 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 CONSTANTS: Final = ROOT / "src" / "embodied_iqa" / "subjects" / "constants"
 PAGES: Final = ROOT / "docs" / "results"
 GATE_SIZES: Final = ("640x480", "1280x720")
+TOLERATED: Final = ("01,02,03:2", "12,13,14,15:2", "10:2")
+"""Blur, noise and JPEG at the levels that shall pass."""
 CLASSICAL: Final = ("classical-vla", "classical-vlm")
 GOLDEN: Final = ("panel", "gate", "database", "trial")
 REFERENCES: Final = 300
@@ -44,6 +46,7 @@ def steps(work: Path) -> dict[str, list[list[str]]]:
     panel, database = work / "panel", work / "database"
     gate = ROOT / "config" / "gate" / "simulated.yaml"
     sizes = [word for size in GATE_SIZES for word in ("--size", size)]
+    tolerated = [word for types in TOLERATED for word in ("--tolerate", types)]
     evaluation = ("--scenes", 100, "--grid-scenes", 30, "--cards", "--out", PAGES / "panel.md")
     return {
         "train": [program("train", "panel", "--seed", SEED, "--out", panel)],
@@ -52,7 +55,7 @@ def steps(work: Path) -> dict[str, list[list[str]]]:
             program("subjects", "calibrate", name, "--out", CONSTANTS / f"{name}.json") for name in CLASSICAL
         ],
         "evaluate": [program("evaluate", "panel", *evaluation)],
-        "gate": [program("gate", "calibrate", "--sim", *sizes, "--output", gate)],
+        "gate": [program("gate", "calibrate", "--sim", "--scenes", 10, *sizes, *tolerated, "--output", gate)],
         "build": [program("build", "--references", REFERENCES, "--seed", SEED, "--out", database)],
         "health": [program("db", "health", database), program("report", database)],
         "pictures": [script(f"benchmarks/draw_{name}.py") for name in ("cameras", "tasks", "verbs")],

@@ -71,7 +71,7 @@ def taken() -> Pictures:
 
 
 def stopped_d455(pictures: Pictures) -> float:
-    gatekeeper = Gatekeeper(shared_calibrations("config/gate/simulated_d455.yaml"), GateOptions())
+    gatekeeper = Gatekeeper(shared_calibrations("config/gate/simulated.yaml"), GateOptions())
     return float(
         np.mean([gatekeeper.judge_alone(view, rgb)[0] is not Verdict.PASS for view, rgb in pictures])
     )
