@@ -126,7 +126,9 @@ def test_motion_is_that_of_projected_points(renderer: SceneRenderer) -> None:
     motion = renderer.motion_px(View.WRIST, before, now, 4)
     frames = [renderer.frame(View.WRIST, snapshot) for snapshot in (before, now)]
     seen = 0
-    for index in range(len(SCENE.objects)):
+    for index, item in enumerate(SCENE.objects):
+        if item.shape.height_m > 0.05:
+            continue  # its centre is far below the surface that the camera sees
         centre = np.append(object_position_m(SCENE, now, index), 1.0)
         places = []
         for frame in frames:
