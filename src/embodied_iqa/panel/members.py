@@ -109,7 +109,7 @@ RECIPES: Final[dict[str, Recipe]] = {
         Recipe(
             "panel-vla-hand",
             "Two residual networks, one for the camera in the hand and one for the top view.",
-            "residual", "fine", True, "pooled", SMALL_WHOLE, (_WRIST, _TOP), None, _NONE, seed=14,
+            "residual", "mixed", True, "pooled", SMALL_WHOLE, (_WRIST, _TOP), None, _NONE, seed=14,
         ),
         Recipe(
             "panel-vla-hybrid",

@@ -16,7 +16,7 @@ from embodied_iqa.panel.members import members_in
     [
         ["train", "panel", "--out", "x", "--members", "nobody"],
         ["train", "panel", "--out", "x", "--workers", "0"],
-        ["train", "panel", "--out", "x", "--epochs", "0", "--members", "panel-vla-film"],
+        ["train", "panel", "--out", "x", "--epochs", "0", "--members", "panel-vla-object"],
         ["train", "panel"],
         ["evaluate", "panel", "--members", "nobody"],
         ["evaluate", "panel", "--scenes", "2", "--grid-scenes", "3"],

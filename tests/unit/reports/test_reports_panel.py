@@ -27,7 +27,7 @@ from embodied_iqa.reports.panel.summary import (
 from embodied_iqa.subjects.model_card import ModelCard, load_card, save_card
 from embodied_iqa.tasks.vocabulary import Verb
 
-VLAS, VLMS = ("panel-vla-film", "panel-vla-query"), ("panel-vlm-fine",)
+VLAS, VLMS = ("panel-vla-object", "panel-vla-query"), ("panel-vlm-fine",)
 
 
 def _evaluation(
@@ -136,7 +136,7 @@ def _cards(folder: Path) -> None:
 def test_cards_get_results_and_failures_as_found(tmp_path: Path) -> None:
     _cards(tmp_path)
     update_cards(_evaluation({"01": (0.9, 0.7, 0.5, 0.3, 0.1), "03": (0.9,) * 5}, models=tmp_path))
-    card = load_card(tmp_path / "panel-vla-film.json")
+    card = load_card(tmp_path / "panel-vla-object.json")
     assert str(card.results["success"]).startswith("90 %")
     assert any("cover (0 %" in failure for failure in card.known_failures)
     assert any(failure.endswith("distortions 01.") for failure in card.known_failures)
@@ -149,7 +149,7 @@ def test_the_page_names_weak_verbs_and_links_its_pictures(tmp_path: Path) -> Non
     evaluation = _evaluation({"01": (0.9, 0.7, 0.5, 0.3, 0.1)}, models=tmp_path / "models")
     write_report(evaluation, page, tmp_path / "docs" / "pictures")
     text = page.read_text(encoding="utf-8")
-    assert "`panel-vla-film` cover (0%)" in text
+    assert "`panel-vla-object` cover (0%)" in text
     assert "1 of 1 types" in text
     minutes = 2.5 * len([*VLAS, *VLMS])
     assert f"`embodied-iqa train panel --seed 1 --out DIR`; their epochs took {minutes:.0f} minutes" in text

@@ -188,7 +188,7 @@ def test_a_panel_of_ones_own_is_named_by_its_place(stages: Stages, tmp_path: Pat
     with pytest.raises(UsageError, match="panel-vla-query is a VLA, not a VLM"):
         make_vlm(parse_vlm(acts))
     with pytest.raises(UsageError, match="no panel member at this path; expected panel:FOLDER/MEMBER"):
-        make_vla(parse_vla(f"panel:{tmp_path}/panel-vla-film"))
+        make_vla(parse_vla(f"panel:{tmp_path}/panel-vla-object"))
     with pytest.raises(UsageError, match="subject describes itself"):
         make_vla(parse_vla(f"pi0-droid={acts}"))
     (tmp_path / "panel-vla-query.json").write_text("{}")

@@ -105,11 +105,11 @@ def stem(width: int, picture_px: tuple[int, int]) -> nn.Sequential:
 
 
 class Hybrid(nn.Module):
-    """A convolutional stem, a residual block and two transformer layers."""
+    """A convolutional stem and two transformer layers."""
 
     def __init__(self, width: int, picture_px: tuple[int, int]) -> None:
         super().__init__()
-        self.stem = nn.Sequential(stem(width, picture_px), Residual(width))
+        self.stem = stem(width, picture_px)
         self.places = nn.Parameter(0.02 * torch.randn(1, TOKENS, width))
         self.layers = nn.Sequential(Attention(width), Attention(width), nn.LayerNorm(width))
 
