@@ -109,7 +109,8 @@ RECIPES: Final[dict[str, Recipe]] = {
         Recipe(
             "panel-vla-hand",
             "Two residual networks, one for the camera in the hand and one for the top view.",
-            "residual", "mixed", True, "pooled", SMALL_WHOLE, (_WRIST, _TOP), None, _NONE, seed=14,
+            "residual", "mixed", True, "pooled", SMALL_WHOLE, (_WRIST, _TOP), None, _NONE,
+            epochs=10, ranked_epochs=4, seed=14,
         ),
         Recipe(
             "panel-vla-hybrid",
@@ -119,28 +120,32 @@ RECIPES: Final[dict[str, Recipe]] = {
         Recipe(
             "panel-vlm-fine",
             "A residual network on larger pictures; names the object's place and its neighbour; top view.",
-            "residual", "fine", True, "gated", LARGE_WHOLE, (_TOP,), Style.PLACE, _LIGHT, tasks=4, seed=21,
+            "residual", "fine", True, "gated", LARGE_WHOLE, (_TOP,), Style.PLACE, _LIGHT,
+            epochs=10, ranked_epochs=4, tasks=4, seed=21,
         ),
         Recipe(
             "panel-vlm-plain",
             "A residual network taught without augmentation; says on which side of its neighbour it is.",
             "residual", "fine", False, "pooled", SMALL_WHOLE, (_TOP,), Style.RELATION, _NONE,
-            tasks=4, seed=22,
+            epochs=10, ranked_epochs=4, tasks=4, seed=22,
         ),
         Recipe(
             "panel-vlm-mixer",
             "A convolutional mixer that sees shape rather than texture; counts the objects; top view.",
-            "mixer", "coarse", True, "gated", SMALL_CLOSE, (_TOP,), Style.COUNT, _STRONG, tasks=4, seed=23,
+            "mixer", "coarse", True, "gated", SMALL_CLOSE, (_TOP,), Style.COUNT, _STRONG,
+            epochs=10, ranked_epochs=4, tasks=4, seed=23,
         ),
         Recipe(
             "panel-vlm-side",
             "A mixer on the part of the picture where objects are; counts the objects; from the side.",
-            "mixer", "mixed", True, "gated", SMALL_CLOSE, (_SIDE,), Style.COUNT, _LIGHT, tasks=4, seed=24,
+            "mixer", "mixed", True, "gated", SMALL_CLOSE, (_SIDE,), Style.COUNT, _LIGHT,
+            epochs=10, ranked_epochs=4, tasks=4, seed=24,
         ),
         Recipe(
             "panel-vlm-hand",
             "A convolutional stem and transformer layers; the camera in the hand, which does not see all.",
-            "hybrid", "fine", True, "pooled", SMALL_WHOLE, (_WRIST,), Style.PLACE, _LIGHT, tasks=4, seed=25,
+            "hybrid", "fine", True, "pooled", SMALL_WHOLE, (_WRIST,), Style.PLACE, _LIGHT,
+            epochs=10, ranked_epochs=4, tasks=4, seed=25,
         ),
     )
 }  # fmt: skip
