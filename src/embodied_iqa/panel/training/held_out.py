@@ -29,7 +29,8 @@ def evaluate_vla(member: LearnedVla, samples: Samples) -> dict[str, float | str]
     distances_mm: list[float] = []
     for scene, task in _present(samples):
         instruction = instruction_of(samples, scene, task)
-        plan = member.plan([shots[scene] for shots in samples.pictures], samples.tasks[scene][task])
+        pictures = [shots[scene] for shots in samples.pictures]
+        plan = member.plan(pictures, samples.tasks[scene][task], prepared=True)
         expert = expert_plan(samples, scene, task)
         error = plan_error(plan.waypoints, expert) if plan.acts else None
         done[instruction.verb].append(would_succeed(instruction.verb, instruction.kind, error))
@@ -51,7 +52,7 @@ def evaluate_vlm(member: LearnedVlm, samples: Samples, style: Style) -> dict[str
     scores: list[float] = []
     exact: list[bool] = []
     for scene, task in _present(samples):
-        answer = member.describe(samples.pictures[0][scene], samples.tasks[scene][task])
+        answer = member.describe(samples.pictures[0][scene], samples.tasks[scene][task], prepared=True)
         truth = truths[scene][task]
         scores.append(score_cognition(answer, truth, frequencies).bleu)
         exact.append(answer == truth)

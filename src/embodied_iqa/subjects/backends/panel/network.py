@@ -55,13 +55,20 @@ class PanelNetwork:
             simulation_only=card.simulation_only,
         )
 
-    def run(self, tasks: Sequence[str], pictures: Sequence[NDArray[np.uint8]]) -> list[NDArray[Any]]:
+    def run(
+        self, tasks: Sequence[str], pictures: Sequence[NDArray[np.uint8]], *, prepared: bool = False
+    ) -> list[NDArray[Any]]:
         """Return the outputs, one row per task, for one ``(H, W, 3)`` image per view, of any size.
 
         Images are encoded once for all tasks. The last bits of a row may depend on the number of rows.
+
+        Args:
+            tasks: In words.
+            pictures: One per view.
+            prepared: Whether the images are framed and resized already, as in samples.
         """
         inputs: dict[str, NDArray[Any]] = {
-            name: framed(picture, view, self.framing, self._sizes_px[name])[None]
+            name: (picture if prepared else framed(picture, view, self.framing, self._sizes_px[name]))[None]
             for name, view, picture in zip(sorted(self._sizes_px), self.card.views, pictures, strict=True)
         }
         inputs["words"] = np.stack([self._words.encode(task_words(task), self._task_words) for task in tasks])

@@ -87,13 +87,17 @@ class LearnedVla:
         frames = observation.frames_of(self.info.views)
         return (observation.step > 0, *(id(frame.rgb) for frame in frames))
 
-    def plan(self, pictures: Sequence[NDArray[np.uint8]], task: str) -> LearnedPlan:
-        """Plan from ``(H, W, 3)`` images, one per view."""
-        return self.plans(pictures, [task])[0]
+    def plan(
+        self, pictures: Sequence[NDArray[np.uint8]], task: str, *, prepared: bool = False
+    ) -> LearnedPlan:
+        """Plan from ``(H, W, 3)`` images, one per view; see `PanelNetwork.run`."""
+        return self.plans(pictures, [task], prepared=prepared)[0]
 
-    def plans(self, pictures: Sequence[NDArray[np.uint8]], tasks: Sequence[str]) -> list[LearnedPlan]:
+    def plans(
+        self, pictures: Sequence[NDArray[np.uint8]], tasks: Sequence[str], *, prepared: bool = False
+    ) -> list[LearnedPlan]:
         """Plan several tasks from the same images."""
-        plans, more, seen, aim = self._network.run(tasks, pictures)
+        plans, more, seen, aim = self._network.run(tasks, pictures, prepared=prepared)
         left, top, right, bottom = region_of(self.info.views[0], self._network.framing)
         aim = np.array([left, top]) + aim * np.array([right - left, bottom - top])
         counts = np.cumprod(more > _LIKELY, axis=1).sum(axis=1)

@@ -41,10 +41,10 @@ class LearnedVlm:
             answers += self._answers(asked[0][0].rgb, [task for _, task in asked])
         return answers
 
-    def describe(self, rgb: NDArray[np.uint8], task: str) -> str:
-        """Answer a task about an ``(H, W, 3)`` image."""
-        return self._answers(rgb, [task])[0]
+    def describe(self, rgb: NDArray[np.uint8], task: str, *, prepared: bool = False) -> str:
+        """Answer a task about an ``(H, W, 3)`` image; see `PanelNetwork.run`."""
+        return self._answers(rgb, [task], prepared=prepared)[0]
 
-    def _answers(self, rgb: NDArray[np.uint8], tasks: Sequence[str]) -> list[str]:
-        (answers,) = self._network.run(tasks, [rgb])
+    def _answers(self, rgb: NDArray[np.uint8], tasks: Sequence[str], *, prepared: bool = False) -> list[str]:
+        (answers,) = self._network.run(tasks, [rgb], prepared=prepared)
         return [self._answer_words.decode(int(number) for number in numbers) for numbers in answers]
