@@ -1,19 +1,23 @@
-"""A metric of your own: the mean absolute difference. Name: python:own_metric:mean_difference"""
+"""A metric of your own: the mean absolute difference. Name: python:own_metric:MeanDifference"""
 
 import numpy as np
 
-from embodied_iqa.metrics import FullReferenceMetric
+from embodied_iqa.metrics import MetricContext, MetricInfo, Needs
 
 
-def _mean_difference(reference: np.ndarray, distorted: np.ndarray) -> float:
-    return float(np.abs(reference.astype(np.int16) - distorted).mean())
+class MeanDifference:
+    """Mean absolute difference of all values."""
 
+    info = MetricInfo(
+        name="mean-difference",
+        needs=Needs.REFERENCE,
+        higher_is_better=False,
+        lowest=0.0,
+        highest=255.0,
+        source="an example",
+    )
 
-mean_difference = FullReferenceMetric(
-    name="mean-difference",
-    measure=_mean_difference,
-    higher_is_better=False,
-    perfect=0.0,
-    worst=255.0,
-    source="an example",
-)
+    def measure(
+        self, distorted: np.ndarray, reference: np.ndarray, context: MetricContext | None = None
+    ) -> float:
+        return float(np.abs(reference.astype(np.int16) - distorted).mean())

@@ -28,7 +28,8 @@ from embodied_iqa.gate.judge import GateOptions, ImageQuality
 from embodied_iqa.graph.parameters import GateParameters
 from embodied_iqa.images.frame import Frame, parse_view
 from embodied_iqa.lazy import load
-from embodied_iqa.metrics import full_reference_metric
+from embodied_iqa.metrics.catalogue import close_metric, metric_by_name
+from embodied_iqa.metrics.metric import Metric
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.recording.recorded import RecordedPicture
 from embodied_iqa.reports.trial.stored_run import ReportedTask, RunContext, load_run
@@ -77,19 +78,34 @@ def distort(
     )
 
 
-def measure(distorted: Picture, reference: Picture, metric: str = "ssim") -> float:
-    """Return the value of a full-reference metric.
+def measure(distorted: Picture, reference: Picture | None = None, metric: str | Metric = "ssim") -> float:
+    """Return the value of a quality metric.
 
     Args:
         distorted: ``(H, W, 3)`` uint8 RGB.
-        reference: The same picture undistorted.
-        metric: ``"psnr"``, ``"ssim"``, ``"gmsd"`` (lower is better), or ``"python:my_module:my_metric"``.
+        reference: The same picture undistorted; None for a metric without reference.
+        metric: Name of a metric (docs/metrics.md), or a metric of `load_metric`, which loads only once.
 
     Raises:
         UsageError: An unknown metric.
-        InputError: Pictures of different shapes.
+        InputError: Pictures of different shapes, or the reference is missing.
     """
-    return full_reference_metric(metric).measure(reference, distorted)
+    if not isinstance(metric, str):
+        return metric.measure(distorted, reference)
+    named = metric_by_name(metric)
+    try:
+        return named.measure(distorted, reference)
+    finally:
+        close_metric(named)
+
+
+def load_metric(name: str) -> Metric:
+    """Return a quality metric by name (docs/metrics.md), ready to measure.
+
+    Raises:
+        UserError: An unknown metric, or it cannot be loaded.
+    """
+    return metric_by_name(name)
 
 
 class Gate:

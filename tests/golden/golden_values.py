@@ -34,7 +34,7 @@ from embodied_iqa.gate.statistics import Statistic, measure
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.kinematics import TOOL_2F140_M, Kinematics, choose, tool_along_z
-from embodied_iqa.metrics import FULL_REFERENCE
+from embodied_iqa.metrics import BUILT_IN
 from embodied_iqa.offline.headless_options import HeadlessOptions
 from embodied_iqa.panel.evaluation.clean_scenes import HOME_POSE
 from embodied_iqa.panel.members import VLA_NAMES, VLM_NAMES
@@ -197,7 +197,7 @@ def kinematics() -> Values:
 
 
 def metrics() -> Values:
-    """Return every full-reference metric on two distorted pictures."""
+    """Return every built-in metric on two distorted pictures."""
     clean = golden_pictures.picture()
     others = {
         "noise": distort(clean, "12", 2, np.random.default_rng(1)),
@@ -205,8 +205,8 @@ def metrics() -> Values:
     }
     return golden.flat(
         {
-            metric.name: {name: metric.measure(clean, picture) for name, picture in others.items()}
-            for metric in FULL_REFERENCE.values()
+            name: {word: metric.measure(picture, clean) for word, picture in others.items()}
+            for name, metric in BUILT_IN.items()
         }
     )
 

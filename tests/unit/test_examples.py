@@ -18,7 +18,7 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.graph.camera_parameters import CameraParameters, CameraSource
 from embodied_iqa.images.frame import View
-from embodied_iqa.metrics import full_reference_metric
+from embodied_iqa.metrics.catalogue import metric_by_name
 from embodied_iqa.resources import source_checkout
 from embodied_iqa.ros.camera_sources import open_cameras
 
@@ -125,8 +125,8 @@ def test_an_own_distortion_works_like_a_built_in_one(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("_own_code")
 def test_an_own_metric_measures() -> None:
     black, grey = np.zeros((32, 32, 3), np.uint8), np.full((32, 32, 3), 9, np.uint8)
-    assert embodied_iqa.measure(grey, black, "python:own_metric:mean_difference") == 9.0
-    assert not full_reference_metric("python:own_metric:mean_difference").higher_is_better
+    assert embodied_iqa.measure(grey, black, "python:own_metric:MeanDifference") == 9.0
+    assert not metric_by_name("python:own_metric:MeanDifference").info.higher_is_better
 
 
 def test_own_tasks_are_valid(capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,7 +140,7 @@ def test_own_tasks_are_valid(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("python:no_such_module:x:1", UsageError, "no module no_such_module"),
         ("python:own_distortion:nothing:1", UsageError, "own_distortion has no nothing"),
-        ("python:own_metric:mean_difference:1", InputError, "is not a distortion; expected an Entry"),
+        ("python:own_metric:MeanDifference:1", InputError, "is not a distortion; expected an Entry"),
         ("python:own_distortion:1", UsageError, "expected python:MODULE:NAME"),
     ],
 )
