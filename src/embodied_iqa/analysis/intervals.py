@@ -47,7 +47,7 @@ def srcc_interval(columns: Array, references: References) -> Interval:
     found = []
     for i, j in combinations(range(columns.shape[1]), 2):
         both = known[:, i] & known[:, j]
-        found.append(_weighted_srcc(columns[both][:, [i, j]], weights[:, references.index[both]]))
+        found.append(weighted_srcc(columns[both][:, [i, j]], weights[:, references.index[both]]))
     draws = finite_means(np.array(found), axis=0)
     draws = draws[np.isfinite(draws)]
     if not len(draws):
@@ -56,7 +56,7 @@ def srcc_interval(columns: Array, references: References) -> Interval:
     return Interval(float(low), float(high), count)
 
 
-def _weighted_srcc(columns: Array, weights: Array) -> Array:
+def weighted_srcc(columns: Array, weights: Array) -> Array:
     """Return the SRCC of two columns for each draw, as if each row were repeated by its weight.
 
     Args:

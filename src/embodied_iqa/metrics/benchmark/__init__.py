@@ -1,0 +1,1 @@
+"""Benchmark of image-quality metrics against the scores of a database."""

@@ -1,0 +1,66 @@
+"""The interface of metrics that are trained anew for each split of a database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.errors import InputError
+from embodied_iqa.metrics.picture_set import PictureSet
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSet:
+    """Labelled pictures; a validation part, if one is needed, is taken from these by reference.
+
+    Attributes:
+        pictures: Where the pictures come from.
+        pair_ids: ``(N,)`` pairs to train on; pairs of one reference are neighbours.
+        reference_ids: ``(N,)`` the reference of each pair.
+        labels: ``(N,)`` finite, higher is better.
+    """
+
+    pictures: PictureSet
+    pair_ids: tuple[str, ...]
+    reference_ids: tuple[str, ...]
+    labels: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        sizes = {len(self.pair_ids), len(self.reference_ids), len(self.labels)}
+        if len(sizes) != 1 or not np.isfinite(self.labels).all():
+            raise InputError("wrong training set", expected="a finite label for each pair", got=sizes)
+
+
+@runtime_checkable
+class Trainable(Protocol):
+    """A metric before its training. Stateless: the same set and seed give the same metric."""
+
+    @property
+    def name(self) -> str:
+        """Name of the recipe, such as `embodied-nr`."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Changes with everything that the result depends on beside set and seed."""
+        ...
+
+    def train(self, samples: TrainingSet, out: Path, seed: int) -> str:
+        """Train a metric, or continue where a training in this folder was interrupted.
+
+        Args:
+            samples: What to learn from; nothing else of the database may be used.
+            out: Folder for the metric; only this one is written.
+            seed: Of everything random.
+
+        Returns:
+            Name of the trained metric for `metrics.catalogue.metric_by_name`.
+
+        Raises:
+            InputError: The set is too small, or a file is damaged.
+        """
+        ...
