@@ -67,6 +67,13 @@ class Frame:
     T_base_camera: NDArray[np.float64]
 
 
+def picture_frame(rgb: NDArray[np.uint8], view: View) -> Frame:
+    """Return a picture as a frame of a camera whose calibration is not known: stamp 0, no pose."""
+    height_px, width_px = rgb.shape[:2]
+    focal_px, cx_px, cy_px = float(width_px), (width_px - 1) / 2, (height_px - 1) / 2
+    return Frame(view, 0, rgb, Intrinsics(width_px, height_px, focal_px, focal_px, cx_px, cy_px), np.eye(4))
+
+
 class Camera(Protocol):
     """A source of frames: simulated, files, a recording, a RealSense."""
 

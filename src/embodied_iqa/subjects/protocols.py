@@ -140,6 +140,24 @@ class Vla(Protocol):
 
 
 @runtime_checkable
+class FeatureSubject(Protocol):
+    """A subject that shows its features: what its vision encoder returns before any task is read."""
+
+    @property
+    def info(self) -> SubjectInfo:
+        """Description of the subject."""
+        ...
+
+    def features(self, frame: Frame) -> NDArray[np.float32]:
+        """Return the ``(tokens, C)`` token map of an image; pictures of one size have as many tokens.
+
+        Raises:
+            InputError: The network at hand has none.
+        """
+        ...
+
+
+@runtime_checkable
 class Closable(Protocol):
     """A subject that holds a connection or a process."""
 

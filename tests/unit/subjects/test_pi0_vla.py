@@ -13,6 +13,7 @@ from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import Frame, Intrinsics, View
 from embodied_iqa.kinematics import TOOL_2F140_M, Kinematics, pose_to_transform, tool_along_z
 from embodied_iqa.scenes.dimensions import HOME_Q_RAD
+from embodied_iqa.subjects.backends.transformers.pi0 import Pi0Vla
 from embodied_iqa.subjects.options import PolicyOptions, VlaOptions
 from embodied_iqa.subjects.protocols import ChunkStatus, Vla, VlaObservation
 from embodied_iqa.subjects.reference import parse_vla
@@ -162,3 +163,17 @@ def test_pickled_weights_are_refused(tmp_path: Path):
     (tmp_path / "pytorch_model.bin").write_bytes(b"cos\nsystem\n")
     with pytest.raises(InputError, match="safetensors"):
         make_vla(parse_vla(f"transformers:{tmp_path}"), RAW)
+
+
+def test_its_vision_tower_shows_what_the_policy_sees_of_a_picture(pi0: Pi0Vla) -> None:
+    import torch
+
+    first, other = (pi0.features(frame(view, 0)) for view in (View.TOP, View.SIDE))
+    assert first.shape == (4, 32)
+    assert np.array_equal(first, other)  # one tower for all cameras
+    assert not np.array_equal(first, pi0.features(frame(View.TOP, 1)))
+    pixels = pi0._processor.image_processor([frame(View.TOP, 0).rgb], return_tensors="pt")["pixel_values"]
+    with torch.inference_mode():
+        expected = pi0._model.model.vlm.vision_tower(pixels).last_hidden_state
+    np.testing.assert_allclose(first, expected[0].numpy(), rtol=1e-5, atol=1e-6)
+    assert np.array_equal(pi0.act(seen()).increments, pi0.act(seen()).increments)  # no hook is left

@@ -233,3 +233,21 @@ def test_the_cache_is_asked_before_the_model(
     first = make().answer(*QUESTIONS[0])
     monkeypatch.setattr(TransformersVlm, "answer_batch", lambda _self, _questions: pytest.fail("was asked"))
     assert make().answer(*QUESTIONS[0]) == first
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_vision_tower_shows_what_the_model_sees(kind: str, folders: dict[str, Path]) -> None:
+    vlm = load(folders[kind])
+    first, again, other = (vlm.features(frame) for frame in (frame_of(0), frame_of(0), frame_of(1)))
+    assert first.ndim == 2
+    assert first.dtype == np.float32
+    assert np.isfinite(first).all()
+    assert np.array_equal(first, again)
+    assert first.shape != other.shape or not np.allclose(first, other)
+
+
+def test_a_model_without_a_vision_tower_gives_one_line(folders: dict[str, Path]) -> None:
+    vlm = load(folders["llava"])
+    vlm._model.model.vision_tower = None
+    with pytest.raises(InputError, match="has no vision tower"):
+        vlm.features(frame_of(0))

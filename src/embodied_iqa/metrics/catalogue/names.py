@@ -31,7 +31,10 @@ class Kind:
         return self.form.partition(":")[0]
 
 
-KINDS: Final = (Kind("python:MODULE:FACTORY", "of your own", "embodied_iqa.metrics.catalogue.own:make"),)
+KINDS: Final = (
+    Kind("policy-distance:SUBJECT", "in a subject's features", "embodied_iqa.metrics.policy.distance:make"),
+    Kind("python:MODULE:FACTORY", "of your own", "embodied_iqa.metrics.catalogue.own:make"),
+)
 """Each kind of metric that is named by a word and a colon."""
 
 

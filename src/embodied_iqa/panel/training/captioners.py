@@ -71,6 +71,11 @@ class Captioner(nn.Module):
         known = _STATE + width + 2 + TASK_WIDTH
         self.out = nn.Sequential(nn.Linear(known, _STATE), nn.ReLU(), nn.Linear(_STATE, answers))
 
+    @property
+    def image_encoders(self) -> tuple[nn.Module, ...]:
+        """The encoder of the one view."""
+        return (self.sight.encoder,)
+
     def forward(
         self, pictures: tuple[Tensor, ...], tasks: Tensor, answers: Tensor, spots: Spots = None
     ) -> CaptionerOutput:

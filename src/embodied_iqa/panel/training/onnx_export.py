@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +17,7 @@ from torch import Tensor, nn
 from embodied_iqa.panel.training.captioners import Captioner
 from embodied_iqa.panel.training.policies import QueryPolicy, plan_in_metres
 from embodied_iqa.panel.training.training_loop import Network
-from embodied_iqa.subjects.backends.panel.format import MAX_TASK_WORDS
+from embodied_iqa.subjects.backends.panel.format import FEATURES, MAX_TASK_WORDS
 
 _OPSET: Final = 17
 _LARGE: Final = 1024
@@ -29,10 +31,11 @@ class _Acting(nn.Module):
         super().__init__()
         self.network = network
 
-    def forward(self, words: Tensor, *pictures: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        output = self.network(tuple(map(_unit, pictures)), words[None])
+    def forward(self, words: Tensor, *pictures: Tensor) -> tuple[Tensor, ...]:
+        with _features_of(self.network) as features:
+            output = self.network(tuple(map(_unit, pictures)), words[None])
         aim = torch.matmul(output.attention[0][:, 0].softmax(-1), output.objects[0].places[0])
-        return plan_in_metres(output.plan), output.more.sigmoid(), output.seen.sigmoid(), aim
+        return plan_in_metres(output.plan), output.more.sigmoid(), output.seen.sigmoid(), aim, *features
 
 
 class _Answering(nn.Module):
@@ -42,8 +45,25 @@ class _Answering(nn.Module):
         super().__init__()
         self.network = network
 
-    def forward(self, words: Tensor, *pictures: Tensor) -> Tensor:
-        return self.network.say(tuple(map(_unit, pictures)), words[None])
+    def forward(self, words: Tensor, *pictures: Tensor) -> tuple[Tensor, ...]:
+        with _features_of(self.network) as features:
+            answer = self.network.say(tuple(map(_unit, pictures)), words[None])
+        return answer, *features
+
+
+@contextmanager
+def _features_of(network: Network) -> Iterator[list[Tensor]]:
+    """Collect what the image encoder of each view returns."""
+    features: list[Tensor] = []
+    hooks = [
+        encoder.register_forward_hook(lambda _module, _inputs, output: features.append(output.float()))
+        for encoder in network.image_encoders
+    ]
+    try:
+        yield features
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def _unit(picture: Tensor) -> Tensor:
@@ -55,7 +75,9 @@ def export_member(network: Network, views: int, picture_px: tuple[int, int], pat
 
     Inputs: ``words`` ``(R, 32)`` int64 for any number of tasks, and ``picture_0`` (``picture_1``)
     ``(1, H, W, 3)`` uint8. Outputs of a VLA: ``plan`` ``(R, K, 6)``, ``more`` ``(R, K)`` and ``seen``
-    ``(R,)`` probabilities, ``aim`` ``(R, 2)`` in [0, 1]; of a VLM: ``answer`` ``(R, 28)`` int64.
+    ``(R,)`` probabilities, ``aim`` ``(R, 2)`` in [0, 1]; of a VLM: ``answer`` ``(R, 28)`` int64. Of both:
+    ``features_0`` (``features_1``) ``(1, C, rows, columns)``, what the encoder of each view sees before any
+    task is read.
     """
     answering = isinstance(network, Captioner)
     module = _Answering(network) if isinstance(network, Captioner) else _Acting(network)
@@ -64,6 +86,7 @@ def export_member(network: Network, views: int, picture_px: tuple[int, int], pat
     pictures = tuple(torch.zeros((1, height, width, 3), dtype=torch.uint8) for _ in range(views))
     words = torch.full((2, MAX_TASK_WORDS), 4, dtype=torch.int64)
     outputs = ["answer"] if answering else ["plan", "more", "seen", "aim"]
+    features = [f"{FEATURES}{index}" for index in range(views)]
     partial = path.with_suffix(".partial")
     path.parent.mkdir(parents=True, exist_ok=True)
     with warnings.catch_warnings(), torch.no_grad():
@@ -73,7 +96,7 @@ def export_member(network: Network, views: int, picture_px: tuple[int, int], pat
             (words, *pictures),
             str(partial),
             input_names=["words", *(f"picture_{index}" for index in range(views))],
-            output_names=outputs,
+            output_names=[*outputs, *features],
             dynamic_axes={name: {0: "tasks"} for name in ["words", *outputs]},
             opset_version=_OPSET,
             dynamo=False,

@@ -130,6 +130,11 @@ class QueryPolicy(nn.Module):
         self.vote_place = _place_network(3)
         self.head = _AffineHead(views * shape.heads * (width + 2) + TASK_WIDTH)
 
+    @property
+    def image_encoders(self) -> tuple[nn.Module, ...]:
+        """The encoder of each view."""
+        return tuple(sight.encoder for sight in self.sights)
+
     def forward(self, pictures: tuple[Tensor, ...], tasks: Tensor, spots: Spots = None) -> PolicyOutput:
         """Plan from ``(B, 3, H, W)`` pictures of each view and ``(B, R, 32)`` tasks."""
         batch, several = tasks.shape[:2]

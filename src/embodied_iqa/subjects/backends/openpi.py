@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
-from embodied_iqa.images.frame import View, parse_view
+from embodied_iqa.images.frame import Frame, View, parse_view
 from embodied_iqa.subjects.actions.adapter import arm_joints, checked_rows
 from embodied_iqa.subjects.actions.convention import ActionConvention, ActionKind
 from embodied_iqa.subjects.actions.observation import observation_for
@@ -54,6 +55,7 @@ class OpenPiVla:
         metadata = self._client.connect()
         try:
             self._convention = _convention(request, metadata)
+            self._offers_features = metadata.get("features") is True
             self.info = _info(request, metadata)
         except BaseException:
             self._client.close()
@@ -76,6 +78,22 @@ class OpenPiVla:
         if "actions" not in answer:
             raise ProtocolError("the policy gives no actions", available=list(answer)[:20])
         return chunk_from_rows(answer["actions"], convention, observation, self._statistics, q_rad)
+
+    def features(self, frame: Frame) -> NDArray[np.float32]:
+        """Query the server for the ``(tokens, C)`` features of an image.
+
+        Raises:
+            WireError: No usable answer in time.
+            InputError: The server does not offer features.
+        """
+        if not self._offers_features:
+            raise InputError(
+                f"{self.info.name} offers no features",
+                expected="`features: true` in the metadata (docs/reference/policy-protocols.md)",
+            )
+        rgb = np.ascontiguousarray(frame.rgb)
+        answer = self._client.infer({"features_of": {"view": str(frame.view), "rgb": rgb}})
+        return _features(answer.get("features"))
 
     def close(self) -> None:
         """Close the connection; calling it twice is fine."""
@@ -152,6 +170,15 @@ def _own_chunk(answer: Mapping[str, Any]) -> ActionChunk:
         increments = checked_rows(rows, OWN)[:, :7].copy()
         increments[:, 6] = np.clip(increments[:, 6], 0.0, 1.0)
     return ActionChunk(status, increments, _word(answer, "reason"), _pixel(answer.get("target_px")))
+
+
+def _features(value: object) -> NDArray[np.float32]:
+    if isinstance(value, np.ndarray) and value.ndim == 2 and value.size and value.dtype.kind == "f":
+        features = value.astype(np.float32)
+        if np.isfinite(features).all():
+            return features
+    got = (value.shape, str(value.dtype)) if isinstance(value, np.ndarray) else type(value).__name__
+    raise ProtocolError("the policy gives no features", expected="(tokens, C) finite numbers", got=got)
 
 
 def _pixel(value: object) -> tuple[float, float] | None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
-from embodied_iqa.images.frame import Frame, Intrinsics, View
+from embodied_iqa.images.frame import Frame, Intrinsics, View, picture_frame
 from embodied_iqa.subjects.protocols import ActionChunk, VlaObservation
 
 _MOST_PX: Final = 8192
@@ -63,6 +63,18 @@ def frame_from(content: object, view: View) -> Frame:
         intrinsics=Intrinsics(width_px, height_px, fx_px, fy_px, cx_px, cy_px),
         T_base_camera=_transform(content.get("T_base_camera"), "T_base_camera"),
     )
+
+
+def picture_from(content: object) -> Frame:
+    """Return the picture of a question for features: a map of ``view`` and ``rgb``.
+
+    Raises:
+        InputError: Something is missing or wrong.
+    """
+    if not isinstance(content, dict) or content.get("view") not in set(View):
+        raise InputError("features_of needs a view and a picture", available=list(View))
+    view = View(content["view"])
+    return picture_frame(_picture(content.get("rgb"), view), view)
 
 
 def words_from(message: Mapping[str, Any], key: str) -> str:

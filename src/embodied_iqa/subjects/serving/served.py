@@ -10,10 +10,16 @@ from embodied_iqa.images.frame import Frame
 from embodied_iqa.subjects.batching import BatchVla, BatchVlm, act_all, answer_all
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.options import Progress, VlaOptions, VlmOptions, silent
-from embodied_iqa.subjects.protocols import SubjectInfo, VlaObservation
+from embodied_iqa.subjects.protocols import FeatureSubject, SubjectInfo, VlaObservation
 from embodied_iqa.subjects.reference import SubjectReference
 from embodied_iqa.subjects.registry import make_vla, make_vlm
-from embodied_iqa.subjects.serving.questions import chunk_to_map, frame_from, observation_from, words_from
+from embodied_iqa.subjects.serving.questions import (
+    chunk_to_map,
+    frame_from,
+    observation_from,
+    picture_from,
+    words_from,
+)
 from embodied_iqa.subjects.wire.policy_client import OWN_PROTOCOL
 
 _CONVENTIONS: Final = {Role.VLA: "increments", Role.VLM: ""}
@@ -30,6 +36,7 @@ class ServedSubject:
         understand: Parses a question, quickly; raises `InputError`.
         answer: Answers questions, one answer each.
         batches: Whether several questions at once are faster than one after the other.
+        features: Whether it also answers questions for the features of a picture.
     """
 
     info: SubjectInfo
@@ -38,6 +45,7 @@ class ServedSubject:
     understand: Callable[[Mapping[str, Any]], Any]
     answer: Callable[[Sequence[Any]], Sequence[dict[str, Any]]]
     batches: bool
+    features: bool = False
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -54,6 +62,7 @@ class ServedSubject:
             "convention": _CONVENTIONS[self.role],
             "views": [str(view) for view in self.info.views],
             "simulation_only": self.info.simulation_only,
+            "features": self.features,
             "description": self.info.description,
         }
 
@@ -68,14 +77,27 @@ def serve_vla(
     """
     vla = make_vla(reference, options, progress)
 
-    def understand(message: Mapping[str, Any]) -> VlaObservation:
+    shown = vla if isinstance(vla, FeatureSubject) else None
+
+    def understand(message: Mapping[str, Any]) -> VlaObservation | Frame:
+        if shown is not None and "features_of" in message:
+            return picture_from(message["features_of"])
         return observation_from(message, vla.info.views)
 
-    def answer(questions: Sequence[VlaObservation]) -> list[dict[str, Any]]:
-        return [chunk_to_map(chunk) for chunk in act_all(vla, questions)]
+    def answer(questions: Sequence[VlaObservation | Frame]) -> list[dict[str, Any]]:
+        asked = [item for item in questions if isinstance(item, VlaObservation)]
+        chunks = iter(act_all(vla, asked))
+        return [
+            {"features": shown.features(item)}
+            if shown is not None and isinstance(item, Frame)
+            else chunk_to_map(next(chunks))
+            for item in questions
+        ]
 
     batches = isinstance(vla, BatchVla)
-    return ServedSubject(vla.info, Role.VLA, reference.revision, understand, answer, batches)
+    return ServedSubject(
+        vla.info, Role.VLA, reference.revision, understand, answer, batches, features=shown is not None
+    )
 
 
 def serve_vlm(

@@ -35,6 +35,8 @@ MAX_ANSWER_WORDS: Final = 28
 PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
 _SPECIAL: Final = ("<pad>", "<unk>", "<begin>", "<end>")
 _CLOSING: Final = frozenset(".,;")
+FEATURES: Final = "features_"
+"""Prefix of the outputs of a network that hold what it sees in each view, before any task is read."""
 ABSENT: Final = -1.0
 """Coordinate of an object that the image does not show."""
 PLAN_CENTRE: Final = (-0.5, 0.0, 0.12, 0.0, 0.0, 0.5)

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.images.frame import View
+from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.manipulation.waypoints import chunk_through, waypoints_from_array
 from embodied_iqa.subjects.backends.panel.format import region_of
 from embodied_iqa.subjects.backends.panel.network import PanelNetwork
@@ -86,6 +86,10 @@ class LearnedVla:
         """Return whether it is a later step, and the identities of the images."""
         frames = observation.frames_of(self.info.views)
         return (observation.step > 0, *(id(frame.rgb) for frame in frames))
+
+    def features(self, frame: Frame) -> NDArray[np.float32]:
+        """Return ``(cells, C)``, what the network sees before any task is read."""
+        return self._network.features(frame)
 
     def plan(
         self, pictures: Sequence[NDArray[np.uint8]], task: str, *, prepared: bool = False

@@ -41,6 +41,10 @@ class LearnedVlm:
             answers += self._answers(asked[0][0].rgb, [task for _, task in asked])
         return answers
 
+    def features(self, frame: Frame) -> NDArray[np.float32]:
+        """Return ``(cells, C)``, what the network sees before any task is read."""
+        return self._network.features(frame)
+
     def describe(self, rgb: NDArray[np.uint8], task: str, *, prepared: bool = False) -> str:
         """Answer a task about an ``(H, W, 3)`` image; see `PanelNetwork.run`."""
         return self._answers(rgb, [task], prepared=prepared)[0]

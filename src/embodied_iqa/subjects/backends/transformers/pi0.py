@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
-from embodied_iqa.images.frame import View
+from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.subjects.actions.adapter import arm_joints, to_increments
 from embodied_iqa.subjects.actions.convention import ActionConvention, ActionKind
 from embodied_iqa.subjects.actions.observation import state_for
 from embodied_iqa.subjects.actions.statistics import Statistics, load_statistics
 from embodied_iqa.subjects.backends.policies import convention_for, views_for
+from embodied_iqa.subjects.backends.transformers.features import tower_features
 from embodied_iqa.subjects.backends.transformers.loading import LoadedModel, load_model
 from embodied_iqa.subjects.checkpoints import Checkpoint
 from embodied_iqa.subjects.options import PolicyOptions, VlaRequest
@@ -116,6 +117,15 @@ class Pi0Vla:
             actions = self._model.sample_actions(**inputs, noise=noise, num_steps=self._steps)
         rows = actions.float().cpu().numpy().astype(np.float64)
         return [self._chunk(*item) for item in zip(rows, observations, joints, strict=True)]
+
+    def features(self, frame: Frame) -> NDArray[np.float32]:
+        """Return the ``(tokens, C)`` output of the vision tower, which is the same for every camera."""
+        pixels = self._processor.image_processor([np.ascontiguousarray(frame.rgb)], return_tensors="pt")
+        picture = pixels["pixel_values"].to(**self._place)
+        with self._torch.inference_mode():
+            return tower_features(
+                self._model, self.info.name, lambda: self._model.model.vlm.get_image_features(picture)
+            )
 
     @property
     def _place(self) -> dict[str, Any]:

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.lazy import load
+from embodied_iqa.subjects.backends.transformers.features import tower_features
 from embodied_iqa.subjects.backends.transformers.loading import LoadedModel, load_libraries, load_model
 from embodied_iqa.subjects.batching import Question
 from embodied_iqa.subjects.checkpoints import open_checkpoint
@@ -21,6 +23,8 @@ from embodied_iqa.subjects.prompt import DEFAULT_PROMPT, decoding_version, promp
 from embodied_iqa.subjects.protocols import SubjectInfo, Vlm
 from embodied_iqa.subjects.repositories import INSTALL_MODELS
 
+_NO_TASK: Final = "describe"
+"""A task for features, which do not depend on it."""
 _SEED_BYTES: Final = 7
 _MOST_TEMPLATE_BYTES: Final = 1_000_000
 _TOKENS: Final = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id")
@@ -84,6 +88,12 @@ class TransformersVlm:
         size = 1 if self._decoding.temperature > 0 else self._decoding.batch
         parts = [questions[start : start + size] for start in range(0, len(questions), size)]
         return [text for part in parts for text in self._answer_together(part)]
+
+    def features(self, frame: Frame) -> NDArray[np.float32]:
+        """Return the ``(tokens, C)`` output of the vision tower."""
+        inputs = self._inputs([(frame, _NO_TASK)])
+        with self._torch.inference_mode():
+            return tower_features(self._model, self.info.name, lambda: self._model(**inputs))
 
     def _answer_together(self, questions: Sequence[Question]) -> list[str]:
         inputs = self._inputs(questions)
