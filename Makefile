@@ -7,7 +7,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup models trial test lint types bench mutants clean distclean constraints
+.PHONY: help setup models pyiqa trial test lint types bench mutants clean distclean constraints
 export PYTHON
 
 ENVIRONMENT := .venv/bin
@@ -24,6 +24,9 @@ setup: ## make .venv, install the pinned packages, build the ROS interfaces
 
 models: ## make setup, and install what large models need (torch, transformers)
 	@bash scripts/setup.sh --models $(if $(CPU),--cpu)
+
+pyiqa: setup ## make .venv-pyiqa, an environment of its own for the metrics of IQA-PyTorch (noncommercial licence)
+	@CPU=$(CPU) bash scripts/setup_pyiqa.sh
 
 trial: setup ## run a simulated trial through the ROS graph: pictures, scores, report in runs/
 	@$(ENVIRONMENT)/embodied-iqa trial $(ARGS)
@@ -57,5 +60,5 @@ clean: ## remove caches and build trees; .venv and runs/ stay
 	find . -path ./.venv -prune -o -name __pycache__ -type d -print0 | xargs -0r rm -rf
 	find . -path ./.venv -prune -o -name '*.egg-info' -type d -print0 | xargs -0r rm -rf
 
-distclean: clean ## remove .venv too; runs/ stays
-	rm -rf .venv .venv.begun
+distclean: clean ## remove .venv and .venv-pyiqa too; runs/ stays
+	rm -rf .venv .venv.begun .venv-pyiqa

@@ -25,7 +25,7 @@ from embodied_iqa.distortions.spec import LEVELS
 from embodied_iqa.errors import UsageError
 from embodied_iqa.metrics import built_in
 
-METRICS = MappingProxyType({"ssim": 0.0, "gmsd": 0.35})
+METRICS = MappingProxyType({"ssim": 0.0, "gmsd-colour": 0.35})
 """The metrics whose mean is aligned, each with its value where nothing of the reference is left."""
 
 _REACHABLE = 0.92

@@ -8,11 +8,18 @@ from types import MappingProxyType
 from typing import Final
 
 from embodied_iqa.errors import UsageError
-from embodied_iqa.metrics.functions import AtSize, FullReference
-from embodied_iqa.metrics.gmsd import gmsd
+from embodied_iqa.metrics.brisque import brisque
+from embodied_iqa.metrics.fsim import fsim
+from embodied_iqa.metrics.functions import AtSize, FullReference, NoReference
+from embodied_iqa.metrics.gmsd import gmsd, gmsd_colour
 from embodied_iqa.metrics.metric import Metric, MetricInfo, Needs
+from embodied_iqa.metrics.ms_ssim import ms_ssim
+from embodied_iqa.metrics.niqe import niqe
+from embodied_iqa.metrics.piqe import piqe
 from embodied_iqa.metrics.psnr import psnr
 from embodied_iqa.metrics.ssim import ssim
+from embodied_iqa.metrics.vif import vif
+from embodied_iqa.metrics.vsi import vsi
 
 _SIZE: Final = re.compile(r"([1-9]\d{0,4})x([1-9]\d{0,4})")
 
@@ -24,7 +31,53 @@ _ALL: Final[tuple[Metric, ...]] = (
         MetricInfo("ssim", Needs.REFERENCE, True, -1.0, 1.0, "Wang et al. 2004", smallest_px=11), ssim
     ),
     FullReference(
+        MetricInfo("ms-ssim", Needs.REFERENCE, True, 0.0, 1.0, "Wang et al. 2003", smallest_px=161), ms_ssim
+    ),
+    FullReference(
         MetricInfo("gmsd", Needs.REFERENCE, False, 0.0, 0.5, "Xue et al. 2014", smallest_px=8), gmsd
+    ),
+    FullReference(
+        MetricInfo(
+            "gmsd-colour", Needs.REFERENCE, False, 0.0, 0.5, "Xue et al. 2014, each channel", smallest_px=8
+        ),
+        gmsd_colour,
+    ),
+    FullReference(
+        MetricInfo("fsim", Needs.REFERENCE, True, 0.0, 1.0, "Zhang et al. 2011, FSIMc", smallest_px=16), fsim
+    ),
+    FullReference(
+        MetricInfo("vsi", Needs.REFERENCE, True, 0.0, 1.0, "Zhang et al. 2014", smallest_px=16), vsi
+    ),
+    FullReference(
+        MetricInfo(
+            "vif", Needs.REFERENCE, True, 0.0, math.inf, "Sheikh & Bovik 2006, pixel domain", smallest_px=41
+        ),
+        vif,
+    ),
+    NoReference(
+        MetricInfo(
+            "brisque",
+            Needs.NOTHING,
+            False,
+            source="Mittal et al. 2012; SVM of image-quality 1.2.7, trained on LIVE, Apache 2.0",
+            smallest_px=32,
+            megabytes=0.1,
+        ),
+        brisque,
+    ),
+    NoReference(
+        MetricInfo(
+            "niqe",
+            Needs.NOTHING,
+            False,
+            0.0,
+            source="Mittal et al. 2013; fitted on simulated frames and scikit-image's photographs",
+            smallest_px=192,
+        ),
+        niqe,
+    ),
+    NoReference(
+        MetricInfo("piqe", Needs.NOTHING, False, 0.0, 100.0, "Venkatanath et al. 2015", smallest_px=16), piqe
     ),
 )
 

@@ -8,15 +8,16 @@ from numpy.typing import NDArray
 
 from embodied_iqa.metrics.pictures import check_pair
 
-_WINDOW_PX = 11
+WINDOW_PX = 11
 _SIGMA_PX = 1.5
-_C1 = (0.01 * 255.0) ** 2
-_C2 = (0.03 * 255.0) ** 2
+C1 = (0.01 * 255.0) ** 2
+C2 = (0.03 * 255.0) ** 2
 
 
-def _local_mean(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    blurred = cv2.GaussianBlur(values, (_WINDOW_PX, _WINDOW_PX), _SIGMA_PX)
-    edge = _WINDOW_PX // 2
+def local_mean(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the Gaussian-weighted means of the windows that fit into the picture."""
+    blurred = cv2.GaussianBlur(values, (WINDOW_PX, WINDOW_PX), _SIGMA_PX)
+    edge = WINDOW_PX // 2
     inside: NDArray[np.float32] = blurred[edge:-edge, edge:-edge]
     return inside
 
@@ -36,12 +37,12 @@ def ssim(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
     Raises:
         InputError: Another type, shape or size.
     """
-    check_pair(reference, distorted, _WINDOW_PX)
+    check_pair(reference, distorted, WINDOW_PX)
     x, y = reference.astype(np.float32), distorted.astype(np.float32)
-    mean_x, mean_y = _local_mean(x), _local_mean(y)
-    variances = _local_mean(x * x + y * y) - mean_x**2 - mean_y**2
-    covariance = _local_mean(x * y) - mean_x * mean_y
+    mean_x, mean_y = local_mean(x), local_mean(y)
+    variances = local_mean(x * x + y * y) - mean_x**2 - mean_y**2
+    covariance = local_mean(x * y) - mean_x * mean_y
     product = mean_x * mean_y
-    similarity = (2 * product + _C1) * (2 * covariance + _C2)
-    similarity /= (mean_x**2 + mean_y**2 + _C1) * (variances + _C2)
+    similarity = (2 * product + C1) * (2 * covariance + C2)
+    similarity /= (mean_x**2 + mean_y**2 + C1) * (variances + C2)
     return float(similarity.mean(dtype=np.float64))

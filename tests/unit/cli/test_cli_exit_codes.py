@@ -29,6 +29,7 @@ MISSING = {
     "tasks": ["check", "{tmp}/none.yaml"],
     "train": ["panel", "--out", "/proc/none"],
     "evaluate": ["panel", "--models", "{tmp}/none"],
+    "metrics": ["score", "piqe", "{tmp}/none.png"],
     "subjects": ["calibrate", "classical-vla", "--config", "{tmp}/none.yaml"],
 }
 """Arguments that name a file or folder which does not exist."""

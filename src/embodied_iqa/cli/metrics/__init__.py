@@ -1,0 +1,55 @@
+"""`embodied-iqa metrics`: image-quality metrics by name, and their values of pictures."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.cli.parser import perform
+
+_ACTIONS: Final = {
+    "list": "listing:list_metrics",
+    "show": "listing:show_metric",
+    "score": "scoring:score",
+    "fine-tune": "fine_tuning:train",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    listing = actions.add_parser("list", help="list the metrics and what they need")
+    show = actions.add_parser("show", help="show one metric and measure its speed here")
+    show.add_argument("name", metavar="NAME", help="name of a metric")
+    score = actions.add_parser("score", help="measure a picture or a folder of pictures")
+    score.add_argument("name", metavar="NAME", help="name of a metric")
+    add = score.add_argument
+    add("pictures", type=Path, metavar="PICTURES", help="a picture, or a folder with sub-folders")
+    undistorted = "the undistorted picture, or a folder with the same names"
+    add("--reference", type=Path, metavar="PATH", help=undistorted)
+    tune = actions.add_parser("fine-tune", help="train a metric of pyiqa on an export of a database")
+    _configure_fine_tune(tune)
+    for action in (listing, show, score, tune):
+        action.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def _configure_fine_tune(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("name", metavar="pyiqa:NAME", help="metric of pyiqa, such as pyiqa:cnniqa")
+    add("export", type=Path, metavar="EXPORT", help="folder of `embodied-iqa export --format pyiqa`")
+    add("--out", type=Path, required=True, metavar="DIR", help="new folder")
+    add("--weights", type=Path, metavar="FILE", help="weights to begin with (default: random)")
+    add("--target", default="decision", help="score to predict (default: decision)")
+    add("--split", type=int, default=0, choices=range(10), help="split by reference (default: 0)")
+    add("--epochs", type=int, default=50, help="passes over the pictures (default: 50)")
+    add("--learning-rate", type=float, default=1e-5, metavar="RATE", help="of AdamW (default: 1e-5)")
+    add("--batch", type=int, default=8, help="pictures a step (default: 8)")
+    add("--crop", type=int, default=384, metavar="PX", help="side of random crops (default: 384)")
+    add("--seed", type=int, default=0, help="of everything random (default: 0)")
+    add("--gpus", type=int, default=0, help="GPUs; 0 trains on the processor (default: 0)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the action; return the exit code."""
+    return perform(f"{__name__}.{_ACTIONS[arguments.action]}", arguments)

@@ -1,0 +1,125 @@
+"""`embodied-iqa metrics list` and `show`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from statistics import median
+from typing import Final
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.metrics import BUILT_IN, Metric, MetricInfo, Needs
+from embodied_iqa.metrics.catalogue import KINDS, close_metric, metric_by_name
+from embodied_iqa.metrics.pyiqa.files import PYIQA_FILES
+
+_HEIGHT_PX: Final = 720
+_WIDTH_PX: Final = 1280
+_ROUNDS: Final = 3
+
+
+def list_metrics(arguments: argparse.Namespace) -> int:
+    """Print the metrics of this package, the kinds of others, and how long each of ours takes here."""
+    times_ms = {name: milliseconds(metric) for name, metric in BUILT_IN.items()}
+    if arguments.json:
+        metrics = [
+            _record(metric.info) | {"ms_720p": round(times_ms[name], 1)} for name, metric in BUILT_IN.items()
+        ]
+        files = [{"name": f"pyiqa:{one.name}", "needs": one.needs, "files": one.text} for one in PYIQA_FILES]
+        tree = {"metrics": metrics, "kinds": [asdict(kind) for kind in KINDS], "need_files": files}
+        print(json.dumps(tree, indent=2))
+        return 0
+    _print_list([metric.info for metric in BUILT_IN.values()], times_ms)
+    next_command("metrics", "score", "NAME", "PICTURES")
+    return 0
+
+
+def show_metric(arguments: argparse.Namespace) -> int:
+    """Print all facts about a metric, with its speed on this machine."""
+    metric = metric_by_name(arguments.name)
+    try:
+        info, time_ms = metric.info, milliseconds(metric)
+    finally:
+        close_metric(metric)
+    if arguments.json:
+        print(json.dumps(_record(info) | {"ms_720p": round(time_ms, 1)}, indent=2))
+        return 0
+    facts = {
+        "name": info.name,
+        "needs": info.needs,
+        "better": _direction(info),
+        "range": f"{_number(info.lowest)} to {_number(info.highest)}",
+        "smallest picture": f"{info.smallest_px} px a side",
+        "weights": _megabytes(info),
+        "time": f"{time_ms:.1f} ms for a picture of {_WIDTH_PX} x {_HEIGHT_PX}, here",
+        "source": info.source,
+    }
+    table = Table.grid(padding=(0, 2))
+    for heading, value in facts.items():
+        table.add_row(Text(heading, style="bold"), Text(value))
+    console().print(table)
+    next_command("metrics", "score", info.name, "PICTURES", *_reference(info))
+    return 0
+
+
+def milliseconds(metric: Metric) -> float:
+    """Return the median time of a 720p picture after a first one, in milliseconds."""
+    rng = np.random.default_rng(0)
+    reference, distorted = (
+        rng.integers(0, 256, (_HEIGHT_PX, _WIDTH_PX, 3), dtype=np.uint8) for _ in range(2)
+    )
+    taken_ms = []
+    for _ in range(_ROUNDS + 1):
+        started_s = time.perf_counter()
+        metric.measure(distorted, reference)
+        taken_ms.append(1e3 * (time.perf_counter() - started_s))
+    return median(taken_ms[1:])
+
+
+def _print_list(infos: Sequence[MetricInfo], times_ms: dict[str, float]) -> None:
+    out = console()
+    table = table_of("name", "needs", "better", "ms", "MB", "source", right=("ms", "MB"))
+    for info in infos:
+        cost = (f"{times_ms[info.name]:.1f}", f"{info.megabytes:g}")
+        table.add_row(info.name, info.needs, _direction(info), *cost, info.source)
+    table.add_section()
+    for kind in KINDS:
+        table.add_row(Text(kind.form), "", "", "", "", Text(kind.summary))
+    table.add_section()
+    for one in PYIQA_FILES:
+        table.add_row(f"pyiqa:{one.name}", one.needs, "", "", "", Text(f"needs {one.text}"))
+    out.print(table)
+    out.print(
+        f"ms: for {_WIDTH_PX} x {_HEIGHT_PX} pixels, here; NAME:WIDTHxHEIGHT resizes the pictures first",
+        style="dim",
+        highlight=False,
+    )
+
+
+def _record(info: MetricInfo) -> dict[str, object]:
+    """Return a description as plain data; an open end of the range is null."""
+    tree = asdict(info)
+    return tree | {name: tree[name] if math.isfinite(tree[name]) else None for name in ("lowest", "highest")}
+
+
+def _direction(info: MetricInfo) -> str:
+    return "higher" if info.higher_is_better else "lower"
+
+
+def _megabytes(info: MetricInfo) -> str:
+    return f"{info.megabytes:g} MB" if info.megabytes else "none"
+
+
+def _number(value: float) -> str:
+    return f"{value:g}" if math.isfinite(value) else "any"
+
+
+def _reference(info: MetricInfo) -> tuple[str, ...]:
+    return ("--reference", "REFERENCES") if info.needs is Needs.REFERENCE else ()

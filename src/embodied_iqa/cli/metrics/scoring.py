@@ -1,0 +1,119 @@
+"""`embodied-iqa metrics score`: values of a picture or of a folder of pictures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.images.codecs import picture_files, read_picture
+from embodied_iqa.metrics import Metric, MetricInfo, Needs
+from embodied_iqa.metrics.catalogue import close_metric, metric_by_name
+from embodied_iqa.progress import track
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """A picture and its value, or the reason why it has none.
+
+    Attributes:
+        picture: The file, below the folder that was named.
+        value: None where it failed.
+        error: Empty where it did not.
+    """
+
+    picture: str
+    value: float | None
+    error: str = ""
+
+
+def score(arguments: argparse.Namespace) -> int:
+    """Measure every picture and print the values; return 1 if none could be measured."""
+    path, reference = arguments.pictures, arguments.reference
+    files = picture_files(path, recursive=True) if path.is_dir() else [path]
+    metric = metric_by_name(arguments.name)
+    try:
+        _check_reference(metric.info, reference)
+        scored = list(_scores(metric, path, files, reference))
+    finally:
+        close_metric(metric)
+    _print(metric.info, scored, as_json=arguments.json)
+    return 0 if any(row.value is not None for row in scored) else 1
+
+
+def _check_reference(info: MetricInfo, reference: Path | None) -> None:
+    if info.needs is Needs.REFERENCE and reference is None:
+        raise UsageError(f"{info.name} compares with a reference", expected="--reference PATH")
+    if reference is not None and not reference.exists():
+        expected = "a picture, or a folder with the same names"
+        raise UsageError("no such reference", got=str(reference), expected=expected)
+
+
+def _scores(metric: Metric, path: Path, files: list[Path], reference: Path | None) -> Iterator[_Scored]:
+    root = path if path.is_dir() else path.parent
+    for file in track(files, metric.info.name):
+        name = file.relative_to(root)
+        try:
+            undistorted = None
+            if metric.info.needs is Needs.REFERENCE and reference is not None:
+                undistorted = read_picture(_reference_of(name, reference))
+            yield _Scored(str(name), metric.measure(read_picture(file), undistorted))
+        except InputError as error:
+            yield _Scored(str(name), None, str(error))
+
+
+def _reference_of(name: Path, reference: Path) -> Path:
+    """Return the reference of a picture: the same name in the folder, with any ending.
+
+    Raises:
+        InputError: There is none, or several.
+    """
+    if not reference.is_dir():
+        return reference
+    if (reference / name).is_file():
+        return reference / name
+    folder = (reference / name).parent
+    found = [file for file in picture_files(folder) if file.stem == name.stem] if folder.is_dir() else []
+    if len(found) != 1:
+        message = f"{name} has {len(found)} references in {reference}"
+        raise InputError(message, expected="one picture of this name")
+    return found[0]
+
+
+def _print(info: MetricInfo, scored: list[_Scored], *, as_json: bool) -> None:
+    values = [row.value for row in scored if row.value is not None]
+    failed = [row for row in scored if row.value is None]
+    finite = [value for value in values if math.isfinite(value)]
+    mean = fmean(finite) if finite else None
+    if as_json:
+        rows = [
+            {"picture": row.picture, "value": _plain(row.value), "error": row.error or None} for row in scored
+        ]
+        tree = {"metric": info.name, "higher_is_better": info.higher_is_better, "mean": mean}
+        print(json.dumps(tree | {"pictures": rows}, indent=1))
+    else:
+        table = table_of("picture", info.name, right=(info.name,))
+        for row in scored:
+            if row.value is not None:
+                table.add_row(row.picture, f"{row.value:.6g}")
+        console().print(table)
+        if len(scored) > 1:
+            direction = "higher" if info.higher_is_better else "lower"
+            average = "-" if mean is None else f"{mean:.6g}"
+            print(f"mean {average} of {len(finite)} pictures, {direction} is better")
+    for row in failed:
+        print(f"embodied-iqa: {row.error}", file=sys.stderr)
+    if failed:
+        print(f"embodied-iqa: {len(failed)} of {len(scored)} pictures have no value", file=sys.stderr)
+
+
+def _plain(value: float | None) -> float | str | None:
+    """Return a value as JSON knows it: infinity, as of PSNR of equal pictures, is a word."""
+    return value if value is None or math.isfinite(value) else str(value)

@@ -1,0 +1,1 @@
+"""Metrics of IQA-PyTorch (pyiqa), which runs in an environment of its own."""

@@ -1,0 +1,92 @@
+"""`embodied-iqa metrics list`, `show` and `score`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embodied_iqa.cli.main import main
+from embodied_iqa.images.codecs import write_picture
+from embodied_iqa.metrics import BUILT_IN, psnr
+
+RNG = np.random.default_rng(2)
+CLEAN = RNG.integers(0, 256, (32, 40, 3), dtype=np.uint8)
+NOISY = (CLEAN // 2 + RNG.integers(0, 99, CLEAN.shape)).astype(np.uint8)
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    pictures, references = tmp_path / "pictures", tmp_path / "references"
+    for name, picture in (("a.png", NOISY), ("below/b.png", CLEAN)):
+        (pictures / name).parent.mkdir(parents=True, exist_ok=True)
+        (references / name).parent.mkdir(parents=True, exist_ok=True)
+        write_picture(pictures / name, picture)
+        write_picture((references / name).with_suffix(".bmp"), CLEAN)
+    return pictures, references
+
+
+def result(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0):
+    assert main(["metrics", *map(str, words), "--json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_list_has_every_built_in_metric_and_every_kind(capsys: pytest.CaptureFixture[str]):
+    tree = result(capsys, "list")
+    assert [metric["name"] for metric in tree["metrics"]] == list(BUILT_IN)
+    assert all(metric["ms_720p"] > 0 for metric in tree["metrics"])
+    assert "python:MODULE:FACTORY" in [kind["form"] for kind in tree["kinds"]]
+    files = {row["name"]: row["files"] for row in tree["need_files"]}
+    assert "102 MB" in files["pyiqa:topiq_nr"]
+
+
+def test_one_metric_is_shown(capsys: pytest.CaptureFixture[str]):
+    assert result(capsys, "show", "psnr:24x18")["name"] == "psnr:24x18"
+    assert main(["metrics", "show", "gmsd"]) == 0
+    shown = capsys.readouterr().out
+    assert "Xue et al. 2014" in shown
+    assert "lower" in shown
+
+
+def test_a_folder_is_scored_against_a_folder(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]):
+    pictures, references = folders
+    tree = result(capsys, "score", "psnr", pictures, "--reference", references)
+    values = {row["picture"]: row["value"] for row in tree["pictures"]}
+    assert values == {"a.png": pytest.approx(psnr(CLEAN, NOISY)), "below/b.png": "inf"}
+    assert tree["mean"] == pytest.approx(psnr(CLEAN, NOISY))
+
+
+def test_a_picture_is_scored_alone(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]):
+    tree = result(capsys, "score", "piqe", folders[0] / "a.png")
+    assert 0 <= tree["pictures"][0]["value"] <= 100
+    assert main(["metrics", "score", "piqe", str(folders[0])]) == 0
+    assert "lower is better" in capsys.readouterr().out
+
+
+def test_one_bad_file_is_reported_and_the_others_are_scored(
+    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+):
+    pictures, references = folders
+    (pictures / "bad.png").write_bytes(b"\x89PNG")
+    write_picture(pictures / "alone.png", NOISY)
+    tree = result(capsys, "score", "ssim", pictures, "--reference", references)
+    errors = {row["picture"]: row["error"] for row in tree["pictures"] if row["error"]}
+    assert set(errors) == {"bad.png", "alone.png"}
+    assert "0 references" in errors["alone.png"]
+    assert len(tree["pictures"]) == 4
+
+
+def test_nothing_scored_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    write_picture(tmp_path / "small.png", CLEAN[:8, :8])
+    result(capsys, "score", "piqe", tmp_path, code=1)
+
+
+def test_a_missing_reference_is_a_usage_error(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]):
+    assert main(["metrics", "score", "ssim", str(folders[0])]) == 2
+    assert "expected --reference PATH" in capsys.readouterr().err
+    assert main(["metrics", "score", "ssim", str(folders[0]), "--reference", str(folders[0] / "none")]) == 2
+    assert "no such reference" in capsys.readouterr().err
+    assert main(["metrics", "score", "simm", str(folders[0])]) == 2
+    assert "did you mean ssim" in capsys.readouterr().err
