@@ -98,7 +98,7 @@ def _print(info: MetricInfo, scored: list[_Scored], *, as_json: bool) -> None:
         ]
         tree = {"metric": info.name, "higher_is_better": info.higher_is_better, "mean": mean}
         print(json.dumps(tree | {"pictures": rows}, indent=1))
-    else:
+    elif values:
         table = table_of("picture", info.name, right=(info.name,))
         for row in scored:
             if row.value is not None:
@@ -110,7 +110,7 @@ def _print(info: MetricInfo, scored: list[_Scored], *, as_json: bool) -> None:
             print(f"mean {average} of {len(finite)} pictures, {direction} is better")
     for row in failed:
         print(f"embodied-iqa: {row.error}", file=sys.stderr)
-    if failed:
+    if failed and len(scored) > 1:
         print(f"embodied-iqa: {len(failed)} of {len(scored)} pictures have no value", file=sys.stderr)
 
 
