@@ -35,7 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "distort": ("embodied_iqa.cli.distort", "distort pictures; list, calibrate and draw the distortions"),
     "gate": ("embodied_iqa.cli.gate", "calibrate the quality gate on clean frames"),
     "tasks": ("embodied_iqa.cli.tasks", "check task files; show the five tasks of simulated scenes"),
-    "metrics": ("embodied_iqa.cli.metrics", "list image-quality metrics and score pictures with them"),
+    "metrics": ("embodied_iqa.cli.metrics", "list, score with and train image-quality metrics"),
     "train": ("embodied_iqa.cli.train", "train the embedded panel of learned subjects from scratch"),
     "evaluate": ("embodied_iqa.cli.evaluate", "evaluate the embedded panel on clean and distorted scenes"),
     "subjects": ("embodied_iqa.cli.subjects", "list, check and calibrate subjects"),

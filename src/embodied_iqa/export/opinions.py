@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.analysis.grid import Group, PairTable, ScoreGrid
+from embodied_iqa.analysis.grid import TASKS_OF_SCALE, Group, PairTable, ScoreGrid
 from embodied_iqa.analysis.jnd import thirds
 from embodied_iqa.analysis.means import finite_means
 from embodied_iqa.analysis.opinion import mean_opinion
 
 Array = NDArray[np.float64]
+WITHOUT_LOSS: Final = MappingProxyType({"wrong-motion": "wrong_motion_loss", "refusal": "refused"})
+"""Targets that are 5 minus one of `analysis.grid.LOSSES`, so that higher is better as in the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,9 @@ class PairOpinions:
 
     Attributes:
         pairs: The rows.
-        targets: `cognition`, `precision`, ..., `decision`, `position`, ...; those that were scored.
+        targets: `cognition`, `precision`, ..., `decision`, `position`, ...; those that were scored. With VLAs
+            also `wrong-motion`, 5 minus the loss by motions that end elsewhere, and `refusal`, 5 minus the
+            number of tasks that the policy refused.
         losses: Mean of each of `analysis.grid.LOSSES` in [0, 5], lower is better; empty without VLAs.
         thirds: Kind of subject to mild, medium or severe; empty where not scored.
     """
@@ -57,6 +63,11 @@ def opinions_of(grid: ScoreGrid) -> PairOpinions:
     for group, scores in grid.groups.items():
         columns[str(group)] = scores.total
         columns |= scores.parts
+        columns |= {
+            target: TASKS_OF_SCALE - scores.losses[loss]
+            for target, loss in WITHOUT_LOSS.items()
+            if loss in scores.losses
+        }
         losses |= {name: finite_means(values, axis=1) for name, values in scores.losses.items()}
     cuts = {
         str(group): thirds(mean_opinion(scores.total).raw).labels for group, scores in grid.groups.items()

@@ -27,7 +27,9 @@ _README: Final = """\
 | `execution.csv` | a run of a joined experiment; only where one was joined |
 
 Opinions: `<target>_mean` (over five tasks, 0 to 5, higher is better), `_z_scored`, `_std` over the subjects
-and `_subjects`, their number.
+and `_subjects`, their number. `wrong_motion` is 5 minus what was lost by motions that end elsewhere,
+`refusal` 5 minus the number of tasks in which the policy saw no target and moved nothing; `refused_mean`,
+`refusal_loss_mean` and `wrong_motion_loss_mean` are these losses themselves, lower is better.
 
 UTF-8, commas, a header; an empty cell where there is no value; lists and structures as JSON. Pictures are
 not in this export; the column `picture` has their paths in the database, and is empty where they are made
@@ -62,7 +64,8 @@ def opinion_columns(opinions: PairOpinions) -> dict[str, list[Any]]:
         "level": pairs.levels.tolist(),
         **{name.replace(" ", "_"): values.tolist() for name, values in pairs.labels.items()},
     }
-    for name, target in opinions.targets.items():
+    for title, target in opinions.targets.items():
+        name = title.replace("-", "_")
         columns[f"{name}_mean"] = _numbers(target.mean)
         columns[f"{name}_z_scored"] = _numbers(target.z_scored)
         columns[f"{name}_std"] = _numbers(target.deviation)

@@ -55,7 +55,7 @@ def test_pyiqa_reads_meta_files_splits_and_pictures(store: DatabaseStore, tmp_pa
     """As its BaseIQADataset does: pandas, columns named by `split_index`, paths under the two roots."""
     out = tmp_path / "out"
     assert main(["export", str(store.path), "--format", "pyiqa", "--out", str(out)]) == 0
-    assert len(list(out.glob("meta_info_*.csv"))) == 2 * 8
+    assert len(list(out.glob("meta_info_*.csv"))) == 2 * 10
     meta = pd.read_csv(out / "meta_info_rotation_fr.csv")
     pairs = store.pairs().to_pandas().set_index("pair_id")
     expected = opinions(store, "vla", "rotation")

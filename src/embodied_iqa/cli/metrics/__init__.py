@@ -1,4 +1,4 @@
-"""`embodied-iqa metrics`: image-quality metrics by name, and their values of pictures."""
+"""`embodied-iqa metrics`: image-quality metrics by name, their values of pictures, and their training."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ _ACTIONS: Final = {
     "list": "listing:list_metrics",
     "show": "listing:show_metric",
     "score": "scoring:score",
+    "train": "training:train",
     "fine-tune": "fine_tuning:train",
 }
 
@@ -28,9 +29,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("pictures", type=Path, metavar="PICTURES", help="a picture, or a folder with sub-folders")
     undistorted = "the undistorted picture, or a folder with the same names"
     add("--reference", type=Path, metavar="PATH", help=undistorted)
+    train = actions.add_parser("train", help="train a metric on the scores of a database")
+    _configure_train(train)
     tune = actions.add_parser("fine-tune", help="train a metric of pyiqa on an export of a database")
     _configure_fine_tune(tune)
-    for action in (listing, show, score, tune):
+    for action in (listing, show, score, train, tune):
         action.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -48,6 +51,21 @@ def _configure_fine_tune(parser: argparse.ArgumentParser) -> None:
     add("--crop", type=int, default=384, metavar="PX", help="side of random crops (default: 384)")
     add("--seed", type=int, default=0, help="of everything random (default: 0)")
     add("--gpus", type=int, default=0, help="GPUs; 0 trains on the processor (default: 0)")
+
+
+def _configure_train(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    metric = "embodied-nr, embodied-fr[:SUBJECT+SUBJECT], cnniqa, resnet-18 or vit-small"
+    add("name", metavar="NAME", help=metric)
+    add("database", type=Path, metavar="DB", help="database with scores; nothing is written to it")
+    add("--out", type=Path, required=True, metavar="DIR", help="new folder, or a training to continue")
+    target = "decision, position, rotation, state, wrong-motion, refusal, cognition, ..., or metric:NAME"
+    add("--target", default="decision", metavar="NAME", help=f"{target} (default: decision)")
+    add("--split", type=int, default=0, metavar="N", help="split by reference, 0 to 9 (default: 0)")
+    add("--seed", type=int, default=0, help="of everything random (default: 0)")
+    add("--workers", type=int, default=1, metavar="N", help="processes that measure pictures (default: 1)")
+    views = "also count scores for views that the subject is not made for"
+    add("--all-views", action="store_true", help=views)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -34,6 +34,7 @@ class Kind:
 KINDS: Final = (
     Kind("policy-distance:SUBJECT", "in a subject's features", "embodied_iqa.metrics.policy.distance:make"),
     Kind("pyiqa:NAME[@FILE]", "of IQA-PyTorch (make pyiqa)", "embodied_iqa.metrics.pyiqa.zero_shot:make"),
+    Kind("trained:DIR", "of `metrics train`", "embodied_iqa.metrics.learned.trained:make"),
     Kind("python:MODULE:FACTORY", "of your own", "embodied_iqa.metrics.catalogue.own:make"),
 )
 """Each kind of metric that is named by a word and a colon."""

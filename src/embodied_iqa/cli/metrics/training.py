@@ -1,0 +1,65 @@
+"""`embodied-iqa metrics train`: trains a metric on the scores of a database, resumable."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from dataclasses import replace
+from importlib.util import find_spec
+
+from embodied_iqa.analysis.loading import load_grid
+from embodied_iqa.database.store import open_database
+from embodied_iqa.errors import MissingDependencyError, UsageError
+from embodied_iqa.lazy import load
+from embodied_iqa.metrics.benchmark.database_pictures import DatabasePictures
+from embodied_iqa.metrics.learned.card import MetricCard, load_metric_card, save_metric_card
+from embodied_iqa.metrics.training.labels import METRIC_TARGET, metric_labels, split_samples, target_labels
+from embodied_iqa.metrics.training.recipes import recipe_by_name
+from embodied_iqa.records import unstructure
+
+
+def train(arguments: argparse.Namespace) -> int:
+    """Train, test on the held-out references, print the results; return the exit code."""
+    if arguments.workers < 1 or arguments.seed < 0:
+        raise UsageError("wrong number of workers or seed", expected="workers from 1, seed from 0")
+    recipe = recipe_by_name(arguments.name)
+    if find_spec("torch") is None:
+        raise MissingDependencyError(
+            "training needs torch", expected="pip install -r requirements/models.txt"
+        )
+    store, target = open_database(arguments.database), arguments.target
+    grid, pictures = load_grid(store, all_views=arguments.all_views), DatabasePictures(arguments.database)
+    if target.startswith(METRIC_TARGET):
+        labels = metric_labels(pictures, grid.pairs.pair_ids.tolist(), target.removeprefix(METRIC_TARGET))
+    else:
+        labels = target_labels(grid, target)
+    samples = split_samples(pictures, grid.pairs, labels, arguments.split)
+    command = f"embodied-iqa {shlex.join(sys.argv[1:])}"
+    training = load("embodied_iqa.metrics.training.training:RecipeTraining")(
+        recipe, arguments.workers, target, command
+    )
+    training.train(samples.training, arguments.out, arguments.seed)
+    card = load_metric_card(arguments.out)
+    if not card.results:
+        origin = {"name": pictures.name, "split": arguments.split, "plan": json.dumps(store.record().plan)}
+        save_metric_card(replace(card, database=origin), arguments.out)
+        measure = load("embodied_iqa.metrics.training.held_out:measure_held_out")
+        card = measure(arguments.out, recipe, samples.held_out, workers=arguments.workers)
+    _print(card, arguments)
+    return 0
+
+
+def _print(card: MetricCard, arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        print(json.dumps(unstructure(card), indent=1))
+        return
+    found = card.results
+    print(
+        f"{card.name} on {card.target}, {found['references']:.0f} held-out references: "
+        f"SRCC {found.get('srcc', float('nan')):.3f} "
+        f"[{found.get('srcc_low', float('nan')):.3f}, {found.get('srcc_high', float('nan')):.3f}], "
+        f"PLCC of the predicted label {found.get('label_plcc', float('nan')):.3f}"
+    )
+    print(f"metric: trained:{arguments.out}")

@@ -1,0 +1,101 @@
+"""Input of a learned metric: what is measured of a picture before the network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.errors import InputError
+from embodied_iqa.metrics.learned.differences import DIFFERENCES_VERSION, picture_differences
+from embodied_iqa.metrics.learned.statistics import (
+    SIZE_PX,
+    STATISTICS_VERSION,
+    picture_statistics,
+    small_picture,
+)
+from embodied_iqa.metrics.metric import MetricContext, Needs, Picture
+from embodied_iqa.metrics.pictures import check_pair, check_picture
+from embodied_iqa.metrics.policy.distance import PolicyDistance, make
+from embodied_iqa.metrics.policy.token_maps import token_statistics
+
+SMALLEST_PX: Final = 16
+
+
+class InputKind(StrEnum):
+    """What a network takes."""
+
+    STATISTICS = "statistics"
+    """`learned.statistics` of the distorted picture."""
+    DIFFERENCES = "differences"
+    """`learned.differences` from the reference, and distances in the features of subjects."""
+    PICTURE = "picture"
+    """The distorted picture, resized."""
+
+
+_VERSIONS: Final = {
+    InputKind.STATISTICS: STATISTICS_VERSION,
+    InputKind.DIFFERENCES: f"{DIFFERENCES_VERSION}.{STATISTICS_VERSION}",
+    InputKind.PICTURE: "1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkInput:
+    """What a network takes, and how it is measured.
+
+    Attributes:
+        kind: Kind of input.
+        subjects: Subjects whose features count, of `DIFFERENCES`.
+        size_px: Width and height to which a picture is resized.
+    """
+
+    kind: InputKind
+    subjects: tuple[str, ...] = ()
+    size_px: tuple[int, int] = SIZE_PX
+
+    @property
+    def needs(self) -> Needs:
+        """Whether a reference is needed."""
+        return Needs.REFERENCE if self.kind is InputKind.DIFFERENCES else Needs.NOTHING
+
+    def version(self) -> str:
+        """Return text that changes whenever a number can change; loads the subjects.
+
+        Raises:
+            UserError: A subject cannot be loaded.
+        """
+        infos = [_distance(name).subject_info for name in self.subjects]
+        size = f"{self.size_px[0]}x{self.size_px[1]}"
+        return " ".join(
+            [self.kind, _VERSIONS[self.kind], size, *(f"{one.name}@{one.version}" for one in infos)]
+        )
+
+    def measure(
+        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+    ) -> NDArray[Any]:
+        """Return ``(D,)`` float32, or of `PICTURE` ``(H, W, 3)`` uint8.
+
+        Raises:
+            InputError: Not a picture, too small, or the reference is missing or of another size.
+        """
+        if self.kind is not InputKind.DIFFERENCES:
+            check_picture(distorted, SMALLEST_PX)
+            picture = self.kind is InputKind.PICTURE
+            return small_picture(distorted, self.size_px) if picture else picture_statistics(distorted)
+        if reference is None:
+            raise InputError("the metric compares with a reference", expected="the undistorted picture")
+        check_pair(reference, distorted, SMALLEST_PX)
+        maps = [_distance(name).token_maps(distorted, reference, context) for name in self.subjects]
+        parts = [picture_differences(distorted, reference), *(token_statistics(*pair) for pair in maps)]
+        return np.concatenate(parts)
+
+
+@lru_cache(maxsize=16)
+def _distance(subject: str) -> PolicyDistance:
+    """Return a subject's metric, loaded once in a process."""
+    return make(subject)

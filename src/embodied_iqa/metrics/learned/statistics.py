@@ -1,0 +1,141 @@
+"""Statistics of a picture at the policy's input size: input of ``embodied-nr``.
+
+A policy sees 240 x 180 pixels: what a distortion changes only above that resolution does not reach it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.metrics.learned.texture import mscn_statistics, spectrum, steps
+
+SIZE_PX: Final = (240, 180)
+"""Width and height at which pictures are measured."""
+STATISTICS_VERSION: Final = "1"
+"""Changes whenever a number can change."""
+CELLS: Final = (4, 6)
+"""Rows and columns of cells."""
+_LEVELS: Final = (1, 5, 25, 50, 75, 95, 99)
+_SCALES: Final = 3
+_HUES: Final = 12
+_ONE_IN: Final = 4
+"""Percentiles are those of every fourth pixel."""
+_OPPONENTS: Final = np.array([[1.0, -1.0, 0.0], [0.5, 0.5, -1.0]])
+"""Red against green, and yellow against blue."""
+
+Vector = NDArray[np.float32]
+Small = NDArray[np.uint8]
+Plane = NDArray[np.float32]
+
+
+def small_picture(rgb: NDArray[np.uint8], size_px: tuple[int, int] = SIZE_PX) -> Small:
+    """Return a picture at another size: by area averaging if larger, else linearly."""
+    width, height = size_px
+    if rgb.shape[:2] == (height, width):
+        return rgb
+    method = cv2.INTER_AREA if rgb.shape[0] >= height else cv2.INTER_LINEAR
+    small: Small = cv2.resize(rgb, size_px, interpolation=method)
+    return small
+
+
+def picture_statistics(rgb: NDArray[np.uint8]) -> Vector:
+    """Return ``(D,)`` float32, finite: colour, saturation, cells, edges and noise at three scales, spectrum.
+
+    Args:
+        rgb: ``(H, W, 3)`` uint8, of any size.
+    """
+    small = small_picture(rgb)
+    gray: Plane = cv2.cvtColor(small, cv2.COLOR_RGB2GRAY).astype(np.float32)
+    parts = [
+        _colour(small),
+        _saturation(small),
+        percentiles(gray),
+        _cells(small),
+        spectrum(gray),
+        steps(gray),
+    ]
+    parts.append(_planes(small))
+    for _ in range(_SCALES):
+        parts += [_edges(gray), mscn_statistics(gray)]
+        gray = cv2.resize(gray, (gray.shape[1] // 2, gray.shape[0] // 2), interpolation=cv2.INTER_AREA)
+    return np.concatenate(parts).astype(np.float32)
+
+
+def percentiles(values: NDArray[np.float32] | Small) -> Vector:
+    """Return seven percentiles of a picture's values."""
+    flat = values.ravel()[::_ONE_IN]
+    places = [round(level / 100 * (flat.size - 1)) for level in _LEVELS]
+    found: Vector = np.partition(flat, places)[places].astype(np.float32)
+    return found
+
+
+def cell_means(plane: Plane, cells: tuple[int, int] = CELLS) -> Vector:
+    """Return the mean of each cell, row by row."""
+    means: Vector = cv2.resize(plane, cells[::-1], interpolation=cv2.INTER_AREA).reshape(-1)
+    return means
+
+
+def _colour(small: Small) -> Vector:
+    """Means, deviations and correlations of red, green, blue and of two opponent colours."""
+    flat = small.reshape(-1, 3).astype(np.float32)
+    mean = flat.mean(axis=0)
+    centred = flat - mean
+    covariance = (centred.T @ centred / len(flat)).astype(np.float64)
+    deviation = np.sqrt(np.diag(covariance)) + 0.5
+    shared = (covariance / np.outer(deviation, deviation))[np.triu_indices(3, 1)]
+    opponents = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", _OPPONENTS, covariance, _OPPONENTS), 0.0))
+    clipped = [np.count_nonzero(small <= 1) / small.size, np.count_nonzero(small >= 254) / small.size]
+    return np.concatenate([mean, deviation, shared, _OPPONENTS @ mean, opponents, clipped])
+
+
+def _saturation(small: Small) -> Vector:
+    """Percentiles of saturation, and how much saturated colour there is of each hue."""
+    hsv: Small = cv2.cvtColor(small, cv2.COLOR_RGB2HSV)
+    hue, saturation = hsv[..., 0].ravel(), hsv[..., 1]
+    vivid = saturation.ravel().astype(np.float32) * hsv[..., 2].ravel()
+    amounts = np.bincount(hue // (180 // _HUES), vivid, _HUES)[:_HUES] / vivid.size / 255
+    return np.concatenate(
+        [percentiles(saturation), [saturation.mean(), saturation.std()], np.log1p(amounts)]
+    ).astype(np.float32)
+
+
+def _cells(small: Small) -> Vector:
+    """Colour, deviation and edges of each cell."""
+    planes = small.astype(np.float32)
+    gray: Plane = cv2.cvtColor(planes, cv2.COLOR_RGB2GRAY)
+    mean = cell_means(gray)
+    deviation = np.sqrt(np.maximum(cell_means(gray * gray) - mean * mean, 0.0))
+    edges = np.log1p(cell_means(gradient(gray)))
+    colours: Plane = cv2.resize(planes, CELLS[::-1], interpolation=cv2.INTER_AREA)
+    return np.concatenate([colours.ravel(), np.log1p(deviation), edges])
+
+
+def gradient(gray: Plane) -> Plane:
+    """Return the magnitude of the gradient (Scharr), per pixel."""
+    dx, dy = (cv2.Scharr(gray, cv2.CV_32F, *axes, scale=1 / 32) for axes in ((1, 0), (0, 1)))
+    magnitude: Plane = cv2.magnitude(dx, dy)
+    return magnitude
+
+
+def _edges(gray: Plane) -> Vector:
+    """Gradient and Laplacian: percentiles and moments, as logarithms."""
+    edges = gradient(gray)
+    fine: Plane = np.abs(cv2.Laplacian(gray, cv2.CV_32F))
+    moments = np.array([edges.mean(), edges.std(), fine.mean(), fine.std()], np.float32)
+    values: Vector = np.log1p(np.concatenate([percentiles(edges), percentiles(fine), moments]))
+    return values
+
+
+def _planes(small: Small) -> Vector:
+    """Detail of the colour planes, and how alike it is: shifted planes and colour noise make it differ."""
+    fine = [cv2.Laplacian(small[..., index], cv2.CV_32F).ravel() for index in range(3)]
+    norms = [float(np.sqrt(one @ one / one.size)) + 0.1 for one in fine]
+    pairs = ((0, 1), (1, 2), (0, 2))
+    alike = [float(fine[i] @ fine[j]) / fine[i].size / norms[i] / norms[j] for i, j in pairs]
+    chroma = cv2.cvtColor(small, cv2.COLOR_RGB2YCrCb)[..., 1:]
+    detail = [float(np.abs(cv2.Laplacian(chroma[..., k], cv2.CV_32F)).mean()) for k in range(2)]
+    return np.array([*np.log(norms), *alike, *np.log1p(detail)], np.float32)

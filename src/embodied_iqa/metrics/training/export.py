@@ -1,0 +1,65 @@
+"""Export of a trained network to ONNX."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from embodied_iqa.files import write_whole
+from embodied_iqa.metrics.training.loop import LabelledInputs, Network
+
+_OPSET: Final = 17
+
+
+class _Predicting(nn.Module):
+    """The network with labels in their own units."""
+
+    def __init__(self, network: Network, mean: float, deviation: float) -> None:
+        super().__init__()
+        self.network = network
+        self.mean, self.deviation = mean, deviation
+
+    def forward(self, inputs: Tensor, view: Tensor) -> tuple[Tensor, Tensor]:
+        output = self.network(inputs, view)
+        return output[:, 0], output[:, 1] * self.deviation + self.mean
+
+
+def export_network(network: Network, example: LabelledInputs, scale: tuple[float, float], path: Path) -> None:
+    """Write a network as ONNX, atomically.
+
+    Inputs: ``input`` ``(N, D)`` float32 or ``(N, H, W, 3)`` uint8, and ``view`` ``(N,)`` int64. Outputs:
+    ``rank`` and ``label``, ``(N,)``.
+
+    Args:
+        network: In evaluation mode.
+        example: Two rows or more.
+        scale: Mean and deviation of the labels.
+        path: The file.
+    """
+    inputs = torch.from_numpy(np.ascontiguousarray(example.values[:2]))
+    views = torch.from_numpy(example.views[:2])
+    module = _Predicting(network, *scale).eval()
+
+    def write(fresh: Path) -> None:
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")  # a deprecation warning of the exporter
+            fast = torch.backends.mha.get_fastpath_enabled()
+            torch.backends.mha.set_fastpath_enabled(False)  # ONNX has no such operator
+            torch.onnx.export(
+                module,
+                (inputs, views),
+                str(fresh),
+                input_names=["input", "view"],
+                output_names=["rank", "label"],
+                dynamic_axes={name: {0: "pictures"} for name in ("input", "view", "rank", "label")},
+                opset_version=_OPSET,
+                dynamo=False,
+            )
+            torch.backends.mha.set_fastpath_enabled(fast)
+
+    write_whole(path, write)

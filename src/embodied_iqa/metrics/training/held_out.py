@@ -1,0 +1,76 @@
+"""Test of a trained metric on references that it was not trained on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.analysis.correlation import srcc
+from embodied_iqa.analysis.intervals import srcc_interval
+from embodied_iqa.analysis.means import References
+from embodied_iqa.metrics.learned.card import MetricCard, load_metric_card, save_metric_card
+from embodied_iqa.metrics.learned.trained import TrainedMetric
+from embodied_iqa.metrics.trainable import TrainingSet
+from embodied_iqa.metrics.training.measuring import measure_inputs
+from embodied_iqa.metrics.training.recipes import MetricRecipe
+from embodied_iqa.metrics.training.training import input_cache
+
+Array = NDArray[np.float64]
+
+
+def measure_held_out(
+    folder: Path, recipe: MetricRecipe, held_out: TrainingSet, *, workers: int = 1
+) -> MetricCard:
+    """Measure a trained metric on held-out references and add the results to its card.
+
+    Args:
+        folder: Of the trained metric.
+        recipe: By which it was trained.
+        held_out: Labelled pictures of other references.
+        workers: Processes that measure the pictures.
+
+    Returns:
+        The new card; its results are SRCC of the rank head with its 95 % interval over references, and PLCC,
+        SRCC and root mean square error of the predicted label.
+    """
+    inputs = measure_inputs(
+        held_out.pictures,
+        held_out.pair_ids,
+        held_out.reference_ids,
+        recipe.input,
+        input_cache(),
+        workers=workers,
+        title="measure held-out pictures",
+    )
+    ranks, labels = TrainedMetric(folder).outputs(inputs.values, inputs.views)
+    results = head_results(ranks, labels, held_out.labels, held_out.reference_ids)
+    results |= {"pairs": float(len(ranks)), "references": float(len(set(held_out.reference_ids)))}
+    card = replace(load_metric_card(folder), results=results)
+    save_metric_card(card, folder)
+    return card
+
+
+def head_results(
+    ranks: Array, labels: Array, truth: Array, reference_ids: tuple[str, ...]
+) -> dict[str, float]:
+    """Return SRCC with interval, PLCC and RMSE; those that are undefined are left out."""
+    references = References.drawn(np.array(reference_ids))
+    interval = srcc_interval(np.stack([ranks, truth], axis=1), references)
+    values = {
+        "srcc": srcc(ranks, truth).value,
+        "srcc_low": interval.low,
+        "srcc_high": interval.high,
+        "label_srcc": srcc(labels, truth).value,
+        "label_plcc": _plcc(labels, truth),
+        "label_rmse": float(np.sqrt(np.square(labels - truth).mean())),
+    }
+    return {name: value for name, value in values.items() if np.isfinite(value)}
+
+
+def _plcc(first: Array, second: Array) -> float:
+    if len(first) < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return float("nan")
+    return float(np.corrcoef(first, second)[0, 1])

@@ -1,0 +1,127 @@
+"""Recipes of trainable metrics, by name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.lazy import load
+from embodied_iqa.metrics.learned.inputs import InputKind, NetworkInput
+from embodied_iqa.metrics.trainable import Trainable
+
+_PLUS: Final = re.compile(r"\+(?!http|wss)")
+"""Between subjects; not the plus sign of a protocol."""
+RECIPES_VERSION: Final = "1"
+"""Changes whenever a training with the same set and seed can end otherwise."""
+
+
+class Architecture(StrEnum):
+    """Network of a metric."""
+
+    VECTOR = "perceptrons"
+    CNNIQA = "cnniqa"
+    RESNET = "resnet-18"
+    VIT = "vit-small"
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRecipe:
+    """How a metric is trained.
+
+    Attributes:
+        name: Unique.
+        summary: One sentence.
+        architecture: The network.
+        input: What it takes.
+        epochs: At most.
+        patience: Epochs without a better validation SRCC after which it stops.
+        batch: Pairs in a step.
+        rate: Largest learning rate.
+        weight_decay: Of weights, not of offsets.
+        rank_share: Weight of the rank head's loss; the label head has the rest.
+    """
+
+    name: str
+    summary: str
+    architecture: Architecture
+    input: NetworkInput
+    epochs: int
+    patience: int
+    batch: int
+    rate: float
+    weight_decay: float
+    rank_share: float = 0.7
+
+
+_SMALL_PICTURE: Final = NetworkInput(InputKind.PICTURE, size_px=(128, 96))
+"""36,900 pictures of this size are 1.4 GB."""
+
+RECIPES: Final = MappingProxyType(
+    {
+        recipe.name: recipe
+        for recipe in (
+            MetricRecipe(
+                "embodied-nr",
+                "No reference: statistics at the policy's input size, standardised per camera.",
+                Architecture.VECTOR, NetworkInput(InputKind.STATISTICS), 80, 20, 256, 2e-3, 0.05,
+            ),
+            MetricRecipe(
+                "embodied-fr",
+                "Full reference: differences at the policy's input size, and in the features of subjects.",
+                Architecture.VECTOR, NetworkInput(InputKind.DIFFERENCES), 80, 20, 256, 2e-3, 0.05,
+            ),
+            MetricRecipe(
+                "cnniqa",
+                "No reference: CNNIQA (Kang et al. 2014) from nothing, patches of the resized picture.",
+                Architecture.CNNIQA, _SMALL_PICTURE, 30, 8, 64, 1e-3, 0.01,
+            ),
+            MetricRecipe(
+                "resnet-18",
+                "No reference: ResNet-18 of a quarter of the channels, from nothing.",
+                Architecture.RESNET, _SMALL_PICTURE, 30, 8, 64, 2e-3, 0.02,
+            ),
+            MetricRecipe(
+                "vit-small",
+                "No reference: a vision transformer of reduced size, from nothing.",
+                Architecture.VIT, _SMALL_PICTURE, 40, 10, 64, 1e-3, 0.05,
+            ),
+        )
+    }
+)  # fmt: skip
+"""Recipes by name."""
+
+
+def recipe_by_name(name: str) -> MetricRecipe:
+    """Return a recipe; ``embodied-fr:SUBJECT+SUBJECT`` also takes distances in these subjects' features.
+
+    Raises:
+        UsageError: Unknown name, or subjects for a recipe without reference.
+    """
+    base, colon, rest = name.partition(":")
+    if base not in RECIPES:
+        raise UsageError("unknown metric to train", got=name, available=RECIPES)
+    recipe = RECIPES[base]
+    if not colon:
+        return recipe
+    subjects = tuple(word for word in _PLUS.split(rest) if word)
+    if recipe.input.kind is not InputKind.DIFFERENCES or not subjects:
+        raise UsageError(
+            "wrong metric to train",
+            expected="subjects only of embodied-fr: embodied-fr:SUBJECT+SUBJECT",
+            got=name,
+        )
+    return replace(recipe, name=name, input=replace(recipe.input, subjects=subjects))
+
+
+def trainable_by_name(name: str) -> Trainable:
+    """Return a metric to train; torch is imported when it is trained.
+
+    Raises:
+        UsageError: Unknown name.
+    """
+    made: Trainable = load("embodied_iqa.metrics.training.training:RecipeTraining")(recipe_by_name(name))
+    return made

@@ -1,0 +1,200 @@
+"""Training of a metric by recipe: measures the inputs, trains, writes network and card."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version as version_of
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import torch
+
+from embodied_iqa import __version__
+from embodied_iqa.errors import InputError
+from embodied_iqa.files import sha256_of
+from embodied_iqa.images.frame import View
+from embodied_iqa.metrics.learned.card import (
+    CARD_FILE,
+    NETWORK_FILE,
+    MetricCard,
+    load_metric_card,
+    save_metric_card,
+)
+from embodied_iqa.metrics.learned.trained import KIND
+from embodied_iqa.metrics.trainable import TrainingSet
+from embodied_iqa.metrics.training.cache import InputCache
+from embodied_iqa.metrics.training.export import export_network
+from embodied_iqa.metrics.training.loop import (
+    LabelledInputs,
+    MetricEpoch,
+    Network,
+    TrainingRun,
+    label_scale,
+    train_network,
+)
+from embodied_iqa.metrics.training.measuring import measure_inputs
+from embodied_iqa.metrics.training.recipes import RECIPES_VERSION, MetricRecipe
+from embodied_iqa.panel.training.training_state import EpochResult, save_curve
+from embodied_iqa.progress import ProgressBars
+from embodied_iqa.records import Plain
+from embodied_iqa.subjects.user_folders import cache_folder
+
+_STATE: Final = "training"
+_CURVE: Final = "curve.svg"
+_ONE_IN: Final = 6
+"""Of the training references one in this many is the validation part."""
+_FEWEST_REFERENCES: Final = 6
+_LIBRARIES: Final = ("numpy", "opencv-python-headless", "onnxruntime", "torch")
+
+Watch = Callable[[MetricEpoch], None]
+
+
+def validation_references(reference_ids: Sequence[str], seed: int) -> frozenset[str]:
+    """Draw a sixth of the training references; the draw does not depend on their order."""
+    names = sorted(set(reference_ids))
+    drawn = np.random.default_rng([seed, 1]).permutation(len(names))[: max(1, len(names) // _ONE_IN)]
+    return frozenset(names[index] for index in drawn)
+
+
+def input_cache() -> InputCache:
+    """Return the cache of measured inputs in the user's folder, at most 2 GB."""
+    return InputCache(cache_folder() / "metrics" / "inputs.sqlite")
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeTraining:
+    """A metric before its training; a `Trainable`.
+
+    Attributes:
+        recipe: How it is trained.
+        workers: Processes that measure the pictures.
+        target: What the labels are, for the card.
+        command: For the card.
+    """
+
+    recipe: MetricRecipe
+    workers: int = 1
+    target: str = ""
+    command: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name of the recipe."""
+        return self.recipe.name
+
+    @property
+    def version(self) -> str:
+        """Changes with everything that the result depends on beside set and seed."""
+        inputs = self.recipe.input.version()
+        text = f"{RECIPES_VERSION} {torch.__version__} {inputs} {sorted(asdict(self.recipe).items())!r}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def train(self, samples: TrainingSet, out: Path, seed: int) -> str:
+        """Train, or continue where a training in this folder was interrupted; see `Trainable`.
+
+        Raises:
+            InputError: Too few references, a picture is missing, or the folder belongs to another training.
+        """
+        with ProgressBars() as bars:
+            return self.train_watched(samples, out, seed, lambda epoch: self._show(bars, epoch))
+
+    def train_watched(self, samples: TrainingSet, out: Path, seed: int, watch: Watch) -> str:
+        """Train, and call `watch` after each epoch; see `train`."""
+        if len(set(samples.reference_ids)) < _FEWEST_REFERENCES:
+            raise InputError(
+                "too few references to train on",
+                expected=f"{_FEWEST_REFERENCES} or more",
+                got=len(set(samples.reference_ids)),
+            )
+        record = self._record(samples)
+        if _is_finished(out, record, seed):
+            return f"{KIND}:{out}"
+        held = validation_references(samples.reference_ids, seed)
+        validating = np.array([name in held for name in samples.reference_ids])
+        inputs = self._inputs(samples)
+        training = inputs.part(~validating)
+        run = TrainingRun(self.recipe, seed, out / _STATE, record)
+        network, epochs = train_network(run, training, inputs.part(validating), watch)
+        facts = {
+            "pairs": len(samples.pair_ids),
+            "references": len(set(samples.reference_ids)),
+            "validation_references": len(held),
+        }
+        export_network(network, training, label_scale(training.labels), out / NETWORK_FILE)
+        save_curve([EpochResult(one.epoch, one.loss, 0.0) for one in epochs], self.name, out / _CURVE)
+        card = self._card(training, sha256_of(out / NETWORK_FILE), samples.pictures.name)
+        learned = _learned(network, epochs)
+        save_metric_card(replace(card, training={"seed": seed, **facts, **learned, **record}), out)
+        return f"{KIND}:{out}"
+
+    def _record(self, samples: TrainingSet) -> dict[str, str]:
+        """Return what the result depends on beside recipe and seed."""
+        digest = hashlib.sha256(samples.pictures.digest(samples.pair_ids).encode())
+        digest.update(np.ascontiguousarray(samples.labels, np.float64).tobytes())
+        return {"samples": digest.hexdigest(), "version": self.version}
+
+    def _inputs(self, samples: TrainingSet) -> LabelledInputs:
+        measured = measure_inputs(
+            samples.pictures,
+            samples.pair_ids,
+            samples.reference_ids,
+            self.recipe.input,
+            input_cache(),
+            workers=self.workers,
+        )
+        return LabelledInputs(measured.values, measured.views, np.asarray(samples.labels, np.float64))
+
+    def _show(self, bars: ProgressBars, epoch: MetricEpoch) -> None:
+        note = f"loss {epoch.loss:.3f}, validation SRCC {epoch.validation_srcc:.3f}"
+        bars.update(self.name, epoch.epoch, self.recipe.epochs, note=note)
+
+    def _card(self, training: LabelledInputs, sha256: str, database: str) -> MetricCard:
+        recipe = self.recipe
+        return MetricCard(
+            name=self.name,
+            summary=recipe.summary,
+            input=recipe.input.kind,
+            input_version=recipe.input.version(),
+            subjects=recipe.input.subjects,
+            size_px=recipe.input.size_px,
+            views=tuple(View),
+            target=self.target,
+            label_low=float(training.labels.min()),
+            label_high=float(training.labels.max()),
+            sha256=sha256,
+            database={"name": database},
+            versions=_versions(),
+            command=self.command,
+        )
+
+
+def _learned(network: Network, epochs: list[MetricEpoch]) -> dict[str, Plain]:
+    best = max(epochs, key=lambda one: np.nan_to_num(one.validation_srcc, nan=-1.0))
+    found = best.validation_srcc
+    return {
+        "epochs": len(epochs),
+        "best_epoch": best.epoch,
+        "validation_srcc": found if np.isfinite(found) else None,
+        "parameters": sum(weight.numel() for weight in network.parameters()),
+    }
+
+
+def _is_finished(out: Path, record: Mapping[str, str], seed: int) -> bool:
+    """Return whether the folder holds the result of this very training."""
+    if not (out / CARD_FILE).is_file():
+        return False
+    card = load_metric_card(out)
+    same = {**record, "seed": seed}
+    other = [name for name, value in same.items() if card.training.get(name) != value]
+    if other:
+        raise InputError(f"{out} holds another metric ({', '.join(other)} differ)", expected="a new folder")
+    return True
+
+
+def _versions() -> dict[str, str]:
+    own = {"embodied_iqa": __version__, "python": platform.python_version()}
+    return own | {name: version_of(name) for name in _LIBRARIES}

@@ -1,0 +1,83 @@
+"""`metrics train`: from scores to a metric that measures, and one line for what is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from database_folders import write_database
+from embodied_iqa.cli.main import main
+from embodied_iqa.images.frame import View
+from embodied_iqa.metrics.catalogue import metric_by_name
+from embodied_iqa.metrics.metric import MetricContext
+from embodied_iqa.metrics.picture_set import PairPictures
+
+pytest.importorskip("torch")
+
+
+class DrawnPictures:
+    """Pictures of the made-up database, which has none; from memory."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+
+    def read(self, pair_ids: Sequence[str]) -> Iterator[PairPictures]:
+        for pair_id in pair_ids:
+            rng = np.random.default_rng(list(pair_id.encode()))
+            clean = rng.integers(0, 255, (24, 32, 3), dtype=np.uint8)
+            yield PairPictures(pair_id, clean // 2, clean, MetricContext(View.TOP))
+
+    def digest(self, pair_ids: Sequence[str]) -> str:
+        return " ".join(pair_ids)
+
+
+@pytest.fixture
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("embodied_iqa.cli.metrics.training.DatabasePictures", DrawnPictures)
+    write_database(tmp_path / "db", references=8, subjects=2)
+    return tmp_path / "db"
+
+
+def test_training_ends_with_a_card_a_test_and_a_metric(
+    database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "metric"
+    words = ["metrics", "train", "embodied-nr", str(database), "--target", "rotation", "--out", str(out)]
+    assert main([*words, "--json"]) == 0
+    card = json.loads(capsys.readouterr().out)
+    assert card["target"] == "rotation"
+    assert card["results"]["references"] == 2
+    assert -1 <= card["results"]["srcc_low"] <= card["results"]["srcc_high"] <= 1
+    assert card["database"]["split"] == 0
+    assert card["training"]["references"] == 6
+    metric = metric_by_name(f"trained:{out}")
+    assert np.isfinite(metric.measure(np.zeros((24, 32, 3), np.uint8)))
+    assert main(words) == 0  # is finished: trains nothing
+    assert f"metric: trained:{out}" in capsys.readouterr().out
+    assert main([*words, "--seed", "1"]) == 1
+    assert "holds another metric" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (["--target", "miqa"], "the database has no such scores"),
+        (["--split", "10"], "no such split"),
+        (["--workers", "0"], "wrong number of workers"),
+        (["--target", "metric:nothing"], "unknown metric"),
+    ],
+)
+def test_what_is_wrong_is_one_line(
+    change: list[str], line: str, database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["metrics", "train", "embodied-nr", str(database), "--out", str(tmp_path / "metric")]
+    assert main([*words, *change]) == 2
+    error = capsys.readouterr().err
+    assert line in error
+    assert len(error.strip().splitlines()) == 1
+    assert not (tmp_path / "metric").exists()
