@@ -79,7 +79,7 @@ class ExecutionTable:
 def execution_table(runs: ExecutionRuns, grid: ScoreGrid) -> ExecutionTable:
     """Correlate the scores of a database and of runs with the execution of the runs."""
     names = [str(number) for number in np.unique(runs.distortion_ids)]
-    chosen = {name: _pairs_at_levels_run(runs, grid.pairs, name) for name in names}
+    chosen = {name: pairs_at_levels_run(runs, grid.pairs, name) for name in names}
     rows = tuple(_row(runs, grid, name, pairs) for name, pairs in chosen.items())
     execution = np.array([row.execution for row in rows])
     by_vla = [[runs.execution[(runs.distortion_ids == name) & (runs.subjects == vla)]
@@ -98,7 +98,7 @@ def execution_table(runs: ExecutionRuns, grid: ScoreGrid) -> ExecutionTable:
     )
 
 
-def _pairs_at_levels_run(runs: ExecutionRuns, pairs: PairTable, number: str) -> Mask:
+def pairs_at_levels_run(runs: ExecutionRuns, pairs: PairTable, number: str) -> Mask:
     """Select the pairs of a distortion at the levels that were run."""
     levels = np.unique(runs.levels[(runs.distortion_ids == number) & np.isfinite(runs.execution)])
     chosen: Mask = (pairs.distortion_ids == number) & np.isin(pairs.levels, levels)

@@ -1,0 +1,117 @@
+"""Training of metrics, one for each fold: jobs that are done once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.database.building.engine import BlockReport, Job
+from embodied_iqa.database.building.options import digest_of
+from embodied_iqa.errors import InputError
+from embodied_iqa.files import write_json_whole
+from embodied_iqa.metrics.benchmark.resolving import trainable_of
+from embodied_iqa.metrics.picture_set import PictureSet
+from embodied_iqa.metrics.trainable import TrainingSet
+from embodied_iqa.records import read_json
+from embodied_iqa.subjects.constants_files import file_stem
+
+Array = NDArray[np.float64]
+_SEED: Final = 0
+_DONE: Final = "trained.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """Record of a finished training.
+
+    Attributes:
+        digest: Hash of everything that it depends on.
+        metric: Name of the metric.
+    """
+
+    digest: str
+    metric: str
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """A training of the benchmark.
+
+    Attributes:
+        recipe: Name of the metric to train.
+        fold: Name of the fold.
+        trained_on: Name of the score.
+        samples: What it learns from.
+    """
+
+    recipe: str
+    fold: str
+    trained_on: str
+    samples: TrainingSet
+
+    def folder(self, benchmark: Path) -> Path:
+        """Return where the metric is kept."""
+        name = f"{file_stem(self.recipe)}-on-{file_stem(self.trained_on)}"
+        return benchmark / "models" / name / self.fold
+
+    def digest(self) -> str:
+        """Return the hash of recipe, pictures and labels."""
+        recipe = trainable_of(self.recipe)
+        own = self.samples
+        labels = [round(label, 9) for label in own.labels.tolist()]
+        return digest_of(
+            "training", recipe.name, recipe.version, _SEED, own.pictures.digest(own.pair_ids), labels
+        )
+
+    def metric(self, benchmark: Path) -> str:
+        """Return the name of the trained metric.
+
+        Raises:
+            InputError: It is not trained.
+        """
+        return read_json(Trained, self.folder(benchmark) / _DONE, "the training").metric
+
+
+def training_set(
+    pictures: PictureSet,
+    pair_ids: NDArray[np.str_],
+    reference_ids: NDArray[np.str_],
+    labels: Array,
+    rows: NDArray[np.bool_],
+) -> TrainingSet:
+    """Return the rows with a label as a training set.
+
+    Raises:
+        InputError: There is none.
+    """
+    chosen = rows & np.isfinite(labels)
+    if not chosen.any():
+        raise InputError("nothing to train on", expected="pairs with a score among the training references")
+    names, owners = tuple(pair_ids[chosen].tolist()), tuple(reference_ids[chosen].tolist())
+    return TrainingSet(pictures, names, owners, labels[chosen])
+
+
+def training_jobs(benchmark: Path, trainings: Sequence[Training]) -> list[Job]:
+    """Return a job for each training that is not done."""
+    jobs: list[Job] = []
+    for number, training in enumerate(trainings):
+        file = training.folder(benchmark) / _DONE
+        digest = training.digest()
+        if not file.is_file() or read_json(Trained, file, "the training").digest != digest:
+            jobs.append(partial(_train, benchmark, number, training, digest))
+    return jobs
+
+
+def _train(benchmark: Path, number: int, training: Training, digest: str) -> BlockReport:
+    started = time.perf_counter()
+    folder = training.folder(benchmark)
+    metric = trainable_of(training.recipe).train(training.samples, folder / "metric", _SEED)
+    write_json_whole(folder / _DONE, {"digest": digest, "metric": metric})
+    return BlockReport(number, len(training.samples.pair_ids), busy_s=time.perf_counter() - started)

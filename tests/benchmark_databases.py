@@ -1,0 +1,113 @@
+"""Databases whose distorted pictures carry their own score, and metrics that read it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from database_folders import write_database
+from embodied_iqa.analysis.grid import Group
+from embodied_iqa.analysis.loading import load_grid
+from embodied_iqa.analysis.opinion import mean_opinion
+from embodied_iqa.database.pictures import picture_hash
+from embodied_iqa.database.schema import PAIRS, REFERENCES
+from embodied_iqa.database.store import DatabaseStore, write_table
+from embodied_iqa.errors import InputError
+from embodied_iqa.images.codecs import write_picture
+from embodied_iqa.metrics.metric import MetricContext, MetricInfo, Needs, Picture
+from embodied_iqa.metrics.trainable import TrainingSet
+
+SHAPE = (12, 16, 3)
+TRUTH, SHUFFLED = "python:benchmark_databases:Truth", "python:benchmark_databases:Shuffled"
+PICKY = "python:benchmark_databases:Picky"
+RECIPE = "python:benchmark_databases:Recipe"
+
+
+def telling_database(path: Path, references: int = 20, subjects: int = 5) -> DatabaseStore:
+    """A database with pictures; the first pixel of each is the rank of its decision score."""
+    store = write_database(path, references, subjects)
+    grid = load_grid(store)
+    opinion = mean_opinion(grid.groups[Group.DECISION].total).raw
+    rank = dict(zip(grid.pairs.pair_ids.tolist(), opinion.argsort().argsort().tolist(), strict=True))
+    clean = np.full(SHAPE, 90, np.uint8)
+    rows = store.references().to_pylist()
+    for row in rows:
+        write_picture(path / row["picture"], clean)
+        row["sha256"] = picture_hash(clean)
+        camera = {"view": row["view"], "picture": row["picture"], "sha256": row["sha256"]}
+        numbers = dict.fromkeys(("fx_px", "fy_px"), 20.0) | dict.fromkeys(("cx_px", "cy_px"), 5.0)
+        row["cameras"] = [camera | numbers | {"T_base_camera": np.eye(4).ravel().tolist()}]
+    write_table(store.references_file, pa.Table.from_pylist(rows, schema=REFERENCES), REFERENCES)
+    pairs = store.pairs().to_pylist()
+    for row in pairs:
+        rgb = clean + np.uint8(row["level"])
+        rgb[0, 0] = (*divmod(rank[row["pair_id"]], 256), 0)
+        row["picture"], row["sha256"] = f"pictures/pairs/{row['pair_id']}.png", picture_hash(rgb)
+        write_picture(path / row["picture"], rgb)
+    write_table(store.pairs_file, pa.Table.from_pylist(pairs, schema=PAIRS), PAIRS)
+    return store
+
+
+def _rank(picture: Picture) -> int:
+    return int(picture[0, 0, 0]) * 256 + int(picture[0, 0, 1])
+
+
+class Truth:
+    """Equals the score, up to a monotone map."""
+
+    info = MetricInfo("truth", Needs.NOTHING, higher_is_better=True)
+
+    def measure(
+        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+    ) -> float:
+        """Return the rank."""
+        return float(_rank(distorted)) ** 2
+
+
+class Shuffled(Truth):
+    """Says nothing; lower is better."""
+
+    info = replace(Truth.info, name="shuffled", higher_is_better=False)
+
+    def measure(
+        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+    ) -> float:
+        """Return a hash of the rank."""
+        return float(hashlib.sha256(str(_rank(distorted)).encode()).digest()[0])
+
+
+class Picky(Truth):
+    """Refuses half of the pictures."""
+
+    def measure(
+        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+    ) -> float:
+        """Return the rank, if it is even."""
+        if _rank(distorted) % 2:
+            raise InputError("odd")
+        return float(_rank(distorted))
+
+
+class Recipe:
+    """A metric to train; keeps what it was given."""
+
+    name, version = "recipe", "1"
+    made = TRUTH
+
+    def train(self, samples: TrainingSet, out: Path, seed: int) -> str:
+        """Write the names and labels, and return the metric that equals the score."""
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "given.json").write_text(json.dumps([samples.pair_ids, samples.labels.tolist(), seed]))
+        assert len(list(samples.pictures.read(samples.pair_ids[:1]))) == 1
+        return self.made
+
+
+class Blind(Recipe):
+    """Likewise, of a metric that says nothing."""
+
+    name, made = "blind", SHUFFLED
