@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
 from typing import Final
+
+from embodied_iqa.records import load_json, structure
 
 SHAPE: Final = "1,230 references, 36,900 pairs, 5.5 million annotations of 15 VLMs and 15 VLAs"
 AGREEMENT: Final[Mapping[str, float]] = {
@@ -28,3 +34,35 @@ REMARKS: Final[Mapping[str, str]] = {
     "25": "barely matters even at level\N{NO-BREAK SPACE}5",
 }
 """Remarks on single distortions, by number."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRow:
+    """A number of the benchmark of metrics, tables 2 and 4 of the paper.
+
+    Attributes:
+        metric: Name.
+        kind: "zero-shot", or fine-tuned: "FR" (full reference) or "NR" (no reference).
+        target: The score.
+        by: The property that the pairs share; "all" for all pairs.
+        value: Its value.
+        srcc: Mean of ten splits.
+        krcc: Likewise.
+        plcc: Likewise.
+    """
+
+    metric: str
+    kind: str
+    target: str
+    by: str
+    value: str
+    srcc: float
+    krcc: float
+    plcc: float
+
+
+@cache
+def published_metrics() -> tuple[PublishedRow, ...]:
+    """Return tables 2 and 4 of the paper: cognition and decision."""
+    file = Path(str(files("embodied_iqa.analysis").joinpath("published_metrics.json")))
+    return structure(tuple[PublishedRow, ...], load_json(file, "the published numbers"), str(file))

@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "build": ("embodied_iqa.cli.build", "an annotated database: references, distortions, answers, scores"),
     "annotate": ("embodied_iqa.cli.annotate", "query further subjects on a database and score them"),
     "db": ("embodied_iqa.cli.db", "check, show, merge and query annotated databases"),
+    "benchmark": ("embodied_iqa.cli.benchmark", "quality metrics against the scores of a database"),
     "serve": ("embodied_iqa.cli.serve", "serve a subject to other machines with openpi's protocol"),
     "rescore": ("embodied_iqa.cli.rescore", "rescore a recorded trial from its raw frames"),
     "report": ("embodied_iqa.cli.report", "write the report of a run or a database"),

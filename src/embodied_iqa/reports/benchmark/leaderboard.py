@@ -1,0 +1,103 @@
+"""Chapter: the metrics on all pairs, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from embodied_iqa.metrics.benchmark.plan import Target
+from embodied_iqa.metrics.benchmark.results import BenchmarkResults, RankRow, ScoreRow
+from embodied_iqa.metrics.metric import Needs
+from embodied_iqa.reports.benchmark.lines import SRCC_RANGE, SRCC_TICKS, percent, targets_of, whole_scores
+from embodied_iqa.reports.kit.figure import Dot, FigureRow, Lane, LaneFigure
+from embodied_iqa.reports.kit.formatting import number, plural
+from embodied_iqa.reports.kit.page import Chapter, Part
+from embodied_iqa.reports.kit.table import Cell, Column, Table
+
+
+def chapter(results: BenchmarkResults) -> Chapter:
+    """Return the chapter."""
+    figure = Part("SRCC with its interval", (), _figure(results))
+    splits = plural(results.repeats, "split")
+    lead = (
+        f"Mean and spread over {splits} of the references, 8:2; a metric that is trained is trained anew for "
+        "each. Dot: SRCC on held-out references; line: 95 % interval from drawing whole references again."
+    )
+    return Chapter(
+        "leaderboard",
+        "Which metric predicts the scores?",
+        lead,
+        "SRCC on position, rotation and state: TOPIQ-FR .775, .643 and .668 with the reference, TOPIQ-NR "
+        ".750, .598 and .704 without, PSNR .276, .259 and .228.",
+        (figure, *(_part(results, target) for target in targets_of(results))),
+    )
+
+
+def _figure(results: BenchmarkResults) -> LaneFigure:
+    targets = whole_scores(results)
+    ranks = {(rank.metric, rank.target): rank for rank in results.ranks}
+    ordered = [rank.metric for rank in results.ranks if rank.target == targets[0]]
+    kinds = {row.name: kind_of(row.needs, row.trained_on) for row in results.metrics}
+    rows = tuple(
+        FigureRow(name, kinds[name], tuple(_lane(target, ranks[name, target]) for target in targets))
+        for name in ordered
+    )
+    return LaneFigure(tuple(str(target).capitalize() for target in targets), SRCC_TICKS, rows)
+
+
+def _lane(target: Target, rank: RankRow) -> Lane:
+    title = "cognition" if target is Target.COGNITION else "decision"
+    if rank.srcc is None or rank.low is None or rank.high is None:
+        return Lane(title, f"{target}: undefined", "undefined")
+    text = f"{target}: SRCC {rank.srcc:.3f}, {rank.low:.3f} to {rank.high:.3f}"
+    dot = Dot(*map(percent, (rank.srcc, rank.low, rank.high)))
+    return Lane(title, text, number(rank.srcc, 3), dot=dot)
+
+
+def _part(results: BenchmarkResults, target: Target) -> Part:
+    """Return the leaderboard of one score."""
+    info = {row.name: row for row in results.metrics}
+    rows = results.overall()[target]
+    table = Table.of(
+        f"{target}: all pairs",
+        rows,
+        {
+            Column("Metric"): lambda row: row.metric,
+            Column("SRCC", 3, SRCC_RANGE): lambda row: row.mean["srcc"],
+            Column("Spread", 3): lambda row: row.spread["srcc"],
+            Column("Noise ceiling", 3): lambda row: row.ceiling,
+            Column("Of ceiling", 3, SRCC_RANGE): lambda row: row.share,
+            Column("KRCC", 3): lambda row: row.mean["krcc"],
+            Column("PLCC raw", 3): lambda row: row.mean["plcc_raw"],
+            Column("PLCC", 3): lambda row: row.mean["plcc"],
+            Column("RMSE", 3): lambda row: row.mean["rmse"],
+            Column("AUC", 3): lambda row: row.mean["auc"],
+            Column("ms", 1): lambda row: info[row.metric].milliseconds,
+            Column("Kind"): lambda row: kind_of(info[row.metric].needs, info[row.metric].trained_on),
+            **{
+                Column(f"{name} spread", name=f"{name}_spread", shown=False): _spread(name)
+                for name in ("krcc", "plcc_raw", "plcc", "rmse", "auc")
+            },
+            Column("Splits", shown=False): lambda row: row.splits,
+        },
+        _NOTE,
+        name=f"leaderboard_{target}",
+        folded=target not in whole_scores(results),
+    )
+    return Part(str(target).capitalize(), (table,))
+
+
+def _spread(name: str) -> Callable[[ScoreRow], Cell]:
+    return lambda row: row.spread[name]
+
+
+def kind_of(needs: Needs, trained_on: str) -> str:
+    """Return what a metric needs, and what it was trained on."""
+    kind = "full reference" if needs is Needs.REFERENCE else "no reference"
+    return f"{kind}, trained on {trained_on}" if trained_on else kind
+
+
+_NOTE = (
+    "PLCC and RMSE after the five-parameter logistic, fitted on each split's test pairs; AUC: a score below "
+    "4.5 of 5 against the others. Noise ceiling: SRCC of a predictor without noise, from split halves of the "
+    "subjects. Columns of spread of the other statistics are in the CSV file."
+)
