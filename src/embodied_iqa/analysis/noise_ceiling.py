@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.analysis.correlation import srcc
-from embodied_iqa.analysis.opinion import mean_opinion
+from embodied_iqa.analysis.means import finite_means
 
 Array = NDArray[np.float64]
 _MAX_SPLITS: Final = 50
@@ -47,7 +47,7 @@ def noise_ceiling(scores: Array, *, seed: int = 0, most: int = _MAX_SPLITS) -> C
         most: Maximum number of splits.
     """
     found = [
-        srcc(mean_opinion(scores[:, half]).raw, mean_opinion(scores[:, rest]).raw)
+        srcc(finite_means(scores[:, half], axis=1), finite_means(scores[:, rest], axis=1))
         for half, rest in _splits(scores.shape[1], seed, most)
     ]
     values = np.array([one.value for one in found if one.undefined is None])

@@ -65,7 +65,7 @@ def fit_logistic(values: Array, scores: Array) -> Logistic | None:
     z = (q - middle) / scale
     start = _best_of_grid(z, y)
     found = least_squares(
-        lambda p: _curve(p, z) - y, start, lambda p: _jacobian(p, z), method="trf", max_nfev=_MAX_EVALUATIONS
+        lambda p: _curve(p, z) - y, start, lambda p: _jacobian(p, z), method="lm", max_nfev=_MAX_EVALUATIONS
     )
     start_cost = 0.5 * float(np.square(_curve(start, z) - y).sum())
     a1, a2, a3, a4, a5 = (float(p) for p in (found.x if found.cost <= start_cost else start))

@@ -12,6 +12,8 @@ from scipy.stats import kendalltau, rankdata
 Array = NDArray[np.float64]
 FEWEST_PAIRS: Final = 10
 """Fewer pairs give no statistics."""
+_FEW: Final = 200
+"""Up to so many pairs, comparing all with all is the fastest way to Kendall's correlation."""
 HARMED_BELOW: Final = 4.5
 """Scores of 5 below this count as harmed."""
 
@@ -65,7 +67,7 @@ def _of_complete(values: Array, mapped: Array, scores: Array, harmed_below: floa
     ranks = rankdata(values, axis=0)
     columns = {
         Statistic.SRCC: pearson(ranks, rankdata(scores)),
-        Statistic.KRCC: np.array([_tau_b(column, scores) for column in values.T]),
+        Statistic.KRCC: _tau_b(values, scores),
         Statistic.PLCC_RAW: pearson(values, scores),
         Statistic.PLCC: pearson(mapped, scores),
         Statistic.RMSE: np.sqrt(np.square(mapped - scores[:, None]).mean(axis=0)),
@@ -84,8 +86,18 @@ def pearson(columns: Array, scores: Array) -> Array:
     return np.clip(found, -1.0, 1.0)
 
 
-def _tau_b(column: Array, scores: Array) -> float:
-    return float(kendalltau(column, scores, method="asymptotic").statistic)
+def _tau_b(values: Array, scores: Array) -> Array:
+    """Return ``(M,)``; few pairs are compared all with all, of all metrics at once."""
+    if len(scores) > _FEW:
+        found = [kendalltau(column, scores, method="asymptotic").statistic for column in values.T]
+        return np.array(found, np.float64)
+    above = np.triu_indices(len(scores), 1)
+    truth = np.sign(scores[:, None] - scores)[above]
+    order = np.sign(values[:, None] - values)[above]
+    norms = np.sqrt(np.square(order).sum(axis=0) * (truth @ truth))
+    tau: Array = np.full(values.shape[1], np.nan)
+    np.divide(truth @ order, norms, out=tau, where=norms > 0)
+    return tau
 
 
 def _auc(ranks: Array, harmed: NDArray[np.bool_]) -> Array:

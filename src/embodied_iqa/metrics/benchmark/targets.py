@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from embodied_iqa.analysis.breakdowns import columns_of
 from embodied_iqa.analysis.grid import TASKS_OF_SCALE, Group, GroupScores, PairTable, ScoreGrid
 from embodied_iqa.analysis.jnd import Third, thirds
+from embodied_iqa.analysis.means import finite_means
 from embodied_iqa.analysis.noise_ceiling import noise_ceiling
 from embodied_iqa.analysis.opinion import mean_opinion
 from embodied_iqa.errors import UsageError
@@ -50,7 +51,7 @@ class TargetScores:
     def opinion(self, subjects: Sequence[str] = ()) -> Array:
         """Return ``(pairs,)`` the mean over some subjects, by default all."""
         columns = [self.subjects.index(name) for name in subjects or self.subjects]
-        return mean_opinion(self.by_subject[:, columns]).raw
+        return finite_means(self.by_subject[:, columns], axis=1)
 
     def remarks(self) -> tuple[str, ...]:
         """Say which pairs lack answers."""
