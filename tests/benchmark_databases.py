@@ -25,6 +25,7 @@ from embodied_iqa.metrics.trainable import TrainingSet
 SHAPE = (12, 16, 3)
 TRUTH, SHUFFLED = "python:benchmark_databases:Truth", "python:benchmark_databases:Shuffled"
 PICKY = "python:benchmark_databases:Picky"
+STORED = "python:benchmark_databases:Stored"
 RECIPE = "python:benchmark_databases:Recipe"
 
 
@@ -111,3 +112,12 @@ class Blind(Recipe):
     """Likewise, of a metric that says nothing."""
 
     name, made = "blind", SHUFFLED
+
+
+class Stored(Recipe):
+    """Likewise, of a metric with files."""
+
+    def train(self, samples: TrainingSet, out: Path, seed: int) -> str:
+        """Return a name with the folder in it."""
+        super().train(samples, out, seed)
+        return f"trained:{out}"

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -23,11 +24,24 @@ if TYPE_CHECKING:
 
 Word = TypeVar("Word", Target, Unseen)
 _METRICS: Final = "psnr,psnr:240x180,ssim,gmsd"
-_TITLES: Final = {
-    "train": "training metrics",
-    "measure": "measuring blocks of pictures",
-    "compare": "comparing with scores",
-}
+_TITLES: Final = {"measure": "measuring blocks of pictures", "compare": "comparing with scores"}
+
+
+class _Shown:
+    """Progress on standard error: a line for each training, which shows bars of its own, then bars."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self._bars: ProgressBars | None = None
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if stage not in _TITLES:
+            if total:
+                print(f"trained {done} of {total} metrics", file=sys.stderr)
+            return
+        if self._bars is None:
+            self._bars = self._stack.enter_context(ProgressBars())
+        self._bars.update(stage, done, total, title=_TITLES[stage])
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -61,14 +75,10 @@ def run(arguments: argparse.Namespace) -> int:
     store = load("embodied_iqa.database.store:open_database")(arguments.database)
     engine = EngineOptions(EngineKind(arguments.engine), arguments.workers, arguments.ray_address)
     plan = _plan(arguments, store)
-    with ProgressBars() as bars:
-        results: BenchmarkResults = load("embodied_iqa.metrics.benchmark.runner:run_benchmark")(
-            store,
-            arguments.out,
-            plan,
-            engine,
-            lambda stage, done, total: bars.update(stage, done, total, title=_TITLES[stage]),
-        )
+    run_benchmark = load("embodied_iqa.metrics.benchmark.runner:run_benchmark")
+    with ExitStack() as stack:
+        show = _Shown(stack)
+        results: BenchmarkResults = run_benchmark(store, arguments.out, plan, engine, show)
     page: Path = load("embodied_iqa.reports.benchmark.report:write_benchmark_report")(results, arguments.out)
     if arguments.json:
         tree = load("embodied_iqa.records:unstructure")(results)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from benchmark_databases import PICKY, RECIPE, SHUFFLED, TRUTH, telling_database
+from benchmark_databases import PICKY, RECIPE, SHUFFLED, STORED, TRUTH, Truth, telling_database
 from database_folders import write_experiment
 from embodied_iqa.database.building.options import EngineOptions
 from embodied_iqa.database.execution import join_execution
@@ -20,9 +20,12 @@ from embodied_iqa.database.schema import PAIRS
 from embodied_iqa.database.splits import training_references
 from embodied_iqa.database.store import DatabaseStore, write_table
 from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.metrics.benchmark import resolving
+from embodied_iqa.metrics.benchmark.database_pictures import DatabasePictures
 from embodied_iqa.metrics.benchmark.plan import BenchmarkPlan, Target, Unseen
 from embodied_iqa.metrics.benchmark.results import BenchmarkResults
 from embodied_iqa.metrics.benchmark.runner import RESULTS, Stage, run_benchmark
+from embodied_iqa.metrics.benchmark.training import Training, training_jobs, training_set
 from embodied_iqa.metrics.benchmark.values import finite_values
 
 PLAN = BenchmarkPlan(
@@ -156,6 +159,38 @@ def test_two_workers_give_the_same_results(
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]), prepend=":")
     run_benchmark(store, tmp_path, PLAN, EngineOptions(workers=2), _silent)
     assert _comparable(tmp_path) == _comparable(whole[0])
+
+
+def test_a_moved_benchmark_finds_its_trained_metrics(store: DatabaseStore, tmp_path: Path) -> None:
+    names = np.array(store.pairs()["pair_id"].to_pylist())
+    owners = np.array(store.pairs()["reference_id"].to_pylist())
+    samples = training_set(
+        DatabasePictures(store.path), names, owners, np.ones(len(names)), np.ones(len(names), np.bool_)
+    )
+    training = Training(STORED, "split-0", "decision", samples)
+    (job,) = training_jobs(tmp_path / "out", [training])
+    job()
+    (tmp_path / "out").rename(tmp_path / "moved")
+    assert training_jobs(tmp_path / "moved", [training]) == []
+    folder = training.folder(tmp_path / "moved") / "metric"
+    assert training.metric(tmp_path / "moved") == f"trained:{folder}"
+    assert (folder / "given.json").is_file()
+    other = replace(training, samples=replace(samples, labels=2 * samples.labels))
+    assert len(training_jobs(tmp_path / "moved", [other])) == 1
+
+
+def test_the_version_of_a_metric_follows_its_files_not_their_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "network.onnx").write_bytes(b"weights")
+    monkeypatch.setattr(resolving, "metric_by_name", lambda _: Truth())
+    names = [f"trained:{tmp_path / name}" for name in ("first", "second")]
+    before = [resolving.version_of(name) for name in (*names, f"{names[0]}#calibrated")]
+    assert before[0] == before[1] != before[2]
+    (tmp_path / "second" / "network.onnx").write_bytes(b"other")
+    assert resolving.version_of(names[1]) != before[1]
 
 
 def test_another_plan_in_a_used_folder_is_refused_by_name(

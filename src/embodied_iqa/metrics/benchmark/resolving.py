@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +22,8 @@ _MOST_FILES: Final = 1000
 def version_of(name: str) -> str:
     """Return a hash of what a metric's values depend on: its description, its files, this package.
 
-    Files are those of a folder or file in the name (`trained:DIR`), or the user's module.
+    Files are those of a folder or file in the name (`trained:DIR`, `trained:DIR#calibrated`), or the user's
+    module. Where they are does not matter.
 
     Raises:
         UsageError: Unknown metric.
@@ -30,7 +32,11 @@ def version_of(name: str) -> str:
     metric = metric_by_name(name)
     info = metric.info
     close_metric(metric)
-    return digest_of("metric", name, __version__, repr(unstructure(info)), _files(name))
+    files = _files(name)
+    if files and not name.startswith(PREFIX):
+        name = f"{name.partition(':')[0]}#{name.partition('#')[2]}"
+    description = repr(unstructure(replace(info, name=name)))
+    return digest_of("metric", name, __version__, description, files)
 
 
 def _files(name: str) -> list[tuple[str, str]]:
@@ -38,7 +44,7 @@ def _files(name: str) -> list[tuple[str, str]]:
         module = load(name.removeprefix(PREFIX).partition(":")[0])
         path = Path(getattr(module, "__file__", None) or "")
     else:
-        path = Path(name.partition(":")[2])
+        path = Path(name.partition(":")[2].partition("#")[0])
     if path == Path() or not path.exists():
         return []
     if path.is_file():

@@ -25,6 +25,9 @@ from embodied_iqa.subjects.constants_files import file_stem
 Array = NDArray[np.float64]
 _SEED: Final = 0
 _DONE: Final = "trained.json"
+_METRIC: Final = "metric"
+_HERE: Final = "{folder}"
+"""In names of trained metrics, the folder of the metric: a benchmark can be moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class Trained:
 
     Attributes:
         digest: Hash of everything that it depends on.
-        metric: Name of the metric.
+        metric: Name of the metric, with `_HERE` for its folder.
     """
 
     digest: str
@@ -76,7 +79,9 @@ class Training:
         Raises:
             InputError: It is not trained.
         """
-        return read_json(Trained, self.folder(benchmark) / _DONE, "the training").metric
+        folder = self.folder(benchmark)
+        found = read_json(Trained, folder / _DONE, "the training").metric
+        return found.replace(_HERE, str(folder / _METRIC))
 
 
 def training_set(
@@ -112,6 +117,7 @@ def training_jobs(benchmark: Path, trainings: Sequence[Training]) -> list[Job]:
 def _train(benchmark: Path, number: int, training: Training, digest: str) -> BlockReport:
     started = time.perf_counter()
     folder = training.folder(benchmark)
-    metric = trainable_of(training.recipe).train(training.samples, folder / "metric", _SEED)
-    write_json_whole(folder / _DONE, {"digest": digest, "metric": metric})
+    metric = trainable_of(training.recipe).train(training.samples, folder / _METRIC, _SEED)
+    name = metric.replace(str(folder / _METRIC), _HERE)
+    write_json_whole(folder / _DONE, {"digest": digest, "metric": name})
     return BlockReport(number, len(training.samples.pair_ids), busy_s=time.perf_counter() - started)

@@ -124,7 +124,7 @@ class ValueStore:
                 if names not in digests:
                     digests[names] = self._pictures.digest(names)
                 file = self._file(want.key, block)
-                digest = digest_of("values", 1, want.metric, want.version, digests[names])
+                digest = digest_of("values", 1, want.version, digests[names])
                 if read_digest(file) != digest:
                     missing.setdefault(block, []).append(_Part(want.metric, file, names, digest))
         job = partial(_measure_block, self._pictures)
