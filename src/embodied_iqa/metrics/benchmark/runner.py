@@ -159,10 +159,18 @@ def _metric_row(entry: Entry) -> MetricRow:
 
 
 def _unseen(work: BenchmarkWork, entries: Sequence[Entry]) -> Iterator[UnseenRow]:
-    learned = {scores.target: scores for scores in work.learned}
-    for (study, target), folds in work.studies.items():
-        fitting = [entry for entry in entries if "" in entry.values or entry.trained_on == target]
-        yield from unseen_rows(fitting, learned[target], study, folds)
+    """Yield the studies of each score that is learned, tested on it and on wrong motion.
+
+    Metrics that are used as they are have one row for each study and score.
+    """
+    done = set[tuple[str, str, str]]()
+    for (study, learned), folds in work.studies.items():
+        fitting = [entry for entry in entries if "" in entry.values or entry.trained_on == learned]
+        for target in work.tested_on(learned):
+            for row in unseen_rows(fitting, target, study, folds):
+                if (row.metric, row.study, row.target) not in done:
+                    done.add((row.metric, row.study, row.target))
+                    yield row
 
 
 def _cross(store: DatabaseStore, work: BenchmarkWork, entries: Sequence[Entry]) -> Iterator[CrossRow]:

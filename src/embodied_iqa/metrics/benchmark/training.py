@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -117,7 +120,18 @@ def training_jobs(benchmark: Path, trainings: Sequence[Training]) -> list[Job]:
 def _train(benchmark: Path, number: int, training: Training, digest: str) -> BlockReport:
     started = time.perf_counter()
     folder = training.folder(benchmark)
-    metric = trainable_of(training.recipe).train(training.samples, folder / _METRIC, _SEED)
+    with _quiet():
+        metric = trainable_of(training.recipe).train(training.samples, folder / _METRIC, _SEED)
     name = metric.replace(str(folder / _METRIC), _HERE)
     write_json_whole(folder / _DONE, {"digest": digest, "metric": name})
     return BlockReport(number, len(training.samples.pair_ids), busy_s=time.perf_counter() - started)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Hide the progress of a worker process: several of them would write over each other."""
+    if multiprocessing.parent_process() is None:
+        yield
+        return
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, redirect_stderr(nowhere):
+        yield

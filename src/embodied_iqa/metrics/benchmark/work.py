@@ -166,6 +166,15 @@ class BenchmarkWork:
         values = {fold: finite_values(one.values, info.sign) for fold, one in found.items()}
         return Entry(line.name, info, line.trained_on, float(np.median(times)), failures, values)
 
+    def tested_on(self, learned: Target) -> tuple[TargetScores, ...]:
+        """Return a learned score, and wrong motion beside a score of the same subjects."""
+        own = next(scores for scores in self.learned if scores.target is learned)
+        wrong = [scores for scores in self.targets if scores.target is Target.WRONG_MOTION]
+        return (
+            own,
+            *(scores for scores in wrong if scores.group is own.group and learned is not scores.target),
+        )
+
     def _folds_of(self, line: Line) -> tuple[Fold, ...]:
         target = self._learned_by(line).target
         studies = [folds for (_, learned), folds in self.studies.items() if learned is target]
