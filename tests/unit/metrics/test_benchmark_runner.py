@@ -213,10 +213,10 @@ def test_the_version_of_a_metric_follows_its_files_not_their_place(
         (tmp_path / name / "network.onnx").write_bytes(b"weights")
     monkeypatch.setattr(resolving, "metric_by_name", lambda _: Truth())
     names = [f"trained:{tmp_path / name}" for name in ("first", "second")]
-    before = [resolving.version_of(name) for name in (*names, f"{names[0]}#calibrated")]
+    before = [resolving.described(name)[1] for name in (*names, f"{names[0]}#calibrated")]
     assert before[0] == before[1] != before[2]
     (tmp_path / "second" / "network.onnx").write_bytes(b"other")
-    assert resolving.version_of(names[1]) != before[1]
+    assert resolving.described(names[1])[1] != before[1]
 
 
 def test_another_plan_in_a_used_folder_is_refused_by_name(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +92,8 @@ def test_a_database_is_read_with_higher_as_better(name: str, tmp_path: Path) -> 
     human = read_human(f"{name}:{MAKERS[name](tmp_path)}")
     assert len(human.pairs) == SIZES[name]
     assert human.has_references == (name != "koniq10k")
+    assert pickle.loads(pickle.dumps(human)) == human
+    assert len(pickle.dumps(human)) < 1000
     found = list(human.read(human.pair_ids.tolist()))
     assert [pair.pair_id for pair in found] == human.pair_ids.tolist()
     for pair in found:

@@ -12,6 +12,7 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.files import sha256_of
 from embodied_iqa.lazy import load
 from embodied_iqa.metrics.catalogue import close_metric, metric_by_name
+from embodied_iqa.metrics.metric import MetricInfo
 from embodied_iqa.metrics.trainable import Trainable
 from embodied_iqa.records import unstructure
 from embodied_iqa.user_code import PREFIX, load_factory
@@ -19,8 +20,8 @@ from embodied_iqa.user_code import PREFIX, load_factory
 _MOST_FILES: Final = 1000
 
 
-def version_of(name: str) -> str:
-    """Return a hash of what a metric's values depend on: its description, its files, this package.
+def described(name: str) -> tuple[MetricInfo, str]:
+    """Return a metric's description, and a hash of what its values depend on: files and this package.
 
     Files are those of a folder or file in the name (`trained:DIR`, `trained:DIR#calibrated`), or the user's
     module. Where they are does not matter.
@@ -36,7 +37,7 @@ def version_of(name: str) -> str:
     if files and not name.startswith(PREFIX):
         name = f"{name.partition(':')[0]}#{name.partition('#')[2]}"
     description = repr(unstructure(replace(info, name=name)))
-    return digest_of("metric", name, __version__, description, files)
+    return info, digest_of("metric", name, __version__, description, files)
 
 
 def _files(name: str) -> list[tuple[str, str]]:

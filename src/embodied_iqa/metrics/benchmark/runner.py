@@ -19,7 +19,7 @@ from embodied_iqa.files import remove_parts, sha256_of, write_json_whole
 from embodied_iqa.metrics.benchmark.cross import execution_rows, human_rows
 from embodied_iqa.metrics.benchmark.entries import Entry
 from embodied_iqa.metrics.benchmark.plan import BenchmarkPlan, check_plan, keep_plan
-from embodied_iqa.metrics.benchmark.resolving import trainable_of, version_of
+from embodied_iqa.metrics.benchmark.resolving import described, trainable_of
 from embodied_iqa.metrics.benchmark.results import (
     BenchmarkResults,
     CrossRow,
@@ -33,7 +33,7 @@ from embodied_iqa.metrics.benchmark.results import (
 from embodied_iqa.metrics.benchmark.scoring import comparison_rows, score_rows, unseen_rows
 from embodied_iqa.metrics.benchmark.training import training_jobs
 from embodied_iqa.metrics.benchmark.values import ValueStore, close_loaded, finite_values
-from embodied_iqa.metrics.benchmark.work import BenchmarkWork, info_of
+from embodied_iqa.metrics.benchmark.work import BenchmarkWork
 from embodied_iqa.metrics.human import read_human
 from embodied_iqa.metrics.human.database import HumanDatabase
 from embodied_iqa.records import unstructure
@@ -69,9 +69,10 @@ def run_benchmark(
         UsageError: The folder holds a benchmark of another plan; unknown metric or score.
         InputError: A file is missing or damaged; another process works in the folder. Finished work is kept.
     """
+    out = out.resolve()  # workers of Ray have another working folder
     grid = load_grid(store, all_views=plan.all_views)
     human = [read_human(text) for text in plan.human]
-    work = BenchmarkWork(store.path, grid, plan, human, out)
+    work = BenchmarkWork(store.path.resolve(), grid, plan, human, out)
     tree = plan_tree(store, plan, human)
     check_plan(out, tree)
     with locked(out):
@@ -90,7 +91,7 @@ def run_benchmark(
 
 def plan_tree(store: DatabaseStore, plan: BenchmarkPlan, human: Sequence[HumanDatabase]) -> dict[str, Any]:
     """Return what must be the same when a benchmark is continued."""
-    versions = {name: version_of(name) for name in plan.zero_shot}
+    versions = {name: described(name)[1] for name in plan.zero_shot}
     recipes = {name: trainable_of(name).version for name in plan.recipes}
     return {
         "database": {file.name: sha256_of(file) for file in (store.pairs_file, store.scores_file)},
@@ -115,7 +116,7 @@ def _run(engine: Engine, stage: Stage, jobs: Sequence[Job], progress: Progress) 
 
 
 def _measuring(work: BenchmarkWork) -> list[Job]:
-    wants = [want for by_fold in work.wants().values() for want in by_fold.values()]
+    wants = [want for by_fold in work.wants.values() for want in by_fold.values()]
     jobs = ValueStore(work.out, work.pictures).jobs(wants)
     for one in work.human.values():
         jobs += ValueStore(work.out, one).jobs(work.human_wants(one).values())
@@ -180,7 +181,7 @@ def _cross(store: DatabaseStore, work: BenchmarkWork, entries: Sequence[Entry]) 
     for one in work.human.values():
         values = ValueStore(work.out, one)
         found = {
-            line: finite_values(values.read(want, one.pair_ids.tolist()).values, info_of(want.metric).sign)
+            line: finite_values(values.read(want, one.pair_ids.tolist()).values, want.info.sign)
             for line, want in work.human_wants(one).items()
         }
         trained_on = {line.name: line.trained_on for line in found}

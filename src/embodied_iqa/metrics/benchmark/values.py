@@ -25,7 +25,7 @@ from embodied_iqa.database.rows import schema_of, table_of
 from embodied_iqa.database.store import read_digest, read_table, write_table
 from embodied_iqa.errors import InputError, first_line
 from embodied_iqa.metrics.catalogue import close_metric, metric_by_name
-from embodied_iqa.metrics.metric import Metric
+from embodied_iqa.metrics.metric import Metric, MetricInfo
 from embodied_iqa.metrics.picture_set import PairPictures, PictureSet
 from embodied_iqa.subjects.constants_files import file_stem
 
@@ -57,12 +57,14 @@ class Want:
 
     Attributes:
         metric: Name.
+        info: Its description.
         version: Hash of everything that its values depend on, besides the pictures.
         key: Name of its folder, unique in the picture set.
         blocks: The pairs by block of references, see `blocks_of`.
     """
 
     metric: str
+    info: MetricInfo
     version: str
     key: str
     blocks: Mapping[int, tuple[str, ...]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -17,11 +17,10 @@ from embodied_iqa.metrics.benchmark.database_pictures import DatabasePictures
 from embodied_iqa.metrics.benchmark.entries import Entry
 from embodied_iqa.metrics.benchmark.folds import Fold, split_folds, unseen_folds
 from embodied_iqa.metrics.benchmark.plan import BenchmarkPlan, Target, Unseen
-from embodied_iqa.metrics.benchmark.resolving import version_of
+from embodied_iqa.metrics.benchmark.resolving import described
 from embodied_iqa.metrics.benchmark.targets import TargetScores, target_scores
 from embodied_iqa.metrics.benchmark.training import Training, training_set
 from embodied_iqa.metrics.benchmark.values import Values, ValueStore, Want, blocks_of, finite_values
-from embodied_iqa.metrics.catalogue import close_metric, metric_by_name
 from embodied_iqa.metrics.human.database import HumanDatabase
 from embodied_iqa.metrics.metric import MetricInfo, Needs
 
@@ -110,8 +109,9 @@ class BenchmarkWork:
             )
             yield Training(line.recipe, fold.name, line.trained_on, samples)
 
-    def wants(self) -> dict[Line, dict[str, Want]]:
-        """Return the values that are needed by line and fold; metrics must be trained."""
+    @cached_property
+    def wants(self) -> Mapping[Line, Mapping[str, Want]]:
+        """The values that are needed by line and fold; all metrics must be trained."""
         names = (self.pairs.pair_ids.tolist(), self.pairs.reference_ids.tolist())
         whole = blocks_of(*names)
         found: dict[Line, dict[str, Want]] = {}
@@ -138,11 +138,11 @@ class BenchmarkWork:
         """
         blocks = blocks_of(human.pair_ids.tolist(), human.reference_ids.tolist())
         found = {}
-        for line, wants in self.wants().items():
+        for line, wants in self.wants.items():
             want = _any(wants)
-            needs = info_of(want.metric).needs
-            if line.trained_on != human.name and (human.has_references or needs is Needs.NOTHING):
-                found[line] = Want(want.metric, want.version, line.name, blocks)
+            fits = human.has_references or want.info.needs is Needs.NOTHING
+            if fits and line.trained_on != human.name:
+                found[line] = replace(want, key=line.name, blocks=blocks)
         return found
 
     def entries(self) -> tuple[Entry, ...]:
@@ -151,10 +151,10 @@ class BenchmarkWork:
         return tuple(
             self._entry(
                 line,
-                info_of(_any(wants).metric),
+                _any(wants).info,
                 {fold: values.read(want, names) for fold, want in wants.items()},
             )
-            for line, wants in self.wants().items()
+            for line, wants in self.wants.items()
         )
 
     def _entry(self, line: Line, info: MetricInfo, found: Mapping[str, Values]) -> Entry:
@@ -169,11 +169,9 @@ class BenchmarkWork:
     def tested_on(self, learned: Target) -> tuple[TargetScores, ...]:
         """Return a learned score, and wrong motion beside a score of the same subjects."""
         own = next(scores for scores in self.learned if scores.target is learned)
-        wrong = [scores for scores in self.targets if scores.target is Target.WRONG_MOTION]
-        return (
-            own,
-            *(scores for scores in wrong if scores.group is own.group and learned is not scores.target),
-        )
+        wrong = (scores for scores in self.targets if scores.target is Target.WRONG_MOTION)
+        others = (scores for scores in wrong if scores.group is own.group and learned is not scores.target)
+        return own, *others
 
     def _folds_of(self, line: Line) -> tuple[Fold, ...]:
         target = self._learned_by(line).target
@@ -192,16 +190,8 @@ class BenchmarkWork:
             raise UsageError("unseen studies need a score of the database to train on")
 
 
-def info_of(name: str) -> MetricInfo:
-    """Return the description of a metric."""
-    metric = metric_by_name(name)
-    info = metric.info
-    close_metric(metric)
-    return info
-
-
 def _want(metric: str, key: str, blocks: Mapping[int, tuple[str, ...]]) -> Want:
-    return Want(metric, version_of(metric), key, blocks)
+    return Want(metric, *described(metric), key, blocks)
 
 
 def _any(wants: Mapping[str, Want]) -> Want:

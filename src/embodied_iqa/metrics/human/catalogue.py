@@ -35,4 +35,4 @@ def read_human(text: str) -> HumanDatabase:
         raise UsageError("unknown human database", got=text, available=available)
     if not Path(folder).is_dir():
         raise InputError(f"{folder} is not a folder", expected=f"the folder of {name}")
-    return READERS[name](Path(folder))
+    return READERS[name](Path(folder).resolve())

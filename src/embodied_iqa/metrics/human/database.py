@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 from embodied_iqa.database.building.options import digest_of
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.codecs import read_picture
+from embodied_iqa.lazy import load
 from embodied_iqa.metrics.metric import Picture
 from embodied_iqa.metrics.picture_set import PairPictures
 
@@ -58,6 +61,10 @@ class HumanDatabase:
             shown = f"{missing[0]} and {len(missing) - 1} more" if len(missing) > 1 else missing[0]
             raise InputError(f"{self.path} lacks pictures of {self.name}", got=shown)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send the name of the folder to other processes, which read it once each."""
+        return _again, (self.name, self.path)
+
     @property
     def has_references(self) -> bool:
         """Whether full-reference metrics can be measured."""
@@ -101,6 +108,12 @@ class HumanDatabase:
 
     def _files(self) -> dict[str, None]:
         return dict.fromkeys(name for pair in self.pairs for name in (pair.reference_id, pair.pair_id))
+
+
+@lru_cache(maxsize=4)
+def _again(name: str, path: Path) -> HumanDatabase:
+    found: HumanDatabase = load("embodied_iqa.metrics.human.catalogue:read_human")(f"{name}:{path}")
+    return found
 
 
 def csv_rows(file: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
