@@ -37,6 +37,7 @@ FILE_ENDINGS = (
     "in",
     "ipynb",
     "json",
+    "mat",
     "mcap",
     "md",
     "parquet",
