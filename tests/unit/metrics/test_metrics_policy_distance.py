@@ -16,11 +16,12 @@ from embodied_iqa.metrics.catalogue import metric_by_name
 from embodied_iqa.metrics.metric import Metric, MetricContext
 from embodied_iqa.metrics.policy.distance import PolicyDistance, make
 from embodied_iqa.metrics.policy.token_maps import map_distance, token_distances, token_statistics
-from embodied_iqa.panel.training.captioners import Captioner, CaptionerShape
+from embodied_iqa.panel.training.captioners import Captioner
+from embodied_iqa.panel.training.glimpses import Look
 from embodied_iqa.panel.training.onnx_export import export_member
-from embodied_iqa.panel.training.policies import FilmPolicy, QueryPolicy, QueryShape
+from embodied_iqa.panel.training.policies import QueryPolicy, SightShape
 from embodied_iqa.panel.training.training_loop import Network
-from embodied_iqa.subjects.backends.panel.format import Vocabulary
+from embodied_iqa.subjects.backends.panel.format import SMALL_PX, Vocabulary
 from embodied_iqa.subjects.backends.panel.network import PanelNetwork
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.model_card import ModelCard, save_card
@@ -33,9 +34,13 @@ REFERENCE = np.random.default_rng(0).integers(0, 255, (180, 240, 3), dtype=np.ui
 DARK = REFERENCE // 4
 
 
+def _shape(encoder: str) -> SightShape:
+    return SightShape(encoder, Look.COARSE, context=False, picture_px=SMALL_PX)
+
+
 def _save(folder: Path, name: str, network: Network, views: tuple[View, ...]) -> str:
     file = folder / f"{name}.onnx"
-    export_member(network.eval(), len(views), file)
+    export_member(network.eval(), len(views), SMALL_PX, file)
     _card(file, views, Role.VLM if isinstance(network, Captioner) else Role.VLA)
     return f"panel:{folder}/{name}"
 
@@ -52,14 +57,14 @@ def members(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         networks: dict[str, tuple[Network, tuple[View, ...]]] = {
-            "film": (FilmPolicy(len(WORDS), "gated"), (View.TOP,)),
-            "two": (QueryPolicy(len(WORDS), QueryShape("plain", "pooled", 2)), (View.WRIST, View.TOP)),
-            "says": (Captioner(len(WORDS), len(WORDS), CaptionerShape("mixer", "gated")), (View.SIDE,)),
+            "one": (QueryPolicy(len(WORDS), "gated", _shape("hybrid"), 1), (View.TOP,)),
+            "two": (QueryPolicy(len(WORDS), "pooled", _shape("residual"), 2), (View.WRIST, View.TOP)),
+            "says": (Captioner(len(WORDS), len(WORDS), "gated", _shape("mixer")), (View.SIDE,)),
         }
     return {name: _save(folder, name, *network) for name, network in networks.items()}
 
 
-@pytest.mark.parametrize("name", ["film", "two", "says"])
+@pytest.mark.parametrize("name", ["one", "two", "says"])
 def test_equal_pictures_are_at_no_distance_and_a_stronger_change_is_further(
     name: str, members: dict[str, str]
 ) -> None:
@@ -73,13 +78,13 @@ def test_equal_pictures_are_at_no_distance_and_a_stronger_change_is_further(
 
 def test_features_are_what_the_encoder_of_the_view_returns(tmp_path: Path) -> None:
     torch.manual_seed(1)
-    network = QueryPolicy(len(WORDS), QueryShape("plain", "pooled", 2)).eval()
+    network = QueryPolicy(len(WORDS), "pooled", _shape("residual"), 2).eval()
     _save(tmp_path, "two", network, (View.WRIST, View.TOP))
     loaded = PanelNetwork(tmp_path, "two")
     picture = torch.from_numpy(REFERENCE)[None].permute(0, 3, 1, 2).float() / 255 - 0.5
     for index, view in enumerate((View.WRIST, View.TOP)):
         with torch.no_grad():
-            expected = network.encoders[index](picture)[0].flatten(1).T.numpy()
+            expected = network.image_encoders[index](picture)[0].flatten(1).T.numpy()
         found = loaded.features(picture_frame(REFERENCE, view))
         assert found.shape == (300, 64)
         np.testing.assert_allclose(found, expected, rtol=2e-2, atol=2e-3)  # weights in half precision
@@ -95,7 +100,7 @@ def test_the_cameras_of_one_policy_have_features_of_their_own(members: dict[str,
 
 
 def test_a_member_without_features_gives_one_line(members: dict[str, str], tmp_path: Path) -> None:
-    model = onnx.load(members["film"].removeprefix("panel:") + ".onnx")
+    model = onnx.load(members["one"].removeprefix("panel:") + ".onnx")
     kept = [output for output in model.graph.output if not output.name.startswith("features")]
     del model.graph.output[:]
     model.graph.output.extend(kept)
@@ -111,7 +116,7 @@ def test_subjects_without_features_are_refused_by_name() -> None:
 
 
 def test_a_reference_is_needed_and_has_the_size_of_the_picture(members: dict[str, str]) -> None:
-    metric = make(members["film"])
+    metric = make(members["one"])
     with pytest.raises(InputError, match="compares with a reference"):
         metric.measure(DARK)
     with pytest.raises(InputError, match="differ in size"):
@@ -119,9 +124,9 @@ def test_a_reference_is_needed_and_has_the_size_of_the_picture(members: dict[str
 
 
 def test_our_server_offers_the_features_of_its_policy(members: dict[str, str]) -> None:
-    with serving(serve_vla(parse_vla(members["film"]))) as port:
+    with serving(serve_vla(parse_vla(members["one"]))) as port:
         metric = make(f"openpi://127.0.0.1:{port}")
-        assert metric.measure(DARK, REFERENCE) == make(members["film"]).measure(DARK, REFERENCE)
+        assert metric.measure(DARK, REFERENCE) == make(members["one"]).measure(DARK, REFERENCE)
         metric.close()
 
 
@@ -161,7 +166,7 @@ def test_a_server_that_offers_none_gives_one_line() -> None:
 def test_features_of_a_reference_are_computed_once(
     members: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    metric = make(members["film"])
+    metric = make(members["one"])
     seen = []
     real = PanelNetwork.features
     monkeypatch.setattr(PanelNetwork, "features", lambda self, frame: seen.append(1) or real(self, frame))
