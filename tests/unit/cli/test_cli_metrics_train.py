@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from database_folders import write_database
 from embodied_iqa.cli.main import main
@@ -58,7 +60,15 @@ def test_training_ends_with_a_card_a_test_and_a_metric(
     metric = metric_by_name(f"trained:{out}")
     assert np.isfinite(metric.measure(np.zeros((24, 32, 3), np.uint8)))
     assert main(words) == 0  # is finished: trains nothing
-    assert f"metric: trained:{out}" in capsys.readouterr().out
+    shown = capsys.readouterr()
+    assert f"metric: trained:{out}" in shown.out
+    (line,) = [line for line in shown.err.splitlines() if line.startswith("next: embodied-iqa ")]
+    assert line.endswith(f"metrics score trained:{out} PICTURES")
+    picture = tmp_path / "picture.png"
+    Image.new("RGB", (32, 24)).save(picture)
+    following = shlex.split(line.removeprefix("next: embodied-iqa "))
+    assert main([str(picture) if word == "PICTURES" else word for word in following]) == 0
+    assert "picture.png" in capsys.readouterr().out
     assert main([*words, "--seed", "1"]) == 1
     assert "holds another metric" in capsys.readouterr().err
 

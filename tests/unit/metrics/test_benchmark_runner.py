@@ -15,15 +15,15 @@ from benchmark_databases import PICKY, RECIPE, SHUFFLED, STORED, TRUTH, Truth, t
 from database_folders import write_experiment
 from embodied_iqa.database.building.options import EngineKind, EngineOptions
 from embodied_iqa.database.execution import join_execution
-from embodied_iqa.database.schema import PAIRS
+from embodied_iqa.database.schema import PAIRS, SCORES
 from embodied_iqa.database.splits import training_references
 from embodied_iqa.database.store import DatabaseStore, write_table
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.metrics.benchmark import resolving
 from embodied_iqa.metrics.benchmark.database_pictures import DatabasePictures
 from embodied_iqa.metrics.benchmark.plan import BenchmarkPlan, Target, Unseen
-from embodied_iqa.metrics.benchmark.results import BenchmarkResults
-from embodied_iqa.metrics.benchmark.runner import RESULTS, Stage, run_benchmark
+from embodied_iqa.metrics.benchmark.results import RESULTS, BenchmarkResults
+from embodied_iqa.metrics.benchmark.runner import Stage, run_benchmark
 from embodied_iqa.metrics.benchmark.training import Training, training_jobs, training_set
 from embodied_iqa.metrics.benchmark.values import finite_values
 
@@ -261,6 +261,23 @@ def test_a_changed_picture_is_refused_and_a_metric_that_fails_is_counted(tmp_pat
     write_table(store.pairs_file, pa.Table.from_pylist(pairs, schema=PAIRS), PAIRS)
     with pytest.raises(InputError, match="is not the picture that was written"):
         run_benchmark(store, tmp_path / "other", plan, EngineOptions(), _silent)
+
+
+def test_missing_answers_are_reported_by_pair_and_by_subject(tmp_path: Path) -> None:
+    store = telling_database(tmp_path / "db", references=6, subjects=3)
+    rows = store.scores().to_pylist()
+    gone = {row["pair_id"] for row in rows[:1]}
+    for row in rows:
+        if row["subject"] == "vla-2" or (row["subject"] == "vla-1" and row["pair_id"] in gone):
+            row["score"] = None
+    write_table(store.scores_file, pa.Table.from_pylist(rows, schema=SCORES), SCORES)
+    plan = BenchmarkPlan((TRUTH,), (Target.DECISION, Target.COGNITION), repeats=1)
+    results = run_benchmark(store, tmp_path / "out", plan, EngineOptions(), _silent)
+    assert results.remarks == (
+        "decision: 180 pairs lack the answers of some subjects; the mean is over the others.",
+        "decision: vla-1 has no score of 1 of its 180 pairs.",
+        "decision: vla-2 has no score of 180 of its 180 pairs.",
+    )
 
 
 def test_a_wrong_plan_is_refused(store: DatabaseStore, tmp_path: Path) -> None:

@@ -8,12 +8,15 @@ import re
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from benchmark_databases import RECIPE, TRUTH, telling_database
 from chromium_pipe import chromium, executable
 from embodied_iqa.analysis.published import published_metrics
 from embodied_iqa.cli.main import main
+from embodied_iqa.database.schema import SCORES
+from embodied_iqa.database.store import write_table
 from embodied_iqa.metrics.benchmark.results import BenchmarkResults
 from embodied_iqa.records import read_json
 
@@ -93,6 +96,31 @@ def test_published_rows_are_those_of_the_paper_and_marked(folder: Path, page: st
     assert table.loc[TRUTH, "decision_all_all"] == pytest.approx(1)
     assert not [column for column in table.columns if "medium" in column]
     assert "medium third" in page
+
+
+def test_the_report_of_the_database_shows_the_leaderboard_and_leads_to_the_page(
+    folder: Path, tmp_path: Path
+) -> None:
+    database = folder / "db"
+    assert main(["report", str(database)]) == 0
+    report = (database / "report.html").read_text(encoding="utf-8")
+    assert 'id="leaderboard"' in report
+    (place,) = re.findall(r'href="([^"]*out/report.html)"', report)
+    assert (database / place).resolve() == (folder / "out" / "report.html").resolve()
+    own, other = (root / "report_tables" / "leaderboard_decision.csv" for root in (database, folder / "out"))
+    assert own.read_bytes() == other.read_bytes()
+
+
+def test_a_report_shows_no_benchmark_of_other_scores(tmp_path: Path) -> None:
+    store = telling_database(tmp_path / "db", references=4, subjects=2)
+    options = ["--metrics", "psnr", "--targets", "decision", "--repeats", "1", "--draws", "5"]
+    assert main(["benchmark", str(store.path), "--out", str(tmp_path / "old"), *options]) == 0
+    rows = store.scores().to_pylist()
+    write_table(store.scores_file, pa.Table.from_pylist(rows[::-1], schema=SCORES), SCORES)
+    assert main(["report", str(store.path)]) == 0
+    report = (store.path / "report.html").read_text(encoding="utf-8")
+    assert 'id="leaderboard"' not in report
+    assert "The benchmark in old was made with other pairs or scores: not shown." in report
 
 
 @pytest.mark.skipif(executable() is None, reason="needs a browser: apt-get install chromium (Debian)")

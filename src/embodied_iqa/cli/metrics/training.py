@@ -10,11 +10,13 @@ from dataclasses import replace
 from importlib.util import find_spec
 
 from embodied_iqa.analysis.loading import load_grid
+from embodied_iqa.cli.output import next_command
 from embodied_iqa.database.store import open_database
 from embodied_iqa.errors import MissingDependencyError, UsageError
 from embodied_iqa.lazy import load
 from embodied_iqa.metrics.benchmark.database_pictures import DatabasePictures
 from embodied_iqa.metrics.learned.card import MetricCard, load_metric_card, save_metric_card
+from embodied_iqa.metrics.learned.inputs import InputKind
 from embodied_iqa.metrics.training.labels import METRIC_TARGET, metric_labels, split_samples, target_labels
 from embodied_iqa.metrics.training.recipes import recipe_by_name
 from embodied_iqa.records import unstructure
@@ -62,4 +64,7 @@ def _print(card: MetricCard, arguments: argparse.Namespace) -> None:
         f"[{found.get('srcc_low', float('nan')):.3f}, {found.get('srcc_high', float('nan')):.3f}], "
         f"PLCC of the predicted label {found.get('label_plcc', float('nan')):.3f}"
     )
-    print(f"metric: trained:{arguments.out}")
+    name = f"trained:{arguments.out}"
+    print(f"metric: {name}")
+    reference = ("--reference", "REFERENCES") if card.input is InputKind.DIFFERENCES else ()
+    next_command("metrics", "score", name, "PICTURES", *reference)

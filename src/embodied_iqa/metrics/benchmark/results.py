@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from embodied_iqa.metrics.benchmark.plan import Target, Unseen
 from embodied_iqa.metrics.metric import Needs
 
 Number = float | None
+RESULTS: Final = "benchmark.json"
 
 
 def number(value: float) -> Number:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from embodied_iqa import __version__
 from embodied_iqa.analysis.loading import load_grid, runs_of_table
@@ -15,12 +15,14 @@ from embodied_iqa.database.building.options import EngineOptions, digest_of
 from embodied_iqa.database.execution import joined_execution
 from embodied_iqa.database.lock import locked
 from embodied_iqa.database.store import DatabaseStore
-from embodied_iqa.files import remove_parts, sha256_of, write_json_whole
+from embodied_iqa.files import remove_parts, write_json_whole
+from embodied_iqa.metrics.benchmark.beside import database_hashes
 from embodied_iqa.metrics.benchmark.cross import execution_rows, human_rows
 from embodied_iqa.metrics.benchmark.entries import Entry
 from embodied_iqa.metrics.benchmark.plan import BenchmarkPlan, check_plan, keep_plan
 from embodied_iqa.metrics.benchmark.resolving import described, trainable_of
 from embodied_iqa.metrics.benchmark.results import (
+    RESULTS,
     BenchmarkResults,
     CrossRow,
     DifferenceRow,
@@ -37,8 +39,6 @@ from embodied_iqa.metrics.benchmark.work import BenchmarkWork
 from embodied_iqa.metrics.human import read_human
 from embodied_iqa.metrics.human.database import HumanDatabase
 from embodied_iqa.records import unstructure
-
-RESULTS: Final = "benchmark.json"
 
 
 class Stage(StrEnum):
@@ -94,7 +94,7 @@ def plan_tree(store: DatabaseStore, plan: BenchmarkPlan, human: Sequence[HumanDa
     versions = {name: described(name)[1] for name in plan.zero_shot}
     recipes = {name: trainable_of(name).version for name in plan.recipes}
     return {
-        "database": {file.name: sha256_of(file) for file in (store.pairs_file, store.scores_file)},
+        "database": database_hashes(store),
         "metrics": versions,
         "trained": recipes,
         "targets": [str(target) for target in plan.targets],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -54,14 +54,24 @@ class TargetScores:
         return finite_means(self.by_subject[:, columns], axis=1)
 
     def remarks(self) -> tuple[str, ...]:
-        """Say which pairs lack answers."""
+        """Say which pairs and subjects lack answers, and which subjects give the same score always."""
         found = mean_opinion(self.by_subject, self.elsewhere)
         counts = {
             "lack the answers of some subjects; the mean is over the others": found.partial,
             "lack every answer; left out": found.absent,
             "are of a view that no subject is made for; left out": found.unseen,
         }
-        return tuple(f"{self.target}: {count:,} pairs {what}." for what, count in counts.items() if count)
+        pairs = [f"{self.target}: {count:,} pairs {what}." for what, count in counts.items() if count]
+        constant = [f"{self.target}: {self.subjects[at]} gives every pair the same." for at in found.constant]
+        return (*pairs, *self._missing(), *constant)
+
+    def _missing(self) -> Iterator[str]:
+        """Say how many of its pairs a subject did not score."""
+        own = ~self.elsewhere
+        missing = (own & ~np.isfinite(self.by_subject)).sum(axis=0).tolist()
+        for subject, count, of in zip(self.subjects, missing, own.sum(axis=0).tolist(), strict=True):
+            if count:
+                yield f"{self.target}: {subject} has no score of {count:,} of its {of:,} pairs."
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,9 +12,11 @@ from embodied_iqa.analysis.loading import load_attributes, load_grid, runs_of_ta
 from embodied_iqa.analysis.study import Study, study
 from embodied_iqa.database.execution import joined_execution
 from embodied_iqa.database.store import DatabaseStore
+from embodied_iqa.metrics.benchmark.beside import benchmarks_beside
 from embodied_iqa.reports.database import (
     agreement,
     attributes,
+    benchmark,
     breakdowns,
     distributions,
     execution,
@@ -41,7 +44,7 @@ def write_database_report(
         The page's path.
 
     Raises:
-        InputError: The database cannot be read, or the page cannot be written.
+        InputError: The database or a benchmark of it cannot be read, or the page cannot be written.
     """
     path = store.path / REPORT if out is None else out
     grid = load_grid(store, all_views=all_views)
@@ -49,6 +52,12 @@ def write_database_report(
     attributes_of_pairs = load_attributes(store, grid.pairs)
     found = study(grid, attributes_of_pairs, None if runs is None else runs_of_table(runs), seed=seed)
     page = build_page(found, store.path.resolve().name, store.record().tree(), tables_folder(path))
+    beside = benchmarks_beside(store)
+    page = replace(
+        page,
+        remarks=(*page.remarks, *benchmark.remarks(beside)),
+        chapters=(*page.chapters, *benchmark.chapters(beside, path)),
+    )
     write_chapters(path, "database.html.j2", page)
     return path
 

@@ -44,6 +44,19 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """A link to a page beside this one.
+
+    Attributes:
+        text: What is there.
+        place: Path relative to this page.
+    """
+
+    text: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
 class Chapter:
     """A chapter of a page.
 
@@ -54,6 +67,7 @@ class Chapter:
         paper: What the paper found.
         parts: From the top.
         command: Command that adds what the chapter lacks; may be empty.
+        links: To pages with more of it.
     """
 
     anchor: str
@@ -62,6 +76,7 @@ class Chapter:
     paper: str
     parts: tuple[Part, ...]
     command: str = ""
+    links: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
