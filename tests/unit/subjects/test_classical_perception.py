@@ -1,9 +1,13 @@
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from embodied_iqa.images import Frame, View
 from embodied_iqa.scenes.scene import Scene, make_scene
+from embodied_iqa.simulation.camera import CameraModel
+from embodied_iqa.simulation.camera.simulated_cameras import SimulatedCameras
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.backends.classical.colours import blobs_of, paint_map
@@ -23,15 +27,25 @@ def with_pixels(frame: Frame, rgb: NDArray[np.uint8]) -> Frame:
     return Frame(frame.view, frame.stamp_ns, np.ascontiguousarray(rgb), frame.intrinsics, frame.T_base_camera)
 
 
+def realistic_frame(scene: Scene) -> Frame:
+    with SceneRenderer(scene, 640, 480) as renderer:
+        cameras = SimulatedCameras(renderer, CameraModel.D455, (View.TOP,))
+        return cameras.frame(View.TOP, cameras.take(World(scene).snapshot()))
+
+
+@pytest.mark.parametrize("picture", [top_frame, realistic_frame], ids=["ideal", "d455"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_every_object_of_a_clean_picture_is_seen_where_it_is(seed: int):
+def test_every_object_of_a_clean_picture_is_seen_where_it_is(
+    seed: int, picture: Callable[[Scene], Frame]
+) -> None:
+    """Marked or not, small or large, also beside another one of its colour."""
     scene = make_scene(seed)
-    seen = {item.colour: item for item in see(top_frame(scene))}
-    assert set(seen) == {item.colour for item in scene.objects}
+    seen = see(picture(scene))
+    assert len(seen) == len(scene.objects)
     for item in scene.objects:
-        found = seen[item.colour]
-        assert found.kind is item.kind
+        found = min(seen, key=lambda one: np.hypot(one.fits[0].x_m - item.x_m, one.fits[0].y_m - item.y_m))
         best = found.fits[0]
+        assert (found.colour, found.kind, best.size) == (item.colour, item.kind, item.size)
         assert np.hypot(best.x_m - item.x_m, best.y_m - item.y_m) < 0.002
         if item.kind is Kind.CUBE:
             off = (best.yaw_rad - item.yaw_rad + np.pi / 4) % (np.pi / 2) - np.pi / 4
@@ -117,7 +131,8 @@ def test_something_in_the_air_is_shown_where_it_is():
     place = np.array([item.x_m, item.y_m, 0.02])
     assert sight.shows(item.colour, place, 0.03)
     assert not sight.shows(item.colour, place + np.array([0, 0.15, 0]), 0.03)
-    assert not sight.shows(scene.objects[1].colour, place, 0.03)
+    other = next(one for one in scene.objects if one.colour is not item.colour)
+    assert not sight.shows(other.colour, place, 0.03)
 
 
 @pytest.mark.filterwarnings("error")

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images import Frame, View
 from embodied_iqa.kinematics import chain_increments
-from embodied_iqa.scenes.scene import draw_instruction, make_scene, tasks_of
+from embodied_iqa.scenes.scene import Scene, draw_instruction, make_scene, tasks_of
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.rollout import observe, run_episode
 from embodied_iqa.simulation.world import World
@@ -15,7 +15,7 @@ from embodied_iqa.subjects.backends.classical.vla import ClassicalVla
 from embodied_iqa.subjects.backends.classical.vlm import ClassicalVlm
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, VlaObservation
 from embodied_iqa.tasks.instruction import Instruction, Thing
-from embodied_iqa.tasks.vocabulary import KINDS_OF_VERB, Colour, Kind, Verb
+from embodied_iqa.tasks.vocabulary import KINDS_OF_VERB, Colour, Kind, Mark, Size, Verb
 
 VERBS = (Verb.PICK, Verb.PUSH, Verb.PRESS)
 PAIRS = [(verb, kind) for verb in VERBS for kind in KINDS_OF_VERB[verb]]
@@ -140,6 +140,40 @@ def test_a_failed_grip_is_tried_again_and_then_succeeds():
     assert result.success
     assert result.chunks == 2
     assert result.status is ChunkStatus.DONE
+
+
+@pytest.mark.parametrize("size", [Size.SMALL, Size.LARGE])
+def test_sizes_are_read(size: Size) -> None:
+    task = Instruction(Verb.PICK, Thing(Colour.RED, Kind.CUBE, size=size))
+    scene = next(one for one in (make_scene(seed, task) for seed in range(50)) if _alike(one, task))
+    with SceneRenderer(scene, 640, 480) as renderer:
+        result = run_episode(ClassicalVla(), World(scene), renderer, task)
+    assert result.success
+
+
+def test_look_alikes_that_differ_by_their_mark_are_refused() -> None:
+    task = Instruction(Verb.PICK, Thing(Colour.RED, Kind.CUBE, Mark.STRIPED))
+    seed = next(seed for seed in range(50) if _alike(make_scene(seed, task), task))
+    observation = first_look(task, seed)
+    chunk = ClassicalVla().act(observation)
+    assert chunk.status is ChunkStatus.NO_TARGET
+    assert chunk.reason == "sees 2 things that may be the striped red cube: it cannot read marks"
+    answer = ClassicalVlm().answer(observation.frames[View.TOP], str(task))
+    assert answer.startswith("I see 2 that may be the striped red cube, ")
+    assert answer.endswith("; I cannot read marks.")
+
+
+def test_the_only_one_of_its_colour_and_kind_is_the_one_with_the_mark() -> None:
+    alone = first_look(RED_CUBE, 5)
+    asked = VlaObservation(alone.frames, "pick the striped red cube", alone.T_base_tool, 0.0, 0)
+    assert ClassicalVla().act(asked).status is ChunkStatus.ACT
+
+
+def _alike(scene: Scene, task: Instruction) -> bool:
+    """Whether one other object has the target's colour and kind, and its size if the task names none."""
+    target, *others = scene.objects
+    alike = [item for item in others if (item.colour, item.kind) == (target.colour, target.kind)]
+    return len(alike) == 1 and (task.object.size is not None or alike[0].size is target.size)
 
 
 def test_missing_views_are_told():

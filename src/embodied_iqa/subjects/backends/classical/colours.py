@@ -22,11 +22,16 @@ _HUES_DEG: Final[dict[Colour, tuple[float, float]]] = {
 }
 _MIN_SATURATION: Final = 78
 _MIN_VALUE: Final = 38
-_DARK_VALUE: Final = 105
+_INK_SATURATION: Final = 150
+_INK_VALUE: Final = 9
+"""Printed marks are dark but have the saturated hue of their object."""
+_DARK_VALUE: Final = 95
 _DARK_SATURATION: Final = 78
 _MIN_AREA: Final = 4.0e-4
 """Smallest blob as a share of the image: about a tenth of an object."""
-_BLOBS_A_COLOUR: Final = 2
+_BLOBS_A_COLOUR: Final = 4
+_GAP: Final = 0.011
+"""Parts of a marked object are closer than this share of the image's height."""
 _COLOURS: Final = tuple(Colour)
 
 
@@ -49,7 +54,7 @@ class Blob:
 
     Attributes:
         colour: Its colour.
-        mask: ``(h, w)`` uint8, 1 inside; holes are filled.
+        mask: ``(h, w)`` uint8, 1 inside; holes and hollows are filled.
         left_px: Column of the mask's first column in the image.
         top_px: Row of the mask's first row in the image.
         area_px: Number of pixels inside.
@@ -68,17 +73,24 @@ def paint_map(rgb: NDArray[np.uint8]) -> PaintMap:
     """Classify each pixel of an ``(H, W, 3)`` uint8 image, by bounds tuned on undistorted images."""
     hsv = cv2.cvtColor(rgb, cv2.COLOR_RGB2HSV)
     hue, saturation, value = cv2.split(hsv)
-    coloured = cv2.bitwise_and(
-        cv2.threshold(saturation, _MIN_SATURATION - 1, 255, cv2.THRESH_BINARY)[1],
-        cv2.threshold(value, _MIN_VALUE - 1, 255, cv2.THRESH_BINARY)[1],
+    paint, ink = (
+        cv2.bitwise_and(_at_least(saturation, least[0]), _at_least(value, least[1]))
+        for least in ((_MIN_SATURATION, _MIN_VALUE), (_INK_SATURATION, _INK_VALUE))
     )
+    coloured = cv2.bitwise_or(paint, ink)
     label = cv2.bitwise_and(cv2.LUT(hue, _hue_table()), coloured)
     return PaintMap(label, (value < _DARK_VALUE) & (saturation < _DARK_SATURATION))
 
 
 def blobs_of(paint: PaintMap) -> list[Blob]:
-    """Return the largest blobs of each colour, at most two, in the order of `Colour` and size."""
+    """Return the largest blobs of each colour, at most four, in the order of `Colour` and size."""
     return [blob for colour in _COLOURS for blob in _largest_blobs(paint.label, colour)]
+
+
+def _at_least(plane: NDArray[np.uint8], least: int) -> NDArray[np.uint8]:
+    """Return 255 where the plane has at least this value, else 0."""
+    reached: NDArray[np.uint8] = cv2.threshold(plane, least - 1, 255, cv2.THRESH_BINARY)[1]
+    return reached
 
 
 @cache
@@ -96,6 +108,8 @@ def _hue_table() -> NDArray[np.uint8]:
 def _largest_blobs(label: NDArray[np.uint8], colour: Colour) -> list[Blob]:
     number = _COLOURS.index(colour) + 1
     mask = cv2.morphologyEx(cv2.inRange(label, number, number), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
+    gap_px = max(3, round(_GAP * label.shape[0]))
+    mask = cv2.morphologyEx(mask, cv2.MORPH_CLOSE, np.ones((gap_px, gap_px), np.uint8))
     contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
     largest = sorted(contours, key=cv2.contourArea, reverse=True)[:_BLOBS_A_COLOUR]
     blobs = (_blob(colour, contour) for contour in largest)
@@ -105,7 +119,7 @@ def _largest_blobs(label: NDArray[np.uint8], colour: Colour) -> list[Blob]:
 def _blob(colour: Colour, contour: NDArray[np.int32]) -> Blob:
     left, top, width, height = cv2.boundingRect(contour)
     filled = np.zeros((height, width), np.uint8)
-    cv2.drawContours(filled, [contour], -1, 1, cv2.FILLED, offset=(-left, -top))
+    cv2.drawContours(filled, [cv2.convexHull(contour)], -1, 1, cv2.FILLED, offset=(-left, -top))
     moments = cv2.moments(filled, binaryImage=True)
     area = int(moments["m00"])
     centre = (left + moments["m10"] / area, top + moments["m01"] / area)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from embodied_iqa.images.frame import Frame
 from embodied_iqa.subjects.backends.classical.colours import Blob, blobs_of, paint_map
 from embodied_iqa.subjects.backends.classical.shapes import Pinhole, ShapeFit, fit_shapes
+from embodied_iqa.tasks.instruction import Thing
 from embodied_iqa.tasks.vocabulary import Colour, Kind
 
 _MIN_SCORE: Final = 0.60
@@ -42,13 +43,17 @@ class SeenObject:
         best = self.fits[0]
         return best.kind if best.score >= _MIN_SCORE else None
 
-    def fit_as(self, kind: Kind) -> ShapeFit | None:
-        """Return the fit of ``kind`` if it is good and nearly as good as the best, else None."""
-        for fit in self.fits:
-            if fit.kind is kind:
-                good = fit.score >= max(_MIN_SCORE, self.fits[0].score - _NEARLY_AS_GOOD)
-                return fit if good else None
-        return None
+    def fit_as(self, thing: Thing) -> ShapeFit | None:
+        """Return the best fit of a description's colour, kind and size, or None; marks are not read.
+
+        The fit is good, and nearly as good as the best one.
+        """
+        best = next((fit for fit in self.fits if thing.fits(self._thing(fit, thing))), None)
+        good = best is not None and best.score >= max(_MIN_SCORE, self.fits[0].score - _NEARLY_AS_GOOD)
+        return best if good else None
+
+    def _thing(self, fit: ShapeFit, thing: Thing) -> Thing:
+        return Thing(self.colour, fit.kind, thing.mark, fit.size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +61,7 @@ class Sight:
     """Detections in one image.
 
     Attributes:
-        objects: Objects on the table, at most one per colour.
+        objects: Objects on the table, in the order of `Colour` and size in the picture.
         blobs: The largest coloured patches, anywhere.
         camera: The image's camera.
     """
@@ -64,6 +69,11 @@ class Sight:
     objects: tuple[SeenObject, ...]
     blobs: tuple[Blob, ...]
     camera: Pinhole
+
+    def named(self, thing: Thing) -> list[tuple[SeenObject, ShapeFit]]:
+        """Return the objects that a description applies to, whatever their mark, and how they fit it."""
+        fits = [(item, item.fit_as(thing)) for item in self.objects]
+        return [(item, fit) for item, fit in fits if fit is not None]
 
     def shows(self, colour: Colour, place_m: NDArray[np.float64], within_m: float) -> bool:
         """Return whether a blob of ``colour`` is at a place (base frame), within a radius."""
@@ -80,18 +90,16 @@ def look(frame: Frame) -> Sight:
     """Detect objects from pixels, intrinsics and camera pose."""
     paint, camera = paint_map(frame.rgb), Pinhole(frame)
     blobs = blobs_of(paint)
-    objects: dict[Colour, SeenObject] = {}
+    objects = []
     for blob in blobs:
         fits = fit_shapes(blob, paint, camera)
-        rival = objects.get(blob.colour)
-        better = rival is None or (bool(fits) and fits[0].score > rival.fits[0].score)
-        if fits and _on_table(fits[0]) and better:
-            objects[blob.colour] = SeenObject(blob.colour, blob.centre_px, blob.area_px, fits)
-    return Sight(tuple(objects.values()), tuple(blobs), camera)
+        if fits and _on_table(fits[0]):
+            objects.append(SeenObject(blob.colour, blob.centre_px, blob.area_px, fits))
+    return Sight(tuple(objects), tuple(blobs), camera)
 
 
 def see(frame: Frame) -> tuple[SeenObject, ...]:
-    """Return the coloured objects on the table, at most one per colour."""
+    """Return the coloured objects on the table."""
     return look(frame).objects
 
 

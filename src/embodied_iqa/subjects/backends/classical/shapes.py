@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
@@ -16,18 +16,20 @@ from embodied_iqa.manipulation.shapes import (
     BUTTON_BASE_HALF_M,
     BUTTON_BASE_HEIGHT_M,
     BUTTON_CAP_RADIUS_M,
-    SHAPES,
+    SCALE_OF_SIZE,
+    ObjectShape,
+    shape_of,
 )
 from embodied_iqa.subjects.backends.classical.colours import Blob, PaintMap
-from embodied_iqa.tasks.vocabulary import Kind
+from embodied_iqa.tasks.vocabulary import SIZED_KINDS, Kind, Size
 
 Array = NDArray[np.float64]
 
 KNOWN_KINDS: Final = (Kind.CUBE, Kind.CYLINDER, Kind.BALL, Kind.BOWL, Kind.BUTTON)
 """Kinds with a known outline."""
 
-_DARK_ENOUGH: Final = 0.6
-"""Dark share of a button's base for full weight."""
+_DARK_SHARES: Final = (0.45, 0.65)
+"""Dark shares of a ring: a shadow covers less than the first, a button's base more than the second."""
 _YAW_SEARCH: Final = ((np.pi / 18, 9), (np.pi / 54, 3), (np.pi / 162, 3))
 """Step and number of the yaw angles of a cube, coarse to fine."""
 _SUBPIXEL_BITS: Final = 4
@@ -41,6 +43,7 @@ class ShapeFit:
 
     Attributes:
         kind: The kind.
+        size: Small or large; None for an ordinary object.
         score: Intersection over union of blob and outline in [0, 1], higher is better; for a button, times
             the dark share of its base.
         x_m: Centre in the base frame.
@@ -49,6 +52,7 @@ class ShapeFit:
     """
 
     kind: Kind
+    size: Size | None
     score: float
     x_m: float
     y_m: float
@@ -80,47 +84,65 @@ class Pinhole:
 
 
 def fit_shapes(blob: Blob, paint: PaintMap, camera: Pinhole) -> tuple[ShapeFit, ...]:
-    """Fit every known kind to a blob, best first; empty if the blob cannot be on the table."""
-    fits = [fit for kind in KNOWN_KINDS if (fit := _fit_kind(kind, blob, camera)) is not None]
+    """Fit every known kind and size to a blob, best first; empty if the blob cannot be on the table."""
+    fits = [fit for model in _models() if (fit := _fit(model, blob, camera)) is not None]
     believed = [_weigh_darkness(fit, paint, camera) for fit in fits]
     return tuple(sorted(believed, key=lambda fit: -fit.score))
 
 
-def _fit_kind(kind: Kind, blob: Blob, camera: Pinhole) -> ShapeFit | None:
-    start = camera.on_height(np.array(blob.centre_px), SHAPES[kind].height_m / 2)
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """A kind in one of its sizes."""
+
+    kind: Kind
+    size: Size | None
+
+    @property
+    def shape(self) -> ObjectShape:
+        return shape_of(self.kind, self.size)
+
+
+@cache
+def _models() -> tuple[_Model, ...]:
+    sizes = {kind: tuple(SCALE_OF_SIZE) if kind in SIZED_KINDS else (None,) for kind in KNOWN_KINDS}
+    return tuple(_Model(kind, size) for kind in KNOWN_KINDS for size in sizes[kind])
+
+
+def _fit(model: _Model, blob: Blob, camera: Pinhole) -> ShapeFit | None:
+    start = camera.on_height(np.array(blob.centre_px), model.shape.height_m / 2)
     if start is None:
         return None
-    place = _centred(kind, blob, camera, start, 0.0)
-    yaw = _best_yaw(blob, camera, place) if kind is Kind.CUBE else 0.0
-    place = _centred(kind, blob, camera, place, yaw)
-    score = _overlap(blob, _outline(kind, place, yaw, camera))
-    return ShapeFit(kind, score, float(place[0]), float(place[1]), yaw)
+    place = _centred(model, blob, camera, start, 0.0)
+    yaw = _best_yaw(model, blob, camera, place) if model.kind is Kind.CUBE else 0.0
+    place = _centred(model, blob, camera, place, yaw)
+    score = _overlap(blob, _outline(model, place, yaw, camera))
+    return ShapeFit(model.kind, model.size, score, float(place[0]), float(place[1]), yaw)
 
 
-def _centred(kind: Kind, blob: Blob, camera: Pinhole, place: Array, yaw_rad: float) -> Array:
+def _centred(model: _Model, blob: Blob, camera: Pinhole, place: Array, yaw_rad: float) -> Array:
     """Move the outline so that its centroid matches the blob's."""
-    middle_m = SHAPES[kind].height_m / 2
+    middle_m = model.shape.height_m / 2
     here = camera.on_height(np.array(blob.centre_px), middle_m)
-    there = camera.on_height(_centroid(_outline(kind, place, yaw_rad, camera)), middle_m)
+    there = camera.on_height(_centroid(_outline(model, place, yaw_rad, camera)), middle_m)
     return place if here is None or there is None else place + here - there
 
 
-def _best_yaw(blob: Blob, camera: Pinhole, place: Array) -> float:
+def _best_yaw(model: _Model, blob: Blob, camera: Pinhole, place: Array) -> float:
     """Return the yaw at which a cube's outline covers the blob best."""
     yaw = 0.0
     for step_rad, count in _YAW_SEARCH:
         tries = [yaw + (index - count // 2) * step_rad for index in range(count)]
-        overlaps = [_overlap(blob, _outline(Kind.CUBE, place, angle, camera)) for angle in tries]
+        overlaps = [_overlap(blob, _outline(model, place, angle, camera)) for angle in tries]
         yaw = tries[int(np.argmax(overlaps))]
     return float(yaw)
 
 
-def _outline(kind: Kind, place: Array, yaw_rad: float, camera: Pinhole) -> Array:
+def _outline(model: _Model, place: Array, yaw_rad: float, camera: Pinhole) -> Array:
     """Return the convex outline of the coloured part, ``(N, 2)`` pixels."""
-    if kind is Kind.BALL:
-        points = _sphere_rim(place, camera.centre_m)
+    if model.kind is Kind.BALL:
+        points = _sphere_rim(model.shape.width_m / 2, place, camera.centre_m)
     else:
-        points = _surface(kind)
+        points = _surface(model)
         if yaw_rad:
             cosine, sine = np.cos(yaw_rad), np.sin(yaw_rad)
             points = points @ np.array([[cosine, sine, 0.0], [-sine, cosine, 0.0], [0.0, 0.0, 1.0]])
@@ -130,14 +152,14 @@ def _outline(kind: Kind, place: Array, yaw_rad: float, camera: Pinhole) -> Array
 
 
 @cache
-def _surface(kind: Kind) -> Array:
-    """Return points whose hull is the kind's, at the origin."""
-    shape = SHAPES[kind]
-    if kind is Kind.CUBE:
+def _surface(model: _Model) -> Array:
+    """Return points whose hull is the object's, at the origin."""
+    shape = model.shape
+    if model.kind is Kind.CUBE:
         return _box(shape.width_m / 2, shape.height_m)
-    if kind is Kind.CYLINDER:
+    if model.kind is Kind.CYLINDER:
         return _rings([(shape.width_m / 2, 0.0), (shape.width_m / 2, shape.height_m)])
-    if kind is Kind.BUTTON:
+    if model.kind is Kind.BUTTON:
         return _rings([(BUTTON_CAP_RADIUS_M, BUTTON_BASE_HEIGHT_M), (BUTTON_CAP_RADIUS_M, shape.height_m)])
     angle = np.linspace(0.0, np.pi / 2, 4)
     radius = BOWL_FOOT_RADIUS_M + (shape.width_m / 2 - BOWL_FOOT_RADIUS_M) * np.sin(angle)
@@ -157,9 +179,8 @@ def _rings(rings: list[tuple[float, float]]) -> Array:
     )
 
 
-def _sphere_rim(place: Array, eye_m: Array) -> Array:
-    """Return the circle where a camera's rays touch the ball."""
-    radius = SHAPES[Kind.BALL].width_m / 2
+def _sphere_rim(radius: float, place: Array, eye_m: Array) -> Array:
+    """Return the circle where a camera's rays touch a ball of this radius (m) on the table."""
     centre = np.array([place[0], place[1], radius])
     towards = eye_m - centre
     distance = float(np.linalg.norm(towards))
@@ -197,9 +218,9 @@ def _overlap(blob: Blob, outline: Array) -> float:
 
 def _weigh_darkness(fit: ShapeFit, paint: PaintMap, camera: Pinhole) -> ShapeFit:
     """Weight a button by the dark share of its base, and reduce other kinds if the base is dark."""
-    dark = min(1.0, _dark_share(fit, paint, camera) / _DARK_ENOUGH)
+    dark = float(np.interp(_dark_share(fit, paint, camera), _DARK_SHARES, (0.0, 1.0)))
     weight = dark if fit.kind is Kind.BUTTON else 1.0 - 0.3 * dark
-    return ShapeFit(fit.kind, weight * fit.score, fit.x_m, fit.y_m, fit.yaw_rad)
+    return replace(fit, score=weight * fit.score)
 
 
 def _dark_share(fit: ShapeFit, paint: PaintMap, camera: Pinhole) -> float:

@@ -8,10 +8,10 @@ import numpy as np
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import Frame, View
-from embodied_iqa.subjects.backends.classical.perception import SeenObject, see
+from embodied_iqa.subjects.backends.classical.perception import SeenObject, Sight, look
 from embodied_iqa.subjects.options import VlmRequest
 from embodied_iqa.subjects.protocols import SubjectInfo
-from embodied_iqa.tasks.instruction import Instruction, parse_instruction
+from embodied_iqa.tasks.instruction import Instruction, Thing, parse_instruction
 from embodied_iqa.tasks.vocabulary import Verb
 
 _ADVICE: Final = {Verb.PICK: "grip and lift it", Verb.PUSH: "push it away", Verb.PRESS: "press it down"}
@@ -29,45 +29,49 @@ class ClassicalVlm:
 
     info: Final = SubjectInfo(
         name="classical-vlm",
-        version="1",
+        version="2",
         description=(
             "Describes the object of the task, its place and its neighbour from colour and outline in the "
-            "picture; nothing is learned."
+            "picture; reads sizes but no marks; nothing is learned."
         ),
         views=(View.TOP,),
     )
 
     def answer(self, frame: Frame, task: str) -> str:
         """Answer in about ten words; describe the table for a task that cannot be parsed."""
-        seen = see(frame)
+        sight = look(frame)
         try:
             instruction = parse_instruction(task)
         except UsageError:
-            return f"I see {_listed(seen)}." if seen else "I see no objects on the table."
-        return _guide(instruction, seen, frame)
+            return f"I see {_listed(sight.objects)}." if sight.objects else "I see no objects on the table."
+        return _guide(instruction, sight, frame)
 
 
-def _guide(task: Instruction, seen: tuple[SeenObject, ...], frame: Frame) -> str:
+def _guide(task: Instruction, sight: Sight, frame: Frame) -> str:
+    seen, wanted = sight.objects, task.object
     if task.verb not in _ADVICE:
         shown = _listed(seen) if seen else "no objects"
         return f"I do not know how to {task.verb}; I see {shown}."
-    if task.object.mark is not None or task.object.size is not None:
-        shown = _listed(seen) if seen else "no objects"
-        return f"I cannot read marks or sizes, so not find the {task.object}; I see {shown}."
-    target = next((item for item in seen if item.colour is task.colour), None)
-    wanted = f"{task.colour} {task.kind}"
-    if target is None:
-        return (
-            f"I see no {wanted}, only {_listed(seen)}."
-            if seen
-            else f"I see no {wanted} and no other objects."
-        )
+    found = sight.named(wanted)
+    if len(found) > 1:
+        places = " and ".join(_place(item, frame) for item, _ in found)
+        why = "I cannot read marks" if wanted.mark is not None else "I cannot tell which"
+        return f"I see {len(found)} that may be the {wanted}, {places}; {why}."
+    if not found:
+        return _miss(wanted, seen, frame)
+    ((target, _),) = found
     place = _place(target, frame)
-    if target.fit_as(task.kind) is None:
-        return f"I see {_named(target)}, {place}, but no {wanted}."
     beside = _neighbour(target, seen)
     company = f"by the {beside.colour} {_kind_word(beside)}" if beside is not None else "alone"
     return f"The {wanted} is {place}, {company}; {_ADVICE[task.verb]}."
+
+
+def _miss(wanted: Thing, seen: tuple[SeenObject, ...], frame: Frame) -> str:
+    """Say what is there instead of the object."""
+    alike = next((item for item in seen if item.colour is wanted.colour), None)
+    if alike is not None:
+        return f"I see {_named(alike)}, {_place(alike, frame)}, but no {wanted}."
+    return f"I see no {wanted}, only {_listed(seen)}." if seen else f"I see no {wanted} and no other objects."
 
 
 def _place(item: SeenObject, frame: Frame) -> str:
