@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from embodied_iqa.metrics.benchmark.plan import Target
 from embodied_iqa.metrics.benchmark.results import BenchmarkResults, ScoreRow
 from embodied_iqa.reports.benchmark.lines import SRCC_RANGE, by_key, whole_scores
-from embodied_iqa.reports.database.by_group import distortion_label
+from embodied_iqa.reports.kit.formatting import distortion_label
 from embodied_iqa.reports.kit.page import Chapter, Part
 from embodied_iqa.reports.kit.table import Column, Row, Table
 

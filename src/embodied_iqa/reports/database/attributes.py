@@ -8,7 +8,8 @@ import numpy as np
 
 from embodied_iqa.analysis.attributes import AttributeTable
 from embodied_iqa.analysis.study import TOTAL, Study
-from embodied_iqa.reports.database.by_group import distortion_label, title_of
+from embodied_iqa.reports.database.by_group import title_of
+from embodied_iqa.reports.kit.formatting import distortion_label
 from embodied_iqa.reports.kit.page import Chapter, Part
 from embodied_iqa.reports.kit.table import Column, Row, Table
 

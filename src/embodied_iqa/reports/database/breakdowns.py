@@ -11,12 +11,12 @@ from embodied_iqa.analysis.study import Study
 from embodied_iqa.reports.database.by_group import (
     SCORE_RANGE,
     across_groups,
-    distortion_label,
     lane_figure,
     score_percent,
     title_of,
 )
 from embodied_iqa.reports.kit.figure import Dot, Lane
+from embodied_iqa.reports.kit.formatting import distortion_label
 from embodied_iqa.reports.kit.page import Chapter, Part
 from embodied_iqa.reports.kit.table import Cell, Column, Row, Table
 

@@ -8,19 +8,13 @@ from typing import Final, TypeVar
 from embodied_iqa.analysis.grid import TASKS_OF_SCALE, Group
 from embodied_iqa.analysis.published import REMARKS
 from embodied_iqa.analysis.study import GroupStudy, Study
-from embodied_iqa.distortions.spec import DistortionSpec
 from embodied_iqa.reports.kit.figure import FigureRow, Lane, LaneFigure, Tick
-from embodied_iqa.reports.kit.formatting import distortion_name
+from embodied_iqa.reports.kit.formatting import distortion_label
 
 T = TypeVar("T")
 SCORE_RANGE: Final = (0.0, 5.0)
 UNIT_RANGE: Final = (0.0, 1.0)
 SCORE_TICKS: Final = tuple(Tick(100.0 * n / TASKS_OF_SCALE, str(n)) for n in range(TASKS_OF_SCALE + 1))
-
-
-def distortion_label(distortion_id: str) -> str:
-    """Return number and name: "02 Lens blur"."""
-    return f"{distortion_id} {distortion_name(DistortionSpec(distortion_id, 1))}"
 
 
 def paper_remark(distortion_id: str) -> str:

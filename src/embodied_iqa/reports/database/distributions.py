@@ -13,11 +13,11 @@ from embodied_iqa.reports.database.by_group import (
     SCORE_RANGE,
     UNIT_RANGE,
     across_groups,
-    distortion_label,
     lane_figure,
     score_percent,
 )
 from embodied_iqa.reports.kit.figure import Box, Lane
+from embodied_iqa.reports.kit.formatting import distortion_label
 from embodied_iqa.reports.kit.page import Chapter, Part
 from embodied_iqa.reports.kit.table import Column, Row, Table
 

@@ -8,7 +8,8 @@ from embodied_iqa.analysis.execution import ExecutionRow, ExecutionTable
 from embodied_iqa.analysis.grid import Group
 from embodied_iqa.analysis.published import DECISION_EXECUTION, EXECUTION_REMARK
 from embodied_iqa.analysis.study import Study
-from embodied_iqa.reports.database.by_group import SCORE_RANGE, UNIT_RANGE, distortion_label
+from embodied_iqa.reports.database.by_group import SCORE_RANGE, UNIT_RANGE
+from embodied_iqa.reports.kit.formatting import distortion_label
 from embodied_iqa.reports.kit.page import Chapter, Part
 from embodied_iqa.reports.kit.scatter_plot import Point, ScatterPlot, place_points
 from embodied_iqa.reports.kit.table import Column, Row, Table

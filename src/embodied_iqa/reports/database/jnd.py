@@ -9,8 +9,9 @@ from embodied_iqa.analysis.jnd import NEVER, LeavingLevel, Third
 from embodied_iqa.analysis.published import REMARKS
 from embodied_iqa.analysis.study import Study
 from embodied_iqa.distortions.spec import LEVELS
-from embodied_iqa.reports.database.by_group import across_groups, distortion_label, lane_figure
+from embodied_iqa.reports.database.by_group import across_groups, lane_figure
 from embodied_iqa.reports.kit.figure import Dot, Lane, Tick
+from embodied_iqa.reports.kit.formatting import distortion_label
 from embodied_iqa.reports.kit.page import Chapter, Part
 from embodied_iqa.reports.kit.table import Cell, Column, Row, Table
 

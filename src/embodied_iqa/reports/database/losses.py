@@ -7,7 +7,8 @@ from typing import Final
 from embodied_iqa.analysis.grid import TASKS_OF_SCALE, Group
 from embodied_iqa.analysis.losses import ALL, LossRow
 from embodied_iqa.analysis.study import Study
-from embodied_iqa.reports.database.by_group import SCORE_RANGE, distortion_label, title_of
+from embodied_iqa.reports.database.by_group import SCORE_RANGE, title_of
+from embodied_iqa.reports.kit.formatting import distortion_label
 from embodied_iqa.reports.kit.page import Chapter, Part
 from embodied_iqa.reports.kit.table import Column, Row, Table
 

@@ -66,3 +66,8 @@ def distortion_name(spec: DistortionSpec | None) -> str:
         return f"Distortion {spec.id}"
     text = " ".join(_PROPER_NAMES.get(word, word) for word in words)
     return text if words[0] in _PROPER_NAMES else text[0].upper() + text[1:]
+
+
+def distortion_label(distortion_id: str) -> str:
+    """Return number and name: "02 Lens blur"."""
+    return f"{distortion_id} {distortion_name(DistortionSpec(distortion_id, 1))}"
