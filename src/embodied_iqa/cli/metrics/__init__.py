@@ -55,7 +55,7 @@ def _configure_fine_tune(parser: argparse.ArgumentParser) -> None:
 
 def _configure_train(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    metric = "embodied-nr, embodied-fr[:SUBJECT+SUBJECT], cnniqa, resnet-18 or vit-small"
+    metric = "embodied-nr or embodied-fr [:SUBJECT+SUBJECT], cnniqa, resnet-18 or vit-small"
     add("name", metavar="NAME", help=metric)
     add("database", type=Path, metavar="DB", help="database with scores; nothing is written to it")
     add("--out", type=Path, required=True, metavar="DIR", help="new folder, or a training to continue")

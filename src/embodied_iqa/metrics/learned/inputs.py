@@ -18,6 +18,7 @@ from embodied_iqa.metrics.learned.statistics import (
     picture_statistics,
     small_picture,
 )
+from embodied_iqa.metrics.learned.tokens import TOKENS_VERSION, token_cells
 from embodied_iqa.metrics.metric import MetricContext, Needs, Picture
 from embodied_iqa.metrics.pictures import check_pair, check_picture
 from embodied_iqa.metrics.policy.distance import PolicyDistance, make
@@ -31,6 +32,8 @@ class InputKind(StrEnum):
 
     STATISTICS = "statistics"
     """`learned.statistics` of the distorted picture."""
+    TOKENS = "tokens"
+    """Statistics, then the token map of the picture in the features of a subject."""
     DIFFERENCES = "differences"
     """`learned.differences` from the reference, and distances in the features of subjects."""
     PICTURE = "picture"
@@ -39,6 +42,7 @@ class InputKind(StrEnum):
 
 _VERSIONS: Final = {
     InputKind.STATISTICS: STATISTICS_VERSION,
+    InputKind.TOKENS: f"{TOKENS_VERSION}.{STATISTICS_VERSION}",
     InputKind.DIFFERENCES: f"{DIFFERENCES_VERSION}.{STATISTICS_VERSION}",
     InputKind.PICTURE: "1",
 }
@@ -50,7 +54,8 @@ class NetworkInput:
 
     Attributes:
         kind: Kind of input.
-        subjects: Subjects whose features count, of `DIFFERENCES`.
+        subjects: Subjects whose features count, of `DIFFERENCES`; of `TOKENS` the first that is made for the
+            camera of the picture, else the first.
         size_px: Width and height to which a picture is resized.
     """
 
@@ -84,15 +89,28 @@ class NetworkInput:
             InputError: Not a picture, too small, or the reference is missing or of another size.
         """
         if self.kind is not InputKind.DIFFERENCES:
-            check_picture(distorted, SMALLEST_PX)
-            picture = self.kind is InputKind.PICTURE
-            return small_picture(distorted, self.size_px) if picture else picture_statistics(distorted)
+            return self._without_reference(distorted, context)
         if reference is None:
             raise InputError("the metric compares with a reference", expected="the undistorted picture")
         check_pair(reference, distorted, SMALLEST_PX)
         maps = [_distance(name).token_maps(distorted, reference, context) for name in self.subjects]
         parts = [picture_differences(distorted, reference), *(token_statistics(*pair) for pair in maps)]
         return np.concatenate(parts)
+
+    def _without_reference(self, distorted: Picture, context: MetricContext | None) -> NDArray[Any]:
+        check_picture(distorted, SMALLEST_PX)
+        small = small_picture(distorted, self.size_px)
+        if self.kind is InputKind.PICTURE:
+            return small
+        statistics = picture_statistics(small)
+        if self.kind is InputKind.STATISTICS:
+            return statistics
+        view = context.view if context is not None else None
+        subjects = [_distance(name) for name in self.subjects]
+        chosen = next((one for one in subjects if view in one.subject_info.views), subjects[0])
+        return np.concatenate(
+            [statistics, token_cells(chosen.features(small, view or chosen.subject_info.views[0]))]
+        )
 
 
 @lru_cache(maxsize=16)

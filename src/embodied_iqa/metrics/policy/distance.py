@@ -79,7 +79,15 @@ class PolicyDistance:
         check_pair(reference, distorted, _SMALLEST_PX)
         view = context.view if context is not None else None
         view = view or self._subject.info.views[0]
-        return self._reference_features(reference, view), self._features(distorted, view)
+        return self._reference_features(reference, view), self.features(distorted, view)
+
+    def features(self, rgb: Picture, view: View) -> NDArray[np.float32]:
+        """Return the ``(T, C)`` features of a picture.
+
+        Raises:
+            InputError: The subject has no features.
+        """
+        return self._subject.features(picture_frame(np.ascontiguousarray(rgb), view))
 
     def close(self) -> None:
         """Release the subject."""
@@ -88,11 +96,8 @@ class PolicyDistance:
     def _reference_features(self, reference: Picture, view: View) -> NDArray[np.float32]:
         key = f"{view} {reference.shape} {hashlib.sha256(reference.tobytes()).hexdigest()}"
         if self._last is None or self._last[0] != key:
-            self._last = key, self._features(reference, view)
+            self._last = key, self.features(reference, view)
         return self._last[1]
-
-    def _features(self, rgb: Picture, view: View) -> NDArray[np.float32]:
-        return self._subject.features(picture_frame(np.ascontiguousarray(rgb), view))
 
 
 def make(name: str) -> PolicyDistance:

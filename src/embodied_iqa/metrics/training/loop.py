@@ -6,7 +6,7 @@ import copy
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,10 +22,12 @@ from embodied_iqa.metrics.learned.inputs import InputKind
 from embodied_iqa.metrics.training.losses import shares_below, two_head_loss
 from embodied_iqa.metrics.training.picture_networks import CnnIqa, ReducedResNet18, SmallViT
 from embodied_iqa.metrics.training.recipes import Architecture, MetricRecipe
+from embodied_iqa.metrics.training.token_networks import TokenDistances, TokenNetwork
 from embodied_iqa.metrics.training.vector_networks import VectorNetwork
 from embodied_iqa.panel.training.training_state import EpochResult, load_checkpoint, save_checkpoint
 
-Network = VectorNetwork | CnnIqa | ReducedResNet18 | SmallViT
+Learner = VectorNetwork | CnnIqa | ReducedResNet18 | SmallViT
+Network = Learner | TokenNetwork
 _WARM_UP_EPOCHS: Final = 2.0
 _LARGEST_GRADIENT: Final = 1.0
 _AT_ONCE: Final = 256
@@ -72,14 +74,14 @@ class _State(nn.Module):
 
     validation: Tensor
 
-    def __init__(self, network: Network, epochs: int) -> None:
+    def __init__(self, network: Learner, epochs: int) -> None:
         super().__init__()
         self.network = network
         self.best = copy.deepcopy(network).requires_grad_(requires_grad=False)
         self.register_buffer("validation", torch.full((epochs,), math.nan, dtype=torch.float64))
 
 
-def make_network(recipe: MetricRecipe, inputs: int) -> Network:
+def make_network(recipe: MetricRecipe, inputs: int) -> Learner:
     """Return a new network.
 
     Args:
@@ -128,6 +130,8 @@ def train_network(
 ) -> tuple[Network, list[MetricEpoch]]:
     """Train a network, or continue an interrupted training; the weights do not depend on interruptions.
 
+    Token maps are replaced by distances once, before the first epoch.
+
     Args:
         run: Recipe, seed and folder.
         training: To learn from.
@@ -141,6 +145,22 @@ def train_network(
     Raises:
         InputError: The checkpoint is broken or belongs to another training.
     """
+    if run.recipe.input.kind is not InputKind.TOKENS:
+        return _train(run, training, validation, watch, stop_after)
+    distances = TokenDistances(len(View))
+    distances.fit(*map(torch.from_numpy, (training.values, training.views, training.labels)))
+    learned, checked = (replace(one, values=_outputs(distances, one)) for one in (training, validation))
+    network, epochs = _train(run, learned, checked, watch, stop_after)
+    return TokenNetwork(distances, network).eval(), epochs
+
+
+def _train(
+    run: TrainingRun,
+    training: LabelledInputs,
+    validation: LabelledInputs,
+    watch: Callable[[MetricEpoch], None],
+    stop_after: int | None,
+) -> tuple[Learner, list[MetricEpoch]]:
     recipe, record = run.recipe, run.whole_record
     with torch.random.fork_rng():
         torch.manual_seed(run.seed)
@@ -164,7 +184,10 @@ def train_network(
 
 def predict(network: Network, inputs: LabelledInputs) -> NDArray[np.float32]:
     """Return ``(N, 2)``, rank and standardised label."""
-    network.eval()
+    return _outputs(network.eval(), inputs)
+
+
+def _outputs(network: nn.Module, inputs: LabelledInputs) -> NDArray[np.float32]:
     found = []
     with torch.inference_mode():
         for start in range(0, len(inputs.views), _AT_ONCE):
@@ -190,7 +213,7 @@ class _Lesson:
         ranks = shares_below(inputs.labels).astype(np.float32)
         return cls(recipe, inputs, torch.from_numpy(ranks), torch.from_numpy(standard))
 
-    def loss(self, network: Network, rows: NDArray[np.int64]) -> Tensor:
+    def loss(self, network: Learner, rows: NDArray[np.int64]) -> Tensor:
         """Return the loss of a network on some rows."""
         values = torch.from_numpy(self.inputs.values[rows])
         if self.recipe.input.kind is InputKind.PICTURE:
@@ -236,7 +259,7 @@ def _is_matrix(name: str, weight: Tensor) -> bool:
     return weight.ndim > 1 and not name.startswith("biases")
 
 
-def _epoch(network: Network, optimiser: torch.optim.Optimizer, lesson: _Lesson, epoch: int) -> EpochResult:
+def _epoch(network: Learner, optimiser: torch.optim.Optimizer, lesson: _Lesson, epoch: int) -> EpochResult:
     """Train on all pairs once."""
     began, recipe = time.monotonic(), lesson.recipe
     order = torch.randperm(len(lesson.ranks)).numpy()

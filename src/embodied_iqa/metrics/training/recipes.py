@@ -15,6 +15,10 @@ from embodied_iqa.metrics.trainable import Trainable
 
 _PLUS: Final = re.compile(r"\+(?!http|wss)")
 """Between subjects; not the plus sign of a protocol."""
+_WITH_SUBJECTS: Final = MappingProxyType(
+    {InputKind.STATISTICS: InputKind.TOKENS, InputKind.DIFFERENCES: InputKind.DIFFERENCES}
+)
+"""Kind of input with subjects, by that without."""
 RECIPES_VERSION: Final = "1"
 """Changes whenever a training with the same set and seed can end otherwise."""
 
@@ -96,10 +100,13 @@ RECIPES: Final = MappingProxyType(
 
 
 def recipe_by_name(name: str) -> MetricRecipe:
-    """Return a recipe; ``embodied-fr:SUBJECT+SUBJECT`` also takes distances in these subjects' features.
+    """Return a recipe by name, which may have subjects behind it.
+
+    ``embodied-fr:SUBJECT+SUBJECT`` also takes distances in these subjects' features,
+    ``embodied-nr:SUBJECT+SUBJECT`` the features of the first that is made for the camera of a picture.
 
     Raises:
-        UsageError: Unknown name, or subjects for a recipe without reference.
+        UsageError: Unknown name, or subjects for a recipe that sees nothing but the picture.
     """
     base, colon, rest = name.partition(":")
     if base not in RECIPES:
@@ -108,13 +115,14 @@ def recipe_by_name(name: str) -> MetricRecipe:
     if not colon:
         return recipe
     subjects = tuple(word for word in _PLUS.split(rest) if word)
-    if recipe.input.kind is not InputKind.DIFFERENCES or not subjects:
+    if recipe.input.kind not in _WITH_SUBJECTS or not subjects:
         raise UsageError(
             "wrong metric to train",
-            expected="subjects only of embodied-fr: embodied-fr:SUBJECT+SUBJECT",
+            expected="subjects only of embodied-nr and embodied-fr: embodied-fr:SUBJECT+SUBJECT",
             got=name,
         )
-    return replace(recipe, name=name, input=replace(recipe.input, subjects=subjects))
+    kind = _WITH_SUBJECTS[recipe.input.kind]
+    return replace(recipe, name=name, input=replace(recipe.input, kind=kind, subjects=subjects))
 
 
 def trainable_by_name(name: str) -> Trainable:

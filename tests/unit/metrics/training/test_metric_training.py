@@ -207,7 +207,7 @@ def test_too_few_references_and_unknown_names_give_one_line(tmp_path: Path) -> N
         small("embodied-nr").train(samples(owners=REFERENCES[:3]), tmp_path, 0)
     with pytest.raises(UsageError, match=r"unknown metric to train; got .*available: embodied-nr"):
         trainable_by_name("embodied")
-    with pytest.raises(UsageError, match="subjects only of embodied-fr"):
+    with pytest.raises(UsageError, match="subjects only of embodied-nr and embodied-fr"):
         trainable_by_name("cnniqa:panel-vla-query")
     found = recipe_by_name("embodied-fr:panel-vla-query+x=openvla+http://host:1/act")
     assert found.input.subjects == ("panel-vla-query", "x=openvla+http://host:1/act")
