@@ -91,8 +91,7 @@ def speed(repeats: int) -> dict[str, dict[str, float]]:
 
 def detection(scenes: int, model: CameraModel) -> dict[str, dict[str, float]]:
     """Return the share of single frames that are not passed: clean, and distorted at three levels."""
-    name = "simulated" if model is CameraModel.IDEAL else f"simulated_{model}"
-    gatekeeper = Gatekeeper(shared_calibrations(f"config/gate/{name}.yaml"), GateOptions())
+    gatekeeper = Gatekeeper(shared_calibrations("config/gate/simulated.yaml"), GateOptions())
     frames = list(simulated_frames(tuple(View), ((640, 480),), scenes, SEED_OF_FRESH_SCENES, model))
 
     def stopped(view: View, rgb: Picture) -> bool:

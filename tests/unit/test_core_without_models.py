@@ -18,7 +18,11 @@ class Blocker:
 
 sys.meta_path.insert(0, Blocker())
 import embodied_iqa
-TRAINING = ("embodied_iqa.panel.training.", "embodied_iqa.distortions.denoiser_training")
+TRAINING = (
+    "embodied_iqa.panel.training.",
+    "embodied_iqa.metrics.training.",
+    "embodied_iqa.distortions.denoiser_training",
+)
 for module in pkgutil.walk_packages(embodied_iqa.__path__, "embodied_iqa."):
     if module.name.split(".")[1] not in {"nodes", "ros"} and not module.name.startswith(TRAINING):
         importlib.import_module(module.name)

@@ -14,7 +14,7 @@ from embodied_iqa.manipulation.shapes import STROKE_M
 from embodied_iqa.scenes.dimensions import HOME_Q_RAD, T_flange_tool
 from embodied_iqa.scenes.scene import Scene, make_scene, tasks_of
 from embodied_iqa.scenes.snapshot import WorldSnapshot
-from embodied_iqa.simulation.camera import CameraModel
+from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
 from embodied_iqa.simulation.camera.simulated_cameras import Shot, SimulatedCameras
 from embodied_iqa.simulation.expert import expert_chunk
 from embodied_iqa.simulation.renderer import SceneRenderer
@@ -44,7 +44,7 @@ def simulated_frames(
     sizes: tuple[tuple[int, int], ...],
     n_scenes: int,
     seed: int,
-    model: CameraModel = CameraModel.IDEAL,
+    model: CameraModel = DEFAULT_MODEL,
 ) -> Iterator[tuple[View, NDArray[np.uint8]]]:
     """Take clean pictures: every scene with an expert at one of its tasks and with random poses.
 

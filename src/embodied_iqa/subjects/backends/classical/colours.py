@@ -30,6 +30,9 @@ _DARK_SATURATION: Final = 78
 _MIN_AREA: Final = 4.0e-4
 """Smallest blob as a share of the image: about a tenth of an object."""
 _BLOBS_A_COLOUR: Final = 4
+_BRIGHT: Final = 90
+_LEAST_BRIGHT: Final = 0.1
+"""Smallest bright share of a blob whose dark parts are ink."""
 _GAP: Final = 0.011
 """Parts of a marked object are closer than this share of the image's height."""
 _COLOURS: Final = tuple(Colour)
@@ -41,10 +44,14 @@ class PaintMap:
 
     Attributes:
         label: ``(H, W)`` uint8: 1 + position in `Colour`, or 0 for no colour.
+        paint: ``(H, W)`` uint8: 255 where the colour is not that of ink.
+        bright: ``(H, W)`` uint8: 255 where it is bright.
         dark: ``(H, W)`` bool: dark and grey, like a button's base.
     """
 
     label: NDArray[np.uint8]
+    paint: NDArray[np.uint8]
+    bright: NDArray[np.uint8]
     dark: NDArray[np.bool_]
 
 
@@ -77,14 +84,14 @@ def paint_map(rgb: NDArray[np.uint8]) -> PaintMap:
         cv2.bitwise_and(_at_least(saturation, least[0]), _at_least(value, least[1]))
         for least in ((_MIN_SATURATION, _MIN_VALUE), (_INK_SATURATION, _INK_VALUE))
     )
-    coloured = cv2.bitwise_or(paint, ink)
-    label = cv2.bitwise_and(cv2.LUT(hue, _hue_table()), coloured)
-    return PaintMap(label, (value < _DARK_VALUE) & (saturation < _DARK_SATURATION))
+    label = cv2.bitwise_and(cv2.LUT(hue, _hue_table()), cv2.bitwise_or(paint, ink))
+    dark = (value < _DARK_VALUE) & (saturation < _DARK_SATURATION)
+    return PaintMap(label, paint, _at_least(value, _BRIGHT), dark)
 
 
 def blobs_of(paint: PaintMap) -> list[Blob]:
     """Return the largest blobs of each colour, at most four, in the order of `Colour` and size."""
-    return [blob for colour in _COLOURS for blob in _largest_blobs(paint.label, colour)]
+    return [blob for colour in _COLOURS for blob in _largest_blobs(paint, colour)]
 
 
 def _at_least(plane: NDArray[np.uint8], least: int) -> NDArray[np.uint8]:
@@ -105,15 +112,30 @@ def _hue_table() -> NDArray[np.uint8]:
     return table
 
 
-def _largest_blobs(label: NDArray[np.uint8], colour: Colour) -> list[Blob]:
+def _largest_blobs(paint: PaintMap, colour: Colour) -> list[Blob]:
+    """Return the blobs with the ink of their marks; without it where the picture is too dark to tell ink."""
     number = _COLOURS.index(colour) + 1
-    mask = cv2.morphologyEx(cv2.inRange(label, number, number), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
-    gap_px = max(3, round(_GAP * label.shape[0]))
+    mask = cv2.inRange(paint.label, number, number)
+    blobs = _blobs_in(mask, colour)
+    if all(_is_bright(blob, paint) for blob in blobs):
+        return blobs
+    return _blobs_in(cv2.bitwise_and(mask, paint.paint), colour)
+
+
+def _blobs_in(mask: NDArray[np.uint8], colour: Colour) -> list[Blob]:
+    gap_px = max(3, round(_GAP * mask.shape[0]))
+    mask = cv2.morphologyEx(mask, cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
     mask = cv2.morphologyEx(mask, cv2.MORPH_CLOSE, np.ones((gap_px, gap_px), np.uint8))
     contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
     largest = sorted(contours, key=cv2.contourArea, reverse=True)[:_BLOBS_A_COLOUR]
     blobs = (_blob(colour, contour) for contour in largest)
-    return [blob for blob in blobs if blob.area_px >= _MIN_AREA * label.size]
+    return [blob for blob in blobs if blob.area_px >= _MIN_AREA * mask.size]
+
+
+def _is_bright(blob: Blob, paint: PaintMap) -> bool:
+    height, width = blob.mask.shape
+    bright = paint.bright[blob.top_px : blob.top_px + height, blob.left_px : blob.left_px + width]
+    return cv2.countNonZero(cv2.bitwise_and(bright, bright, mask=blob.mask)) >= _LEAST_BRIGHT * blob.area_px
 
 
 def _blob(colour: Colour, contour: NDArray[np.int32]) -> Blob:
