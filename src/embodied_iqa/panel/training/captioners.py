@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
 import torch
@@ -15,6 +16,9 @@ from embodied_iqa.subjects.backends.panel.format import BEGIN, MAX_ANSWER_WORDS
 _STATE: Final = 160
 _KEY_WIDTH: Final = 64
 _WORD_WIDTH: Final = 48
+_WAVES: Final = (1.0, 2.0, 4.0, 8.0)
+"""Half waves a picture."""
+_PLACE_WIDTH: Final = 2 + 4 * len(_WAVES)
 
 
 class CaptionerOutput(NamedTuple):
@@ -35,7 +39,7 @@ class _Encoded(NamedTuple):
     """Encoded picture and task.
 
     Attributes:
-        values: ``(B, S, C + 2)`` features and positions of the objects.
+        values: ``(B, S, C + 18)`` features of the objects, and `place_waves` of their positions.
         keys: ``(B, 64, S)`` attention keys of the objects.
         context: ``(1, B R, H)``, the initial state.
         task: ``(B R, 1, 96)``, the encoded task.
@@ -61,14 +65,16 @@ class Captioner(nn.Module):
         self.sight = Sight(shape)
         width = self.sight.width
         self.begin = nn.Sequential(
-            nn.Linear(shape.heads * (width + 2) + TASK_WIDTH + 1, 192), nn.ReLU(), nn.Linear(192, _STATE)
+            nn.Linear(shape.heads * (width + 2 + _PLACE_WIDTH) + TASK_WIDTH + 1, 192),
+            nn.ReLU(),
+            nn.Linear(192, _STATE),
         )
         self.key = nn.Linear(width, _KEY_WIDTH)
-        self.key_place = nn.Linear(2, _KEY_WIDTH)
+        self.key_place = nn.Linear(_PLACE_WIDTH, _KEY_WIDTH)
         self.embed = nn.Embedding(answers, _WORD_WIDTH)
         self.unit = nn.GRU(_WORD_WIDTH, _STATE, batch_first=True)
         self.look = nn.Linear(_STATE, _KEY_WIDTH)
-        known = _STATE + width + 2 + TASK_WIDTH
+        known = _STATE + width + _PLACE_WIDTH + TASK_WIDTH
         self.out = nn.Sequential(nn.Linear(known, _STATE), nn.ReLU(), nn.Linear(_STATE, answers))
 
     @property
@@ -102,9 +108,11 @@ class Captioner(nn.Module):
         task = self.reader(tasks.flatten(0, 1)).float()
         seen, logits, objects = self.sight(picture, task.view(batch, several, -1), spots)
         count = objects.heat[:, 0].sigmoid().sum((1, 2))[:, None].expand(-1, several).reshape(-1, 1) / 10
-        context = self.begin(torch.cat([seen.flatten(0, 1), task, count], dim=1)).float().tanh()
-        valued = torch.cat([objects.tokens, objects.places], dim=-1)
-        keys = (self.key(objects.tokens) + self.key_place(objects.places)).transpose(1, 2)
+        waves = place_waves(objects.places)
+        places = torch.matmul(logits.softmax(-1).flatten(1, 2), waves).view(batch * several, -1)
+        context = self.begin(torch.cat([seen.flatten(0, 1), places, task, count], dim=1)).float().tanh()
+        valued = torch.cat([objects.tokens, waves], dim=-1)
+        keys = (self.key(objects.tokens) + self.key_place(waves)).transpose(1, 2)
         return _Encoded(valued, keys, context[None], task[:, None]), logits.flatten(0, 1), objects
 
     def _continue(self, words: Tensor, state: Tensor, encoded: _Encoded) -> tuple[Tensor, Tensor]:
@@ -116,3 +124,12 @@ class Captioner(nn.Module):
         seen = torch.matmul(weights, encoded.values).view(*states.shape[:2], -1)
         task = encoded.task.expand(-1, words.shape[1], -1)
         return self.out(torch.cat([states, seen, task], dim=-1)), state
+
+
+def place_waves(places: Tensor) -> Tensor:
+    """Map ``(..., 2)`` positions in [0, 1] to ``(..., 18)``: centred, and as waves (Vaswani et al. 2017).
+
+    The product of two such vectors tells how near the positions are.
+    """
+    angles = math.pi * places[..., None] * places.new_tensor(_WAVES)
+    return torch.cat([2 * places - 1, angles.sin().flatten(-2), angles.cos().flatten(-2)], dim=-1)
