@@ -1,6 +1,7 @@
-"""Built-in metrics: milliseconds of a 720p picture on one core, beside piq, brisque and pypiqe in one run.
+"""Built-in metrics: milliseconds of a 720p picture on one core, beside each peer in one run.
 
-The peers are those of requirements/bench-peers.txt, installed by bench_distortions_peers.py; piq needs torch.
+The peers are scikit-image, and piq, brisque and pypiqe of requirements/bench-peers.txt, installed by
+bench_distortions_peers.py; piq needs torch.
 
 python benchmarks/bench_metrics.py --json build/bench_metrics.json
 """
@@ -26,6 +27,7 @@ from bench_distortions_peers import FOLDER, install_peers
 from rich.console import Console
 from rich.table import Table
 from skimage import data
+from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 
 from embodied_iqa.distortions import FrameDistorter, parse_distortion
 from embodied_iqa.metrics import BUILT_IN
@@ -37,8 +39,10 @@ PIQ = {
     "fsim": "fsim",
     "vsi": "vsi",
     "vif": "vif_p",
+    "psnr": "psnr",
 }
 ROUNDS = 5
+Row = dict[str, Any]
 
 
 def median_ms(run: Callable[[], object]) -> float:
@@ -51,8 +55,8 @@ def median_ms(run: Callable[[], object]) -> float:
     return statistics.median(taken_ms)
 
 
-def peers(reference: Any, distorted: Any) -> dict[str, Callable[[], object]]:
-    """Return the run of each peer by the name of our metric."""
+def peers(reference: Any, distorted: Any) -> dict[tuple[str, str], Callable[[], object]]:
+    """Return the run of each peer by our metric and the peer."""
     install_peers()
     sys.path.insert(0, str(FOLDER))
     torch, piq = import_module("torch"), import_module("piq")
@@ -62,13 +66,45 @@ def peers(reference: Any, distorted: Any) -> dict[str, Callable[[], object]]:
         torch.from_numpy(one.transpose(2, 0, 1)[None].astype(np.float32)) for one in (distorted, reference)
     )
     extra = {"ssim": {"downsample": False}}
-    runs: dict[str, Callable[[], object]] = {
-        ours: lambda name=name, ours=ours: getattr(piq, name)(x, y, data_range=255.0, **extra.get(ours, {}))
+    runs: dict[tuple[str, str], Callable[[], object]] = {
+        (ours, "piq"): lambda name=name, ours=ours: getattr(piq, name)(
+            x, y, data_range=255.0, **extra.get(ours, {})
+        )
         for ours, name in PIQ.items()
     }
-    runs["psnr"] = lambda: piq.psnr(x, y, data_range=255.0)
-    runs["piqe"] = lambda: import_module("pypiqe").piqe(distorted[..., ::-1].copy())
+    brisque = current_brisque()
+    runs["psnr", "scikit-image"] = lambda: peak_signal_noise_ratio(reference, distorted)
+    runs["ssim", "scikit-image"] = lambda: structural_similarity(
+        reference, distorted, channel_axis=2, gaussian_weights=True, use_sample_covariance=False
+    )
+    runs["brisque", "brisque"] = lambda: brisque.score(distorted)
+    runs["piqe", "pypiqe"] = lambda: import_module("pypiqe").piqe(distorted[..., ::-1].copy())
     return runs
+
+
+def current_brisque() -> Any:
+    """Return brisque's model; its fit returns arrays where the installed NumPy wants numbers."""
+    base = import_module("brisque").BRISQUE
+
+    class Brisque(base):
+        def asymmetric_generalized_gaussian_fit(self, x: Any) -> tuple[float, ...]:
+            return tuple(float(np.squeeze(v)) for v in super().asymmetric_generalized_gaussian_fit(x))
+
+    return Brisque(url=False)
+
+
+def compared(name: str, others: dict[tuple[str, str], Callable[[], object]], ours: float) -> list[Row]:
+    """Return a row for each peer of a metric; one without a peer, or if it fails here, with the reason."""
+    found: list[Row] = []
+    for peer in (peer for ours_name, peer in others if ours_name == name):
+        row: Row = {"metric": name, "ours_ms": ours, "peer": peer, "peer_ms": None, "ratio": None}
+        try:
+            peer_ms = median_ms(others[name, peer])
+            row |= {"peer_ms": peer_ms, "ratio": peer_ms / ours}
+        except Exception as error:  # noqa: BLE001 - code of others, which may not fit the installed NumPy
+            row["peer"] = f"{peer} fails: {error}"
+        found.append(row)
+    return found or [{"metric": name, "ours_ms": ours, "peer": None, "peer_ms": None, "ratio": None}]
 
 
 def main() -> None:
@@ -79,15 +115,14 @@ def main() -> None:
     reference = cv2.resize(data.astronaut(), (1280, 720), interpolation=cv2.INTER_AREA)
     distorted = FrameDistorter(parse_distortion("12:2", seed=1)).apply(reference, "top", 0)
     others = peers(reference, distorted)
-    table = Table("metric", "ours (ms)", "peer (ms)", "ratio", box=None)
-    rows = []
+    table = Table("metric", "ours (ms)", "peer", "peer (ms)", "ratio", box=None)
+    rows: list[Row] = []
     for name, metric in BUILT_IN.items():
         ours_ms = median_ms(lambda metric=metric: metric.measure(distorted, reference))
-        peer_ms = median_ms(others[name]) if name in others else None
-        ratio = None if peer_ms is None else peer_ms / ours_ms
-        rows.append({"metric": name, "ours_ms": ours_ms, "peer_ms": peer_ms, "ratio": ratio})
-        shown = ("-", "-") if peer_ms is None else (f"{peer_ms:.1f}", f"{ratio:.1f}")
-        table.add_row(name, f"{ours_ms:.1f}", *shown)
+        rows += compared(name, others, ours_ms)
+    for row in rows:
+        shown = ("-", "-") if row["peer_ms"] is None else (f"{row['peer_ms']:.1f}", f"{row['ratio']:.1f}")
+        table.add_row(row["metric"], f"{row['ours_ms']:.1f}", row["peer"] or "-", *shown)
     Console().print(table)
     if arguments.json:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
