@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-CONSTANTS: Final = ROOT / "src" / "embodied_iqa" / "subjects" / "constants"
+SUBJECTS: Final = ROOT / "src" / "embodied_iqa" / "subjects"
+CONSTANTS: Final = SUBJECTS / "constants"
+MODELS: Final = SUBJECTS / "backends" / "panel" / "models"
 PAGES: Final = ROOT / "docs" / "results"
 GATE_SIZES: Final = ("640x480", "1280x720")
 TOLERATED: Final = ("01,02,03:2", "12,13,14,15:2", "10:2")
@@ -47,14 +49,14 @@ def steps(work: Path) -> dict[str, list[list[str]]]:
     gate = ROOT / "config" / "gate" / "simulated.yaml"
     sizes = [word for size in GATE_SIZES for word in ("--size", size)]
     tolerated = [word for types in TOLERATED for word in ("--tolerate", types)]
-    evaluation = ("--scenes", 100, "--grid-scenes", 30, "--cards", "--out", PAGES / "panel.md")
+    evaluation = ("--scenes", 100, "--grid-scenes", 30, "--out", PAGES / "panel.md")
     return {
         "train": [program("train", "panel", "--seed", SEED, "--out", panel)],
         "ship": [script("scripts/ship_panel.py", panel / "models", "--replace")],
         "classical": [
             program("subjects", "calibrate", name, "--out", CONSTANTS / f"{name}.json") for name in CLASSICAL
         ],
-        "evaluate": [program("evaluate", "panel", *evaluation)],
+        "evaluate": [program("evaluate", "panel", "--models", MODELS, "--cards", *evaluation)],
         "gate": [program("gate", "calibrate", "--sim", "--scenes", 10, *sizes, *tolerated, "--output", gate)],
         "build": [program("build", "--references", REFERENCES, "--seed", SEED, "--out", database)],
         "health": [program("db", "health", database), program("report", database)],

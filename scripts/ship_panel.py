@@ -3,7 +3,8 @@
 python scripts/ship_panel.py DIR/models            # of `embodied-iqa train panel --out DIR`
 python scripts/ship_panel.py DIR/models --replace  # and drop shipped members that are not there
 
-Then `embodied-iqa evaluate panel --scenes 100 --cards --out docs/results/panel.md` measures what ships.
+Then `embodied-iqa evaluate panel --models src/embodied_iqa/subjects/backends/panel/models --scenes 100
+--cards --out docs/results/panel.md` measures what ships.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ def main() -> int:
     arguments = parser.parse_args()
     names = members_in(arguments.models)
     if arguments.replace:
+        for name in members_in():
+            constants_of(name).unlink(missing_ok=True)
         for path in MODELS.iterdir():
             path.unlink()
     MODELS.mkdir(exist_ok=True)
@@ -56,9 +59,13 @@ def main() -> int:
 
 def calibrate(scenes: int, name: str) -> None:
     """Measure a member's constants in a process of its own."""
-    out = PACKAGE / "constants" / f"{name}.json"
-    words = ["subjects", "calibrate", name, "--scenes", str(scenes), "--out", str(out)]
+    words = ["subjects", "calibrate", name, "--scenes", str(scenes), "--out", str(constants_of(name))]
     subprocess.run([sys.executable, "-m", "embodied_iqa.cli.main", *words], check=True)
+
+
+def constants_of(name: str) -> Path:
+    """Return the file of a member's constants."""
+    return PACKAGE / "constants" / f"{name}.json"
 
 
 def entry(card: ModelCard) -> str:
