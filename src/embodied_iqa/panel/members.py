@@ -12,12 +12,7 @@ from typing import Final
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.panel.answers import Style
-from embodied_iqa.panel.samples.sample_files import (
-    LARGE_WHOLE,
-    SMALL_CLOSE,
-    SMALL_WHOLE,
-    PictureFormat,
-)
+from embodied_iqa.panel.picture_formats import LARGE_WHOLE, SMALL_CLOSE, SMALL_WHOLE, PictureFormat
 from embodied_iqa.subjects.backends.panel.members import MODELS
 
 _WHOLE_TABLE: Final = (View.TOP, View.SIDE)

@@ -12,6 +12,7 @@ from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.panel.answers import object_marks, visible_things
 from embodied_iqa.panel.evaluation.clean_scenes import drawn_scene, succeeds
+from embodied_iqa.panel.picture_formats import SMALL_CLOSE
 from embodied_iqa.panel.samples.draw_samples import (
     RANKED_A_SCENE,
     draw_part,
@@ -20,7 +21,7 @@ from embodied_iqa.panel.samples.draw_samples import (
     scene_tasks,
 )
 from embodied_iqa.panel.samples.paraphrases import reworded
-from embodied_iqa.panel.samples.sample_files import SMALL_CLOSE, load_samples, ranked_file
+from embodied_iqa.panel.samples.sample_files import load_samples, ranked_file
 from embodied_iqa.scenes.language.resolver import resolve_plan
 from embodied_iqa.scenes.scene import draw_instruction
 from embodied_iqa.simulation.scene_batches import SceneBatchRenderer

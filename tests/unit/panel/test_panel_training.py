@@ -12,12 +12,9 @@ import torch
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import View
 from embodied_iqa.panel.members import RECIPES, Augmentation, Recipe, quick, recipe_of
+from embodied_iqa.panel.picture_formats import FORMATS, SMALL_CLOSE, SMALL_WHOLE, PictureFormat
 from embodied_iqa.panel.samples.sample_files import (
-    FORMATS,
     MAX_THINGS,
-    SMALL_CLOSE,
-    SMALL_WHOLE,
-    PictureFormat,
     Samples,
     TaskLabels,
     load_samples,

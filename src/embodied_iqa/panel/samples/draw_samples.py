@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.panel.answers import object_marks
+from embodied_iqa.panel.picture_formats import FORMATS, PictureFormat
 from embodied_iqa.panel.samples.paraphrases import reworded
 from embodied_iqa.panel.samples.sample_files import (
-    FORMATS,
     MAX_THINGS,
-    PictureFormat,
     Samples,
     TaskLabels,
     join_samples,

@@ -18,43 +18,13 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import write_whole
 from embodied_iqa.images.frame import View
-from embodied_iqa.subjects.backends.panel.format import ABSENT, LARGE_PX, SMALL_PX, Framing, region_of
+from embodied_iqa.panel.picture_formats import PictureFormat
+from embodied_iqa.subjects.backends.panel.format import ABSENT, Framing, region_of
 
 MAX_THINGS: Final = 10
 """Largest number of labelled objects in a scene."""
 _TEXTS: Final = "tasks.json"
 _ARRAYS: Final = "labels.npz"
-
-
-@dataclass(frozen=True, slots=True)
-class PictureFormat:
-    """Format of a member's pictures.
-
-    Attributes:
-        framing: Part of the camera's picture.
-        size_px: Width and height.
-    """
-
-    framing: Framing
-    size_px: tuple[int, int]
-
-    def file(self, view: View) -> str:
-        """Return the name of the file of a view's pictures."""
-        return f"{view}-{self.framing}-{self.size_px[0]}.npy"
-
-
-SMALL_WHOLE: Final = PictureFormat(Framing.WHOLE, SMALL_PX)
-LARGE_WHOLE: Final = PictureFormat(Framing.WHOLE, LARGE_PX)
-SMALL_CLOSE: Final = PictureFormat(Framing.CLOSE, SMALL_PX)
-FORMATS: Final[tuple[tuple[View, PictureFormat], ...]] = (
-    (View.TOP, SMALL_WHOLE),
-    (View.TOP, LARGE_WHOLE),
-    (View.TOP, SMALL_CLOSE),
-    (View.SIDE, SMALL_CLOSE),
-    (View.WRIST, SMALL_WHOLE),
-    (View.WRIST, SMALL_CLOSE),
-)
-"""Views and formats of the pictures that are stored."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
