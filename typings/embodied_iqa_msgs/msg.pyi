@@ -119,6 +119,7 @@ class DistortionSpec:
     level: int
     seed: int
     frozen: bool
+    schedule: str
     def __init__(
         self,
         *,
@@ -126,6 +127,7 @@ class DistortionSpec:
         level: int = ...,
         seed: int = ...,
         frozen: bool = ...,
+        schedule: str = ...,
     ) -> None: ...
 
 class DistortionState:
@@ -135,6 +137,9 @@ class DistortionState:
     level: int
     seed: int
     frozen: bool
+    schedule: str
+    origin: Time
+    level_now: int
     def __init__(
         self,
         *,
@@ -144,6 +149,9 @@ class DistortionState:
         level: int = ...,
         seed: int = ...,
         frozen: bool = ...,
+        schedule: str = ...,
+        origin: Time = ...,
+        level_now: int = ...,
     ) -> None: ...
 
 class GateLease:

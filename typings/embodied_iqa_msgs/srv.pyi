@@ -140,11 +140,13 @@ class SetDistortion(ServiceType["SetDistortion.Request", "SetDistortion.Response
     class Request:
         distortion: DistortionSpec
         from_stamp: Time
+        or_later: bool
         def __init__(
             self,
             *,
             distortion: DistortionSpec = ...,
             from_stamp: Time = ...,
+            or_later: bool = ...,
         ) -> None: ...
 
     class Response:

@@ -107,11 +107,13 @@ def distort(image: Image, id_or_name: str, level: int, rng: Generator) -> Image:
     return distortion.apply(checked(image), level, rng)
 
 
-def parse_distortion(word: str, *, seed: int = 0, frozen: bool = False) -> DistortionSpec:
+def parse_distortion(
+    word: str, *, seed: int = 0, frozen: bool = False, schedule: str = ""
+) -> DistortionSpec:
     """Parse ``02:3``, ``gaussian-blur:2`` or ``miqd:fog:4``: a distortion, a colon and its level.
 
     Raises:
-        UsageError: The word has another form, or the distortion or level is unknown.
+        UsageError: The word has another form, or the distortion, level or schedule is unknown.
     """
     name, colon, level = word.strip().rpartition(":")
     if not colon or not level.isdecimal():
@@ -121,4 +123,4 @@ def parse_distortion(word: str, *, seed: int = 0, frozen: bool = False) -> Disto
     found = entry(name)
     if int(level) not in LEVELS:
         raise UsageError(f"unknown level of {found.name}", got=int(level), available=LEVELS)
-    return DistortionSpec(found.id, int(level), seed, frozen)
+    return DistortionSpec(found.id, int(level), seed, frozen, schedule)

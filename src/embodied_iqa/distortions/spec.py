@@ -1,9 +1,10 @@
-"""Specification of a distortion: type, level, seed."""
+"""Specification of a distortion: type, level, seed, schedule."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from embodied_iqa.distortions.time_course import canonical_schedule, parse_time_course
 from embodied_iqa.errors import UsageError
 
 LEVELS = (1, 2, 3, 4, 5)
@@ -15,18 +16,27 @@ class DistortionSpec:
 
     Attributes:
         id: Two digits, ``"01"`` to ``"30"``.
-        level: 1 (mild) to 5 (severe).
+        level: 1 (mild) to 5 (severe); the highest one of a schedule.
         seed: Seed of all randomness, 0 to 2**63 - 1.
         frozen: Whether every frame gets the same noise pattern.
+        schedule: Level over time, as `time_course.parse_time_course` reads it; empty for a constant level.
     """
 
     id: str
     level: int
     seed: int = 0
     frozen: bool = False
+    schedule: str = ""
 
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
             raise UsageError("unknown distortion level", got=self.level, available=LEVELS)
         if not 0 <= self.seed < 2**63:
             raise UsageError("seed out of range", expected="0 to 2**63 - 1", got=self.seed)
+        object.__setattr__(self, "schedule", canonical_schedule(self.schedule))
+
+    def level_at(self, elapsed_ns: int) -> int:
+        """Return the level in force, 0 (undistorted) to `level`, at a time since the begin of the distortion."""
+        if not self.schedule:
+            return self.level
+        return parse_time_course(self.schedule).level_at(elapsed_ns, self.level)

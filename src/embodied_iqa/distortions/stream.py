@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import blake2b
 
 from numpy.random import PCG64, Generator, SeedSequence
@@ -34,13 +35,15 @@ class FrameDistorter:
 
     Args:
         spec: The distortion; None passes every frame through uncopied.
+        origin_ns: Stamp at which its schedule begins, ROS time; without meaning for a constant level.
 
     Raises:
         UsageError: Unknown distortion.
     """
 
-    def __init__(self, spec: DistortionSpec | None) -> None:
+    def __init__(self, spec: DistortionSpec | None, origin_ns: int = 0) -> None:
         self._spec = spec
+        self._origin_ns = origin_ns
         if spec is not None:
             entry(spec.id)
 
@@ -48,6 +51,15 @@ class FrameDistorter:
     def spec(self) -> DistortionSpec | None:
         """The distortion; None for none."""
         return self._spec
+
+    @property
+    def origin_ns(self) -> int:
+        """Stamp at which the schedule begins, ROS time."""
+        return self._origin_ns
+
+    def level_at(self, stamp_ns: int) -> int:
+        """Return the level of the frame at a stamp; 0 if it stays as it is."""
+        return 0 if self._spec is None else self._spec.level_at(stamp_ns - self._origin_ns)
 
     def apply(self, rgb: Image, view: str, stamp_ns: int) -> Image:
         """Return the distorted frame.
@@ -58,12 +70,14 @@ class FrameDistorter:
             stamp_ns: The frame's stamp, ROS time in nanoseconds.
 
         Returns:
-            A new picture of the same shape; ``rgb`` itself without a distortion.
+            A new picture of the same shape; ``rgb`` itself at level 0. A level of a schedule gives the same
+            picture as that level alone.
 
         Raises:
             InputError: The picture has another type, shape or size.
         """
-        if self._spec is None:
+        level = self.level_at(stamp_ns)
+        if self._spec is None or level == 0:
             return rgb
-        generator = frame_generator(self._spec, view, stamp_ns)
-        return distort(rgb, self._spec.id, self._spec.level, generator)
+        generator = frame_generator(replace(self._spec, level=level, schedule=""), view, stamp_ns)
+        return distort(rgb, self._spec.id, level, generator)

@@ -149,6 +149,7 @@ KINDS: Final[Mapping[str, type[Burst | Ramp | Flicker | Markov]]] = {
 """Time courses by name."""
 
 
+@lru_cache(maxsize=256)
 def parse_time_course(word: str) -> TimeCourse:
     """Parse ``burst:start=2,length=1,every=5``; what is left out has its default.
 
@@ -179,6 +180,15 @@ def name_of(course: TimeCourse) -> str:
     name = next(name for name, kind in KINDS.items() if isinstance(course, kind))
     values = dataclasses.asdict(course)  # type: ignore[call-overload]  # all kinds are dataclasses
     return f"{name}:" + ",".join(f"{key}={value!r}" for key, value in values.items())
+
+
+def canonical_schedule(word: str) -> str:
+    """Return a schedule as `name_of` writes it, so that equal schedules are equal words; empty for none.
+
+    Raises:
+        UsageError: See `parse_time_course`.
+    """
+    return name_of(parse_time_course(word)) if word.strip() else ""
 
 
 def _number(what: str, text: str, *, whole: bool) -> float | int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 from embodied_iqa.config import Scalar, parsed, ranged, values_of
+from embodied_iqa.distortions.time_course import canonical_schedule
 from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.graph.camera_parameters import DEFAULT_VIEWS, CameraParameters
 from embodied_iqa.images.frame import View
@@ -89,6 +90,7 @@ class DistortionParameters:
         level: Its level, 1 (mild) to 5 (severe).
         seed: Seed of all random parts.
         frozen: The same noise in every frame.
+        schedule: Level over time from the first picture on, such as burst:start=2,length=1; empty: constant.
         preview_every: A JPEG preview of every so many pictures; 0 for none.
         newest_only: A newer picture replaces one that waits, which counts as late; otherwise every picture is
             handled in order. Set where time is real: a world without lockstep, RealSense cameras.
@@ -99,6 +101,7 @@ class DistortionParameters:
     level: int = ranged(1, 1, 5)
     seed: int = 0
     frozen: bool = False
+    schedule: str = parsed("", canonical_schedule)
     preview_every: int = ranged(5, 0, 1000)
     newest_only: bool = False
 

@@ -11,17 +11,17 @@ from embodied_iqa_msgs.srv import SetDistortion
 from sensor_msgs.msg import CompressedImage
 from sensor_msgs.msg import Image as ImageMessage
 
-from embodied_iqa.distortions import DistortionSpec, entry
+from embodied_iqa.distortions import DistortionSpec, FrameDistorter
 from embodied_iqa.distortions.image import Image
 from embodied_iqa.errors import UserError
 from embodied_iqa.graph.parameters import DistortionParameters
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.image_cdr import image_from_cdr, image_to_cdr, stamp_from_cdr
-from embodied_iqa.ros.conversion import header_of, ns_of, optical_frame, spec_of, state_to_msg, time_of
+from embodied_iqa.ros.conversion import header_of, ns_of, optical_frame, spec_of, state_to_msg
 from embodied_iqa.ros.late_count import LateCount
 from embodied_iqa.ros.node import BaseNode, Health, leave, main_of
 from embodied_iqa.ros.qos import EVENT, LATCHED, PICTURE, picture_input
-from embodied_iqa.trial.distortion_schedule import DistortionSchedule
+from embodied_iqa.trial.distortion_changes import DistortionChanges
 
 _PREVIEW_QUALITY = 80
 
@@ -32,7 +32,7 @@ class DistortionNode(BaseNode[DistortionParameters]):
     def __init__(self) -> None:
         super().__init__("distortion_node", DistortionParameters)
         config = self.config
-        self._schedule = DistortionSchedule()
+        self._changes = DistortionChanges()
         self._counts = dict.fromkeys(self.config.views, 0)
         self._refused = 0
         self._late = LateCount()
@@ -43,8 +43,9 @@ class DistortionNode(BaseNode[DistortionParameters]):
         topic = "/distorted/{view}/preview/compressed"
         self._previews = self.create_publishers(CompressedImage, topic, config.views, EVENT)
         if config.id:
-            self._schedule.set(DistortionSpec(config.id, config.level, config.seed, config.frozen), 0)
-        self._publish_state(0)
+            spec = DistortionSpec(config.id, config.level, config.seed, config.frozen, config.schedule)
+            self._changes.set(spec, None)
+        self._publish_state(self._changes.newest, 0)
         for view in config.views:
             topic, take = f"/camera/{view}/image_raw", self._late.counting(partial(self._picture, view))
             qos = picture_input(newest_only=config.newest_only)
@@ -59,37 +60,43 @@ class DistortionNode(BaseNode[DistortionParameters]):
             "refused": self._refused,
             "late": self._late.total,
         }
-        return Health(message=str(self._schedule.newest or "pass-through"), values=values)
+        return Health(message=str(self._changes.newest.spec or "pass-through"), values=values)
 
     def _set(
         self, request: SetDistortion.Request, response: SetDistortion.Response
     ) -> SetDistortion.Response:
         from_ns = ns_of(request.from_stamp)
         try:
-            effective_ns = self._schedule.set(spec_of(request.distortion), from_ns or None)
+            spec, or_later = spec_of(request.distortion), request.or_later
+            effective_ns = self._changes.set(spec, from_ns or None, or_later=or_later)
         except UserError as error:
             response.message = str(error)
             return response
         response.success = True
-        response.state = self._publish_state(effective_ns)
+        response.state = self._publish_state(self._changes.newest, effective_ns)
         return response
 
-    def _publish_state(self, from_ns: int) -> DistortionState:
-        spec = self._schedule.newest
-        state = state_to_msg(spec)
-        state.header.stamp = time_of(from_ns)
-        if spec is not None:
-            state.name = entry(spec.id).name
+    def _publish_state(self, distorter: FrameDistorter, stamp_ns: int) -> DistortionState:
+        state = state_to_msg(distorter.spec, distorter.origin_ns, stamp_ns)
+        self._stated, self._stated_level, self._stated_ns = distorter, state.level_now, stamp_ns
         self._state_publisher.publish(state)
         return state
+
+    def _update_state(self, distorter: FrameDistorter, stamp_ns: int, level: int) -> None:
+        """Publish the state where a picture, of a later stamp than the last state, has another level."""
+        has_changed = level != self._stated_level or distorter is not self._stated
+        if stamp_ns > self._stated_ns and has_changed:
+            self._publish_state(distorter, stamp_ns)
 
     def _picture(self, view: View, cdr: bytes) -> None:
         began = perf_counter()
         try:
             stamp_ns = stamp_from_cdr(cdr)
-            distorter = self._schedule.at(stamp_ns)
+            distorter = self._changes.at(stamp_ns)
             self._counts[view] += 1
-            if distorter.spec is None:
+            level = distorter.level_at(stamp_ns)
+            self._update_state(distorter, stamp_ns, level)
+            if level == 0:
                 self._outputs[view].publish(cdr)
                 self._preview(view, None, cdr)
             else:

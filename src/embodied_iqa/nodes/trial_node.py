@@ -290,14 +290,17 @@ class TrialNode(BaseNode[TrialParameters]):
     def _do(self, plan: TrialPlan, command: Command) -> None:
         if isinstance(command, MarkRunStart):
             self._published_ns.clear()
-            self._publish_mark(plan, ours.TrialEvent.KIND_RUN_START, command.start_ns, command.run_index)
+            start_ns = command.start_ns
+            mark = _mark(plan, ours.TrialEvent.KIND_RUN_START, start_ns, command.run_index, start_ns)
+            self._event_publisher.publish(mark)
         elif isinstance(command, MarkRunEnd):
             self._publish_run_end(plan, command.result)
         else:
             self._commands.carry_out(command)
 
     def _publish_run_end(self, plan: TrialPlan, result: RunResult) -> None:
-        event = _mark(plan, ours.TrialEvent.KIND_RUN_END, result.end_ns, result.run_index)
+        kind = ours.TrialEvent.KIND_RUN_END
+        event = _mark(plan, kind, result.end_ns, result.run_index, result.start_ns)
         event.outcome, event.reason = _OUTCOMES[result.outcome], result.reason
         event.tool_pose = pose_of(result.T_base_tool)
         event.frames_published = sum(
@@ -305,10 +308,8 @@ class TrialNode(BaseNode[TrialParameters]):
         )
         self._event_publisher.publish(event)
         if result.run_index + 1 == plan.run_count:
-            self._publish_mark(plan, ours.TrialEvent.KIND_TRIAL_END, self.get_clock().now().nanoseconds)
-
-    def _publish_mark(self, plan: TrialPlan, kind: int, stamp_ns: int, run_index: int = 0) -> None:
-        self._event_publisher.publish(_mark(plan, kind, stamp_ns, run_index))
+            now_ns = self.get_clock().now().nanoseconds
+            self._event_publisher.publish(_mark(plan, ours.TrialEvent.KIND_TRIAL_END, now_ns))
 
     def _feedback(self, handle: _GoalHandle, stage: Stage, run_index: int, message: str) -> None:
         feedback = RunTrial.Feedback(
@@ -320,7 +321,10 @@ class TrialNode(BaseNode[TrialParameters]):
         handle.publish_feedback(feedback)
 
 
-def _mark(plan: TrialPlan, kind: int, stamp_ns: int, run_index: int) -> ours.TrialEvent:
+def _mark(
+    plan: TrialPlan, kind: int, stamp_ns: int, run_index: int = 0, start_ns: int = 0
+) -> ours.TrialEvent:
+    """Return an event; the schedule of a run's distortion begins at ``start_ns``."""
     return ours.TrialEvent(
         header=header_of(stamp_ns),
         kind=kind,
@@ -328,7 +332,7 @@ def _mark(plan: TrialPlan, kind: int, stamp_ns: int, run_index: int) -> ours.Tri
         run_count=plan.run_count,
         task=plan.task,
         scene_seed=plan.scene_seed,
-        distortion=state_to_msg(plan.distortion(run_index)),
+        distortion=state_to_msg(plan.distortion(run_index), start_ns, stamp_ns),
     )
 
 

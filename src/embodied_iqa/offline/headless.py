@@ -106,7 +106,7 @@ class HeadlessRun:
         self._task: Instruction = parse_instruction(plan.task)
         self._start_ns = (_EPOCHS_BEFORE + run_index) * options.epoch_ns
         self._now_ns = self._start_ns
-        distorter = FrameDistorter(plan.distortion(run_index))
+        distorter = FrameDistorter(plan.distortion(run_index), self._start_ns)
         nodes = options.nodes
         self._views = nodes.gate_node.views
         gatekeeper = Gatekeeper(cell.calibrations, nodes.gate_node.judge)

@@ -38,10 +38,9 @@ class HeadlessCameras:
         self._shots: OrderedDict[int, Shot] = OrderedDict()
         self._frames: dict[tuple[int, View, Source], Frame] = {}
 
-    @property
-    def distorts(self) -> bool:
-        """Whether raw and distorted pictures differ."""
-        return self._distorter.spec is not None
+    def distorts(self, stamp_ns: int) -> bool:
+        """Return whether raw and distorted pictures of a stamp differ."""
+        return self._distorter.level_at(stamp_ns) > 0
 
     def take(self, snapshot: WorldSnapshot, stamp_ns: int) -> None:
         """Take a picture of every view."""
@@ -70,6 +69,8 @@ class HeadlessCameras:
     def _render(self, view: View, source: Source, stamp_ns: int) -> Frame:
         if source is Source.DISTORTED:
             raw = self.frame(view, Source.RAW, stamp_ns)
+            if not self.distorts(stamp_ns):
+                return raw
             return replace(raw, rgb=self._distorter.apply(raw.rgb, view, stamp_ns))
         if stamp_ns not in self._shots:
             raise InternalError(f"no picture was taken at {stamp_ns} ns, or it is no longer kept")

@@ -79,7 +79,7 @@ class HeadlessPolicy:
             gripper=tool[1],
         )
         raw = self._decide(request)
-        if not self._cameras.distorts:  # the same pictures: a subject is stateless
+        if not self._cameras.distorts(stamp_ns):  # the same pictures: a subject is stateless
             return raw, replace(raw, source=Source.DISTORTED)
         return raw, self._decide(replace(request, source=Source.DISTORTED))
 

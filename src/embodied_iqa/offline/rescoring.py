@@ -14,7 +14,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.distortions import FrameDistorter
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import Buffer
 from embodied_iqa.gate.calibration import GateCalibration
@@ -80,7 +79,7 @@ class Rescorer:
         self._subjects = subjects
         self.live = read_trial(path)
         self._redone = {run.index: _Redone() for run in self.live.runs}
-        self._distorters = {run.index: FrameDistorter(run.distortion) for run in self.live.runs}
+        self._distorters = {run.index: run.distorter for run in self.live.runs}
         self._gatekeeper = Gatekeeper(subjects.calibrations, subjects.gate)
         self._frames = FrameAssembler(self._KEPT)
         self._wanted = self._decision_stamps()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import CameraInfo, Image, JointState
 from std_msgs.msg import Header
 
-from embodied_iqa.distortions.spec import DistortionSpec
+from embodied_iqa.distortions import DistortionSpec, entry
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.frame import Intrinsics, View
 from embodied_iqa.images.realsense import RgbdFrame
@@ -94,25 +94,47 @@ def spec_to_msg(spec: DistortionSpec | None) -> ours.DistortionSpec:
     """Return a requested distortion; None as an empty id."""
     if spec is None:
         return ours.DistortionSpec()
-    return ours.DistortionSpec(id=spec.id, level=spec.level, seed=spec.seed, frozen=spec.frozen)
+    return ours.DistortionSpec(
+        id=spec.id, level=spec.level, seed=spec.seed, frozen=spec.frozen, schedule=spec.schedule
+    )
 
 
-def state_to_msg(spec: DistortionSpec | None) -> ours.DistortionState:
-    """Return an applied distortion, None as an empty id; the caller sets header and name."""
+def state_to_msg(spec: DistortionSpec | None, origin_ns: int, stamp_ns: int) -> ours.DistortionState:
+    """Return an applied distortion, None as an empty id, with its level at a stamp.
+
+    Args:
+        spec: The distortion.
+        origin_ns: Where its schedule begins, ROS time.
+        stamp_ns: The state's, ROS time.
+
+    Raises:
+        UsageError: The distortion does not exist.
+    """
+    header = Header(stamp=time_of(stamp_ns))
     if spec is None:
-        return ours.DistortionState()
-    return ours.DistortionState(id=spec.id, level=spec.level, seed=spec.seed, frozen=spec.frozen)
+        return ours.DistortionState(header=header)
+    return ours.DistortionState(
+        header=header,
+        id=spec.id,
+        name=entry(spec.id).name,
+        level=spec.level,
+        seed=spec.seed,
+        frozen=spec.frozen,
+        schedule=spec.schedule,
+        origin=time_of(origin_ns),
+        level_now=spec.level_at(stamp_ns - origin_ns),
+    )
 
 
 def spec_of(message: ours.DistortionSpec | ours.DistortionState) -> DistortionSpec | None:
     """Return the requested distortion; None for an empty id.
 
     Raises:
-        UsageError: The level or the seed is out of range.
+        UsageError: The level, the seed or the schedule is wrong.
     """
     if not message.id:
         return None
-    return DistortionSpec(message.id, message.level, message.seed, message.frozen)
+    return DistortionSpec(message.id, message.level, message.seed, message.frozen, message.schedule)
 
 
 def lease_to_msg(lease: GateLease, mode: GateMode) -> ours.GateLease:

@@ -15,7 +15,6 @@ from rclpy.node import Node
 from rclpy.task import Future
 from std_srvs.srv import SetBool
 
-from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import EmbodiedIqaError
 from embodied_iqa.graph.parameters import TrialParameters
 from embodied_iqa.images.assembler import Source
@@ -143,8 +142,8 @@ class TrialCommands:
                 reply = self._send(command, self._run, SetBool.Request(data=running))
             case RunWorld():
                 reply = Reply(command, ok=True)
-            case SetDistortion(spec, from_ns):
-                reply = self._set_distortion(command, spec, from_ns)
+            case SetDistortion():
+                reply = self._set_distortion(command)
             case Rearm(from_ns):
                 reply = self._rearm_from(command, from_ns)
             case CheckStart() | ReturnToStart():
@@ -223,8 +222,12 @@ class TrialCommands:
         response = call(self._reset, request, self._deadline_s)
         return Reply(command, response.success, response.message, ns_of(response.stamp))
 
-    def _set_distortion(self, command: Command, spec: DistortionSpec | None, from_ns: int) -> Reply:
-        request = srv.SetDistortion.Request(distortion=spec_to_msg(spec), from_stamp=time_of(from_ns))
+    def _set_distortion(self, command: SetDistortion) -> Reply:
+        request = srv.SetDistortion.Request(
+            distortion=spec_to_msg(command.spec),
+            from_stamp=time_of(command.from_ns),
+            or_later=command.or_later,
+        )
         response = call(self._distort, request, self._config.reply_deadline_s)
         return Reply(command, response.success, response.message, ns_of(response.state.header.stamp))
 

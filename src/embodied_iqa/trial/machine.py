@@ -187,9 +187,8 @@ def _stage_done(state: TrialState, reply: Reply) -> Step:
         case Stage.OPEN:
             return _begin_run(state)
         case Stage.RESET:
-            # where time does not stop, pictures of any stamp may have passed already
-            from_ns = state.start_ns if plan.stops_time else 0
-            change = SetDistortion(plan.distortion(index), from_ns)
+            # where time does not stop, pictures of later stamps may have passed already
+            change = SetDistortion(plan.distortion(index), state.start_ns, or_later=not plan.stops_time)
             return _enter(state, Stage.DISTORT, change)
         case Stage.DISTORT:
             # armed while time is stopped, so that the first frame is not older than the arming

@@ -213,10 +213,17 @@ class CheckStart:
 
 @dataclass(frozen=True, slots=True)
 class SetDistortion:
-    """Distort pictures from a stamp on; 0: from the next one. Expects a reply with the first stamp."""
+    """Distort pictures from a stamp on, where a schedule begins. Expects a reply with the first stamp.
+
+    Attributes:
+        spec: None for none.
+        from_ns: The first stamp.
+        or_later: From the next picture on if pictures from that stamp on have passed already; else refused.
+    """
 
     spec: DistortionSpec | None
     from_ns: int
+    or_later: bool = False
 
 
 @dataclass(frozen=True, slots=True)

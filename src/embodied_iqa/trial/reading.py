@@ -150,7 +150,10 @@ def _run(streams: _Streams, start: Any) -> RunRecord:
 def _distortion(message: Any) -> DistortionSpec | None:
     if not message.id:
         return None
-    return DistortionSpec(str(message.id), int(message.level), int(message.seed), bool(message.frozen))
+    schedule = str(getattr(message, "schedule", ""))  # recordings of earlier versions have none
+    return DistortionSpec(
+        str(message.id), int(message.level), int(message.seed), bool(message.frozen), schedule
+    )
 
 
 def _answer(message: Any) -> AnswerRecord:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.distortions.spec import DistortionSpec
+from embodied_iqa.distortions.stream import FrameDistorter
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import View
@@ -106,7 +107,7 @@ class RunRecord:
     Attributes:
         index: 0 is the reference run.
         distortion: None for the reference run.
-        start_ns: First stamp of the run, ROS time.
+        start_ns: First stamp of the run, ROS time; the schedule of the distortion begins there.
         end_ns: Last stamp of the run, ROS time.
         outcome: How it ended; None where the recording ends before.
         reason: Why it ended, in words.
@@ -134,6 +135,15 @@ class RunRecord:
     chunks: tuple[ChunkRecord, ...]
     verdicts: tuple[VerdictRecord, ...]
     tool_path: NDArray[np.float64]
+
+    @property
+    def distorter(self) -> FrameDistorter:
+        """The distorter of the run: of a raw picture it makes the picture that the subjects saw.
+
+        Raises:
+            UsageError: The distortion does not exist.
+        """
+        return FrameDistorter(self.distortion, self.start_ns)
 
     def answer(self, source: Source) -> AnswerRecord | None:
         """Return the first answer about a source."""

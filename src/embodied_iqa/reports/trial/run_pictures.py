@@ -9,7 +9,6 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.distortions import FrameDistorter
 from embodied_iqa.errors import UserError
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import View
@@ -132,7 +131,7 @@ def _row(run: RunRecord, moment: Moment, frame: RecordedFrame, max_bytes: int) -
     if run.distortion is not None:
         overlays += _overlays(moment.distorted, frame, Side.DISTORTED)
         try:
-            rgb = FrameDistorter(run.distortion).apply(frame.rgb, frame.view, frame.stamp_ns)
+            rgb = run.distorter.apply(frame.rgb, frame.view, frame.stamp_ns)
         except UserError as error:
             remarks.append(f"The distorted picture cannot be recomputed: {error}.")
         else:
