@@ -29,7 +29,9 @@ def results_table(runs: Sequence[RunScores]) -> None:
 def _cells(run: RunScores) -> list[str]:
     spec, gate, execution = run.distortion, run.gate, run.execution
     return [
-        "reference" if spec is None else f"{spec.id}:{spec.level} {entry(spec.id).name}",
+        "reference"
+        if spec is None
+        else f"{spec.id}:{spec.level} {entry(spec.id).name} {spec.schedule}".rstrip(),
         _number(run.cognition, 3),
         _number(run.decision, 3),
         _number(execution, 1),

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from embodied_iqa.cli.distortion_options import add_distortion_options
 from embodied_iqa.cli.node_options import add_consent, add_node_options, overrides_of, with_consent
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.cli.person import person_at_terminal
@@ -59,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--scene-seed", type=int, default=7, metavar="N", help="seed of the scene (default 7)")
     add("--distortion", action="append", metavar="ID:LEVEL", help="such as 19:5; may be repeated")
     add("--no-distortion", action="store_true", help="the reference run only")
-    add("--seed", type=int, default=0, metavar="N", help="seed of the distortions (default 0)")
+    add_distortion_options(parser)
     add(
         "--gate", choices=[str(mode) for mode in GateMode], help="default: shadow in simulation, on otherwise"
     )
@@ -119,11 +120,15 @@ def check(arguments: argparse.Namespace) -> SessionPlan:
     """
     if arguments.no_distortion and arguments.distortion:
         raise UsageError("--no-distortion excludes --distortion")
+    if arguments.no_distortion and arguments.schedule:
+        raise UsageError("--no-distortion excludes --schedule")
     words = () if arguments.no_distortion else tuple(arguments.distortion or DEFAULT_DISTORTIONS)
     return SessionPlan(
         tasks=check_tasks(tuple(arguments.task or DEFAULT_TASKS)),
         scene_seed=arguments.scene_seed,
-        distortions=tuple(parse_distortion(word, seed=arguments.seed) for word in words),
+        distortions=tuple(
+            parse_distortion(word, seed=arguments.seed, schedule=arguments.schedule) for word in words
+        ),
         graph=check_graph(resolve(tuple(arguments.config), _overrides(arguments))),
         attach=arguments.attach,
     )

@@ -24,7 +24,8 @@ RUN_KEY: Final = (
     "distortion_id", "level", "distortion_seed", "gate_mode",
 )  # fmt: skip
 """Columns that identify a run."""
-_REST: Final = tuple(name for name in COLUMNS if name not in RUN_KEY)
+_KEPT: Final = tuple(name for name in COLUMNS if name != "schedule")
+_REST: Final = tuple(name for name in _KEPT if name not in RUN_KEY)
 
 
 def join_execution(store: DatabaseStore, experiments: Sequence[Path]) -> int:
@@ -38,8 +39,8 @@ def join_execution(store: DatabaseStore, experiments: Sequence[Path]) -> int:
         The number of runs, reference runs included.
 
     Raises:
-        InputError: A folder has no results, other columns, or a run that another one has too; or a builder
-            works in the database.
+        InputError: A folder has no results, other columns, runs with a schedule, or a run that another one
+            has too; or a builder works in the database.
     """
     table = _concatenated([_runs(folder) for folder in experiments])
     duplicates = duplicate_runs(table)
@@ -64,7 +65,7 @@ def joined_execution(store: DatabaseStore) -> Any | None:
     Raises:
         InputError: The file is damaged.
     """
-    return read_table(store.execution_file, COLUMNS) if store.execution_file.is_file() else None
+    return read_table(store.execution_file, _KEPT) if store.execution_file.is_file() else None
 
 
 def merged_execution(stores: Sequence[DatabaseStore]) -> Any | None:
@@ -102,4 +103,12 @@ def _runs(folder: Path) -> Any:
     file = folder / _RUNS
     if not file.is_file():
         raise InputError(f"{folder} has no {_RUNS}", expected="a folder of `embodied-iqa experiment`")
-    return read_table(file, COLUMNS)
+    table = read_table(file, COLUMNS)
+    schedules = sorted(filter(None, table["schedule"].unique().to_pylist()))
+    if schedules:
+        raise InputError(
+            f"{folder} has runs whose level changes over time",
+            expected="runs of constant levels, as the images of a database",
+            got=schedules[0],
+        )
+    return table.select(list(_KEPT))

@@ -107,9 +107,7 @@ def distort(image: Image, id_or_name: str, level: int, rng: Generator) -> Image:
     return distortion.apply(checked(image), level, rng)
 
 
-def parse_distortion(
-    word: str, *, seed: int = 0, frozen: bool = False, schedule: str = ""
-) -> DistortionSpec:
+def parse_distortion(word: str, *, seed: int = 0, frozen: bool = False, schedule: str = "") -> DistortionSpec:
     """Parse ``02:3``, ``gaussian-blur:2`` or ``miqd:fog:4``: a distortion, a colon and its level.
 
     Raises:

@@ -36,7 +36,7 @@ class DistortionSpec:
         object.__setattr__(self, "schedule", canonical_schedule(self.schedule))
 
     def level_at(self, elapsed_ns: int) -> int:
-        """Return the level in force, 0 (undistorted) to `level`, at a time since the begin of the distortion."""
+        """Return the level in force, 0 to `level`, at a time since the begin of the distortion."""
         if not self.schedule:
             return self.level
         return parse_time_course(self.schedule).level_at(elapsed_ns, self.level)

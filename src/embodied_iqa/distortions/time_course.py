@@ -158,7 +158,7 @@ def parse_time_course(word: str) -> TimeCourse:
     """
     name, _, rest = word.strip().partition(":")
     if name not in KINDS:
-        raise UsageError("unknown time course", got=name, available=KINDS)
+        raise UsageError("unknown schedule", got=name, available=KINDS)
     kind = KINDS[name]
     types = {field.name: field.type for field in dataclasses.fields(kind)}
     values: dict[str, float | int] = {}
@@ -206,7 +206,7 @@ def _check(course: object, *positive: str) -> None:
         lowest = _SHORTEST_S if field.name in positive else 0.0
         if field.type == "float" and not lowest <= value <= _LONGEST_S:
             expected = f"{field.name} from {lowest:g} to {_LONGEST_S:g} s"
-            raise UsageError("wrong time course", expected=expected, got=value)
+            raise UsageError("wrong schedule", expected=expected, got=value)
 
 
 def _ns(seconds: float) -> int:

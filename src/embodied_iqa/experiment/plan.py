@@ -73,7 +73,8 @@ class RunKey:
         spec = self.distortion
         if spec is None:
             return f"{where}.reference"
-        return f"{where}.{slug(spec.id)}.{spec.level}.{spec.seed}"
+        schedule = f".{slug(spec.schedule)}" if spec.schedule else ""
+        return f"{where}.{slug(spec.id)}.{spec.level}.{spec.seed}{schedule}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ class ExperimentPlan:
         return (
             *(f"subject {subject}" for subject in self.subjects if subject not in other.subjects),
             *(f"task {task.task!r} in scene {task.scene_seed}" for task in tasks),
-            *(f"distortion {spec.id}:{spec.level} with seed {spec.seed}" for spec in specs),
+            *(f"distortion {spec.id}:{spec.level} with seed {spec.seed}{_scheduled(spec)}" for spec in specs),
         )
 
     def runs(self) -> tuple[RunKey, ...]:
@@ -155,15 +156,17 @@ def parse_tasks(count: int | None, texts: Sequence[str], scene_seed: int) -> tup
     return tuple(ExperimentTask(word, scene_seed + index) for index, word in enumerate(_once(words, "task")))
 
 
-def parse_distortions(text: str, levels: Sequence[int], seed: int) -> tuple[DistortionSpec, ...]:
-    """Parse `all` or numbers and names such as `02,12,max-darken`; each gets every level.
+def parse_distortions(
+    text: str, levels: Sequence[int], seed: int, schedule: str = ""
+) -> tuple[DistortionSpec, ...]:
+    """Parse `all` or numbers and names such as `02,12,max-darken`; each gets every level and the schedule.
 
     Raises:
-        UsageError: An unknown or duplicate distortion.
+        UsageError: An unknown or duplicate distortion, or a wrong schedule.
     """
     words = [line.id for line in catalogue()] if text == "all" else _words(text)
     ids = _once([entry(word).id for word in words], "distortion")
-    return tuple(DistortionSpec(number, level, seed) for number in ids for level in levels)
+    return tuple(DistortionSpec(number, level, seed, schedule=schedule) for number in ids for level in levels)
 
 
 def parse_levels(text: str) -> tuple[int, ...]:
@@ -180,6 +183,10 @@ def parse_levels(text: str) -> tuple[int, ...]:
             raise UsageError("unknown levels", expected="such as 5 or 1,3 or 1-5", got=text)
         levels += range(int(bounds[0]), int(bounds[1]) + 1)
     return _once(levels, "level")
+
+
+def _scheduled(spec: DistortionSpec) -> str:
+    return f", {spec.schedule}" if spec.schedule else ""
 
 
 def _words(text: str) -> list[str]:

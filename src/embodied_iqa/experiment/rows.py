@@ -35,8 +35,9 @@ class RunRow:
         scene_seed: Seed of the scene.
         distortion_id: Two digits; empty for the reference run.
         distortion_name: Its name; empty for the reference run.
-        level: 1 to 5; 0 for the reference run.
+        level: 1 to 5, the highest one of a schedule; 0 for the reference run.
         distortion_seed: Seed of the distortion.
+        schedule: Its level over time; empty for a constant level.
         gate_mode: on, shadow or off.
         outcome: success, failure, no_target, held_by_the_gate or emergency_stop.
         reason: Why the run ended.
@@ -65,6 +66,7 @@ class RunRow:
     distortion_name: str
     level: int
     distortion_seed: int
+    schedule: str
     gate_mode: str
     outcome: str
     reason: str
@@ -149,6 +151,7 @@ def row_of(key: RunKey, record: RunRecord) -> RunRow:
         distortion_name="" if spec is None else entry(spec.id).name,
         level=0 if spec is None else spec.level,
         distortion_seed=0 if spec is None else spec.seed,
+        schedule="" if spec is None else spec.schedule,
         gate_mode=str(record.gate_mode),
         outcome=Outcome(record.outcome).value,
         reason=record.reason,

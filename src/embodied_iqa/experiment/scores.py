@@ -15,12 +15,13 @@ from embodied_iqa.scoring.execution import UNSUITED_REFERENCES, Outcome, score_e
 
 @dataclass(frozen=True, slots=True)
 class MeanRow:
-    """The mean execution score of one distortion, over subjects, tasks and levels.
+    """The mean execution score of one distortion under one schedule, over subjects, tasks and levels.
 
     Attributes:
         distortion_id: Two digits; `all` for the mean over all runs.
         distortion_name: Its name.
         distortion_class: Its class.
+        schedule: Its level over time; empty for a constant level and for all runs.
         runs: Runs that count.
         left_out: Runs whose reference run failed; their distance is meaningless.
         success_rate: Share of runs that succeeded, 0 to 1.
@@ -35,6 +36,7 @@ class MeanRow:
     distortion_id: str
     distortion_name: str
     distortion_class: str
+    schedule: str
     runs: int
     left_out: int
     success_rate: float | None
@@ -58,14 +60,16 @@ def score_rows(rows: Iterable[RunRow]) -> list[ScoredRow]:
 
 
 def mean_rows(rows: Sequence[ScoredRow]) -> list[MeanRow]:
-    """Return a row for each distortion, in the order of their numbers, and one for all runs."""
+    """Return a row for each distortion and schedule, in their order, and one for all runs."""
     distorted = [row for row in rows if not row.run.is_reference]
-    ids = sorted({row.run.distortion_id for row in distorted})
-    means = [_mean([row for row in distorted if row.run.distortion_id == number], number) for number in ids]
-    return [*means, _mean(distorted, "all")]
+    groups: dict[tuple[str, str], list[ScoredRow]] = {}
+    for row in distorted:
+        groups.setdefault((row.run.distortion_id, row.run.schedule), []).append(row)
+    means = [_mean(groups[key], *key) for key in sorted(groups)]
+    return [*means, _mean(distorted, "all", "")]
 
 
-def _mean(rows: Sequence[ScoredRow], number: str) -> MeanRow:
+def _mean(rows: Sequence[ScoredRow], number: str, schedule: str) -> MeanRow:
     counted = [row for row in rows if row.reference_outcome == Outcome.SUCCESS]
     scores = [row.execution_score for row in counted if row.execution_score is not None]
     by_level: dict[int, list[float]] = {}
@@ -77,6 +81,7 @@ def _mean(rows: Sequence[ScoredRow], number: str) -> MeanRow:
         distortion_id=number,
         distortion_name="" if line is None else line.name,
         distortion_class="" if line is None else str(line.distortion_class),
+        schedule=schedule,
         runs=len(counted),
         left_out=len(rows) - len(counted),
         success_rate=fmean(row.run.outcome == Outcome.SUCCESS for row in counted) if counted else None,
@@ -106,8 +111,9 @@ def _matched(row: RunRow) -> tuple[str, str, int]:
     return row.subject, row.task, row.scene_seed
 
 
-def _order(row: RunRow) -> tuple[str, int, str, str, int, int]:
-    return row.subject, row.scene_seed, row.task, row.distortion_id, row.level, row.distortion_seed
+def _order(row: RunRow) -> tuple[str, int, str, str, int, int, str]:
+    what = row.distortion_id, row.level, row.distortion_seed, row.schedule
+    return row.subject, row.scene_seed, row.task, *what
 
 
 def _tool_m(row: RunRow) -> tuple[float, float, float]:

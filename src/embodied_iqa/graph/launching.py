@@ -48,6 +48,7 @@ TRIAL_ARGUMENTS = (
     LaunchArgument("distortion", "", "distortions such as 19:5, separated by commas; none: reference only"),
     LaunchArgument("scene_seed", "7", "seed of the scenes"),
     LaunchArgument("seed", "0", "seed of the distortions"),
+    LaunchArgument("schedule", "", "level over time, such as burst:start=2,length=1; empty: constant"),
 )
 RESCORE_ARGUMENTS = (*_SHARED, LaunchArgument("recording", "", "recorded trial (trial.mcap)"))
 
@@ -97,6 +98,8 @@ def trial_words(values: Mapping[str, str], run_folder: Path) -> list[str]:
     """Return the arguments of `embodied-iqa trial` for a session on a running graph."""
     words = ["--attach", "--run-dir", str(run_folder)]
     words += ["--scene-seed", values["scene_seed"], "--seed", values["seed"]]
+    if values["schedule"]:
+        words += ["--schedule", values["schedule"]]
     for path in files_of(values):
         words += ["--config", str(path)]
     for parameter, value in overrides_of(TRIAL_ARGUMENTS, values).items():

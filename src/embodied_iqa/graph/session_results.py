@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +44,7 @@ class SessionInfo:
             },
             "tasks": list(settings.tasks),
             "scene_seed": settings.scene_seed,
-            "distortions": [
-                {"id": spec.id, "level": spec.level, "seed": spec.seed, "frozen": spec.frozen}
-                for spec in settings.distortions
-            ],
+            "distortions": [asdict(spec) for spec in settings.distortions],
             "versions": versions(),
             "parameters": settings.graph.values(),
         }

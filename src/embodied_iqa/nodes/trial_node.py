@@ -290,9 +290,8 @@ class TrialNode(BaseNode[TrialParameters]):
     def _do(self, plan: TrialPlan, command: Command) -> None:
         if isinstance(command, MarkRunStart):
             self._published_ns.clear()
-            start_ns = command.start_ns
-            mark = _mark(plan, ours.TrialEvent.KIND_RUN_START, start_ns, command.run_index, start_ns)
-            self._event_publisher.publish(mark)
+            kind, start_ns = ours.TrialEvent.KIND_RUN_START, command.start_ns
+            self._publish_mark(plan, kind, start_ns, command.run_index, start_ns)
         elif isinstance(command, MarkRunEnd):
             self._publish_run_end(plan, command.result)
         else:
@@ -308,8 +307,12 @@ class TrialNode(BaseNode[TrialParameters]):
         )
         self._event_publisher.publish(event)
         if result.run_index + 1 == plan.run_count:
-            now_ns = self.get_clock().now().nanoseconds
-            self._event_publisher.publish(_mark(plan, ours.TrialEvent.KIND_TRIAL_END, now_ns))
+            self._publish_mark(plan, ours.TrialEvent.KIND_TRIAL_END, self.get_clock().now().nanoseconds)
+
+    def _publish_mark(
+        self, plan: TrialPlan, kind: int, stamp_ns: int, run_index: int = 0, start_ns: int = 0
+    ) -> None:
+        self._event_publisher.publish(_mark(plan, kind, stamp_ns, run_index, start_ns))
 
     def _feedback(self, handle: _GoalHandle, stage: Stage, run_index: int, message: str) -> None:
         feedback = RunTrial.Feedback(
@@ -321,9 +324,7 @@ class TrialNode(BaseNode[TrialParameters]):
         handle.publish_feedback(feedback)
 
 
-def _mark(
-    plan: TrialPlan, kind: int, stamp_ns: int, run_index: int = 0, start_ns: int = 0
-) -> ours.TrialEvent:
+def _mark(plan: TrialPlan, kind: int, stamp_ns: int, run_index: int, start_ns: int) -> ours.TrialEvent:
     """Return an event; the schedule of a run's distortion begins at ``start_ns``."""
     return ours.TrialEvent(
         header=header_of(stamp_ns),

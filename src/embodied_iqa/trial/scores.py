@@ -161,13 +161,7 @@ def as_json(scores: RunScores) -> dict[str, Any]:
     tree = asdict(scores)
     spec = scores.distortion
     if spec is not None:
-        tree["distortion"] = {
-            "id": spec.id,
-            "name": entry(spec.id).name,
-            "level": spec.level,
-            "seed": spec.seed,
-            "frozen": spec.frozen,
-        }
+        tree["distortion"]["name"] = entry(spec.id).name
     tree["gate"]["pass"] = tree["gate"].pop("passed")
     return tree
 

@@ -92,7 +92,7 @@ def test_what_is_left_out_has_its_default() -> None:
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("pulse:start=1", "unknown time course.*pulse.*available: burst"),
+        ("pulse:start=1", "unknown schedule.*pulse.*available: burst"),
         ("burst:begin=1", "wrong parameter of burst.*begin=1.*start"),
         ("burst:start", "wrong parameter of burst"),
         ("burst:start=1,start=2", "each once"),

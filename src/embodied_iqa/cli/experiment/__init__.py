@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from embodied_iqa.cli.distortion_options import add_distortion_options
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
 from embodied_iqa.experiment.plan import EMBEDDED
@@ -22,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--scene-seed", type=int, default=7, metavar="N", help="scene of the first task (default 7)")
     add("--distortions", default="all", metavar="IDS", help="such as 02,12,19, or all (default)")
     add("--levels", default="5", metavar="LEVELS", help="such as 5 (default), 1,3,5 or 1-5")
-    add("--seed", type=int, default=0, metavar="N", help="seed of the distortions (default 0)")
+    add_distortion_options(parser)
     add(
         "--gate",
         choices=[str(mode) for mode in GateMode],

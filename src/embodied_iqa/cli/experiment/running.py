@@ -74,7 +74,9 @@ def _plan(arguments: argparse.Namespace) -> ExperimentPlan:
     return ExperimentPlan(
         subjects=parse_subjects(arguments.subjects),
         tasks=parse_tasks(arguments.tasks, arguments.task, arguments.scene_seed),
-        distortions=parse_distortions(arguments.distortions, parse_levels(arguments.levels), arguments.seed),
+        distortions=parse_distortions(
+            arguments.distortions, parse_levels(arguments.levels), arguments.seed, arguments.schedule
+        ),
     )
 
 

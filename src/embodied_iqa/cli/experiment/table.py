@@ -49,7 +49,7 @@ def print_table(rows: Sequence[MeanRow]) -> None:
     numbers += [f"level {level}" for level in levels if len(levels) > 1]
     table = table_of("distortion", *numbers, title="mean execution score", right=numbers)
     for row in rows:
-        name = "all" if row.distortion_id == "all" else f"{row.distortion_id} {row.distortion_name}"
+        name = f"{row.distortion_id} {row.distortion_name} {row.schedule}".strip()
         success = "-" if row.success_rate is None else f"{100 * row.success_rate:.0f} %"
         counts = [str(row.runs), str(row.left_out), success, *(str(getattr(row, name)) for name in ends)]
         values = [row.score, row.spread]
