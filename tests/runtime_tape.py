@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from embodied_iqa_msgs.msg import DistortionState, GateLease, TrialEvent
+from embodied_iqa_msgs.msg import GateLease, TrialEvent
 from geometry_msgs.msg import PoseStamped
 from numpy.typing import NDArray
 from rclpy.serialization import serialize_message
@@ -19,7 +19,7 @@ from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.images.frame import Frame, Intrinsics, View
 from embodied_iqa.images.image_cdr import image_to_cdr
 from embodied_iqa.recording.writer import TrialWriter
-from embodied_iqa.ros.conversion import camera_info_of, header_of, pose_of
+from embodied_iqa.ros.conversion import camera_info_of, header_of, pose_of, state_to_msg
 from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.camera import CameraModel
 from embodied_iqa.simulation.camera.simulated_cameras import SimulatedCameras
@@ -66,9 +66,7 @@ class Tape:
     def begin(
         self, mode: GateMode, start_ns: int = START_NS, distortion: DistortionSpec | None = None
     ) -> None:
-        state = DistortionState()
-        if distortion is not None:
-            state = DistortionState(id=distortion.id, level=distortion.level, seed=distortion.seed)
+        state = state_to_msg(distortion, start_ns, start_ns)
         self.event(TrialEvent.KIND_RUN_START, start_ns, distortion=state)
         self.write("/gate/lease", GateLease(header=header_of(start_ns), view="top", mode=_MODES[mode]))
 

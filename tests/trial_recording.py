@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -112,7 +112,7 @@ class Recorder:
         return self.types.new("geometry_msgs/msg/Pose", position=point, orientation=turn)
 
     def event(self, kind: int, run: int, stamp: int, spec: DistortionSpec | None, **fields: Any) -> None:
-        distortion = {} if spec is None else {"id": spec.id, "level": spec.level, "seed": spec.seed}
+        distortion = {} if spec is None else asdict(spec)
         self.send(
             "/trial/events",
             f"{OURS}/TrialEvent",
@@ -194,7 +194,7 @@ class Recorder:
         )
 
     def frame(self, run: int, frame: int, spec: DistortionSpec | None, *, decides: bool) -> None:
-        stamp, distorter = stamp_ns(run, frame), FrameDistorter(spec)
+        stamp, distorter = stamp_ns(run, frame), FrameDistorter(spec, start_ns(run))
         raw = {view: self.camera(view, run, frame, pose_late=frame % 2 == 1) for view in VIEWS}
         distorted = {view: distorter.apply(rgb, view, stamp) for view, rgb in raw.items()}
         for view in VIEWS:

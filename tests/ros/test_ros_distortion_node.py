@@ -14,8 +14,8 @@ from sensor_msgs.msg import Image
 from embodied_iqa.distortions import DistortionSpec, FrameDistorter
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.image_cdr import image_from_cdr, image_to_cdr, stamp_from_cdr
-from embodied_iqa.ros.conversion import spec_to_msg, time_of
-from embodied_iqa.ros.qos import LATCHED, PICTURE
+from embodied_iqa.ros.conversion import ns_of, spec_to_msg, time_of
+from embodied_iqa.ros.qos import CHANGES, LATCHED, PICTURE
 from ros_graph import Inbox, RosGraph
 
 NOISE = DistortionSpec("12", 4, seed=3)
@@ -56,10 +56,11 @@ class Camera:
     def found(self, stamp_ns: int) -> bytes | None:
         return next((cdr for cdr in self.out.messages if stamp_from_cdr(cdr) == stamp_ns), None)
 
-    def set(self, spec: DistortionSpec | None, from_ns: int = 0) -> SetDistortion.Response:
-        return self.graph.call(
-            SetDistortion, "/distortion/set", distortion=spec_to_msg(spec), from_stamp=time_of(from_ns)
-        )
+    def set(
+        self, spec: DistortionSpec | None, from_ns: int = 0, *, or_later: bool = False
+    ) -> SetDistortion.Response:
+        fields = {"distortion": spec_to_msg(spec), "from_stamp": time_of(from_ns), "or_later": or_later}
+        return self.graph.call(SetDistortion, "/distortion/set", **fields)
 
 
 @pytest.fixture(scope="module")
@@ -138,5 +139,49 @@ def test_a_broken_image_is_dropped_and_the_next_one_is_processed(camera: Camera)
 def test_a_late_subscriber_gets_the_current_distortion(camera: Camera, graph: RosGraph) -> None:
     assert camera.set(NOISE, camera.next_stamp_ns()).success
     state = graph.subscribe(DistortionState, "/distortion/state", LATCHED)
-    graph.wait(lambda: len(state), "the latched state")
-    assert (state.last.id, state.last.level, state.last.seed) == ("12", 4, 3)
+    graph.wait(lambda: len(state) and state.last.id, "the latched state")
+    assert (state.last.id, state.last.level, state.last.level_now, state.last.seed) == ("12", 4, 4, 3)
+
+
+def test_a_burst_changes_exactly_its_pictures_and_the_state_says_so(camera: Camera, graph: RosGraph) -> None:
+    """Outside the burst pictures pass byte for byte; the state has the level from its first picture on."""
+    states = graph.subscribe(DistortionState, "/distortion/state", CHANGES)
+    stamps = [camera.next_stamp_ns() for _ in range(6)]
+    burst = DistortionSpec("12", 4, seed=3, schedule="burst:start=0.13,length=0.13")
+    answer = camera.set(burst, stamps[0])
+    assert answer.success, answer.message
+    assert (answer.state.origin, answer.state.level_now) == (time_of(stamps[0]), 0)
+    distorter, constant = FrameDistorter(burst, stamps[0]), FrameDistorter(NOISE)
+    assert [distorter.level_at(stamp) for stamp in stamps] == [0, 0, 4, 4, 0, 0]
+    for stamp_ns in stamps:
+        out = camera.show(stamp_ns)
+        if distorter.level_at(stamp_ns) == 0:
+            assert out == camera.cdr(stamp_ns)
+        else:
+            rgb = camera.rgb(stamp_ns)
+            assert np.array_equal(image_from_cdr(out).rgb, constant.apply(rgb, View.TOP, stamp_ns))
+    expected = [(stamps[0], 0), (stamps[2], 4), (stamps[4], 0)]
+    graph.wait(lambda: _levels(states, stamps[0])[-1:] == expected[-1:], "the last state")
+    assert _levels(states, stamps[0]) == expected
+    assert {state.schedule for state in states.messages[-3:]} == {burst.schedule}
+
+
+def _levels(states: Inbox, from_ns: int) -> list[tuple[int, int]]:
+    found = [(ns_of(state.header.stamp), state.level_now) for state in states.messages]
+    return [(stamp_ns, level) for stamp_ns, level in found if stamp_ns >= from_ns]
+
+
+def test_where_a_stamp_has_passed_a_schedule_may_begin_later(camera: Camera) -> None:
+    stamp_ns = camera.next_stamp_ns()
+    camera.show(stamp_ns)
+    answer = camera.set(NOISE, stamp_ns, or_later=True)
+    assert answer.success, answer.message
+    assert answer.state.header.stamp == answer.state.origin == time_of(stamp_ns + 1)
+
+
+def test_a_wrong_schedule_is_rejected(camera: Camera, graph: RosGraph) -> None:
+    message = SpecMessage(id="12", level=1, schedule="pulse")
+    answer = graph.call(SetDistortion, "/distortion/set", distortion=message)
+    assert not answer.success
+    assert "unknown schedule" in answer.message
+    assert "burst" in answer.message

@@ -20,7 +20,7 @@ from embodied_iqa.images.image_cdr import image_from_cdr, image_to_cdr, stamp_fr
 from embodied_iqa.ros.conversion import header_of, ns_of, optical_frame, spec_of, state_to_msg
 from embodied_iqa.ros.late_count import LateCount
 from embodied_iqa.ros.node import BaseNode, Health, leave, main_of
-from embodied_iqa.ros.qos import EVENT, LATCHED, PICTURE, picture_input
+from embodied_iqa.ros.qos import CHANGES, EVENT, PICTURE, picture_input
 from embodied_iqa.trial.distortion_changes import DistortionChanges
 
 _PREVIEW_QUALITY = 80
@@ -37,7 +37,7 @@ class DistortionNode(BaseNode[DistortionParameters]):
         self._refused = 0
         self._late = LateCount()
         self._latency_ms = 0.0
-        self._state_publisher = self.create_publisher(DistortionState, "/distortion/state", LATCHED)
+        self._state_publisher = self.create_publisher(DistortionState, "/distortion/state", CHANGES)
         topic = "/distorted/{view}/image_raw"
         self._outputs = self.create_publishers(ImageMessage, topic, config.views, PICTURE)
         topic = "/distorted/{view}/preview/compressed"

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from embodied_iqa_msgs import srv
-from embodied_iqa_msgs.msg import GateLease
+from embodied_iqa_msgs.msg import GateLease, TrialEvent
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.client import Client
 from rosgraph_msgs.msg import Clock
@@ -24,6 +24,7 @@ from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.recording.recorded import RecordedMessage
 from embodied_iqa.ros.calls import ENDING, AnswerT, RequestT, call
 from embodied_iqa.ros.conversion import ns_of, spec_to_msg, time_of
+from embodied_iqa.ros.current_message import current_message
 from embodied_iqa.ros.lifecycle import LifecycleManager
 from embodied_iqa.ros.node import BaseNode, Health, Spin, leave, main_of
 from embodied_iqa.ros.qos import CLOCK, STATE
@@ -122,7 +123,7 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
         questions = {answer.stamp_ns: answer.view for answer in run.answers}
         for message, stamp_ns in self._messages(reader, run):
             self._clock_publisher.publish(Clock(clock=time_of(stamp_ns)))
-            self._outputs[message.topic].publish(message.cdr)
+            self._publish(reader, message)
             if not message.topic.endswith("image_raw"):
                 continue
             self._pictures += 1
@@ -135,6 +136,12 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
         for asked_ns, view in questions.items():
             self._ask(task, view, asked_ns)
         self._call(self._set_task, srv.SetTask.Request(task=""))
+
+    def _publish(self, reader: TrialReader, message: RecordedMessage) -> None:
+        """Publish a recorded message; the definition of events has changed since the first recordings."""
+        is_event = message.topic == _EVENTS
+        event = current_message(reader.decode(message), TrialEvent) if is_event else message.cdr
+        self._outputs[message.topic].publish(event)
 
     def _ask(self, task: str, view: View, stamp_ns: int) -> None:
         for source in Source:

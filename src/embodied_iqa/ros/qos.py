@@ -24,6 +24,8 @@ EVENT = _profile(200)
 """Rare messages: answers, actions, events."""
 LATCHED = _profile(1, latched=True)
 """Subscribers that join later get the last message."""
+CHANGES = _profile(50, latched=True)
+"""Changes of a state, none of which is lost; subscribers that join later get the last ones."""
 CLOCK = _profile(1, reliable=False)
 """As the time source of rclpy requires it."""
 

@@ -13,7 +13,7 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, JointState
 
 from embodied_iqa.images.frame import View
 from embodied_iqa.recording.qos import qos_text
-from embodied_iqa.ros.qos import EVENT, LATCHED, PICTURE, STATE
+from embodied_iqa.ros.qos import CHANGES, EVENT, PICTURE, STATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class RecordedTopic:
     @property
     def qos_text(self) -> str:
         """Return the quality of service in the notation of recordings."""
-        return qos_text(transient_local=self.qos is LATCHED, depth=self.qos.depth)
+        return qos_text(transient_local=self.qos is CHANGES, depth=self.qos.depth)
 
 
 def camera_topics(views: Iterable[View]) -> list[RecordedTopic]:
@@ -75,7 +75,7 @@ def recorded_topics(views: Iterable[View], *, distorted_pictures: bool) -> list[
     topics = [
         *camera_topics(views),
         *arm_topics(),
-        RecordedTopic("/distortion/state", ours.DistortionState, LATCHED),
+        RecordedTopic("/distortion/state", ours.DistortionState, CHANGES),
         RecordedTopic("/gate/quality", ours.ImageQuality, STATE),
         RecordedTopic("/gate/lease", ours.GateLease, STATE),
         RecordedTopic("/vlm/answer", ours.VlmAnswer, EVENT),

@@ -136,6 +136,10 @@ class RunRecord:
     verdicts: tuple[VerdictRecord, ...]
     tool_path: NDArray[np.float64]
 
+    def level_at(self, stamp_ns: int) -> int:
+        """Return the level of the distortion at a stamp, 0 (undistorted) to 5."""
+        return 0 if self.distortion is None else self.distortion.level_at(stamp_ns - self.start_ns)
+
     @property
     def distorter(self) -> FrameDistorter:
         """The distorter of the run: of a raw picture it makes the picture that the subjects saw.

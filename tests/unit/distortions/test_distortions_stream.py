@@ -8,6 +8,8 @@ from hashlib import blake2b, sha256
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from embodied_iqa.distortions import DistortionSpec, FrameDistorter
 from embodied_iqa.distortions.image import Image
@@ -91,3 +93,38 @@ def test_the_stream_is_that_of_the_hashed_key_for_ever(spec: DistortionSpec, key
     assert frame_generator(spec, "wrist", STAMP_NS).integers(0, 2**32, 3).tolist() == draws
     entropy = int.from_bytes(blake2b(key.encode(), digest_size=16).digest(), "little")
     assert np.random.Generator(np.random.PCG64(entropy)).integers(0, 2**32, 3).tolist() == draws
+
+
+SCHEDULES = (
+    "burst:start=0.2,length=0.3,every=0.7",
+    "ramp:start=0.1",
+    "flicker",
+    "markov:on=0.1,off=0.2,seed=3",
+)
+
+
+@given(st.sampled_from(SCHEDULES), st.integers(0, 2**62), st.integers(-(10**8), 10**10), st.integers(1, 5))
+def test_a_level_of_a_schedule_gives_the_picture_of_that_level_alone(
+    schedule: str, origin_ns: int, elapsed_ns: int, level: int
+) -> None:
+    """It depends on the time since the origin; level 0 is the untouched picture itself."""
+    picture = np.full((16, 16, 3), 90, np.uint8)
+    spec = DistortionSpec("12", level, 7, schedule=schedule)
+    distorter = FrameDistorter(spec, origin_ns)
+    stamp_ns = origin_ns + elapsed_ns
+    now = distorter.level_at(stamp_ns)
+    assert now == spec.level_at(elapsed_ns) == FrameDistorter(spec, 0).level_at(elapsed_ns)
+    made = distorter.apply(picture, "top", stamp_ns)
+    if now == 0:
+        assert made is picture
+    else:
+        alone = FrameDistorter(DistortionSpec("12", now, 7)).apply(picture, "top", stamp_ns)
+        assert made.tobytes() == alone.tobytes()
+
+
+def test_a_schedule_has_one_wording() -> None:
+    short = DistortionSpec("19", 5, schedule=" burst: length=1 ")
+    assert short == DistortionSpec("19", 5, schedule="burst:start=1.0,length=1.0,every=0.0")
+    assert DistortionSpec("19", 5, schedule=" ") == DistortionSpec("19", 5)
+    with pytest.raises(UsageError, match=r"unknown schedule.*'pulse'.*available: burst"):
+        DistortionSpec("19", 5, schedule="pulse")

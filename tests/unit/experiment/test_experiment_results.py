@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from embodied_iqa.cli.experiment.table import as_tree, write_csv
+from embodied_iqa.cli.experiment.table import as_tree, print_table, write_csv
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.experiment import folder as experiment_folder
 from embodied_iqa.experiment.folder import ExperimentFolder
@@ -35,6 +35,7 @@ def row(key: RunKey, outcome: str = "success", x_m: float = 0.0, **more: object)
         "distortion_name": "x" if spec else "",
         "level": spec.level if spec else 0,
         "distortion_seed": 0,
+        "schedule": spec.schedule if spec else "",
         "gate_mode": "off",
         "outcome": outcome,
         "reason": "because",
@@ -104,7 +105,7 @@ def test_a_table_without_any_score(tmp_path: Path) -> None:
     means = mean_rows(rows)
     assert all(mean.score is None and mean.runs == 0 for mean in means)
     write_csv(means, tmp_path / "scores.csv")
-    assert (tmp_path / "scores.csv").read_text().splitlines()[-1] == "all,,,0,8,,0,0,0,,"
+    assert (tmp_path / "scores.csv").read_text().splitlines()[-1] == "all,,,,0,8,,0,0,0,,"
 
 
 def test_runs_that_the_gate_held_are_counted_without_a_score() -> None:
@@ -205,3 +206,17 @@ def test_runs_in_which_the_policy_saw_no_target_are_counted_and_scored_like_fail
     assert (every.runs, every.no_target, every.success_rate) == (2, 1, 0.0)
     alone = score_rows([row(keys[0], "no_target"), row(keys[1])])
     assert alone[0].execution_score is None
+
+
+def test_a_schedule_has_a_row_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    burst = ExperimentPlan(PLAN.subjects, PLAN.tasks[:1], parse_distortions("19", (5,), 0, "burst:length=1"))
+    plan = ExperimentPlan(PLAN.subjects, PLAN.tasks[:1], PLAN.distortions).extended(burst)
+    keys = plan.runs()
+    assert len({key.name for key in keys}) == len(keys) == 6
+    rows = [row(key, "failure" if key.distortion and key.distortion.schedule else "success") for key in keys]
+    lens, dark, burst_row, every = mean_rows(score_rows(rows))
+    assert [mean.schedule for mean in (lens, dark, every)] == ["", "", ""]
+    assert (burst_row.distortion_id, burst_row.schedule) == ("19", "burst:start=1.0,length=1.0,every=0.0")
+    assert (dark.success_rate, burst_row.success_rate, burst_row.runs) == (1.0, 0.0, 1)
+    print_table([lens, dark, burst_row, every])
+    assert burst_row.schedule in capsys.readouterr().out

@@ -30,6 +30,7 @@ from embodied_iqa.subjects.registry import make_vla, make_vlm
 from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.trial.record import RunRecord, TrialRecord
 from embodied_iqa.trial.scores import score_trial
+from embodied_iqa.units import SECOND_NS
 
 TASK = "pick the red cube"
 DARK = DistortionSpec("19", 5)
@@ -264,3 +265,19 @@ def test_pictures_that_a_camera_drops_are_not_published_judged_or_decided_on(
     again = run(cell, how=how)
     assert [chunk.stamp_ns for chunk in again.chunks] == [chunk.stamp_ns for chunk in faulty.chunks]
     assert again.outcome is faulty.outcome
+
+
+def test_a_burst_of_darkness_delays_the_policy_and_then_leaves_no_trace(
+    cell: Cell, reference: RunRecord
+) -> None:
+    """The picture turns black with the first frame and recovers after a second."""
+    length_ns = SECOND_NS
+    spoilt = run(cell, replace(DARK, schedule="burst:start=0,length=1"))
+    assert spoilt.outcome is Outcome.SUCCESS
+    pairs = spoilt.decisions()
+    dark = [pair for pair in pairs if pair[0].stamp_ns < spoilt.start_ns + length_ns]
+    assert 0 < len(dark) < len(pairs)
+    assert {distorted.status for _, distorted in dark} == {ChunkStatus.NO_TARGET}
+    for raw, distorted in pairs[len(dark) :]:
+        assert raw.increments.tobytes() == distorted.increments.tobytes()
+    assert spoilt.end_ns - spoilt.start_ns > reference.end_ns - reference.start_ns

@@ -86,6 +86,23 @@ def test_rescoring_gives_the_live_numbers_bit_for_bit(recording: Path) -> None:
     assert len({chunk.increments.tobytes() for run in record.runs for chunk in run.chunks}) > 4
 
 
+@pytest.mark.parametrize(
+    "schedule", ["burst:start=0.1,length=0.06", "ramp:start=0.06,length=0.12", "flicker:period=0.13"]
+)
+def test_rescoring_gives_the_live_numbers_under_a_schedule(tmp_path: Path, schedule: str) -> None:
+    spec = replace(NOISE, schedule=schedule)
+    recording = write_trial(tmp_path / "trial.mcap", (None, spec))
+    rescorer = Rescorer(recording, subjects())
+    live, again = rescorer.live.runs[1], rescorer.record().runs[1]
+    assert live.distortion == spec
+    assert_same(again, live)
+    levels = {live.level_at(start_ns(1) + frame * PERIOD_NS) for frame in range(4)}
+    assert len(levels) > 1, "the level changes in the run"
+    for raw, distorted in again.decisions():
+        same = raw.increments.tobytes() == distorted.increments.tobytes()
+        assert same == (live.level_at(raw.stamp_ns) == 0)
+
+
 def test_a_picture_without_a_pose_before_the_runs_delays_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

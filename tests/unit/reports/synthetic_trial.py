@@ -106,6 +106,7 @@ class Script:
             level=spec.level,
             seed=spec.seed,
             frozen=spec.frozen,
+            schedule=spec.schedule,
             name="x",
         )
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import UsageError
 from embodied_iqa.trial.distortion_changes import DistortionChanges
+from embodied_iqa.units import SECOND_NS
 
 BLUR, DARK = DistortionSpec("02", 2), DistortionSpec("19", 5)
 
@@ -91,3 +92,30 @@ def test_it_agrees_with_the_list_of_all_changes(steps: list[tuple[bool, int, Dis
         else:
             with pytest.raises(UsageError):
                 changes.set(spec, stamp)
+
+
+BURST = DistortionSpec("19", 5, schedule="burst:start=1,length=1")
+
+
+def test_a_schedule_begins_at_the_stamp_of_its_change() -> None:
+    changes = DistortionChanges()
+    changes.set(BURST, 3 * SECOND_NS)
+    levels = [changes.at(stamp * SECOND_NS // 2).level_at(stamp * SECOND_NS // 2) for stamp in range(6, 12)]
+    assert levels == [0, 0, 5, 5, 0, 0]
+
+
+def test_before_any_picture_a_schedule_begins_with_the_first_one() -> None:
+    changes = DistortionChanges()
+    assert changes.set(BURST, None) == 0
+    first_ns = 500 * SECOND_NS
+    assert changes.at(first_ns).origin_ns == first_ns
+    assert changes.at(first_ns + SECOND_NS).level_at(first_ns + SECOND_NS) == 5
+    assert changes.newest.spec == BURST
+
+
+def test_where_a_stamp_may_have_passed_the_next_one_is_the_first() -> None:
+    changes = DistortionChanges()
+    changes.at(500)
+    assert changes.set(BURST, 400, or_later=True) == 501
+    assert changes.newest.origin_ns == 501
+    assert changes.set(DARK, 900, or_later=True) == 900

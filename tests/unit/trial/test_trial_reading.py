@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import trial_recording
 from embodied_iqa.errors import InputError
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import View
+from embodied_iqa.recording.definitions import MessageDefinitions
+from embodied_iqa.recording.messages import TypeStore
+from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.subjects.protocols import ChunkStatus
 from embodied_iqa.trial.reading import NoRunError, read_trial
 from trial_recording import NOISE, OURS, TASK, Recorder
 
 START, OTHER, END = 1, 2, 3
+ADDED = (["schedule"], ["origin"], ["level_now"])
 RUNS_NS = ((1_000, 2_000), (3_000, 4_000), (5_000, 6_000))
 
 
@@ -167,3 +173,25 @@ def test_a_recording_without_a_run_or_with_an_impossible_message_is_refused(tape
     other.writer.close()
     with pytest.raises(InputError, match="a message on /gate/lease is invalid"):
         read_trial(other.path)
+
+
+def test_a_recording_of_a_version_without_schedules_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = Path(__file__).parents[3] / "msg"
+    folder = tmp_path / source.name
+    shutil.copytree(source, folder)
+    for file in folder.glob("msg/Distortion*.msg"):
+        lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+        kept = [line for line in lines if line.split(maxsplit=2)[1:2] not in ADDED]
+        assert len(kept) < len(lines)
+        file.write_text("".join(kept), encoding="utf-8")
+    types = TypeStore(MessageDefinitions(prefixes=(), sources=(folder,)))
+    monkeypatch.setattr(trial_recording, "type_store", lambda: types)
+    monkeypatch.setattr(trial_recording, "asdict", lambda spec: {"id": spec.id, "level": 3, "seed": 5})
+    recording = trial_recording.write_trial(tmp_path / "trial.mcap")
+    with TrialReader(recording) as reader:
+        assert "uint8 level_now" not in reader.topics["/trial/events"].definition
+    run = read_trial(recording).runs[1]
+    assert run.distortion == NOISE
+    assert run.level_at(run.end_ns) == 3

@@ -4,41 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import groupby, pairwise
-from statistics import median
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View
+from embodied_iqa.reports.trial.frame_spans import FrameSpan, frame_spans
 from embodied_iqa.trial.record import RunRecord, VerdictRecord
-from embodied_iqa.units import SECOND_NS
 
-_DEFAULT_PERIOD_NS: Final = 66_000_000
 _NUMBER: Final = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.]*\d)")
 _SEPARATOR: Final = "; "
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictSpan:
+class VerdictSpan(FrameSpan):
     """Consecutive frames with the same verdict.
 
     Attributes:
         verdict: Of all frames.
-        start_s: Stamp of the first frame since the start of the run.
-        end_s: Stamp of the next frame with another verdict, or one period after the last frame.
-        start_share: Start in percent of the run's time.
-        width_share: Width in percent of the run's time.
-        frames: Number of frames.
         reasons: Distinct reasons in order of appearance; see `merge_reasons`.
     """
 
     verdict: Verdict
-    start_s: float
-    end_s: float
-    start_share: float
-    width_share: float
-    frames: int
     reasons: tuple[str, ...]
 
 
@@ -118,24 +105,12 @@ def _range(column: tuple[str, ...]) -> str:
 
 
 def _spans(verdicts: Sequence[VerdictRecord], run: RunRecord) -> tuple[VerdictSpan, ...]:
-    groups = [list(group) for _, group in groupby(verdicts, key=lambda v: v.verdict)]
-    starts_ns = [group[0].stamp_ns for group in groups]
-    ends_ns = [*starts_ns[1:], verdicts[-1].stamp_ns + _period_ns(verdicts)]
-    total_ns = max(1, max(run.end_ns, ends_ns[-1]) - run.start_ns)
+    found = frame_spans([v.stamp_ns for v in verdicts], [v.verdict for v in verdicts], run)
     return tuple(
         VerdictSpan(
-            verdict=group[0].verdict,
-            start_s=(start - run.start_ns) / SECOND_NS,
-            end_s=(end - run.start_ns) / SECOND_NS,
-            start_share=round(100 * (start - run.start_ns) / total_ns, 3),
-            width_share=round(100 * (end - start) / total_ns, 3),
-            frames=len(group),
-            reasons=merge_reasons(v.reason for v in group),
+            verdict=verdicts[part.start].verdict,
+            reasons=merge_reasons(v.reason for v in verdicts[part]),
+            **asdict(span),
         )
-        for group, start, end in zip(groups, starts_ns, ends_ns, strict=True)
+        for part, span in found
     )
-
-
-def _period_ns(verdicts: Sequence[VerdictRecord]) -> int:
-    gaps = [b.stamp_ns - a.stamp_ns for a, b in pairwise(verdicts) if b.stamp_ns > a.stamp_ns]
-    return int(median(gaps)) if gaps else _DEFAULT_PERIOD_NS

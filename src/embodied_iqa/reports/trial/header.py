@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from embodied_iqa.reports.kit.formatting import ABSENT, number, plural, share
 from embodied_iqa.reports.kit.page import Tile
@@ -26,7 +27,7 @@ def headline(tasks: Sequence[ReportedTask]) -> str:
     if clean:
         parts.append(f"on clean pictures {_tally(clean, 'task')}")
     if distorted:
-        kinds = {(run.distortion.id, run.distortion.level) for run in distorted if run.distortion is not None}
+        kinds = {replace(run.distortion, seed=0) for run in distorted if run.distortion is not None}
         parts.append(f"under {plural(len(kinds), 'distortion')} {_tally(distorted, 'run')}")
     sentence = "; ".join(parts) or "no run was recorded"
     return sentence[0].upper() + sentence[1:] + "."

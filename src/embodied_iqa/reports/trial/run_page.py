@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.images.frame import View
 from embodied_iqa.reports.kit.line_plot import Axis, LinePlot, line_plot
+from embodied_iqa.reports.trial.frame_spans import LevelSpan, level_spans
 from embodied_iqa.reports.trial.gate_timeline import (
     BlockedPeriod,
     GateTimeline,
@@ -39,6 +40,7 @@ class RunPage:
         reference: The reference run; None without one.
         scores: Of the run.
         timelines: Verdicts over time by camera.
+        levels: Levels of the distortion over time; empty where they do not change.
         blocked: When and why frames were held or rejected.
         moment: The moment that the pictures show.
         views: A row for each camera.
@@ -54,6 +56,7 @@ class RunPage:
     reference: RunRecord | None
     scores: RunScores
     timelines: tuple[GateTimeline, ...]
+    levels: tuple[LevelSpan, ...]
     blocked: tuple[BlockedPeriod, ...]
     moment: Moment
     views: tuple[ViewRow, ...]
@@ -90,6 +93,7 @@ def run_page(
         reference=reference,
         scores=scores,
         timelines=timelines,
+        levels=level_spans(run),
         blocked=blocked_periods(timelines),
         moment=moment,
         views=view_rows(run, moment, frames, max_bytes),

@@ -269,6 +269,6 @@ def _seeds(tasks: Sequence[ReportedTask]) -> dict[str, int]:
     seeds = {f"scene of {task.record.task!r}": task.record.scene_seed for task in tasks}
     for task in tasks:
         for run in task.record.runs:
-            if run.distortion is not None:
-                seeds[f"distortion {run.distortion.id}:{run.distortion.level}"] = run.distortion.seed
+            if (spec := run.distortion) is not None:
+                seeds[f"distortion {spec.id}:{spec.level} {spec.schedule}".rstrip()] = spec.seed
     return seeds
