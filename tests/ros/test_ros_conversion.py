@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from embodied_iqa_msgs.msg import DistortionSpec as SpecMessage
+from embodied_iqa_msgs.msg import TrialEvent
 from hypothesis import given
 from hypothesis import strategies as st
 from rclpy.serialization import deserialize_message, serialize_message
@@ -27,9 +30,12 @@ from embodied_iqa.ros.conversion import (
     pose_of,
     spec_of,
     spec_to_msg,
+    state_to_msg,
     time_of,
 )
+from embodied_iqa.ros.current_message import current_message
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus
+from embodied_iqa.units import SECOND_NS
 
 STAMPS = st.integers(0, 2**31 * 1_000_000_000 - 1)
 NUMBERS = st.floats(-10, 10)
@@ -79,9 +85,42 @@ def test_intrinsics_are_preserved() -> None:
     assert (u / w, v / w) == pytest.approx((k.fx_px * 0.3 / 1.7 + 639.5, k.fy_px * -0.2 / 1.7 + 359.25))
 
 
-@pytest.mark.parametrize("spec", [None, DistortionSpec("19", 5, 2**62, frozen=True), DistortionSpec("02", 1)])
+BURST = DistortionSpec("19", 5, schedule="burst:start=1,length=1")
+
+
+@pytest.mark.parametrize(
+    "spec", [None, DistortionSpec("19", 5, 2**62, frozen=True), DistortionSpec("02", 1), BURST]
+)
 def test_distortions_are_preserved(spec: DistortionSpec | None) -> None:
     assert spec_of(wire(spec_to_msg(spec))) == spec
+
+
+def test_a_state_has_the_level_in_force() -> None:
+    states = [wire(state_to_msg(BURST, 7, 7 + elapsed * SECOND_NS // 2)) for elapsed in range(5)]
+    assert [state.level_now for state in states] == [0, 0, 5, 5, 0]
+    assert {(ns_of(state.origin), state.level, state.name) for state in states} == {(7, 5, "max-darken")}
+    assert [spec_of(state) for state in states] == [BURST] * 5
+
+
+def test_a_recorded_event_of_an_earlier_definition_becomes_one_of_today() -> None:
+    """Its distortion state has no schedule, origin and level in force."""
+    today = TrialEvent(kind=1, run_index=2, task="pick", distortion=state_to_msg(BURST, 7, 7))
+    earlier = _as_recorded(today, without=("schedule", "origin", "level_now"))
+    again = wire(current_message(earlier, TrialEvent))
+    assert (again.kind, again.run_index, again.task, again.tool_pose) == (1, 2, "pick", today.tool_pose)
+    assert spec_of(again.distortion) == DistortionSpec("19", 5)
+    assert wire(current_message(_as_recorded(today), TrialEvent)) == today
+
+
+def _as_recorded(message: Any, without: tuple[str, ...] = ()) -> SimpleNamespace:
+    """A message as `TrialReader` decodes it: fields as attributes."""
+    fields = {name: getattr(message, name) for name in message.get_fields_and_field_types()}
+    nested = {
+        name: _as_recorded(value, without)
+        for name, value in fields.items()
+        if hasattr(value, "get_fields_and_field_types")
+    }
+    return SimpleNamespace(**{name: v for name, v in (fields | nested).items() if name not in without})
 
 
 def test_an_unknown_level_is_an_error() -> None:

@@ -24,8 +24,9 @@ RUN_KEY: Final = (
     "distortion_id", "level", "distortion_seed", "gate_mode",
 )  # fmt: skip
 """Columns that identify a run."""
-_KEPT: Final = tuple(name for name in COLUMNS if name != "schedule")
-_REST: Final = tuple(name for name in _KEPT if name not in RUN_KEY)
+EXECUTION_COLUMNS: Final = tuple(name for name in COLUMNS if name != "schedule")
+"""Columns of the joined runs: those of an experiment, whose levels must be constant."""
+_REST: Final = tuple(name for name in EXECUTION_COLUMNS if name not in RUN_KEY)
 
 
 def join_execution(store: DatabaseStore, experiments: Sequence[Path]) -> int:
@@ -65,7 +66,7 @@ def joined_execution(store: DatabaseStore) -> Any | None:
     Raises:
         InputError: The file is damaged.
     """
-    return read_table(store.execution_file, _KEPT) if store.execution_file.is_file() else None
+    return read_table(store.execution_file, EXECUTION_COLUMNS) if store.execution_file.is_file() else None
 
 
 def merged_execution(stores: Sequence[DatabaseStore]) -> Any | None:
@@ -103,7 +104,10 @@ def _runs(folder: Path) -> Any:
     file = folder / _RUNS
     if not file.is_file():
         raise InputError(f"{folder} has no {_RUNS}", expected="a folder of `embodied-iqa experiment`")
-    table = read_table(file, COLUMNS)
+    try:
+        table = read_table(file, COLUMNS)
+    except InputError:  # an experiment of a version without schedules; else it fails again
+        return read_table(file, EXECUTION_COLUMNS)
     schedules = sorted(filter(None, table["schedule"].unique().to_pylist()))
     if schedules:
         raise InputError(
@@ -111,4 +115,4 @@ def _runs(folder: Path) -> Any:
             expected="runs of constant levels, as the images of a database",
             got=schedules[0],
         )
-    return table.select(list(_KEPT))
+    return table.select(list(EXECUTION_COLUMNS))

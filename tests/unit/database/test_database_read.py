@@ -71,14 +71,14 @@ def test_merging_takes_the_home_that_either_side_knows(
     assert {row["own_view"] for row in rows} == {False}, "photographs from above"
 
 
-def _with_runs(store: DatabaseStore, runs: Sequence[tuple[int, float]]) -> DatabaseStore:
+def _with_runs(store: DatabaseStore, runs: Sequence[tuple[int, float]], schedule: str = "") -> DatabaseStore:
     """Keep made-up runs, a scene and its score each, in a database."""
     texts = ("subject", "subject_version", "task", "distortion_id", "distortion_name", "gate_mode", "outcome",
-             "reason", "reference_outcome")  # fmt: skip
+             "reason", "reference_outcome", "schedule")  # fmt: skip
     rows = [
         {name: "x" if name in texts else 0.0 for name in COLUMNS}
         | {"scene_seed": scene, "level": 1, "distortion_seed": 0, "execution_score": score,
-           "cognition_score": None}
+           "cognition_score": None, "schedule": schedule}
         for scene, score in runs
     ]  # fmt: skip
     folder = store.path.parent / f"experiment-{store.path.name}"
@@ -247,3 +247,14 @@ def test_every_subject_is_shown_the_picture() -> None:
     shown = frames_for((View.WRIST, View.SIDE), View.WRIST, frames)
     assert {view: frame.rgb[0, 0, 0] for view, frame in shown.items()} == {View.WRIST: 0, View.SIDE: 0}
     assert all(view is frame.view for view, frame in shown.items())
+
+
+def test_runs_whose_level_changes_over_time_are_not_joined(
+    tmp_path: Path, halves: tuple[DatabaseStore, DatabaseStore], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(halves[0].path, tmp_path / halves[0].path.name)
+    store = open_database(tmp_path / halves[0].path.name)
+    with pytest.raises(AssertionError):  # the command fails
+        _with_runs(store, [(1, 10.0)], "burst:start=1.0,length=1.0,every=0.0")
+    assert "level changes over time; expected runs of constant levels" in capsys.readouterr().err
+    assert joined_execution(store) is None

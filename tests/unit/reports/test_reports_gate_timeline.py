@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.images.frame import View
+from embodied_iqa.reports.trial.frame_spans import level_spans
 from embodied_iqa.reports.trial.gate_timeline import blocked_periods, gate_timelines
 from embodied_iqa.trial.record import RunRecord, VerdictRecord
 
@@ -52,6 +54,18 @@ def test_a_frame_counts_until_the_next() -> None:
     )
     assert [(s.start_s, s.end_s) for s in timeline.spans] == [(0.0, 0.1), (0.1, pytest.approx(0.3))]
     assert [s.width_share for s in timeline.spans] == [10.0, 20.0]
+
+
+def test_levels_of_a_schedule_are_those_of_the_judged_frames() -> None:
+    frames = _of([Verdict.PASS] * 6)
+    burst = DistortionSpec("19", 5, schedule="burst:start=0.15,length=0.2")
+    run = dataclasses.replace(_run(frames + _of([Verdict.PASS] * 6, View.SIDE)), distortion=burst)
+    spans = level_spans(run)
+    assert [(s.level, s.frames) for s in spans] == [(0, 2), (5, 2), (0, 2)]
+    assert [s.start_s for s in spans] == [0.0, 0.2, 0.4]
+    assert sum(s.width_share for s in spans) == pytest.approx(100, abs=0.1)
+    assert level_spans(dataclasses.replace(run, distortion=DistortionSpec("19", 5))) == ()
+    assert level_spans(dataclasses.replace(run, verdicts=())) == ()
 
 
 def test_cameras_that_agree_share_a_line() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html.parser
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -109,6 +110,21 @@ def test_the_pictures_are_the_recorded_and_the_distorted_ones(page: lxml.html.Ht
     assert cv2.PSNR(_pixels(raw), rgb) > 32
     assert cv2.PSNR(_pixels(distorted), again) > 32
     assert cv2.PSNR(_pixels(distorted), rgb) < 28
+
+
+def test_a_schedule_is_named_and_its_levels_are_on_the_timeline(tmp_path: Path) -> None:
+    burst = replace(NOISY, spec=replace(NOISY.spec, schedule="burst:start=0.1,length=0.2"))
+    write_trial(tmp_path / "trial.mcap", (REFERENCE, burst))
+    page = page_of([reported(tmp_path / "trial.mcap")], tmp_path)
+    run = article(page, 1)
+    assert "schedule burst:start=0.1,length=0.2,every=0.0" in words(run)
+    (strip,) = run.xpath(".//*[@aria-label='Level of the distortion over time']")
+    titles = [words(title) for title in strip.xpath(".//title")]
+    assert [title.partition(": ")[2] for title in titles] == ["level 0, 2 frames", "level 3, 2 frames"]
+    assert "The distortion has level 0 there." in words(run)
+    raw, distorted = run.xpath(".//img")[:2]
+    assert raw.get("src") == distorted.get("src"), "undistorted at the moment shown"
+    assert not article(page, 0).xpath(".//*[@aria-label='Level of the distortion over time']")
 
 
 def test_noise_is_drawn_again_from_the_frames_stamp(page: lxml.html.HtmlElement) -> None:
