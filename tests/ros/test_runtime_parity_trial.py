@@ -42,7 +42,8 @@ from embodied_iqa.units import SECOND_NS
 from ros_graph import RosGraph
 
 TASK, SCENE_SEED = "pick the red cube", 7
-SPEC = DistortionSpec("12", 2)
+SPEC = DistortionSpec("12", 2, schedule="burst:start=0,length=1")
+"""The verdicts of a whole run are compared, the first decision is distorted."""
 DEADLINE_S = 110.0
 CAMERA = "camera_node.model", "d455"
 """Its noise, exposure control and motion blur have to be the same, too."""
@@ -83,6 +84,7 @@ def live(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
     """The recording of a trial by the command line, and the targets that went over the robot's protocol."""
     folder = tmp_path_factory.mktemp("live")
     words = ["--task", TASK, "--scene-seed", str(SCENE_SEED), "--distortion", f"{SPEC.id}:{SPEC.level}",
+             "--schedule", SPEC.schedule,
              "--gate", "shadow", "--set", "=".join(CAMERA),
              "--vla", "classical-vla", "--vlm", "classical-vlm"]  # fmt: skip
     with RosGraph(ros_domain, folder / "listener", []) as listener:
