@@ -132,7 +132,7 @@ def test_the_folder_holds_the_documented_files(done: tuple[dict[str, Any], Path]
     }
     config = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
     assert config["parameters"]["gate_node"]["judge.mode"] == "shadow"
-    assert config["distortions"] == [{"id": "20", "level": 5, "seed": 0, "frozen": False}]
+    assert config["distortions"] == [{"id": "20", "level": 5, "seed": 0, "frozen": False, "schedule": ""}]
     for entry in GRAPH:
         log = folder / "log" / f"{entry.name}.log"
         assert not log.is_file() or "Traceback" not in log.read_text(), entry.name

@@ -20,6 +20,11 @@ def console() -> Console:
     return Console(width=None if is_known else _FILE_WIDTH)
 
 
+def breakable(words: str) -> str:
+    """Return words by commas so that a narrow column can break the line between them."""
+    return words.replace(",", ", ")
+
+
 def table_of(*headings: str, title: str | None = None, right: Collection[str] = ()) -> Table:
     """Return an empty table that folds long cells, so that 80 columns suffice.
 

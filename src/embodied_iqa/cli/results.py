@@ -7,7 +7,7 @@ from typing import Final
 
 from rich.table import Table
 
-from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.cli.output import breakable, console, table_of
 from embodied_iqa.distortions import entry
 from embodied_iqa.trial.scores import Cognition, Decision, Execution, RunScores
 
@@ -31,7 +31,7 @@ def _cells(run: RunScores) -> list[str]:
     return [
         "reference"
         if spec is None
-        else f"{spec.id}:{spec.level} {entry(spec.id).name} {spec.schedule}".rstrip(),
+        else f"{spec.id}:{spec.level} {entry(spec.id).name} {breakable(spec.schedule)}".rstrip(),
         _number(run.cognition, 3),
         _number(run.decision, 3),
         _number(execution, 1),

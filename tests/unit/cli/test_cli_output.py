@@ -76,13 +76,18 @@ def _fits(text: str) -> None:
     assert "\u2026" not in text, "a cell is cut"
 
 
+BURST = "burst:start=1.0,length=1.0,every=0.0"
+
+
 def test_tables_of_results_fit_80_columns(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     levels = dict.fromkeys(range(1, 6), 100.0)
-    row = MeanRow("23", "non-eccentricity-patch", "Spatial", 1234, 12, 0.88, 10, 7, 5, 77.7, 12.3, levels)
-    print_table([row, replace(row, distortion_id="all")])
+    row = MeanRow(
+        "23", "non-eccentricity-patch", "Spatial", BURST, 1234, 12, 0.88, 10, 7, 5, 77.7, 12.3, levels
+    )
+    print_table([row, replace(row, schedule=""), replace(row, distortion_id="all")])
     _fits(capsys.readouterr().out)
     cognition, decision = (
         Cognition(0.5, 0.5, 0.5, 0.5, "", ""),
@@ -91,7 +96,8 @@ def test_tables_of_results_fit_80_columns(
     execution, gate = Execution("emergency_stop", 100.0, 3.0, ""), Gate(GateMode.ON, 123, 456, 789)
     frames, latency_ms = Frames(1368, 1367, 1), Latency(None, None, None)
     spec = DistortionSpec("24", 5)
-    results_table([RunScores("pick", 7, spec, cognition, decision, execution, gate, frames, latency_ms)])
+    scores = RunScores("pick", 7, spec, cognition, decision, execution, gate, frames, latency_ms)
+    results_table([scores, replace(scores, distortion=replace(spec, schedule=BURST))])
     text = capsys.readouterr().out
     _fits(text)
     assert "123/456/789" in text

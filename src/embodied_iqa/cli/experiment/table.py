@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
-from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.cli.output import breakable, console, table_of
 from embodied_iqa.experiment.scores import MeanRow
 from embodied_iqa.files import write_text_whole
 from embodied_iqa.scoring.execution import EXECUTION_RECIPE
@@ -49,7 +49,7 @@ def print_table(rows: Sequence[MeanRow]) -> None:
     numbers += [f"level {level}" for level in levels if len(levels) > 1]
     table = table_of("distortion", *numbers, title="mean execution score", right=numbers)
     for row in rows:
-        name = f"{row.distortion_id} {row.distortion_name} {row.schedule}".strip()
+        name = f"{row.distortion_id} {row.distortion_name} {breakable(row.schedule)}".strip()
         success = "-" if row.success_rate is None else f"{100 * row.success_rate:.0f} %"
         counts = [str(row.runs), str(row.left_out), success, *(str(getattr(row, name)) for name in ends)]
         values = [row.score, row.spread]
