@@ -56,6 +56,7 @@ class DistortionNode(BaseNode[DistortionParameters]):
         """Return the current distortion."""
         values: dict[str, object] = {f"{view} pictures": count for view, count in self._counts.items()}
         values |= {
+            "level_now": self._stated_level,
             "latency_ms": round(self._latency_ms, 2),
             "refused": self._refused,
             "late": self._late.total,
