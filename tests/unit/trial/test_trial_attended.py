@@ -19,6 +19,7 @@ from embodied_iqa.trial.protocol import (
     MarkRunStart,
     Reply,
     ReturnToStart,
+    SetDistortion,
     Stage,
 )
 
@@ -66,6 +67,23 @@ def test_each_run_is_prepared_checked_judged_and_led_back() -> None:
     assert kinds == RUNS * ["CheckStart", "MarkRunStart", "MarkRunEnd", "ReturnToStart"]
     assert world.finish is not None
     assert world.finish.ok
+
+
+def test_where_time_does_not_stop_a_run_starts_where_its_distortion_and_schedule_do() -> None:
+    """Pictures of later stamps may have passed: then both start after them."""
+
+    class Ahead(AttendedWorld):
+        def reply(self, command: Command) -> Reply:
+            found = super().reply(command)
+            return (
+                replace(found, stamp_ns=found.stamp_ns + 7) if isinstance(command, SetDistortion) else found
+            )
+
+    world = Ahead(on_tick=done_after(1.0)).play()
+    changes = [command for command in world.commands if isinstance(command, SetDistortion)]
+    starts = [command.start_ns for command in world.commands if isinstance(command, MarkRunStart)]
+    assert all(change.or_later for change in changes)
+    assert starts == [change.from_ns + 7 for change in changes]
 
 
 @pytest.mark.parametrize("world_says", [True, False])
