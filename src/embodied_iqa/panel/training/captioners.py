@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from embodied_iqa.panel.training.encoders import TASK_WIDTH, make_reader
 from embodied_iqa.panel.training.glimpses import Objects
@@ -19,6 +20,8 @@ _WORD_WIDTH: Final = 48
 _WAVES: Final = (1.0, 2.0, 4.0, 8.0)
 """Half waves a picture."""
 _PLACE_WIDTH: Final = 2 + 4 * len(_WAVES)
+_NOT_ITSELF: Final = 20.0
+"""At first, how much less the target's neighbour is the target than any other object (logit)."""
 
 
 class CaptionerOutput(NamedTuple):
@@ -42,13 +45,13 @@ class _Encoded(NamedTuple):
         values: ``(B, S, C + 18)`` features of the objects, and `place_waves` of their positions.
         keys: ``(B, 64, S)`` attention keys of the objects.
         context: ``(1, B R, H)``, the initial state.
-        task: ``(B R, 1, 96)``, the encoded task.
+        fixed: ``(B R, 1, D)``, the encoded task and the object beside the target.
     """
 
     values: Tensor
     keys: Tensor
     context: Tensor
-    task: Tensor
+    fixed: Tensor
 
 
 class Captioner(nn.Module):
@@ -64,8 +67,10 @@ class Captioner(nn.Module):
         self.reader = make_reader(reader, words)
         self.sight = Sight(shape)
         width = self.sight.width
+        value = width + _PLACE_WIDTH
+        self.neighbour = Neighbour()
         self.begin = nn.Sequential(
-            nn.Linear(shape.heads * (width + 2 + _PLACE_WIDTH) + TASK_WIDTH + 1, 192),
+            nn.Linear(shape.heads * (width + 2 + _PLACE_WIDTH) + value + TASK_WIDTH + 1, 192),
             nn.ReLU(),
             nn.Linear(192, _STATE),
         )
@@ -74,7 +79,7 @@ class Captioner(nn.Module):
         self.embed = nn.Embedding(answers, _WORD_WIDTH)
         self.unit = nn.GRU(_WORD_WIDTH, _STATE, batch_first=True)
         self.look = nn.Linear(_STATE, _KEY_WIDTH)
-        known = _STATE + width + _PLACE_WIDTH + TASK_WIDTH
+        known = _STATE + 2 * value + TASK_WIDTH
         self.out = nn.Sequential(nn.Linear(known, _STATE), nn.ReLU(), nn.Linear(_STATE, answers))
 
     @property
@@ -109,11 +114,15 @@ class Captioner(nn.Module):
         seen, logits, objects = self.sight(picture, task.view(batch, several, -1), spots)
         count = objects.heat[:, 0].sigmoid().sum((1, 2))[:, None].expand(-1, several).reshape(-1, 1) / 10
         waves = place_waves(objects.places)
-        places = torch.matmul(logits.softmax(-1).flatten(1, 2), waves).view(batch * several, -1)
-        context = self.begin(torch.cat([seen.flatten(0, 1), places, task, count], dim=1)).float().tanh()
         valued = torch.cat([objects.tokens, waves], dim=-1)
+        attention = logits.softmax(-1)
+        places = torch.matmul(attention.flatten(1, 2), waves).view(batch * several, -1)
+        beside = torch.matmul(self.neighbour(objects, attention[:, :, 0]), valued).flatten(0, 1)
+        known = torch.cat([seen.flatten(0, 1), places, beside, task, count], dim=1)
+        context = self.begin(known).float().tanh()
         keys = (self.key(objects.tokens) + self.key_place(waves)).transpose(1, 2)
-        return _Encoded(valued, keys, context[None], task[:, None]), logits.flatten(0, 1), objects
+        fixed = torch.cat([task, beside.float()], dim=1)[:, None]
+        return _Encoded(valued, keys, context[None], fixed), logits.flatten(0, 1), objects
 
     def _continue(self, words: Tensor, state: Tensor, encoded: _Encoded) -> tuple[Tensor, Tensor]:
         """Process ``(N, L)`` words; return the logits of each next word, and the last state."""
@@ -122,8 +131,29 @@ class Captioner(nn.Module):
         look = self.look(states).view(batch, -1, _KEY_WIDTH)
         weights = (torch.matmul(look, encoded.keys).float() * _KEY_WIDTH**-0.5).softmax(-1)
         seen = torch.matmul(weights, encoded.values).view(*states.shape[:2], -1)
-        task = encoded.task.expand(-1, words.shape[1], -1)
-        return self.out(torch.cat([states, seen, task], dim=-1)), state
+        fixed = encoded.fixed.expand(-1, words.shape[1], -1)
+        return self.out(torch.cat([states, seen, fixed], dim=-1)), state
+
+
+class Neighbour(nn.Module):
+    """Attention to the object that is nearest to the target, in a plane that is learned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.plane = nn.Parameter(12.0 * torch.eye(2))
+        self.there = nn.Parameter(torch.ones(1))
+        self.other = nn.Parameter(torch.full((1,), _NOT_ITSELF))
+
+    def forward(self, objects: Objects, target: Tensor) -> Tensor:
+        """Return ``(B, R, S)`` weights, for ``(B, R, S)`` attention to the target."""
+        place = (target[..., None] * objects.places[:, None]).sum(2)
+        away = objects.places[:, None] - place[:, :, None]
+        on_plane = away[..., :1] * self.plane[0] + away[..., 1:] * self.plane[1]
+        spots = objects.places[:, :-1, None] * 2 - 1
+        heat = functional.grid_sample(objects.heat[:, :1], spots, align_corners=False)[:, 0, :, 0]
+        there = functional.pad(functional.logsigmoid(heat), (0, 1), value=-_NOT_ITSELF)
+        logits = self.there * there[:, None] - self.other * target - on_plane.square().sum(-1)
+        return logits.softmax(-1)
 
 
 def place_waves(places: Tensor) -> Tensor:
