@@ -24,7 +24,8 @@ from embodied_iqa.panel.samples.sample_files import (
 )
 from embodied_iqa.panel.training.augmentation import augment
 from embodied_iqa.panel.training.batches import TrainingData, answers_of, expert_plan
-from embodied_iqa.panel.training.glimpses import NOTHING
+from embodied_iqa.panel.training.encoders import GRID
+from embodied_iqa.panel.training.glimpses import NOTHING, Glimpses, Look
 from embodied_iqa.panel.training.member_training import SampleOrigin, TrainingFolders, train_and_export
 from embodied_iqa.panel.training.training_loop import train_member
 from embodied_iqa.subjects.backends.panel.format import Framing, framed
@@ -232,6 +233,20 @@ def test_training_looks_near_objects_and_where_nothing_is() -> None:
     near = (batch.spots[0][:, :2] - batch.thing_marks[:, :2, 0]).abs()
     assert float(near.max()) < 0.05
     assert float(batch.spots[0][:, 2:].std()) > 0.2
+
+
+def test_each_object_is_found_once() -> None:
+    """Cells beside a likely one are likely too; without care they take the places of other objects."""
+    objects = [(3, 4), (3, 8), (9, 15)]
+    heat = torch.full((1, 3, *GRID), -9.0)
+    heat[:, 1:] = 0.0
+    for number, (row, column) in enumerate(objects):
+        heat[0, 0, row - 1 : row + 2, column - 1 : column + 2] = 5.0 - number
+        heat[0, 0, row, column] = 6.0 - number
+    places = Glimpses(8, Look.COARSE, context=False).peaks(heat)[0]
+    expected = [((column + 0.5) / GRID[1], (row + 0.5) / GRID[0]) for row, column in objects]
+    torch.testing.assert_close(places[:3], torch.tensor(expected))
+    assert len({tuple(place) for place in places.tolist()}) == len(places)
 
 
 def test_an_object_that_a_picture_does_not_show_is_nothing() -> None:

@@ -15,6 +15,8 @@ from torch.nn import functional
 
 from embodied_iqa.panel.training.encoders import GRID, Mixer, cell_centres, conv
 
+_NO_PEAK: Final = 100.0
+"""How much less likely (logit) a cell beside a likelier one has another object."""
 SLOTS: Final = 10
 """Patches of a picture; there are fewer objects."""
 NOTHING: Final = SLOTS
@@ -79,7 +81,7 @@ class Glimpses(nn.Module):
             spots: ``(B, SLOTS, 2)`` where to look, in training; None to look where the network finds objects.
         """
         heat = self.find(grid).float()
-        places = self._peaks(heat) if spots is None else spots
+        places = self.peaks(heat) if spots is None else spots
         patches = self._cut(picture, places)
         tokens = self.join(self.look(patches).flatten(1)).view(*places.shape[:2], -1).float()
         if self.context is not None:
@@ -90,10 +92,11 @@ class Glimpses(nn.Module):
         nowhere = places.new_full((batch, 1, 2), 0.5)
         return Objects(tokens, torch.cat([places, nowhere], dim=1), heat)
 
-    def _peaks(self, heat: Tensor) -> Tensor:
-        """Return ``(B, SLOTS, 2)``, the centres in the cells that most likely have one."""
+    def peaks(self, heat: Tensor) -> Tensor:
+        """Return ``(B, SLOTS, 2)``, the centres in the likeliest cells of ``(B, 3, 15, 20)``, maxima first."""
         flat = heat.flatten(2)
-        _, index = flat[:, 0].topk(SLOTS, dim=1)
+        highest = functional.max_pool2d(heat[:, :1], 3, 1, 1).flatten(1)
+        _, index = (flat[:, 0] - _NO_PEAK * (flat[:, 0] < highest)).topk(SLOTS, dim=1)
         rows, columns = GRID
         reach = _REACH_CELLS * flat[:, 1:].tanh() / flat.new_tensor([columns, rows])[None, :, None]
         places = self.centres[None] + reach.transpose(1, 2)
