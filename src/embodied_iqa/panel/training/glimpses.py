@@ -15,10 +15,13 @@ from torch.nn import functional
 
 from embodied_iqa.panel.training.encoders import GRID, Mixer, cell_centres, conv
 
-_NO_PEAK: Final = 100.0
-"""How much less likely (logit) a cell beside a likelier one has another object."""
 SLOTS: Final = 10
 """Patches of a picture; there are fewer objects."""
+_CANDIDATES: Final = 3 * SLOTS
+_SAME: Final = 0.04
+"""What is found nearer to each other than this share of the picture is one object."""
+_TWICE: Final = 100.0
+"""How much less likely (logit) it is to be there a second time."""
 NOTHING: Final = SLOTS
 """Index of the token that stands for an object that the picture does not show."""
 PATCH_PX: Final = 32
@@ -93,14 +96,16 @@ class Glimpses(nn.Module):
         return Objects(tokens, torch.cat([places, nowhere], dim=1), heat)
 
     def peaks(self, heat: Tensor) -> Tensor:
-        """Return ``(B, SLOTS, 2)``, the centres in the likeliest cells of ``(B, 3, 15, 20)``, maxima first."""
+        """Return ``(B, SLOTS, 2)``, the likeliest places by ``(B, 3, 15, 20)`` heat, each object once."""
         flat = heat.flatten(2)
-        highest = functional.max_pool2d(heat[:, :1], 3, 1, 1).flatten(1)
-        _, index = (flat[:, 0] - _NO_PEAK * (flat[:, 0] < highest)).topk(SLOTS, dim=1)
+        likely, index = flat[:, 0].topk(_CANDIDATES, dim=1)
         rows, columns = GRID
         reach = _REACH_CELLS * flat[:, 1:].tanh() / flat.new_tensor([columns, rows])[None, :, None]
-        places = self.centres[None] + reach.transpose(1, 2)
-        return places.gather(1, index[..., None].expand(-1, -1, 2))
+        places = (self.centres[None] + reach.transpose(1, 2)).gather(1, index[..., None].expand(-1, -1, 2))
+        near = (places[:, :, None] - places[:, None]).square().sum(-1) < _SAME**2
+        again = torch.tril(near.float(), -1).amax(-1)  # candidates are in order: a likelier one is there
+        _, kept = (likely - _TWICE * again).topk(SLOTS, dim=1)
+        return places.gather(1, kept[..., None].expand(-1, -1, 2))
 
     def _cut(self, picture: Tensor, places: Tensor) -> Tensor:
         """Return ``(B SLOTS, 3, PATCH_PX, PATCH_PX)``, pixel for pixel around each place."""
