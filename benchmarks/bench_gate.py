@@ -28,9 +28,10 @@ from skimage import data
 from skimage.measure import blur_effect
 
 from embodied_iqa.distortions.catalogue import catalogue, distort
-from embodied_iqa.gate.calibration_file import shared_calibrations
 from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import GateOptions
+from embodied_iqa.gate.judgement import JudgeChoice
+from embodied_iqa.gate.judges import shared_judge
 from embodied_iqa.gate.simulated_frames import frames_a_scene, simulated_frames
 from embodied_iqa.gate.statistics import measure
 from embodied_iqa.gate.verdict import Verdict
@@ -91,11 +92,11 @@ def speed(repeats: int) -> dict[str, dict[str, float]]:
 
 def detection(scenes: int, model: CameraModel) -> dict[str, dict[str, float]]:
     """Return the share of single frames that are not passed: clean, and distorted at three levels."""
-    gatekeeper = Gatekeeper(shared_calibrations("config/gate/simulated.yaml"), GateOptions())
+    gatekeeper = Gatekeeper(shared_judge(JudgeChoice(), "config/gate/simulated.yaml"), GateOptions())
     frames = list(simulated_frames(tuple(View), ((640, 480),), scenes, SEED_OF_FRESH_SCENES, model))
 
     def stopped(view: View, rgb: Picture) -> bool:
-        return gatekeeper.judge_alone(view, rgb)[0] is not Verdict.PASS
+        return gatekeeper.judge_alone(view, rgb).verdict is not Verdict.PASS
 
     shares = {"00 clean": {"all": float(np.mean([stopped(*frame) for frame in frames]))}}
     chosen = frames[:: frames_a_scene() // 3 * 2 + 1]

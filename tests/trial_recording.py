@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.distortions import DistortionSpec, FrameDistorter
 from embodied_iqa.gate.judge import GateFrame, GateOptions, GateState, step
-from embodied_iqa.gate.statistics import measure
+from embodied_iqa.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import Frame, Intrinsics, View
 from embodied_iqa.images.image_cdr import image_to_cdr
@@ -80,7 +80,7 @@ class PixelVla:
 
 def subjects(vla: PixelVla | None = None) -> Subjects:
     chosen = vla or PixelVla()
-    return Subjects(lambda _name: PixelVlm(), lambda _name: chosen, calibrations=(), gate=GateOptions())
+    return Subjects(lambda _name: PixelVlm(), lambda _name: chosen, StatisticsJudge(()), GateOptions())
 
 
 @dataclass
@@ -141,9 +141,9 @@ class Recorder:
         return rgb
 
     def verdict(self, view: View, stamp: int, rgb: NDArray[np.uint8]) -> None:
-        frame = GateFrame(view, stamp, stamp, measure(rgb))
+        frame = GateFrame(view, stamp, stamp, StatisticsJudge(()).judge(view, rgb))
         state = self.gate.get(view, GateState())
-        self.gate[view], quality, lease = step(state, frame, None, GateOptions())
+        self.gate[view], quality, lease = step(state, frame, GateOptions())
         fields = {"view": str(view), "reason": quality.reason, "verdict": int(quality.verdict)}
         self.send("/gate/quality", f"{OURS}/ImageQuality", stamp, latency_ms=2.5, **fields)
         lease_fields = fields | {"verdict": int(lease.verdict), "judged": int(lease.judged)}

@@ -22,9 +22,9 @@ from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.database.store import open_database as open_store
 from embodied_iqa.distortions import FrameDistorter, parse_distortion
 from embodied_iqa.errors import UsageError
-from embodied_iqa.gate.calibration_file import load_calibrations, shared_calibrations
 from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import GateOptions, ImageQuality
+from embodied_iqa.gate.judges import load_judge, shared_judge
 from embodied_iqa.graph.parameters import GateParameters
 from embodied_iqa.images.frame import Frame, parse_view
 from embodied_iqa.lazy import load
@@ -112,19 +112,20 @@ class Gate:
     """The quality gate: judges the pictures of one robot's cameras in the order in which they were taken.
 
     Args:
-        calibration: File of `embodied-iqa gate calibrate`; None for the calibration of the simulated cell.
-        options: Rules of the gate, such as the number of bad frames that give HOLD.
+        calibration: File of `embodied-iqa gate calibrate` or `gate fit`; None for the calibration of the simulated cell.
+        options: Rules of the gate, such as the judge and the number of bad frames that give HOLD.
 
     Raises:
         InputError: The file cannot be read, or is from another version.
     """
 
     def __init__(self, calibration: Path | str | None = None, options: GateOptions | None = None) -> None:
+        options = options or GateOptions()
         if calibration is None:
-            calibrations = shared_calibrations(GateParameters().calibration)
+            judge = shared_judge(options.kind, GateParameters().calibration)
         else:
-            calibrations = load_calibrations(Path(calibration))
-        self._gatekeeper = Gatekeeper(calibrations, options or GateOptions())
+            judge = load_judge(options.kind, Path(calibration))
+        self._gatekeeper = Gatekeeper(judge, options)
 
     def judge(self, picture: Picture, view: str = "top", stamp_ns: int | None = None) -> ImageQuality:
         """Return verdict, reason and statistics of the next picture of a camera.

@@ -29,8 +29,9 @@ from embodied_iqa.experiment.headless_runs import HeadlessRunner
 from embodied_iqa.experiment.plan import ExperimentTask, RunKey
 from embodied_iqa.gate.calibration import calibrate
 from embodied_iqa.gate.calibration_file import load_calibrations
-from embodied_iqa.gate.judge import GateFrame, GateOptions, GateState, judge_picture, step
+from embodied_iqa.gate.judge import GateFrame, GateOptions, GateState, step
 from embodied_iqa.gate.statistics import Statistic, measure
+from embodied_iqa.gate.statistics_judge import StatisticsJudge, judge_picture
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.kinematics import TOOL_2F140_M, Kinematics, choose, tool_along_z
@@ -164,8 +165,9 @@ def gate() -> Values:
     state, history = GateState(), []
     for frame, name in enumerate(_SEEN):
         stamp_ns = 1_000_000_000 + frame * 66_000_000
-        seen = GateFrame(View.TOP, stamp_ns, stamp_ns + 16_000_000, measured[name])
-        state, quality, lease = step(state, seen, calibration, GateOptions())
+        judgement = StatisticsJudge([calibration]).judge(View.TOP, pictures[name])
+        seen = GateFrame(View.TOP, stamp_ns, stamp_ns + 16_000_000, judgement)
+        state, quality, lease = step(state, seen, GateOptions())
         verdicts = (quality.frame_verdict.name, quality.verdict.name, lease.verdict.name, lease.expires_ns)
         history.append(verdicts)
     tree["history"] = history

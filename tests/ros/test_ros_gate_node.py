@@ -13,7 +13,7 @@ from lifecycle_msgs.srv import ChangeState, GetState
 from sensor_msgs.msg import Image
 
 from embodied_iqa.gate.judge import GateFrame, GateOptions, GateState, step
-from embodied_iqa.gate.statistics import measure
+from embodied_iqa.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.image_cdr import image_to_cdr
@@ -101,9 +101,8 @@ def test_the_numbers_are_those_of_the_pure_step(gate: tuple[GateMode, Gate]) -> 
         assert np.isnan(quality.sharpness)
         return
     stamp_ns = ns_of(quality.header.stamp)
-    statistics = measure(node.noise(stamp_ns))
-    frame = GateFrame(View.TOP, stamp_ns, stamp_ns, statistics)
-    _, expected, _ = step(GateState(), frame, None, GateOptions())
+    judgement = StatisticsJudge(()).judge(View.TOP, node.noise(stamp_ns))
+    _, expected, _ = step(GateState(), GateFrame(View.TOP, stamp_ns, stamp_ns, judgement), GateOptions())
     assert expected.statistics is not None
     assert quality.sharpness == expected.statistics.sharpness
     assert quality.noise == expected.statistics.noise

@@ -24,6 +24,7 @@ from embodied_iqa.gate.calibration_file import load_calibrations, save_calibrati
 from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.gate.statistics import Statistic
+from embodied_iqa.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.graph.parameters import VlaParameters
 from embodied_iqa.images.assembler import Source
@@ -240,7 +241,9 @@ def asked(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def headless_cameras() -> HeadlessCameras:
-    return HeadlessCameras(ideal_cameras(picture), FrameDistorter(NOISE), Gatekeeper((), GateOptions()), 8)
+    return HeadlessCameras(
+        ideal_cameras(picture), FrameDistorter(NOISE), Gatekeeper(StatisticsJudge(()), GateOptions()), 8
+    )
 
 
 def decided_headless(vla: Vla, stamp_ns: int) -> tuple[ChunkRecord, ChunkRecord]:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
 from embodied_iqa.distortions import DistortionSpec
-from embodied_iqa.gate.calibration_file import shared_calibrations
+from embodied_iqa.gate.judgement import JudgeChoice
+from embodied_iqa.gate.judges import shared_judge
 from embodied_iqa.gate.verdict import GateLease, Verdict
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.images.assembler import Source
@@ -115,7 +116,7 @@ def rescored(live: tuple[Path, list[JointState]]) -> tuple[RunRecord, ...]:
     subjects = Subjects(
         vlm=lambda name: make_vlm(parse_vlm(name)),
         vla=lambda name: make_vla(parse_vla(name)),
-        calibrations=shared_calibrations(gate.calibration),
+        judge=shared_judge(gate.judge.kind, gate.calibration),
         gate=gate.judge,
     )
     return Rescorer(live[0], subjects).record().runs
@@ -131,7 +132,7 @@ def headless() -> Driven:
             world,
             renderer,
             make_controller(arm.limits, arm.controller, arm.tool_length_m),
-            shared_calibrations(nodes.gate_node.calibration),
+            shared_judge(JudgeChoice(), nodes.gate_node.calibration),
             make_vla(parse_vla("classical-vla")),
             make_vlm(parse_vlm("classical-vlm")),
         )

@@ -12,7 +12,7 @@ from pathlib import Path
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.gate.calibration_file import load_calibrations, shared_calibrations
+from embodied_iqa.gate.judges import load_judge, shared_judge
 from embodied_iqa.graph.launching import recorded_overrides
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.graph.parameters import GraphParameters
@@ -48,12 +48,12 @@ def run(arguments: argparse.Namespace) -> int:
     graph = resolve(tuple(arguments.config), recorded_overrides(arguments.recording))
     if arguments.playback:
         return _play_back(arguments, graph)
-    path = arguments.calibration
+    path, gate = arguments.calibration, graph.gate_node
     subjects = Subjects(
         vlm=cache(lambda name: make_vlm(parse_vlm(name), graph.vlm_node.options)),
         vla=cache(lambda name: make_vla(parse_vla(name), graph.vla_node.options)),
-        calibrations=load_calibrations(path) if path else shared_calibrations(graph.gate_node.calibration),
-        gate=graph.gate_node.judge,
+        judge=load_judge(gate.judge.kind, path) if path else shared_judge(gate.judge.kind, gate.calibration),
+        gate=gate.judge,
     )
     rescorer = Rescorer(arguments.recording, subjects)
     total = sum(run.frames_published for run in rescorer.live.runs) or None

@@ -9,7 +9,8 @@ from functools import cache, partial
 from embodied_iqa.errors import InternalError
 from embodied_iqa.experiment.plan import ExperimentTask, RunKey
 from embodied_iqa.experiment.rows import RunRow, row_of
-from embodied_iqa.gate.calibration_file import shared_calibrations
+from embodied_iqa.gate.judges import shared_judge
+from embodied_iqa.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.offline.headless import Cell, HeadlessRun
 from embodied_iqa.offline.headless_options import HeadlessOptions
@@ -39,7 +40,7 @@ class HeadlessRunner:
         arm, gate = nodes.arm_node, nodes.gate_node
         self._controller = make_controller(arm.limits, arm.controller, arm.tool_length_m)
         off = gate.judge.mode is GateMode.OFF
-        self._calibrations = () if off else shared_calibrations(gate.calibration)
+        self._judge = StatisticsJudge(()) if off else shared_judge(gate.judge.kind, gate.calibration)
         self._vla = cache(partial(make_vla, options=nodes.vla_node.options))
         self._vlm = make_vlm(vlm, nodes.vlm_node.options) if vlm is not None else None
         self._task: ExperimentTask | None = None
@@ -67,7 +68,7 @@ class HeadlessRunner:
                 self._scene[0].reset(scene)
                 self._scene[1].load(scene)
             self._task = task
-        return Cell(*self._scene, self._controller, self._calibrations, vla, self._vlm)
+        return Cell(*self._scene, self._controller, self._judge, vla, self._vlm)
 
 
 def run_all(

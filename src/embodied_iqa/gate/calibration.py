@@ -66,6 +66,10 @@ class _Scale:
         """Return a value on the scale; bounds that are infinite stay so."""
         return math.log(max(value + self.smallest, _TINY)) if self.logarithmic else value
 
+    def back(self, place: float) -> float:
+        """Return the value at a place on the scale."""
+        return math.exp(place) - self.smallest if self.logarithmic else place
+
 
 _SCALES: Final[dict[Statistic, _Scale]] = {
     Statistic.SHARPNESS: _Scale(logarithmic=True, floor=0.15, smallest=0.1),
@@ -128,6 +132,19 @@ class GateCalibration:
         """
         return any(self._strengths(frame, disturbed) for disturbed in self.tolerated.values())
 
+    def nearest(self, frame: ImageStatistics) -> str:
+        """Return in words the statistic that is nearest to a soft bound, in floors of its spread."""
+        places = []
+        for statistic, bounds in self.bounds.items():
+            scale, symptom = _SCALES[statistic], SYMPTOMS[statistic]
+            value, digits = frame.value(statistic), symptom.digits
+            for bound, meaning in ((bounds.soft_low, symptom.low), (bounds.soft_high, symptom.high)):
+                if meaning is not None:
+                    distance = abs(scale.of(bound) - scale.of(value)) / scale.floor
+                    name = statistic.replace("_", " ")
+                    places.append((distance, f"{name} {value:.{digits}f} to {bound:.{digits}f}: {meaning}"))
+        return min(places)[1]
+
     def _strengths(self, frame: ImageStatistics, disturbed: Mapping[Statistic, Bounds]) -> bool:
         least, most = 0.0, 1.0
         for statistic in Statistic:
@@ -180,6 +197,22 @@ def calibrate(
     return GateCalibration(view, width_px, height_px, bounds, len(frames), provenance, ranges)
 
 
+def seen_ranges(frames: Sequence[ImageStatistics], margin: float) -> dict[Statistic, tuple[float, float]]:
+    """Return the lowest and highest value of each statistic, widened on its scale.
+
+    Args:
+        frames: Statistics of one picture or more.
+        margin: Share of the range by which each side is widened, beside the statistic's floor.
+    """
+    ranges = {}
+    for statistic in Statistic:
+        scale = _SCALES[statistic]
+        places = [scale.of(frame.value(statistic)) for frame in frames]
+        more = scale.floor + margin * (max(places) - min(places))
+        ranges[statistic] = (scale.back(min(places) - more), scale.back(max(places) + more))
+    return ranges
+
+
 def _ranges(frames: Sequence[ImageStatistics], margins: Margins) -> dict[Statistic, Bounds]:
     return {
         statistic: _bounds(statistic, np.array([frame.value(statistic) for frame in frames]), margins)
@@ -196,8 +229,7 @@ def _bounds(statistic: Statistic, values: NDArray[np.float64], margins: Margins)
     def at(side: str | None, distance: float) -> float:
         if side is None:
             return math.copysign(math.inf, distance)
-        place = median + distance
-        return math.exp(place) - scale.smallest if scale.logarithmic else place
+        return scale.back(median + distance)
 
     return Bounds(
         hard_low=at(symptom.low, -margins.hard * below),

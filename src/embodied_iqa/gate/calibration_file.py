@@ -1,4 +1,4 @@
-"""Gate calibrations as YAML: one file for all cameras of a robot."""
+"""The gate's calibration as YAML: one file for all cameras of a robot, and what was fitted to a policy."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.files import write_text_whole
 from embodied_iqa.gate.bounds import Bounds
 from embodied_iqa.gate.calibration import GateCalibration
+from embodied_iqa.gate.fitted import FittedGate
 from embodied_iqa.gate.statistics import STATISTICS_VERSION, Statistic
 from embodied_iqa.images.frame import View
-from embodied_iqa.records import structure
+from embodied_iqa.records import structure, unstructure
 from embodied_iqa.resources import shared_file
 
 _FORMAT: Final = 1
+_FITTED: Final = "fitted"
 _SIDES: Final = ("hard_low", "soft_low", "soft_high", "hard_high")
 _SIGNIFICANT_DIGITS: Final = 6
 _HEAD: Final = (
@@ -28,18 +30,36 @@ _HEAD: Final = (
 )
 
 
-def save_calibrations(calibrations: Sequence[GateCalibration], path: Path) -> None:
+@dataclass(frozen=True, slots=True)
+class GateFile:
+    """Content of the file.
+
+    Attributes:
+        path: The file; networks are relative to its folder.
+        cameras: Ordinary ranges of the cameras.
+        fitted: What `embodied-iqa gate fit` found.
+    """
+
+    path: Path
+    cameras: tuple[GateCalibration, ...]
+    fitted: tuple[FittedGate, ...] = ()
+
+
+def save_calibrations(
+    calibrations: Sequence[GateCalibration], path: Path, fitted: Sequence[FittedGate] = ()
+) -> None:
     """Write calibrations, whole or not at all; bounds keep six significant digits."""
     tree = {
         "format": _FORMAT,
         "statistics_version": STATISTICS_VERSION,
         "cameras": [_to_tree(calibration) for calibration in calibrations],
+        **({_FITTED: [_fitted_tree(one) for one in fitted]} if fitted else {}),
     }
     text = _HEAD + yaml.safe_dump(tree, sort_keys=False, width=110, default_flow_style=None)
     write_text_whole(path, text)
 
 
-def load_calibrations(path: Path) -> tuple[GateCalibration, ...]:
+def load_gate_file(path: Path) -> GateFile:
     """Read a file that :func:`save_calibrations` wrote.
 
     Raises:
@@ -53,19 +73,30 @@ def load_calibrations(path: Path) -> tuple[GateCalibration, ...]:
             got={key: tree.get(key) for key in ("format", "statistics_version")},
         )
     cameras = tree.get("cameras")
-    if not isinstance(cameras, list) or not cameras or len(tree) != 3:
+    if not isinstance(cameras, list) or not cameras or len(tree) != (4 if _FITTED in tree else 3):
         raise InputError(f"{path} lists no cameras", got=sorted(tree))
-    return tuple(_from_tree(camera, path) for camera in cameras)
+    fitted = structure(tuple[FittedGate, ...], tree.get(_FITTED, ()), f"{path}: wrong fit")
+    return GateFile(path, tuple(_from_tree(camera, path) for camera in cameras), fitted)
 
 
-def shared_calibrations(calibration: str) -> tuple[GateCalibration, ...]:
+def load_calibrations(path: Path) -> tuple[GateCalibration, ...]:
+    """Read the ordinary ranges of the cameras; see `load_gate_file`."""
+    return load_gate_file(path).cameras
+
+
+def shared_gate_file(calibration: str) -> GateFile:
     """Read the file that the parameter of a node names; a relative path is in the installed config folder.
 
     Raises:
         InputError: The file is missing, broken, or of another version.
     """
     path = Path(calibration)
-    return load_calibrations(path if path.is_absolute() else shared_file(calibration))
+    return load_gate_file(path if path.is_absolute() else shared_file(calibration))
+
+
+def shared_calibrations(calibration: str) -> tuple[GateCalibration, ...]:
+    """Return the cameras of `shared_gate_file`."""
+    return shared_gate_file(calibration).cameras
 
 
 def _to_tree(calibration: GateCalibration) -> dict[str, object]:
@@ -79,6 +110,12 @@ def _to_tree(calibration: GateCalibration) -> dict[str, object]:
         "bounds": _ranges_to_tree(calibration.bounds),
         **({"tolerated": tolerated} if tolerated else {}),
     }
+
+
+def _fitted_tree(fitted: FittedGate) -> dict[str, object]:
+    tree: dict[str, object] = unstructure(fitted)
+    seen = {statistic.value: [_rounded(end) for end in ends] for statistic, ends in fitted.seen.items()}
+    return tree | {"seen": seen}
 
 
 def _ranges_to_tree(ranges: Mapping[Statistic, Bounds]) -> dict[str, list[float]]:

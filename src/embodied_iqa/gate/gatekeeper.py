@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.errors import InputError
-from embodied_iqa.gate.calibration import GateCalibration
-from embodied_iqa.gate.judge import GateFrame, GateOptions, GateState, ImageQuality, judge_picture, step
-from embodied_iqa.gate.statistics import ImageStatistics, measure
+from embodied_iqa.errors import first_line
+from embodied_iqa.gate.judge import GateFrame, GateOptions, GateState, ImageQuality, step
+from embodied_iqa.gate.judgement import Judgement, PictureJudge
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.frame import View
 
@@ -19,15 +16,13 @@ class Gatekeeper:
     """Judges pictures; live, in a headless trial and in rescoring.
 
     Args:
-        calibrations: Ordinary ranges of the cameras. A picture of a camera or size without one is rejected.
+        judge: Judges each picture alone.
         options: Rules of the gate; may be replaced between two frames.
     """
 
-    def __init__(self, calibrations: Sequence[GateCalibration], options: GateOptions) -> None:
+    def __init__(self, judge: PictureJudge, options: GateOptions) -> None:
         self.options = options
-        self._calibrations = {
-            (item.view, item.width_px, item.height_px): item for item in reversed(calibrations)
-        }
+        self._judge = judge
         self._states: dict[View, GateState] = {}
 
     @property
@@ -47,28 +42,15 @@ class Gatekeeper:
                 other modes a picture that is missing or cannot be measured is rejected.
             now_ns: ROS time; the stamp itself when a recording is judged again.
         """
-        statistics = _statistics_of(rgb) if self.measures else None
-        frame = GateFrame(view, stamp_ns, now_ns, statistics)
+        judgement = self.judge_alone(view, rgb) if self.measures else None
+        frame = GateFrame(view, stamp_ns, now_ns, judgement)
         state = self._states.get(view, GateState())
-        self._states[view], quality, lease = step(
-            state, frame, self._calibration_of(view, statistics), self.options
-        )
+        self._states[view], quality, lease = step(state, frame, self.options)
         return quality, lease
 
-    def judge_alone(self, view: View, rgb: NDArray[np.uint8]) -> tuple[Verdict, str]:
-        """Judge a picture without the frames before it; return the verdict and the reason."""
-        statistics = _statistics_of(rgb)
-        return judge_picture(view, statistics, self._calibration_of(view, statistics))
-
-    def _calibration_of(self, view: View, statistics: ImageStatistics | None) -> GateCalibration | None:
-        if statistics is None:
-            return None
-        return self._calibrations.get((view, statistics.width_px, statistics.height_px))
-
-
-def _statistics_of(rgb: NDArray[np.uint8] | None) -> ImageStatistics | None:
-    """Return the statistics, or None where a picture is missing or too small for them."""
-    try:
-        return None if rgb is None else measure(rgb)
-    except InputError:
-        return None
+    def judge_alone(self, view: View, rgb: NDArray[np.uint8] | None) -> Judgement:
+        """Judge a picture without the frames before it; where the judge fails, the picture is rejected."""
+        try:
+            return self._judge.judge(view, rgb)
+        except Exception as error:  # noqa: BLE001 - whatever fails in a judge must not let a picture pass
+            return Judgement(Verdict.REJECT, f"the judge failed: {first_line(error)}")

@@ -1,18 +1,18 @@
-"""The rules of the gate as a pure step: statistics of a frame in, verdict and lease out."""
+"""The rules of the gate as a pure step: judgement of a frame in, verdict and lease out."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from embodied_iqa.config import ranged
+from embodied_iqa.config import parsed, ranged
 from embodied_iqa.errors import UsageError
-from embodied_iqa.gate.calibration import GateCalibration
-from embodied_iqa.gate.statistics import ImageStatistics, Statistic
+from embodied_iqa.gate.judgement import JudgeChoice, Judgement, Prediction, parse_judge
+from embodied_iqa.gate.statistics import ImageStatistics
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.frame import View
 from embodied_iqa.units import MILLISECOND_NS
 
-_MAX_REASONS = 3
+_UNJUDGED = Judgement(Verdict.REJECT, "the picture was not judged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,8 @@ class GateOptions:
 
     Attributes:
         mode: on: the arm obeys; shadow: judges, always leases; off: does not measure, leases every frame.
+        kind: The judge: statistics, learned or metric:NAME; the last two need a calibration of
+            `embodied-iqa gate fit`.
         trip_frames: Bad frames among the newest window_frames that give HOLD [frames].
         window_frames: Length of the window [frames].
         recover_frames: Good frames in a row that end HOLD or REJECT [frames].
@@ -29,6 +31,7 @@ class GateOptions:
     """
 
     mode: GateMode = GateMode.ON
+    kind: JudgeChoice = parsed("statistics", parse_judge)
     trip_frames: int = ranged(3, 1, 100)
     window_frames: int = ranged(5, 1, 100)
     recover_frames: int = ranged(5, 1, 1000)
@@ -52,13 +55,13 @@ class GateFrame:
         view: The camera.
         stamp_ns: When the picture was taken, ROS time.
         now_ns: When it is judged, ROS time; the stamp itself when a recording is judged again.
-        statistics: None where the picture was not measured (mode OFF) or cannot be.
+        judgement: Of the picture alone; None where it was not judged, which only mode OFF allows.
     """
 
     view: View
     stamp_ns: int
     now_ns: int
-    statistics: ImageStatistics | None
+    judgement: Judgement | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,7 @@ class ImageQuality:
         frame_verdict: Of this picture alone.
         verdict: After debouncing, whatever the mode.
         reason: What is wrong with this picture, or why the gate is still shut; else empty.
+        prediction: What the judge predicts of this picture; None for one that predicts nothing.
     """
 
     view: View
@@ -99,16 +103,17 @@ class ImageQuality:
     frame_verdict: Verdict
     verdict: Verdict
     reason: str
+    prediction: Prediction | None = None
 
 
 def step(
-    state: GateState, frame: GateFrame, calibration: GateCalibration | None, options: GateOptions
+    state: GateState, frame: GateFrame, options: GateOptions
 ) -> tuple[GateState, ImageQuality, GateLease]:
     """Judge one frame of one camera.
 
-    A frame beyond a hard bound shuts the gate at once (REJECT); frames beyond a soft one shut it (HOLD) when
-    ``trip_frames`` of the newest ``window_frames`` are bad, or when it is the first frame or the first after
-    a gap: there is no history in its favour. It opens after ``recover_frames`` good frames in a
+    A REJECT shuts the gate at once, and so does a HOLD whose judgement binds at once; another HOLD shuts it
+    when ``trip_frames`` of the newest ``window_frames`` are bad, or when it is the first frame or the first
+    after a gap: there is no history in its favour. It opens after ``recover_frames`` good frames in a
     row; until then the verdict is the worst of the window, at least HOLD. A frame that is not newer than the
     one before is stale: it gets HOLD and changes nothing. Except for the lease's end, the result depends only
     on the frames, not on when they are judged.
@@ -116,7 +121,6 @@ def step(
     Args:
         state: History of this camera.
         frame: The frame.
-        calibration: Ordinary ranges of this camera; without one every frame is rejected.
         options: The rules.
 
     Returns:
@@ -130,59 +134,26 @@ def step(
     if options.mode is GateMode.OFF:
         state = GateState(stamp_ns=frame.stamp_ns)
         return state, *_outcome(frame, Verdict.PASS, Verdict.PASS, "", options)
-    frame_verdict, reason = judge_picture(frame.view, frame.statistics, calibration)
-    state = _debounce(state, frame.stamp_ns, frame_verdict, reason, options)
-    verdict = max(Verdict.HOLD, *state.recent) if state.holding else Verdict.PASS
+    judgement = frame.judgement or _UNJUDGED
+    state = _debounce(state, frame.stamp_ns, judgement, options)
+    verdict, reason = max(Verdict.HOLD, *state.recent) if state.holding else Verdict.PASS, judgement.reason
     if state.holding and not reason:
         reason = f"{state.good_in_a_row} of {options.recover_frames} good frames since: {state.cause}"
-    return state, *_outcome(frame, frame_verdict, verdict, reason, options)
+    return state, *_outcome(frame, judgement.verdict, verdict, reason, options)
 
 
-def judge_picture(
-    view: View, statistics: ImageStatistics | None, calibration: GateCalibration | None
-) -> tuple[Verdict, str]:
-    """Judge a picture alone, without the frames before it.
-
-    Returns:
-        The verdict, and the reason: up to three faults in words, the worst first; empty for PASS. A picture
-        within the range of a tolerated disturbance passes.
-    """
-    if statistics is None:
-        return Verdict.REJECT, "the picture cannot be measured"
-    size = f"{statistics.width_px}x{statistics.height_px}"
-    if calibration is None:
-        return Verdict.REJECT, f"the {view} camera is not calibrated at {size} (embodied-iqa gate calibrate)"
-    usual = f"{calibration.width_px}x{calibration.height_px}"
-    if size != usual or calibration.view is not view:
-        return Verdict.REJECT, (
-            f"the {view} camera's picture is {size}, "
-            f"the calibration is of the {calibration.view} camera at {usual}"
-        )
-    faults = [
-        (severity, calibration.bounds[statistic].explain(statistic, statistics.value(statistic)))
-        for statistic in Statistic
-        if (severity := calibration.bounds[statistic].judge(statistics.value(statistic)))
-    ]
-    if faults and calibration.tolerates(statistics):
-        return Verdict.PASS, ""
-    faults.sort(key=lambda fault: -fault[0])
-    shown = "; ".join(words for _, words in faults[:_MAX_REASONS])
-    more = f"; {len(faults) - _MAX_REASONS} more" if len(faults) > _MAX_REASONS else ""
-    return max((severity for severity, _ in faults), default=Verdict.PASS), shown + more
-
-
-def _debounce(
-    state: GateState, stamp_ns: int, frame_verdict: Verdict, reason: str, options: GateOptions
-) -> GateState:
+def _debounce(state: GateState, stamp_ns: int, judgement: Judgement, options: GateOptions) -> GateState:
+    frame_verdict = judgement.verdict
     gap_ns = stamp_ns - state.stamp_ns if state.stamp_ns is not None else None
     if gap_ns is None or gap_ns > options.reset_gap_ms * MILLISECOND_NS:
         state = GateState()
     recent = (*state.recent, frame_verdict)[-options.window_frames :]
     good_in_a_row = state.good_in_a_row + 1 if frame_verdict is Verdict.PASS else 0
     bad = sum(verdict is not Verdict.PASS for verdict in recent)
-    trips = frame_verdict is Verdict.REJECT or bad >= min(options.trip_frames, len(recent))
+    at_once = judgement.at_once or frame_verdict is Verdict.REJECT
+    trips = at_once or bad >= min(options.trip_frames, len(recent))
     if frame_verdict is not Verdict.PASS and (state.holding or trips):
-        return GateState(stamp_ns, recent, holding=True, good_in_a_row=0, cause=reason)
+        return GateState(stamp_ns, recent, holding=True, good_in_a_row=0, cause=judgement.reason)
     if state.holding and good_in_a_row < options.recover_frames:
         return GateState(stamp_ns, recent, holding=True, good_in_a_row=good_in_a_row, cause=state.cause)
     return GateState(stamp_ns, recent, holding=False, good_in_a_row=good_in_a_row)
@@ -191,7 +162,10 @@ def _debounce(
 def _outcome(
     frame: GateFrame, frame_verdict: Verdict, verdict: Verdict, reason: str, options: GateOptions
 ) -> tuple[ImageQuality, GateLease]:
-    quality = ImageQuality(frame.view, frame.stamp_ns, frame.statistics, frame_verdict, verdict, reason)
+    statistics, prediction = None, None
+    if frame.judgement is not None:
+        statistics, prediction = frame.judgement.statistics, frame.judgement.prediction
+    quality = ImageQuality(frame.view, frame.stamp_ns, statistics, frame_verdict, verdict, reason, prediction)
     obeyed = verdict if options.mode is GateMode.ON else Verdict.PASS
     lease = GateLease(
         view=frame.view,

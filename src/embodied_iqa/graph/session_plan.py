@@ -8,7 +8,7 @@ from typing import Final
 
 from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.gate.calibration_file import shared_calibrations
+from embodied_iqa.gate.judges import shared_judge
 from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.graph.camera_parameters import CameraSource
 from embodied_iqa.graph.parameters import GraphParameters, RobotKind
@@ -93,7 +93,7 @@ def check_graph(graph: GraphParameters) -> GraphParameters:
         UserError: Otherwise.
     """
     if graph.gate_node.judge.mode is not GateMode.OFF:
-        shared_calibrations(graph.gate_node.calibration)
+        shared_judge(graph.gate_node.judge.kind, graph.gate_node.calibration)
     camera = graph.camera_node
     if camera.source in {CameraSource.FILES, CameraSource.BAG} and not Path(camera.path).exists():
         raise InputError("the pictures of --camera-path do not exist", got=camera.path)

@@ -10,10 +10,11 @@ from embodied_iqa_msgs import msg as ours
 from sensor_msgs.msg import Image
 
 from embodied_iqa.errors import UserError
-from embodied_iqa.gate.calibration_file import shared_calibrations
 from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import ImageQuality
+from embodied_iqa.gate.judges import shared_judge
 from embodied_iqa.gate.statistics import Statistic
+from embodied_iqa.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.graph.parameters import GateParameters
 from embodied_iqa.images.frame import View
@@ -29,7 +30,7 @@ class GateNode(ManagedNode[GateParameters]):
 
     def __init__(self) -> None:
         super().__init__("gate_node", GateParameters)
-        self._gatekeeper = Gatekeeper((), self.config.judge)
+        self._gatekeeper = Gatekeeper(StatisticsJudge(()), self.config.judge)
         self._counts = dict.fromkeys(Verdict, 0)
         self._refused = 0
         self._late = LateCount()
@@ -42,10 +43,10 @@ class GateNode(ManagedNode[GateParameters]):
             self.create_subscription(Image, topic, self._late.counting(take), qos, raw=True)
 
     def load(self) -> None:
-        """Read the calibrations."""
+        """Read the calibration, and the networks of a learned judge."""
         if self.config.judge.mode is not GateMode.OFF:
-            calibrations = shared_calibrations(self.config.calibration)
-            self._gatekeeper = Gatekeeper(calibrations, self.config.judge)
+            judge = shared_judge(self.config.judge.kind, self.config.calibration)
+            self._gatekeeper = Gatekeeper(judge, self.config.judge)
 
     def health(self) -> Health:
         """Return the number of pictures by verdict."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -18,8 +17,8 @@ from numpy.typing import NDArray
 
 from embodied_iqa.distortions import FrameDistorter
 from embodied_iqa.errors import InternalError, UserError
-from embodied_iqa.gate.calibration import GateCalibration
 from embodied_iqa.gate.gatekeeper import Gatekeeper
+from embodied_iqa.gate.judgement import PictureJudge
 from embodied_iqa.gate.verdict import GateLease, Verdict
 from embodied_iqa.images.message_geometry import as_sent
 from embodied_iqa.offline.headless_arm import HeadlessArm
@@ -72,7 +71,7 @@ class Cell:
         world: The physics.
         renderer: Of the same scene as the world.
         controller: Of the arm.
-        calibrations: Of the gate.
+        judge: Of the gate.
         vla: The policy.
         vlm: Answers about the first frame; None for none.
     """
@@ -80,7 +79,7 @@ class Cell:
     world: World
     renderer: SceneRenderer
     controller: ArmController
-    calibrations: Sequence[GateCalibration]
+    judge: PictureJudge
     vla: Vla
     vlm: Vlm | None = None
 
@@ -109,7 +108,7 @@ class HeadlessRun:
         distorter = FrameDistorter(plan.distortion(run_index), self._start_ns)
         nodes = options.nodes
         self._views = nodes.gate_node.views
-        gatekeeper = Gatekeeper(cell.calibrations, nodes.gate_node.judge)
+        gatekeeper = Gatekeeper(cell.judge, nodes.gate_node.judge)
         seen = (*self._views, *cell.vla.info.views, *(cell.vlm.info.views if cell.vlm is not None else ()))
         cameras = SimulatedCameras(
             cell.renderer, nodes.camera_node.model, tuple(dict.fromkeys(seen)), nodes.camera_node.faults

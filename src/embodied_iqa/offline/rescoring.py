@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import Buffer
-from embodied_iqa.gate.calibration import GateCalibration
 from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import GateOptions
+from embodied_iqa.gate.judgement import PictureJudge
 from embodied_iqa.images.assembler import FrameAssembler, Source
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.images.image_cdr import ImagePicture, image_from_cdr
@@ -41,13 +41,13 @@ class Subjects:
     Attributes:
         vlm: Subject name to the vision-language model.
         vla: Subject name to the vision-language-action model.
-        calibrations: Of the gate.
+        judge: Of the gate; the one that its rules name.
         gate: Rules of the gate; the mode is that of the recorded run.
     """
 
     vlm: Callable[[str], Vlm]
     vla: Callable[[str], Vla]
-    calibrations: tuple[GateCalibration, ...]
+    judge: PictureJudge
     gate: GateOptions
 
 
@@ -80,7 +80,7 @@ class Rescorer:
         self.live = read_trial(path)
         self._redone = {run.index: _Redone() for run in self.live.runs}
         self._distorters = {run.index: run.distorter for run in self.live.runs}
-        self._gatekeeper = Gatekeeper(subjects.calibrations, subjects.gate)
+        self._gatekeeper = Gatekeeper(subjects.judge, subjects.gate)
         self._frames = FrameAssembler(self._KEPT)
         self._wanted = self._decision_stamps()
         self.failures: list[str] = []

@@ -17,8 +17,8 @@ from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.gate.bounds import Bounds
 from embodied_iqa.gate.calibration import GateCalibration, Margins, calibrate
 from embodied_iqa.gate.calibration_file import load_calibrations, save_calibrations
-from embodied_iqa.gate.judge import judge_picture
 from embodied_iqa.gate.statistics import ImageStatistics, Statistic
+from embodied_iqa.gate.statistics_judge import judge_picture
 from embodied_iqa.gate.tolerance import Tolerance, disturbed
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View

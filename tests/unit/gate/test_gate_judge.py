@@ -14,7 +14,9 @@ from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.bounds import Bounds
 from embodied_iqa.gate.calibration import GateCalibration
 from embodied_iqa.gate.judge import GateFrame, GateOptions, GateState, ImageQuality, step
+from embodied_iqa.gate.judgement import Judgement
 from embodied_iqa.gate.statistics import ImageStatistics, Statistic
+from embodied_iqa.gate.statistics_judge import StatisticsJudge, judge_picture
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.frame import View
 
@@ -32,6 +34,13 @@ def statistics_of(verdict: Verdict) -> ImageStatistics:
     return ImageStatistics(640, 480, **{**usual, "sharpness": VALUE[verdict]})
 
 
+def judged_alone(statistics: ImageStatistics) -> Judgement:
+    return StatisticsJudge([CALIBRATION]).judge_measured(View.TOP, statistics)
+
+
+GOOD = judged_alone(statistics_of(PASS))
+
+
 def run(
     verdicts: Sequence[Verdict],
     config: GateOptions | None = None,
@@ -40,8 +49,8 @@ def run(
     state, results = GateState(), []
     stamps_ns = stamps_ns or [1000 * MS + k * PERIOD_NS for k in range(len(verdicts))]
     for verdict, stamp_ns in zip(verdicts, stamps_ns, strict=True):
-        frame = GateFrame(View.TOP, stamp_ns, stamp_ns + 5 * MS, statistics_of(verdict))
-        state, quality, lease = step(state, frame, CALIBRATION, config or GateOptions())
+        frame = GateFrame(View.TOP, stamp_ns, stamp_ns + 5 * MS, judged_alone(statistics_of(verdict)))
+        state, quality, lease = step(state, frame, config or GateOptions())
         results.append((quality, lease))
     return results
 
@@ -98,9 +107,9 @@ def test_verdicts_depend_on_the_frames_and_not_on_when_they_are_judged(
     config, live, again = GateOptions(), GateState(), GateState()
     for k, verdict in enumerate(verdicts):
         stamp_ns = k * PERIOD_NS
-        late = GateFrame(View.TOP, stamp_ns, stamp_ns + delays_ns[k], statistics_of(verdict))
-        live, *live_results = step(live, late, CALIBRATION, config)
-        again, *again_results = step(again, dataclasses.replace(late, now_ns=stamp_ns), CALIBRATION, config)
+        late = GateFrame(View.TOP, stamp_ns, stamp_ns + delays_ns[k], judged_alone(statistics_of(verdict)))
+        live, *live_results = step(live, late, config)
+        again, *again_results = step(again, dataclasses.replace(late, now_ns=stamp_ns), config)
         assert (live, live_results) == (again, again_results)
 
 
@@ -126,10 +135,10 @@ def test_a_first_bad_frame_has_nothing_to_speak_for_it() -> None:
 @pytest.mark.parametrize(("back_ns", "words"), [(0, "seen before"), (7 * MS, "7.0 ms behind")])
 def test_a_stale_frame_is_held_and_changes_nothing(back_ns: int, words: str) -> None:
     config = GateOptions()
-    frame = GateFrame(View.TOP, 900 * MS, 905 * MS, statistics_of(PASS))
-    state, _, _ = step(GateState(), frame, CALIBRATION, config)
+    frame = GateFrame(View.TOP, 900 * MS, 905 * MS, judged_alone(statistics_of(PASS)))
+    state, _, _ = step(GateState(), frame, config)
     stale = dataclasses.replace(frame, stamp_ns=900 * MS - back_ns)
-    after, quality, lease = step(state, stale, CALIBRATION, config)
+    after, quality, lease = step(state, stale, config)
     assert after == state
     assert (quality.verdict, lease.verdict) == (HOLD, HOLD)
     assert words in lease.reason
@@ -145,8 +154,8 @@ def test_the_reason_names_value_bound_and_fault() -> None:
 def test_the_worst_faults_come_first_and_the_rest_is_counted() -> None:
     values = {statistic.value: 35.0 for statistic in Statistic}
     statistics = ImageStatistics(640, 480, **{**values, "noise": 50.0})
-    frame = GateFrame(View.TOP, MS, MS, statistics)
-    _, quality, _ = step(GateState(), frame, CALIBRATION, GateOptions())
+    frame = GateFrame(View.TOP, MS, MS, judged_alone(statistics))
+    _, quality, _ = step(GateState(), frame, GateOptions())
     assert quality.reason.startswith("noise 50.00 above 40.00: noisy; ")
     assert quality.reason.endswith(f"; {len(Statistic) - 3} more")
 
@@ -177,48 +186,55 @@ def test_modes_change_what_the_arm_obeys(verdicts: list[Verdict], mode: GateMode
 
 def test_mode_off_needs_no_statistics_and_no_calibration() -> None:
     frame = GateFrame(View.TOP, 900 * MS, 905 * MS, None)
-    _, quality, lease = step(GateState(), frame, None, GateOptions(mode=GateMode.OFF))
+    _, quality, lease = step(GateState(), frame, GateOptions(mode=GateMode.OFF))
     assert (quality.statistics, lease.verdict, lease.expires_ns) == (None, PASS, 1020 * MS)
 
 
 @pytest.mark.parametrize("now_ms", [1000, 1005, 5000])
 def test_a_lease_ends_with_its_frame(now_ms: int) -> None:
-    frame = GateFrame(View.TOP, 1000 * MS, now_ms * MS, statistics_of(PASS))
-    _, _, lease = step(GateState(), frame, CALIBRATION, GateOptions(ttl_ms=120.0))
+    frame = GateFrame(View.TOP, 1000 * MS, now_ms * MS, judged_alone(statistics_of(PASS)))
+    _, _, lease = step(GateState(), frame, GateOptions(ttl_ms=120.0))
     assert (lease.frame_stamp_ns, lease.expires_ns) == (1000 * MS, 1120 * MS)
 
 
 @pytest.mark.parametrize("mode", GateMode)
 def test_a_stamp_from_the_future_does_not_lengthen_the_lease(mode: GateMode) -> None:
-    frame = GateFrame(View.TOP, 9000 * MS, 1000 * MS, statistics_of(PASS))
-    _, _, lease = step(GateState(), frame, CALIBRATION, GateOptions(mode=mode))
+    frame = GateFrame(View.TOP, 9000 * MS, 1000 * MS, judged_alone(statistics_of(PASS)))
+    _, _, lease = step(GateState(), frame, GateOptions(mode=mode))
     assert lease.expires_ns == 1120 * MS
 
 
 @pytest.mark.parametrize(
-    ("frame", "calibration", "words"),
+    ("view", "statistics", "calibration", "words"),
     [
-        (GateFrame(View.TOP, MS, MS, None), CALIBRATION, "cannot be measured"),
-        (GateFrame(View.TOP, MS, MS, statistics_of(PASS)), None, "not calibrated"),
-        (GateFrame(View.SIDE, MS, MS, statistics_of(PASS)), CALIBRATION, "of the top camera"),
-        (
-            GateFrame(View.TOP, MS, MS, dataclasses.replace(statistics_of(PASS), width_px=320)),
-            CALIBRATION,
-            "320x480",
-        ),
-        (
-            GateFrame(View.TOP, MS, MS, dataclasses.replace(statistics_of(PASS), noise=math.nan)),
-            CALIBRATION,
-            "nan",
-        ),
+        (View.TOP, None, CALIBRATION, "cannot be measured"),
+        (View.TOP, statistics_of(PASS), None, "not calibrated"),
+        (View.SIDE, statistics_of(PASS), CALIBRATION, "of the top camera"),
+        (View.TOP, dataclasses.replace(statistics_of(PASS), width_px=320), CALIBRATION, "320x480"),
+        (View.TOP, dataclasses.replace(statistics_of(PASS), noise=math.nan), CALIBRATION, "nan"),
     ],
 )
 def test_what_cannot_be_judged_is_rejected(
-    frame: GateFrame, calibration: GateCalibration | None, words: str
+    view: View, statistics: ImageStatistics | None, calibration: GateCalibration | None, words: str
 ) -> None:
-    _, _, lease = step(GateState(), frame, calibration, GateOptions())
+    judgement = Judgement(*judge_picture(view, statistics, calibration), statistics)
+    _, _, lease = step(GateState(), GateFrame(view, MS, MS, judgement), GateOptions())
     assert lease.verdict is REJECT
     assert words in lease.reason
+
+
+def test_a_frame_that_nobody_judged_is_rejected() -> None:
+    _, quality, lease = step(GateState(), GateFrame(View.TOP, MS, MS, None), GateOptions())
+    assert (quality.verdict, lease.verdict) == (REJECT, REJECT)
+
+
+def test_a_judgement_that_binds_at_once_shuts_the_gate_with_one_frame() -> None:
+    at_once = Judgement(HOLD, "expected loss 0.300 above 0.050", at_once=True)
+    state, verdicts = GateState(), []
+    for k, judgement in enumerate([GOOD, GOOD, at_once, *[GOOD] * 5]):
+        state, quality, _ = step(state, GateFrame(View.TOP, k * PERIOD_NS, 0, judgement), GateOptions())
+        verdicts.append(quality.verdict)
+    assert verdicts == [PASS, PASS, *[HOLD] * 5, PASS]
 
 
 def test_the_trip_cannot_exceed_the_window() -> None:

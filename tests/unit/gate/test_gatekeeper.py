@@ -13,6 +13,7 @@ from embodied_iqa.gate.calibration import GateCalibration
 from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.gate.statistics import Statistic
+from embodied_iqa.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.images.frame import View
 
@@ -26,7 +27,7 @@ def picture(width: int = 64, height: int = 48) -> NDArray[np.uint8]:
 
 
 def gatekeeper(mode: GateMode = GateMode.ON, *calibrations: GateCalibration) -> Gatekeeper:
-    return Gatekeeper(calibrations or (CALIBRATION,), GateOptions(mode=mode))
+    return Gatekeeper(StatisticsJudge(calibrations or (CALIBRATION,)), GateOptions(mode=mode))
 
 
 @pytest.mark.parametrize("mode", GateMode)
@@ -76,7 +77,7 @@ def test_a_gate_that_is_off_measures_nothing() -> None:
 def test_the_first_calibration_of_a_camera_and_size_counts() -> None:
     strict = replace(CALIBRATION, bounds=dict.fromkeys(Statistic, Bounds(0.0, 0.0, 0.0, 0.0)))
     verdicts = [
-        gatekeeper(GateMode.ON, *order).judge_alone(View.TOP, picture())[0]
+        gatekeeper(GateMode.ON, *order).judge_alone(View.TOP, picture()).verdict
         for order in ((CALIBRATION, strict), (strict, CALIBRATION))
     ]
     assert verdicts == [Verdict.PASS, Verdict.REJECT]

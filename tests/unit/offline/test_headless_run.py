@@ -9,7 +9,9 @@ import pytest
 
 from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import UsageError
-from embodied_iqa.gate.calibration_file import shared_calibrations
+from embodied_iqa.gate.judgement import JudgeChoice
+from embodied_iqa.gate.judges import shared_judge
+from embodied_iqa.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.images.assembler import Source
@@ -53,7 +55,7 @@ def cell() -> Cell:
         world=World(scene),
         renderer=SceneRenderer(scene, plain.nodes.camera_node.width_px, plain.nodes.camera_node.height_px),
         controller=make_controller(arm.limits, arm.controller, arm.tool_length_m),
-        calibrations=shared_calibrations(plain.nodes.gate_node.calibration),
+        judge=shared_judge(JudgeChoice(), plain.nodes.gate_node.calibration),
         vla=make_vla(parse_vla("classical-vla")),
     )
 
@@ -155,7 +157,7 @@ def test_the_gate_lets_good_pictures_move_the_arm_and_bad_ones_not(cell: Cell) -
 
 
 def test_a_gate_without_calibration_holds_and_the_shadow_gate_does_not(cell: Cell) -> None:
-    bare = replace(cell, calibrations=())
+    bare = replace(cell, judge=StatisticsJudge(()))
     held, shadow = run(bare, None, settings(GateMode.ON)), run(bare, None, settings(GateMode.SHADOW))
     assert held.outcome is Outcome.HELD_BY_GATE
     assert "held by the gate: " in held.reason

@@ -1,4 +1,4 @@
-"""`embodied-iqa gate`: calibrates the gate for a camera, and judges stored pictures."""
+"""`embodied-iqa gate calibrate` and `gate check`: ordinary ranges of a camera, and verdicts on pictures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +15,11 @@ from numpy.typing import NDArray
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.gate.calibration import GateCalibration, Margins, calibrate
-from embodied_iqa.gate.calibration_file import load_calibrations, save_calibrations
+from embodied_iqa.gate.calibration_file import load_gate_file, save_calibrations
 from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import GateOptions
+from embodied_iqa.gate.judgement import parse_judge
+from embodied_iqa.gate.judges import load_judge
 from embodied_iqa.gate.statistics import ImageStatistics, measure
 from embodied_iqa.gate.stored_frames import open_frames
 from embodied_iqa.gate.tolerance import Tolerance, disturbed
@@ -26,70 +27,18 @@ from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View, parse_view
 from embodied_iqa.lazy import load
 from embodied_iqa.progress import track
-from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
+from embodied_iqa.simulation.camera import CameraModel
 
 _CLEAN = ""
 _SIZE = re.compile(r"(\d+)x(\d+)")
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    calibrate = actions.add_parser("calibrate", help="calibrate cameras from clean frames")
-    _configure_calibrate(calibrate)
-    check = actions.add_parser("check", help="judge the pictures of a folder or recording")
-    check.add_argument(
-        "--calibration", type=Path, required=True, metavar="FILE", help="YAML file with the calibration"
-    )
-    for action, count in ((calibrate, "?"), (check, None)):
-        action.add_argument(
-            "source", type=Path, nargs=count, help="folder of pictures, folder of folders by camera, or .mcap"
-        )
-        action.add_argument("--view", action="append", metavar="VIEW", help="camera: wrist, top or side")
-        action.add_argument(
-            "--topic", action="append", metavar="VIEW=TOPIC", help="picture topic of a camera in a recording"
-        )
-        action.add_argument("--json", action="store_true", help="print the result as JSON")
-
-
-def _configure_calibrate(calibrate: argparse.ArgumentParser) -> None:
-    calibrate.add_argument("--output", type=Path, required=True, metavar="FILE", help="YAML file to write")
-    calibrate.add_argument("--keep", action="store_true", help="keep the other cameras and sizes in FILE")
-    calibrate.add_argument("--sim", action="store_true", help="render frames of the simulated cameras")
-    models = [str(model) for model in CameraModel]
-    calibrate.add_argument(
-        "--camera-model", choices=models, default=str(DEFAULT_MODEL), help="of the simulated cameras"
-    )
-    calibrate.add_argument("--scenes", type=int, default=40, help="scenes to render with --sim (default: 40)")
-    calibrate.add_argument("--seed", type=int, default=0, help="seed of the scenes (default: 0)")
-    calibrate.add_argument(
-        "--size", action="append", metavar="WxH", help="picture size with --sim; repeat for several"
-    )
-    calibrate.add_argument(
-        "--soft", type=float, metavar="SPREADS", help="distance of the bound for HOLD (default: 1.8)"
-    )
-    calibrate.add_argument(
-        "--hard", type=float, metavar="SPREADS", help="distance of the bound for REJECT (default: 3.2)"
-    )
-    calibrate.add_argument(
-        "--tolerate",
-        action="append",
-        metavar="TYPES:LEVEL",
-        help="distortions that shall pass up to this level, such as 01,02,jpeg:2; repeatable",
-    )
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Calibrate or check."""
-    return _calibrate(arguments) if arguments.action == "calibrate" else _check(arguments)
-
-
-def _calibrate(arguments: argparse.Namespace) -> int:
-
+def calibrate_cameras(arguments: argparse.Namespace) -> int:
+    """Calibrate; return the exit code."""
     if arguments.sim == (arguments.source is not None):
         raise UsageError("clean frames come from one source", expected="either a folder or .mcap, or --sim")
     margins = _margins(arguments)
-    kept = load_calibrations(arguments.output) if arguments.keep and arguments.output.exists() else ()
+    kept = load_gate_file(arguments.output) if arguments.keep and arguments.output.exists() else None
     groups: dict[tuple[View, int, int], dict[str, list[ImageStatistics]]] = {}
     tolerances = tuple(one for text in arguments.tolerate or () for one in Tolerance.parse(text))
     for view, rgb in _frames(arguments):
@@ -102,8 +51,9 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     for (view, _, _), group in groups.items():
         clean = group.pop(_CLEAN)
         new.append(calibrate(view, clean, provenance, margins, group))
-    stays = [old for old in kept if (old.view, old.width_px, old.height_px) not in groups]
-    save_calibrations([*stays, *new], arguments.output)
+    old = kept.cameras if kept is not None else ()
+    stays = [one for one in old if (one.view, one.width_px, one.height_px) not in groups]
+    save_calibrations([*stays, *new], arguments.output, kept.fitted if kept is not None else ())
     _report(arguments, new)
     return 0
 
@@ -161,14 +111,15 @@ class _Checked:
     reason: str
 
 
-def _check(arguments: argparse.Namespace) -> int:
-
-    gatekeeper = Gatekeeper(load_calibrations(arguments.calibration), GateOptions())
+def check(arguments: argparse.Namespace) -> int:
+    """Judge stored pictures; return the exit code: 1 if all are rejected."""
+    judge = load_judge(parse_judge(arguments.judge), arguments.calibration)
+    gatekeeper = Gatekeeper(judge, GateOptions())
     stored = open_frames(arguments.source, _views(arguments), _topics(arguments))
     results: list[_Checked] = []
     for frame in track(stored, arguments.source.name):
-        verdict, reason = gatekeeper.judge_alone(frame.view, frame.rgb)
-        results.append(_Checked(frame.view, frame.name, verdict.name.lower(), reason))
+        judged = gatekeeper.judge_alone(frame.view, frame.rgb)
+        results.append(_Checked(frame.view, frame.name, judged.verdict.name.lower(), judged.reason))
     words = [verdict.name.lower() for verdict in Verdict]
     counts = {word: sum(result.verdict == word for result in results) for word in words}
     if arguments.json:

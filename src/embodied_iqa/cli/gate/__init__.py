@@ -1,0 +1,70 @@
+"""`embodied-iqa gate`: calibrates the gate, fits it to a policy, and judges stored pictures."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.cli.parser import perform
+from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
+
+_ACTIONS: Final = {
+    "calibrate": "calibrating:calibrate_cameras",
+    "check": "calibrating:check",
+    "fit": "fitting:fit",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    calibrate = actions.add_parser("calibrate", help="calibrate cameras from clean frames")
+    _configure_calibrate(calibrate)
+    check = actions.add_parser("check", help="judge the pictures of a folder or recording")
+    check.add_argument(
+        "--calibration", type=Path, required=True, metavar="FILE", help="YAML file with the calibration"
+    )
+    judge = "statistics, learned or metric:NAME; the last two of `gate fit` (default: statistics)"
+    check.add_argument("--judge", default="statistics", metavar="NAME", help=judge)
+    for action, count in ((calibrate, "?"), (check, None)):
+        action.add_argument(
+            "source", type=Path, nargs=count, help="folder of pictures, folder of folders by camera, or .mcap"
+        )
+        action.add_argument("--view", action="append", metavar="VIEW", help="camera: wrist, top or side")
+        action.add_argument(
+            "--topic", action="append", metavar="VIEW=TOPIC", help="picture topic of a camera in a recording"
+        )
+        action.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def _configure_calibrate(calibrate: argparse.ArgumentParser) -> None:
+    calibrate.add_argument("--output", type=Path, required=True, metavar="FILE", help="YAML file to write")
+    calibrate.add_argument("--keep", action="store_true", help="keep the other cameras and sizes in FILE")
+    calibrate.add_argument("--sim", action="store_true", help="render frames of the simulated cameras")
+    models = [str(model) for model in CameraModel]
+    calibrate.add_argument(
+        "--camera-model", choices=models, default=str(DEFAULT_MODEL), help="of the simulated cameras"
+    )
+    calibrate.add_argument("--scenes", type=int, default=40, help="scenes to render with --sim (default: 40)")
+    calibrate.add_argument("--seed", type=int, default=0, help="seed of the scenes (default: 0)")
+    calibrate.add_argument(
+        "--size", action="append", metavar="WxH", help="picture size with --sim; repeat for several"
+    )
+    calibrate.add_argument(
+        "--soft", type=float, metavar="SPREADS", help="distance of the bound for HOLD (default: 1.8)"
+    )
+    calibrate.add_argument(
+        "--hard", type=float, metavar="SPREADS", help="distance of the bound for REJECT (default: 3.2)"
+    )
+    calibrate.add_argument(
+        "--tolerate",
+        action="append",
+        metavar="TYPES:LEVEL",
+        help="distortions that shall pass up to this level, such as 01,02,jpeg:2; repeatable",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the action; return the exit code."""
+    return perform(f"{__name__}.{_ACTIONS[arguments.action]}", arguments)

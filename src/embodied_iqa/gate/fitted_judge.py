@@ -1,0 +1,79 @@
+"""The judges of `embodied-iqa gate fit`: a predicted value against a threshold, guarded by statistics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.gate.calibration import GateCalibration
+from embodied_iqa.gate.fitted import FittedGate
+from embodied_iqa.gate.judgement import Judgement, Prediction
+from embodied_iqa.gate.statistics import ImageStatistics
+from embodied_iqa.gate.statistics_judge import StatisticsJudge, faults_of, statistics_of
+from embodied_iqa.gate.verdict import Verdict
+from embodied_iqa.images.frame import View
+
+Picture = NDArray[np.uint8]
+
+
+class Predictor(Protocol):
+    """Predicts from a picture what a threshold is compared with. Stateless."""
+
+    def predict(self, view: View, rgb: Picture) -> tuple[float, float | None]:
+        """Return the value (higher is worse) and, where known, the probability of a wrong motion."""
+        ...
+
+    def words(self, prediction: Prediction) -> str:
+        """Return value and threshold in words, such as "expected loss 0.21 above 0.05"."""
+        ...
+
+
+class FittedJudge:
+    """Holds a picture whose predicted value is above the threshold of its camera.
+
+    A picture of a camera and size that was not fitted is judged by statistics alone. One that cannot be
+    measured, that is unlike everything in training, or whose prediction is not a number is rejected.
+
+    Args:
+        statistics: Of the cameras; gives the reasons in words.
+        fitted: Thresholds with their predictors.
+    """
+
+    def __init__(self, statistics: StatisticsJudge, fitted: Sequence[tuple[FittedGate, Predictor]]) -> None:
+        self._statistics = statistics
+        self._fitted = {
+            (gate.view, gate.width_px, gate.height_px): (gate, predictor)
+            for gate, predictor in reversed(fitted)
+        }
+
+    def judge(self, view: View, rgb: Picture | None) -> Judgement:
+        """See `PictureJudge`."""
+        measured = statistics_of(rgb)
+        calibration = self._statistics.calibration_of(view, measured)
+        if rgb is None or measured is None or calibration is None:
+            return self._statistics.judge_measured(view, measured)
+        found = self._fitted.get((view, measured.width_px, measured.height_px))
+        if found is None:
+            return self._statistics.judge_measured(view, measured)
+        gate, predictor = found
+        unlike = gate.unlike(measured)
+        if unlike:
+            return Judgement(Verdict.REJECT, f"unlike every picture of the calibration: {unlike}", measured)
+        value, wrong_motion = predictor.predict(view, rgb)
+        if not all(math.isfinite(number) for number in (value, wrong_motion or 0.0)):
+            return Judgement(Verdict.REJECT, "the prediction is not a number", measured)
+        prediction = Prediction(value, gate.threshold, wrong_motion)
+        if value <= gate.threshold:
+            return Judgement(Verdict.PASS, "", measured, prediction)
+        reason = f"{predictor.words(prediction)}: {_signs(measured, calibration)}"
+        return Judgement(Verdict.HOLD, reason, measured, prediction, at_once=True)
+
+
+def _signs(statistics: ImageStatistics, calibration: GateCalibration) -> str:
+    """Return what is unusual in the picture, or the statistic nearest to its bound."""
+    _, words = faults_of(statistics, calibration)
+    return words or f"no statistic is unusual, nearest to its bound is {calibration.nearest(statistics)}"

@@ -1,0 +1,108 @@
+"""What a judge says of one picture, and the interface of all judges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.gate.statistics import ImageStatistics
+from embodied_iqa.gate.verdict import Verdict
+from embodied_iqa.images.frame import View
+
+_METRIC: Final = "metric:"
+
+
+class JudgeKind(StrEnum):
+    """What a verdict depends on."""
+
+    STATISTICS = "statistics"
+    """Whether the statistics of a picture are unusual."""
+    LEARNED = "learned"
+    """What the policy is expected to lose; cameras without a fitted network are judged by statistics."""
+    METRIC = "metric"
+    """A quality metric without reference; cameras without a fitted threshold are judged by statistics."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeChoice:
+    """A judge by name.
+
+    Attributes:
+        kind: What its verdicts depend on.
+        metric: Name of the metric of `JudgeKind.METRIC`; else empty.
+    """
+
+    kind: JudgeKind = JudgeKind.STATISTICS
+    metric: str = ""
+
+    def __str__(self) -> str:
+        return f"{_METRIC}{self.metric}" if self.kind is JudgeKind.METRIC else str(self.kind)
+
+
+def parse_judge(text: str) -> JudgeChoice:
+    """Return the judge of a name: ``statistics``, ``learned`` or ``metric:NAME``.
+
+    Raises:
+        UsageError: Another name.
+    """
+    if text in {JudgeKind.STATISTICS, JudgeKind.LEARNED}:
+        return JudgeChoice(JudgeKind(text))
+    metric = text.removeprefix(_METRIC).strip()
+    if not text.startswith(_METRIC) or not metric:
+        raise UsageError("unknown judge", expected="statistics, learned or metric:NAME", got=text)
+    return JudgeChoice(JudgeKind.METRIC, metric)
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a judge predicts of a picture.
+
+    Attributes:
+        value: Expected loss of the policy in [0, 1], or the value of a metric with the sign that makes
+            higher worse.
+        threshold: Pictures with a higher value are held.
+        wrong_motion: Probability that the policy acts and ends elsewhere, in [0, 1]; None where the judge
+            does not predict it. A refusal is no wrong motion: it moves nothing.
+    """
+
+    value: float
+    threshold: float
+    wrong_motion: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Judgement of one picture, without the pictures before it.
+
+    Attributes:
+        verdict: Of this picture alone.
+        reason: What is wrong with it; empty for PASS.
+        statistics: None where it cannot be measured.
+        prediction: None where the judge predicts nothing.
+        at_once: A HOLD closes the gate without waiting for further bad pictures: what is promised of a
+            threshold holds for every single picture.
+    """
+
+    verdict: Verdict
+    reason: str
+    statistics: ImageStatistics | None = None
+    prediction: Prediction | None = None
+    at_once: bool = False
+
+
+class PictureJudge(Protocol):
+    """Judges pictures one by one. Stateless: the same picture gives the same judgement, live and offline."""
+
+    def judge(self, view: View, rgb: NDArray[np.uint8] | None) -> Judgement:
+        """Judge a picture; one that is missing or cannot be measured is rejected.
+
+        Args:
+            view: The camera.
+            rgb: ``(H, W, 3)`` uint8, red first; None where there is none.
+        """
+        ...

@@ -1,0 +1,112 @@
+"""What the fitted judges predict from a picture: networks of statistics, or a quality metric."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.files import sha256_of
+from embodied_iqa.gate.fitted import NetworkFile, Networks
+from embodied_iqa.gate.judgement import Prediction
+from embodied_iqa.images.frame import View
+from embodied_iqa.lazy import load
+from embodied_iqa.metrics.learned.card import CARD_FILE
+from embodied_iqa.metrics.learned.inputs import InputKind
+from embodied_iqa.metrics.learned.statistics import picture_statistics
+from embodied_iqa.metrics.learned.trained import TrainedMetric
+from embodied_iqa.metrics.metric import Metric, MetricContext, Needs
+
+_DIGITS: Final = 6
+"""Digits after the point of a predicted value."""
+
+Picture = NDArray[np.uint8]
+Array = NDArray[np.float64]
+
+
+class NetworkPredictor:
+    """Two networks of the same statistics of a picture: expected loss, and probability of a wrong motion.
+
+    Their labels are qualities: the loss and the probability with a minus sign.
+
+    Args:
+        networks: Their folders and the hashes of their cards.
+        base: Folder to which the folders are relative.
+
+    Raises:
+        InputError: A file is missing or damaged, or not the one of the fit.
+    """
+
+    def __init__(self, networks: Networks, base: Path) -> None:
+        self._loss, self._wrong = (_network(file, base) for file in (networks.loss, networks.wrong_motion))
+
+    def predict(self, view: View, rgb: Picture) -> tuple[float, float | None]:
+        """See `Predictor`."""
+        loss, wrong = self.outputs(picture_statistics(rgb)[None], np.array([tuple(View).index(view)]))
+        return float(loss[0]), float(wrong[0])
+
+    def outputs(self, values: NDArray[Any], views: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Return ``(N,)`` expected losses and probabilities of ``(N, D)`` statistics."""
+        labels = (network.outputs(values, views)[1] for network in (self._loss, self._wrong))
+        loss, wrong = (np.round(-label, _DIGITS) + 0.0 for label in labels)  # + 0.0: no minus zero
+        return loss, wrong
+
+    @staticmethod
+    def words(prediction: Prediction) -> str:
+        """See `Predictor`."""
+        return (
+            f"expected loss {prediction.value:.3f} above {prediction.threshold:.3f}, "
+            f"probability of a wrong motion {prediction.wrong_motion or 0.0:.2f}"
+        )
+
+
+class MetricPredictor:
+    """A quality metric without reference; its value with the sign that makes higher worse.
+
+    Args:
+        name: Of the metric.
+
+    Raises:
+        UserError: An unknown metric, one that needs a reference, or one that cannot be loaded.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._metric: Metric = load("embodied_iqa.metrics.catalogue:metric_by_name")(name)
+        if self._metric.info.needs is Needs.REFERENCE:
+            raise UsageError(
+                f"{name} compares with an undistorted picture, which a live gate does not have",
+                expected="a metric without reference",
+            )
+
+    def predict(self, view: View, rgb: Picture) -> tuple[float, float | None]:
+        """See `Predictor`."""
+        return self.value(rgb, MetricContext(view)), None
+
+    def value(self, rgb: Picture, context: MetricContext) -> float:
+        """Return the value of a picture, higher is worse."""
+        return round(-self._metric.info.sign * self._metric.measure(rgb, None, context), _DIGITS) + 0.0
+
+    def words(self, prediction: Prediction) -> str:
+        """See `Predictor`."""
+        sign = -self._metric.info.sign
+        side = "above" if sign > 0 else "below"
+        shown, bound = sign * prediction.value, sign * prediction.threshold
+        return f"{self._metric.info.name} {shown:.3f} {side} {bound:.3f}"
+
+
+def _network(file: NetworkFile, base: Path) -> TrainedMetric:
+    folder = base / file.folder
+    network = TrainedMetric(folder)  # reports a missing or damaged file
+    found = sha256_of(folder / CARD_FILE)
+    if found != file.card_sha256:
+        raise InputError(
+            f"{folder} is not the network of the fit: run `embodied-iqa gate fit` again",
+            expected=file.card_sha256,
+            got=found,
+        )
+    if network.card.input is not InputKind.STATISTICS:
+        raise InputError(f"{folder} is not a network of statistics", got=network.card.input)
+    return network
