@@ -112,7 +112,7 @@ class Gate:
     """The quality gate: judges the pictures of one robot's cameras in the order in which they were taken.
 
     Args:
-        calibration: File of `embodied-iqa gate calibrate` or `gate fit`; None for the calibration of the simulated cell.
+        calibration: File of `embodied-iqa gate calibrate` or `gate fit`; None for that of the simulated cell.
         options: Rules of the gate, such as the judge and the number of bad frames that give HOLD.
 
     Raises:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -113,7 +114,7 @@ def _to_tree(calibration: GateCalibration) -> dict[str, object]:
 
 
 def _fitted_tree(fitted: FittedGate) -> dict[str, object]:
-    tree: dict[str, object] = unstructure(fitted)
+    tree: dict[str, object] = json.loads(json.dumps(unstructure(fitted)))  # words instead of enums
     seen = {statistic.value: [_rounded(end) for end in ends] for statistic, ends in fitted.seen.items()}
     return tree | {"seen": seen}
 

@@ -25,6 +25,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     check.add_argument(
         "--calibration", type=Path, required=True, metavar="FILE", help="YAML file with the calibration"
     )
+    fit = actions.add_parser("fit", help="fit the gate to what a policy loses, with a promise on new scenes")
+    _configure_fit(fit)
     judge = "statistics, learned or metric:NAME; the last two of `gate fit` (default: statistics)"
     check.add_argument("--judge", default="statistics", metavar="NAME", help=judge)
     for action, count in ((calibrate, "?"), (check, None)):
@@ -36,6 +38,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
             "--topic", action="append", metavar="VIEW=TOPIC", help="picture topic of a camera in a recording"
         )
         action.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def _configure_fit(fit: argparse.ArgumentParser) -> None:
+    add = fit.add_argument
+    sources = "a database with scores of the policy, or recordings of clean pictures"
+    add("sources", type=Path, nargs="+", metavar="DB|BAG", help=sources)
+    add("--camera", required=True, metavar="VIEW", help="camera: wrist, top or side")
+    add("--policy", required=True, metavar="NAME", help="VLA whose loss is predicted")
+    add(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="YAML file to write; networks are put beside it",
+    )
+    risk = "largest mean loss of the frames that pass, of 1 per frame (default: 0.03)"
+    add("--risk", type=float, default=0.03, metavar="R", help=risk)
+    confidence = "probability that the risk is kept, such as 0.9 (default: on average over calibrations)"
+    add("--confidence", type=float, metavar="P", help=confidence)
+    loss = "what is bounded: with or without refusals, which move nothing (default: decision)"
+    add("--loss", choices=["decision", "wrong-motion"], default="decision", help=loss)
+    add("--judge", default="learned", metavar="NAME", help="learned (default) or metric:NAME")
+    ranges = "ordinary ranges of the cameras, of `gate calibrate` (default: from the clean frames)"
+    add("--statistics", type=Path, metavar="FILE", help=ranges)
+    add("--seed", type=int, default=0, help="of the split and the networks (default: 0)")
+    add("--workers", type=int, default=1, metavar="N", help="processes that measure pictures (default: 1)")
+    add("--json", action="store_true", help="print the result as JSON")
 
 
 def _configure_calibrate(calibrate: argparse.ArgumentParser) -> None:

@@ -41,7 +41,7 @@ class DatabasePictures:
         Raises:
             InputError: A pair does not exist, or a file is missing, damaged or another picture.
         """
-        pairs, references = _tables(self.path)
+        pairs, references = tables_of(self.path)
         missing = [name for name in pair_ids if name not in pairs]
         if missing:
             raise InputError(f"{self.path} has no such pair", got=missing[0])
@@ -54,7 +54,7 @@ class DatabasePictures:
 
     def digest(self, pair_ids: Sequence[str]) -> str:
         """Return the hash of the pictures' hashes."""
-        pairs, references = _tables(self.path)
+        pairs, references = tables_of(self.path)
         owners = {pairs[name].reference_id for name in pair_ids}
         return digest_of(
             "pictures",
@@ -71,7 +71,7 @@ class DatabasePictures:
         return rgb
 
 
-def _tables(path: Path) -> tuple[dict[str, Pair], dict[str, Reference]]:
+def tables_of(path: Path) -> tuple[dict[str, Pair], dict[str, Reference]]:
     """Return pairs and references by id; read again when a file has changed."""
     store = DatabaseStore(path)
     files = (store.pairs_file, store.references_file)

@@ -7,13 +7,13 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.images.frame import View
-from embodied_iqa.metrics.learned.inputs import NetworkInput
+from embodied_iqa.metrics.metric import MetricContext, Picture
 from embodied_iqa.metrics.picture_set import PictureSet
 from embodied_iqa.metrics.training.cache import InputCache
 from embodied_iqa.progress import ProgressBars
@@ -25,6 +25,29 @@ _GROUP: Final = 60
 _AHEAD: Final = 4
 """Jobs that wait for each worker."""
 _VIEWS: Final = tuple(View)
+
+
+class Measurable(Protocol):
+    """What can be measured of a picture, such as a `NetworkInput`. Can be pickled."""
+
+    @property
+    def size_px(self) -> tuple[int, int]:
+        """Width and height of a measured picture; does not matter for vectors."""
+        ...
+
+    def version(self) -> str:
+        """Return text that changes whenever a number can change."""
+        ...
+
+    def measure(
+        self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
+    ) -> NDArray[Any]:
+        """Return ``(D,)`` numbers, or ``(H, W, 3)`` uint8.
+
+        Raises:
+            InputError: Not a picture, too small, or a reference is missing.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +67,7 @@ def measure_inputs(
     pictures: PictureSet,
     pair_ids: Sequence[str],
     reference_ids: Sequence[str],
-    wanted: NetworkInput,
+    wanted: Measurable,
     cache: InputCache,
     *,
     workers: int = 1,
@@ -98,7 +121,7 @@ def _together(groups: Sequence[list[str]]) -> list[list[str]]:
 
 
 def _all(
-    pictures: PictureSet, wanted: NetworkInput, jobs: Sequence[list[str]], workers: int
+    pictures: PictureSet, wanted: Measurable, jobs: Sequence[list[str]], workers: int
 ) -> Iterator[Measured]:
     if workers <= 1 or len(jobs) <= 1:
         yield from (_measure(pictures, wanted, job) for job in jobs)
@@ -114,7 +137,7 @@ def _all(
             yield from map(result_of, finished)
 
 
-def _measure(pictures: PictureSet, wanted: NetworkInput, pair_ids: Sequence[str]) -> Measured:
+def _measure(pictures: PictureSet, wanted: Measurable, pair_ids: Sequence[str]) -> Measured:
     return [
         (pair.pair_id, wanted.measure(pair.distorted, pair.reference, pair.context), pair.context.view)
         for pair in pictures.read(pair_ids)
@@ -127,7 +150,7 @@ def _with_view(values: NDArray[Any], view: View | None) -> NDArray[Any]:
     return np.concatenate([np.array([number], values.dtype), values.ravel()])
 
 
-def _unpacked(flat: Sequence[NDArray[Any]], wanted: NetworkInput) -> MeasuredInputs:
+def _unpacked(flat: Sequence[NDArray[Any]], wanted: Measurable) -> MeasuredInputs:
     dtype, size = (flat[0].dtype, len(flat[0]) - 1) if flat else (np.dtype(np.float32), 0)
     values = np.empty((len(flat), size), dtype)
     for row, item in zip(values, flat, strict=True):

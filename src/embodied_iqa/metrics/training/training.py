@@ -43,7 +43,8 @@ from embodied_iqa.progress import ProgressBars
 from embodied_iqa.records import Plain
 from embodied_iqa.subjects.user_folders import cache_folder
 
-_STATE: Final = "training"
+TRAINING_FOLDER: Final = "training"
+"""Checkpoint of an unfinished training."""
 _CURVE: Final = "curve.svg"
 _ONE_IN: Final = 6
 """Of the training references one in this many is the validation part."""
@@ -117,7 +118,7 @@ class RecipeTraining:
         validating = np.array([name in held for name in samples.reference_ids])
         inputs = self._inputs(samples)
         training = inputs.part(~validating)
-        run = TrainingRun(self.recipe, seed, out / _STATE, record)
+        run = TrainingRun(self.recipe, seed, out / TRAINING_FOLDER, record)
         network, epochs = train_network(run, training, inputs.part(validating), watch)
         facts = {
             "pairs": len(samples.pair_ids),

@@ -1,0 +1,89 @@
+"""`embodied-iqa gate fit`: fits the learned judge, or the threshold of a metric, to a policy."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from embodied_iqa.cli.output import next_command
+from embodied_iqa.database.store import is_database
+from embodied_iqa.errors import MissingDependencyError, UsageError
+from embodied_iqa.files import require_writable
+from embodied_iqa.gate.calibration_file import load_calibrations
+from embodied_iqa.gate.fitted import FittedGate, LossKind
+from embodied_iqa.gate.fitting.plan import FitPlan
+from embodied_iqa.gate.judgement import JudgeKind, parse_judge
+from embodied_iqa.gate.risk_control import Promise
+from embodied_iqa.images.frame import parse_view
+from embodied_iqa.lazy import load
+from embodied_iqa.records import unstructure
+
+
+def fit(arguments: argparse.Namespace) -> int:
+    """Fit, print threshold, promise and check; return the exit code."""
+    plan = _plan(arguments)
+    require_writable(arguments.out)
+    cameras = load_calibrations(arguments.statistics) if arguments.statistics else ()
+    database = _database(arguments, plan)
+    fit_gate = load("embodied_iqa.gate.fitting.fit:fit_gate")
+    _, fitted = fit_gate(database, plan, arguments.out, cameras)
+    if arguments.json:
+        print(json.dumps({"output": str(arguments.out), **unstructure(fitted)}, indent=2))
+        return 0
+    _print(fitted)
+    print(arguments.out)
+    chosen = f"gate_node.judge.kind={fitted.judge}"
+    next_command("trial", "--set", f"gate_node.calibration={arguments.out}", "--set", chosen)
+    return 0
+
+
+def _plan(arguments: argparse.Namespace) -> FitPlan:
+    if arguments.workers < 1 or arguments.seed < 0:
+        raise UsageError("wrong number of workers or seed", expected="workers from 1, seed from 0")
+    judge = parse_judge(arguments.judge)
+    if judge.kind is JudgeKind.STATISTICS:
+        raise UsageError(
+            "statistics are calibrated by `embodied-iqa gate calibrate`", expected="another --judge"
+        )
+    if judge.kind is JudgeKind.LEARNED and find_spec("torch") is None:
+        raise MissingDependencyError(
+            "training needs torch", expected="pip install -r requirements/models.txt"
+        )
+    return FitPlan(
+        view=parse_view(arguments.camera),
+        policy=arguments.policy,
+        promise=Promise(arguments.risk, arguments.confidence),
+        judge=judge,
+        loss=LossKind(arguments.loss),
+        seed=arguments.seed,
+        workers=arguments.workers,
+        command=f"embodied-iqa {shlex.join(sys.argv[1:])}",
+    )
+
+
+def _database(arguments: argparse.Namespace, plan: FitPlan) -> Path:
+    """Return the database to learn from; recordings are made into one first."""
+    sources: list[Path] = arguments.sources
+    if len(sources) == 1 and is_database(sources[0]):
+        return sources[0]
+    raise UsageError("not a database", got=sources[0])
+
+
+def _print(fitted: FittedGate) -> None:
+    calibration, check = fitted.calibration, fitted.check
+    print(
+        f"{fitted.judge} judge of the {fitted.view} camera at {fitted.width_px}x{fitted.height_px}: "
+        f"threshold {fitted.threshold:.4f}"
+    )
+    print(fitted.promise)
+    print(
+        f"calibration: {calibration['scenes']:.0f} scenes, risk {calibration['seen_risk']:.4f}, "
+        f"{calibration['passed']:.1%} of the frames pass"
+    )
+    print("check on held-out scenes:")
+    for name, value in check.items():
+        print(f"  {name.replace('_', ' '):22s} {'-' if value is None else f'{value:g}'}")

@@ -1,0 +1,118 @@
+"""Results of a threshold on scenes: risk, what it stops and what it holds for nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from embodied_iqa.analysis.correlation import srcc
+from embodied_iqa.gate.fitted import Expected, LossKind
+from embodied_iqa.gate.fitting.frames import GateFrames
+from embodied_iqa.gate.risk_control import SceneFrames
+
+HARMLESS: Final = 0.02
+"""Frames that lose at most this are harmless: 4.9 of 5 tasks."""
+HARMFUL: Final = 0.2
+"""Frames that lose more than this shall be stopped: 4 of 5 tasks."""
+NOTABLE: Final = 0.1
+"""Loss by wrong motion above which a frame counts as a wrong motion in the area under the curve."""
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedFrames:
+    """Frames with what a judge predicts of them.
+
+    Attributes:
+        frames: With labels.
+        value: ``(N,)`` predicted value, higher is worse.
+        wrong_motion: ``(N,)`` predicted probability of a wrong motion; the value where there is none.
+        rejected: ``(N,)`` whether statistics reject it whatever is predicted.
+    """
+
+    frames: GateFrames
+    value: Array
+    wrong_motion: Array
+    rejected: Mask
+
+    def part(self, rows: Mask) -> JudgedFrames:
+        """Return some of the rows."""
+        return JudgedFrames(
+            self.frames.part(rows), self.value[rows], self.wrong_motion[rows], self.rejected[rows]
+        )
+
+    def held(self, threshold: float) -> Mask:
+        """Return ``(N,)``, whether a frame is held or rejected."""
+        return self.rejected | (self.value > threshold)
+
+    def by_scene(self, kind: LossKind) -> list[SceneFrames]:
+        """Return the distorted frames of each scene."""
+        rows, loss = ~self.frames.clean, self.frames.loss(kind)
+        return [
+            SceneFrames(self.value[own], loss[own])
+            for own in (rows & (self.frames.scenes == scene) for scene in np.unique(self.frames.scenes))
+        ]
+
+
+def expected_of(judged: JudgedFrames, threshold: float) -> Expected:
+    """Return what distorted frames look like to the judge, with the deviation between scenes."""
+    judged = judged.part(~judged.frames.clean)
+    value = scene_means(judged.frames.scenes, judged.value)
+    held = scene_means(judged.frames.scenes, judged.held(threshold) * 1.0)
+    return Expected(*(float(x) for x in (value.mean(), value.std(), held.mean(), held.std())))
+
+
+def check_threshold(judged: JudgedFrames, threshold: float, kind: LossKind) -> dict[str, float | None]:
+    """Return results by name; None where there is nothing to count.
+
+    `risk` is the mean over scenes of the loss that passes per frame, what the promise bounds; `risk_error` is
+    its standard error. Shares are those of frames: `passed`, `harmless_held`, `harmful_stopped`,
+    `wrong_motions_stopped`, `rejected`, all of distorted frames, and `clean_held`.
+    """
+    clean, judged = judged.part(judged.frames.clean), judged.part(~judged.frames.clean)
+    frames, held, loss = judged.frames, judged.held(threshold), judged.frames.loss(kind)
+    risks = scene_means(frames.scenes, np.where(held, 0.0, loss))
+    wrong = frames.wrong_motion_loss > NOTABLE
+    order = srcc(judged.value, loss).value
+    numbers = {
+        "scenes": float(len(risks)),
+        "frames": float(len(frames)),
+        "risk": float(risks.mean()),
+        "risk_error": float(risks.std(ddof=1) / np.sqrt(len(risks))) if len(risks) > 1 else np.nan,
+        "risk_without_gate": float(scene_means(frames.scenes, loss).mean()),
+        "passed": float((~held).mean()),
+        "harmless_held": _share(held, loss <= HARMLESS),
+        "harmful_stopped": _share(held, loss > HARMFUL),
+        "wrong_motions_stopped": _share(held, wrong),
+        "clean_held": float(clean.held(threshold).mean()),
+        "rejected": float(judged.rejected.mean()),
+        "srcc": order,
+        "auc_harmful": area_under_curve(judged.value, loss > HARMFUL),
+        "auc_wrong_motion": area_under_curve(judged.wrong_motion, wrong),
+    }
+    return {name: round(value, 4) if np.isfinite(value) else None for name, value in numbers.items()}
+
+
+def area_under_curve(values: Array, positive: Mask) -> float:
+    """Return the area under the receiver operating characteristic; NaN where one class is empty."""
+    count, other = int(positive.sum()), int((~positive).sum())
+    if not count or not other:
+        return float("nan")
+    ranks = rankdata(values)
+    return float((ranks[positive].sum() - count * (count + 1) / 2) / (count * other))
+
+
+def scene_means(scenes: NDArray[np.str_], values: Array) -> Array:
+    """Return the mean of each scene's frames."""
+    _, index = np.unique(scenes, return_inverse=True)
+    return np.bincount(index, values) / np.bincount(index)
+
+
+def _share(held: Mask, rows: Mask) -> float:
+    return float(held[rows].mean()) if rows.any() else float("nan")

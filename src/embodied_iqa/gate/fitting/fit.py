@@ -1,0 +1,212 @@
+"""Fits a gate: trains its networks, finds its threshold and checks it on held-out scenes; resumable."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from importlib.metadata import version as version_of
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa import __version__
+from embodied_iqa.database.store import DatabaseStore
+from embodied_iqa.errors import InputError
+from embodied_iqa.files import sha256_of
+from embodied_iqa.gate.calibration import GateCalibration, calibrate, seen_ranges
+from embodied_iqa.gate.calibration_file import GateFile, save_calibrations
+from embodied_iqa.gate.fitted import Expected, FittedGate, LossKind, NetworkFile, Networks
+from embodied_iqa.gate.fitting.check import JudgedFrames, Mask, check_threshold, expected_of
+from embodied_iqa.gate.fitting.frames import FramePictures, gate_frames, picture_size
+from embodied_iqa.gate.fitting.measured import GateStatistics, statistics_from
+from embodied_iqa.gate.fitting.plan import FitPlan
+from embodied_iqa.gate.fitting.split import split_scenes
+from embodied_iqa.gate.judgement import JudgeKind
+from embodied_iqa.gate.predictors import MetricPredictor, NetworkPredictor
+from embodied_iqa.gate.risk_control import Threshold, control_risk
+from embodied_iqa.gate.statistics import ImageStatistics
+from embodied_iqa.metrics.benchmark.database_pictures import DatabasePictures
+from embodied_iqa.metrics.learned.card import CARD_FILE
+from embodied_iqa.metrics.trainable import TrainingSet
+from embodied_iqa.metrics.training.measuring import Measurable, MeasuredInputs, measure_inputs
+from embodied_iqa.metrics.training.recipes import RECIPES
+from embodied_iqa.metrics.training.training import TRAINING_FOLDER, RecipeTraining, input_cache
+from embodied_iqa.progress import track
+
+_MARGIN: Final = 0.1
+"""Share of its range by which what was seen of a statistic is widened on each side."""
+_RECIPE: Final = RECIPES["embodied-nr"]
+_LIBRARIES: Final = ("numpy", "opencv-python-headless", "onnxruntime")
+_MEANING: Final = {
+    LossKind.DECISION: "what the decision score lacks of 1, refusals included, as a mean over the tasks of a frame",
+    LossKind.WRONG_MOTION: "what the decision score lacks of 1 where the policy acts, as a mean over the tasks of a "
+    "frame",
+}
+
+Array = NDArray[np.float64]
+
+
+def fit_gate(
+    database: Path, plan: FitPlan, out: Path, cameras: Sequence[GateCalibration] = ()
+) -> tuple[GateFile, FittedGate]:
+    """Fit a gate to a policy and write its file; finished networks of the same fit are kept.
+
+    Args:
+        database: With scores of the policy.
+        plan: What shall be found.
+        out: File to write; the networks of a learned judge are in a folder of the same name without suffix.
+        cameras: Ordinary ranges of cameras; that of this camera and size is replaced by one of the clean
+            training frames only where it is missing.
+
+    Returns:
+        The written file, and the fit of this camera in it.
+
+    Raises:
+        InputError: Too few scenes for the promise, or no threshold keeps it.
+        UserError: A file is missing or damaged, or the metric cannot be loaded.
+    """
+    fit = _Fit(DatabaseStore(database), plan, out)
+    fitted = fit.run()
+    known = [(one.view, one.width_px, one.height_px) for one in cameras]
+    own = () if (fitted.view, fitted.width_px, fitted.height_px) in known else (fit.calibration(),)
+    file = GateFile(out, (*cameras, *own), (fitted,))
+    save_calibrations(file.cameras, out, file.fitted)
+    return file, fitted
+
+
+class _Fit:
+    def __init__(self, store: DatabaseStore, plan: FitPlan, out: Path) -> None:
+        self._store, self._plan, self._out = store, plan, out
+        self._pictures = FramePictures(DatabasePictures(store.path))
+        self._frames = gate_frames(store, plan.policy, plan.view)
+        self._size_px = picture_size(store, plan.view)
+        self._split = split_scenes(self._frames.scenes.tolist(), plan.promise, plan.seed)
+        self._statistics: tuple[ImageStatistics, ...] = ()
+
+    def run(self) -> FittedGate:
+        plan, frames = self._plan, self._frames
+        networks = self._networks() if plan.judge.kind is JudgeKind.LEARNED else None
+        self._statistics = self._measured_statistics()
+        training = frames.of_scenes(self._split.train)
+        seen = seen_ranges(self._of(training), _MARGIN)
+        value, wrong_motion = self._predicted(networks)
+        fitted = FittedGate(
+            judge=str(plan.judge),
+            view=plan.view,
+            width_px=self._size_px[0],
+            height_px=self._size_px[1],
+            policy=plan.policy,
+            loss=plan.loss,
+            threshold=0.0,
+            promise="",
+            expected=Expected(0.0, 0.0, 0.0, 0.0),
+            seen=seen,
+            networks=networks,
+            provenance=self._provenance(),
+        )
+        rejected = np.array([bool(fitted.unlike(one)) for one in self._statistics])
+        judged = JudgedFrames(frames, value, wrong_motion, rejected)
+        calibrating = judged.part(frames.of_scenes(self._split.calibrate))
+        threshold = control_risk(calibrating.by_scene(plan.loss), plan.promise)
+        if not math.isfinite(threshold.value):
+            raise InputError(
+                f"no threshold keeps a risk of {plan.promise.risk:g}: every frame would be held",
+                expected="a higher --risk, more scenes, or a judge that predicts better",
+            )
+        checked = judged.part(frames.of_scenes(self._split.check))
+        return replace(
+            fitted,
+            threshold=threshold.value,
+            promise=self._promise(threshold),
+            expected=expected_of(calibrating, threshold.value),
+            calibration=_record_of(threshold, int((~calibrating.frames.clean).sum())),
+            check=check_threshold(checked, threshold.value, plan.loss),
+        )
+
+    def calibration(self) -> GateCalibration:
+        """Return the ordinary range of the clean training frames."""
+        rows = self._frames.of_scenes(self._split.train) & self._frames.clean
+        return calibrate(self._plan.view, self._of(rows), f"clean frames of {self._pictures.name}")
+
+    def _of(self, rows: Mask) -> list[ImageStatistics]:
+        return [self._statistics[index] for index in np.flatnonzero(rows)]
+
+    def _networks(self) -> Networks:
+        """Train both networks, unless they are finished."""
+        labels = {
+            "loss": self._frames.loss(self._plan.loss),
+            "wrong-motion": self._frames.wrong_motion,
+        }
+        return Networks(*(self._network(name, values) for name, values in labels.items()))
+
+    def _network(self, name: str, values: Array) -> NetworkFile:
+        plan, folder = self._plan, self._out.with_suffix("") / name
+        training = RecipeTraining(_RECIPE, plan.workers, f"{name} of {plan.policy}", plan.command)
+        rows = self._frames.of_scenes(self._split.train)
+        ids, scenes = self._frames.ids[rows].tolist(), self._frames.scenes[rows].tolist()
+        training.train(
+            TrainingSet(self._pictures, tuple(ids), tuple(scenes), -values[rows]), folder, plan.seed
+        )
+        shutil.rmtree(folder / TRAINING_FOLDER, ignore_errors=True)  # only needed to continue
+        return NetworkFile(folder.relative_to(self._out.parent).as_posix(), sha256_of(folder / CARD_FILE))
+
+    def _measure(self, wanted: Measurable, title: str) -> MeasuredInputs:
+        ids, scenes = self._frames.ids.tolist(), self._frames.scenes.tolist()
+        workers = self._plan.workers
+        return measure_inputs(
+            self._pictures, ids, scenes, wanted, input_cache(), workers=workers, title=title
+        )
+
+    def _measured_statistics(self) -> tuple[ImageStatistics, ...]:
+        rows = self._measure(GateStatistics(), "measure statistics of the gate").values
+        return tuple(statistics_from(row) for row in rows)
+
+    def _predicted(self, networks: Networks | None) -> tuple[Array, Array]:
+        """Return what the judge predicts of all frames, by the code that it runs live."""
+        if networks is None:
+            metric, ids = MetricPredictor(self._plan.judge.metric), self._frames.ids.tolist()
+            pairs = track(self._pictures.read(ids), f"measure {self._plan.judge.metric}", len(ids))
+            values = np.array([metric.value(pair.distorted, pair.context) for pair in pairs])
+            return values, values
+        measured = self._measure(_RECIPE.input, "measure pictures")
+        return NetworkPredictor(networks, self._out.parent).outputs(measured.values, measured.views)
+
+    def _promise(self, threshold: Threshold) -> str:
+        plan, record = self._plan, self._store.record().plan
+        levels = "all five levels" if record.get("levels") == "all" else "one random level each"
+        types = len(set(self._store.pairs(["distortion_id"])["distortion_id"].to_pylist()))
+        return (
+            f"{threshold.sentence} Loss: {_MEANING[plan.loss]}. Policy: {plan.policy}; camera: {plan.view} at "
+            f"{self._size_px[0]}x{self._size_px[1]}; scenes: {record.get('source', 'unknown')}; mix: {types} "
+            f"distortions, {levels}, in equal shares, without clean frames."
+        )
+
+    def _provenance(self) -> dict[str, str]:
+        versions = {name: version_of(name) for name in _LIBRARIES}
+        record = self._store.record()
+        split = {name: str(len(scenes)) for name, scenes in asdict(self._split).items()}
+        return {
+            "database": self._pictures.name,
+            "plan": json.dumps(record.plan),
+            **{f"scenes to {name}": count for name, count in split.items()},
+            "seed": str(self._plan.seed),
+            "command": self._plan.command,
+            "embodied_iqa": __version__,
+            **versions,
+        }
+
+
+def _record_of(threshold: Threshold, frames: int) -> dict[str, float | None]:
+    return {
+        "risk": threshold.promise.risk,
+        "confidence": threshold.promise.confidence,
+        "scenes": float(threshold.scenes),
+        "frames": float(frames),
+        "seen_risk": round(threshold.seen_risk, 4),
+        "passed": round(threshold.passed, 4),
+    }

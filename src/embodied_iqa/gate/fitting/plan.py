@@ -1,0 +1,35 @@
+"""Plan of a fit: camera, policy, judge and promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from embodied_iqa.gate.fitted import LossKind
+from embodied_iqa.gate.judgement import JudgeChoice, JudgeKind
+from embodied_iqa.gate.risk_control import Promise
+from embodied_iqa.images.frame import View
+
+
+@dataclass(frozen=True, slots=True)
+class FitPlan:
+    """What a fit shall find.
+
+    Attributes:
+        view: The camera.
+        policy: Name of the VLA in the database.
+        promise: Risk, and with which confidence.
+        judge: Learned, or a metric.
+        loss: The loss that is bounded.
+        seed: Of the split and of the networks.
+        workers: Processes that measure pictures.
+        command: By which the fit was started; empty from Python.
+    """
+
+    view: View
+    policy: str
+    promise: Promise
+    judge: JudgeChoice = field(default_factory=lambda: JudgeChoice(JudgeKind.LEARNED))
+    loss: LossKind = LossKind.DECISION
+    seed: int = 0
+    workers: int = 1
+    command: str = ""
