@@ -20,9 +20,11 @@ import fragile_vlm
 from embodied_iqa.distortions import FrameDistorter
 from embodied_iqa.gate.bounds import Bounds
 from embodied_iqa.gate.calibration import GateCalibration
-from embodied_iqa.gate.calibration_file import load_calibrations, save_calibrations
+from embodied_iqa.gate.calibration_file import save_calibrations
 from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import GateOptions
+from embodied_iqa.gate.judgement import JudgeChoice, parse_judge
+from embodied_iqa.gate.judges import load_judge
 from embodied_iqa.gate.statistics import Statistic
 from embodied_iqa.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.gate.verdict import GateMode, Verdict
@@ -47,6 +49,7 @@ from embodied_iqa.subjects.serving.served import ServedSubject
 from embodied_iqa.trial.deciding import answer
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import AnswerRecord, ChunkRecord
+from gate_files import write_gate
 from policy_bench import T_TOOL, TASK, TOPICS, Bench
 from ros_graph import RosGraph
 from runtime_tape import PERIOD_NS, SNAPSHOT, START_NS, Tape, ideal_cameras
@@ -89,6 +92,18 @@ SHOTS = (
     Shot(7, GOOD, Verdict.REJECT, "1 of 5 good frames"),
     Shot(20, GOOD, Verdict.PASS),
 )
+LOSS = "expected loss 0."
+LEARNED_SHOTS = (
+    Shot(0, GOOD, Verdict.PASS),
+    Shot(1, DIM, Verdict.HOLD, LOSS),
+    Shot(2, noise(128, 12, 12), Verdict.REJECT, "cannot be measured"),
+    Shot(2, GOOD, Verdict.HOLD, "stale: seen before"),
+    Shot(3, noise(128, 96, 48), Verdict.REJECT, "not calibrated at 96x48"),
+    Shot(4, BLACK, Verdict.REJECT, "unlike every picture of the calibration"),
+    *(Shot(frame, GOOD, Verdict.REJECT, f"{frame - 4} of 5 good frames since: unlike") for frame in range(5, 9)),
+    *(Shot(20 + k, noise(mean), Verdict.PASS if mean > 103 else Verdict.HOLD, LOSS if mean < 103 else "")
+      for k, mean in enumerate((110, 104, 101, 100))),
+)  # fmt: skip
 Rows = list[tuple[int, Verdict, str]]
 
 
@@ -106,7 +121,7 @@ def calibration(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def verdicts_live(graph: RosGraph) -> tuple[Rows, list[GateLease]]:
+def verdicts_live(graph: RosGraph, shots: Sequence[Shot] = SHOTS) -> tuple[Rows, list[GateLease]]:
     leases = graph.subscribe(GateLease, "/gate/lease", STATE)
     qualities = graph.subscribe(ImageQuality, "/gate/quality", STATE)
     publisher = graph.publisher(Image, "/distorted/top/image_raw", PICTURE)
@@ -116,7 +131,7 @@ def verdicts_live(graph: RosGraph) -> tuple[Rows, list[GateLease]]:
 
     early = iter(range(1, START_NS // 2, PERIOD_NS))
     graph.wait(lambda: bool(leases) or show(GOOD, next(early)), "a gate that sees pictures")
-    for count, shot in enumerate(SHOTS, start=1):
+    for count, shot in enumerate(shots, start=1):
         show(shot.rgb, shot.stamp_ns)
         graph.wait(
             lambda n=count: min(len(_since(box)) for box in (leases, qualities)) >= n, f"verdict {count}"
@@ -129,12 +144,12 @@ def _since(inbox: object) -> list:
     return [message for message in inbox.messages if ns_of(message.header.stamp) >= START_NS]
 
 
-def verdicts_headless(gatekeeper: Gatekeeper) -> Rows:
-    by_stamp = {shot.stamp_ns: shot.rgb for shot in reversed(SHOTS)}
+def verdicts_headless(gatekeeper: Gatekeeper, shots: Sequence[Shot] = SHOTS) -> Rows:
+    by_stamp = {shot.stamp_ns: shot.rgb for shot in reversed(shots)}
     ideal = ideal_cameras(lambda _view, stamp: by_stamp[stamp])
     cameras = HeadlessCameras(ideal, FrameDistorter(None), gatekeeper, 32)
     rows = []
-    for shot in SHOTS:
+    for shot in shots:
         cameras.take(SNAPSHOT, shot.stamp_ns)
         record, lease = cameras.judge(View.TOP, shot.stamp_ns, shot.stamp_ns + 16_000_000)
         assert lease.expires_ns == shot.stamp_ns + 120_000_000
@@ -142,12 +157,12 @@ def verdicts_headless(gatekeeper: Gatekeeper) -> Rows:
     return rows
 
 
-def verdicts_rescored(path: Path, mode: GateMode, subjects: Subjects) -> Rows:
+def verdicts_rescored(path: Path, mode: GateMode, subjects: Subjects, shots: Sequence[Shot] = SHOTS) -> Rows:
     tape = Tape(path)
     tape.begin(mode)
-    for shot in SHOTS:
+    for shot in shots:
         tape.frame(View.TOP, shot.stamp_ns, shot.rgb)
-    run = Rescorer(tape.end(SHOTS[-1].stamp_ns), subjects).record().runs[0]
+    run = Rescorer(tape.end(shots[-1].stamp_ns), subjects).record().runs[0]
     assert run.gate_mode is mode
     return [(record.stamp_ns, record.verdict, record.reason) for record in run.verdicts]
 
@@ -158,9 +173,9 @@ def test_verdicts_are_the_same(mode: GateMode, calibration: Path, ros_domain: in
     with RosGraph(ros_domain, tmp_path / "graph", ["gate_node"], overrides) as graph:
         graph.activate("gate_node")
         live, leases = verdicts_live(graph)
-    calibrations = load_calibrations(calibration)
-    subjects = Subjects(_none, _none, calibrations, GateOptions())
-    assert verdicts_headless(Gatekeeper(calibrations, GateOptions(mode=mode))) == live
+    judge = load_judge(JudgeChoice(), calibration)
+    subjects = Subjects(_none, _none, judge, GateOptions())
+    assert verdicts_headless(Gatekeeper(judge, GateOptions(mode=mode))) == live
     assert verdicts_rescored(tmp_path / "trial.mcap", mode, subjects) == live
     for shot, (stamp_ns, verdict, reason), lease in zip(SHOTS, live, leases, strict=True):
         stale = shot.words.startswith("stale")
@@ -169,6 +184,26 @@ def test_verdicts_are_the_same(mode: GateMode, calibration: Path, ros_domain: in
         assert shot.words in reason if mode is not GateMode.OFF or stale else not reason
         assert lease.judged == judged
         assert lease.verdict == (judged if mode is GateMode.ON else Verdict.PASS)
+
+
+def test_verdicts_and_predictions_of_the_learned_judge_are_the_same(ros_domain: int, tmp_path: Path) -> None:
+    file = write_gate(tmp_path / "gate")
+    overrides = {
+        "gate_node.judge.mode": "on", "gate_node.judge.kind": "learned", "gate_node.calibration": str(file),
+    }  # fmt: skip
+    with RosGraph(ros_domain, tmp_path / "graph", ["gate_node"], overrides) as graph:
+        graph.activate("gate_node")
+        live, leases = verdicts_live(graph, LEARNED_SHOTS)
+    options = GateOptions(kind=parse_judge("learned"))
+    subjects = Subjects(_none, _none, load_judge(options.kind, file), options)
+    keeper = Gatekeeper(load_judge(options.kind, file), options)
+    assert verdicts_headless(keeper, LEARNED_SHOTS) == live  # the reasons hold the predictions
+    assert verdicts_rescored(tmp_path / "trial.mcap", GateMode.ON, subjects, LEARNED_SHOTS) == live
+    for shot, (stamp_ns, verdict, reason), lease in zip(LEARNED_SHOTS, live, leases, strict=True):
+        assert (stamp_ns, verdict) == (shot.stamp_ns, shot.judged)
+        assert (lease.judged, lease.verdict) == (shot.judged, shot.judged)
+        assert shot.words in reason
+        assert bool(reason) == (shot.judged is not Verdict.PASS)
 
 
 # --- decisions and answers ----------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ def fit(arguments: argparse.Namespace) -> int:
     plan = _plan(arguments)
     require_writable(arguments.out)
     cameras = load_calibrations(arguments.statistics) if arguments.statistics else ()
-    database = _database(arguments, plan)
+    database = _database(arguments)
     fit_gate = load("embodied_iqa.gate.fitting.fit:fit_gate")
     _, fitted = fit_gate(database, plan, arguments.out, cameras)
     if arguments.json:
@@ -65,7 +65,7 @@ def _plan(arguments: argparse.Namespace) -> FitPlan:
     )
 
 
-def _database(arguments: argparse.Namespace, plan: FitPlan) -> Path:
+def _database(arguments: argparse.Namespace) -> Path:
     """Return the database to learn from; recordings are made into one first."""
     sources: list[Path] = arguments.sources
     if len(sources) == 1 and is_database(sources[0]):

@@ -43,9 +43,8 @@ _MARGIN: Final = 0.1
 _RECIPE: Final = RECIPES["embodied-nr"]
 _LIBRARIES: Final = ("numpy", "opencv-python-headless", "onnxruntime")
 _MEANING: Final = {
-    LossKind.DECISION: "what the decision score lacks of 1, refusals included, as a mean over the tasks of a frame",
-    LossKind.WRONG_MOTION: "what the decision score lacks of 1 where the policy acts, as a mean over the tasks of a "
-    "frame",
+    LossKind.DECISION: "what the decision score lacks of 1, refusals included",
+    LossKind.WRONG_MOTION: "what the decision score lacks of 1 where the policy acts",
 }
 
 Array = NDArray[np.float64]
@@ -181,9 +180,10 @@ class _Fit:
         levels = "all five levels" if record.get("levels") == "all" else "one random level each"
         types = len(set(self._store.pairs(["distortion_id"])["distortion_id"].to_pylist()))
         return (
-            f"{threshold.sentence} Loss: {_MEANING[plan.loss]}. Policy: {plan.policy}; camera: {plan.view} at "
-            f"{self._size_px[0]}x{self._size_px[1]}; scenes: {record.get('source', 'unknown')}; mix: {types} "
-            f"distortions, {levels}, in equal shares, without clean frames."
+            f"{threshold.sentence} Loss: {_MEANING[plan.loss]}, as a mean over the tasks of a frame. "
+            f"Policy: {plan.policy}; camera: {plan.view} at {self._size_px[0]}x{self._size_px[1]}; scenes: "
+            f"{record.get('source', 'unknown')}; mix: {types} distortions, {levels}, in equal shares, without "
+            "clean frames."
         )
 
     def _provenance(self) -> dict[str, str]:

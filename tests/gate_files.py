@@ -1,0 +1,87 @@
+"""A fitted gate made by hand: its networks predict from the brightness of a picture."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from embodied_iqa.files import sha256_of
+from embodied_iqa.gate.bounds import Bounds
+from embodied_iqa.gate.calibration import GateCalibration
+from embodied_iqa.gate.calibration_file import save_calibrations
+from embodied_iqa.gate.fitted import Expected, FittedGate, LossKind, NetworkFile, Networks
+from embodied_iqa.gate.statistics import Statistic
+from embodied_iqa.images.frame import View
+from embodied_iqa.metrics.learned.card import CARD_FILE, NETWORK_FILE, MetricCard, save_metric_card
+from embodied_iqa.metrics.learned.inputs import InputKind, NetworkInput
+
+WIDTH_PX, HEIGHT_PX = 64, 48
+THRESHOLD = 0.6
+"""A picture passes whose mean of red is 102 or more: the loss is 1 at black and 0 at white."""
+
+
+def calibration(**bounds: Bounds) -> GateCalibration:
+    """Every picture of the top camera is usual, except for the given statistics."""
+    anything = dict.fromkeys(Statistic, Bounds(-np.inf, -np.inf, np.inf, np.inf))
+    named = {Statistic(name): value for name, value in bounds.items()}
+    return GateCalibration(View.TOP, WIDTH_PX, HEIGHT_PX, anything | named, 100, "made up")
+
+
+def write_gate(folder: Path, cameras: tuple[GateCalibration, ...] = (), **changes: object) -> Path:
+    """Write a gate with its networks; return the file."""
+    networks = Networks(
+        *(write_network(folder / "gate" / name, share) for name, share in (("loss", 1.0), ("wrong", 0.5)))
+    )
+    fitted = FittedGate(
+        judge="learned",
+        view=View.TOP,
+        width_px=WIDTH_PX,
+        height_px=HEIGHT_PX,
+        policy="a policy",
+        loss=LossKind.DECISION,
+        threshold=THRESHOLD,
+        promise="Nothing is promised.",
+        expected=Expected(0.1, 0.02, 0.1, 0.02),
+        seen=dict.fromkeys(Statistic, (-1e9, 1e9)) | {Statistic.EXPOSURE: (0.05, 1.0)},
+        networks=networks,
+    )
+    path = folder / "gate.yaml"
+    usual = calibration(exposure=Bounds(0.1, 0.3, np.inf, np.inf))
+    save_calibrations(cameras or (usual,), path, [replace(fitted, **changes)])
+    return path
+
+
+def write_network(folder: Path, share: float, *, nan: bool = False) -> NetworkFile:
+    """Write a network whose label is minus a share of the darkness, or never a number."""
+    folder.mkdir(parents=True, exist_ok=True)
+    nodes = [
+        helper.make_node("Gather", ["input", "red"], ["mean"], axis=1),
+        helper.make_node("Sub", ["mean", "white"], ["dark"]),
+        helper.make_node("Mul", ["dark", "share"], ["label"]),
+        helper.make_node("Identity", ["label"], ["rank"]),
+    ]
+    constants = {
+        "red": np.array(0, np.int64),
+        "white": np.array(255, np.float32),
+        "share": np.array(np.nan if nan else share / 255, np.float32),
+    }
+    size = NetworkInput(InputKind.STATISTICS)
+    inputs = [
+        helper.make_tensor_value_info("input", TensorProto.FLOAT, ["n", "d"]),
+        helper.make_tensor_value_info("view", TensorProto.INT64, ["n"]),
+    ]
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n"]) for name in ("rank", "label")]
+    weights = [numpy_helper.from_array(value, name) for name, value in constants.items()]
+    graph = helper.make_graph(nodes, "dark", inputs, outputs, weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, str(folder / NETWORK_FILE))
+    card = MetricCard(
+        "embodied-nr", "Made by hand.", size.kind, size.version(), (), size.size_px, tuple(View), "darkness",
+        label_low=-1.0, label_high=0.0, sha256=sha256_of(folder / NETWORK_FILE),
+    )  # fmt: skip
+    save_metric_card(card, folder)
+    return NetworkFile(folder.relative_to(folder.parents[1]).as_posix(), sha256_of(folder / CARD_FILE))
