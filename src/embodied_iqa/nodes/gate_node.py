@@ -6,13 +6,16 @@ import math
 from functools import partial
 from time import perf_counter
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from embodied_iqa_msgs import msg as ours
 from sensor_msgs.msg import Image
 
 from embodied_iqa.errors import UserError
+from embodied_iqa.gate.calibration_file import shared_gate_file
+from embodied_iqa.gate.drift import DriftWatch
 from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import ImageQuality
-from embodied_iqa.gate.judges import shared_judge
+from embodied_iqa.gate.judges import make_judge
 from embodied_iqa.gate.statistics import Statistic
 from embodied_iqa.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.gate.verdict import GateMode, Verdict
@@ -31,6 +34,7 @@ class GateNode(ManagedNode[GateParameters]):
     def __init__(self) -> None:
         super().__init__("gate_node", GateParameters)
         self._gatekeeper = Gatekeeper(StatisticsJudge(()), self.config.judge)
+        self._drift = DriftWatch({})
         self._counts = dict.fromkeys(Verdict, 0)
         self._refused = 0
         self._late = LateCount()
@@ -45,15 +49,20 @@ class GateNode(ManagedNode[GateParameters]):
     def load(self) -> None:
         """Read the calibration, and the networks of a learned judge."""
         if self.config.judge.mode is not GateMode.OFF:
-            judge = shared_judge(self.config.judge.kind, self.config.calibration)
-            self._gatekeeper = Gatekeeper(judge, self.config.judge)
+            file, kind = shared_gate_file(self.config.calibration), self.config.judge.kind
+            self._gatekeeper = Gatekeeper(make_judge(kind, file), self.config.judge)
+            self._drift = DriftWatch.of(file.fitted, kind)
 
     def health(self) -> Health:
-        """Return the number of pictures by verdict."""
+        """Return the number of pictures by verdict; a warning where they are unlike the calibration."""
         values: dict[str, object] = {verdict.name.lower(): count for verdict, count in self._counts.items()}
         values |= {"refused": self._refused, "late": self._late.total}
-        values |= {"latency_ms": round(self._latency_ms, 2)}
-        return Health(message=f"mode {self.config.judge.mode}", values=values)
+        values |= {"latency_ms": round(self._latency_ms, 2), **self._drift.values()}
+        message, warning = f"mode {self.config.judge.mode}", self._drift.warning()
+        if warning:
+            warning = f"{message}: the promise of the calibration does not hold: {warning}"
+            return Health(DiagnosticStatus.WARN, warning, values)
+        return Health(message=message, values=values)
 
     def _judge(self, view: View, cdr: bytes) -> None:
         if not self.active:
@@ -68,6 +77,7 @@ class GateNode(ManagedNode[GateParameters]):
         now_ns = self.get_clock().now().nanoseconds
         quality, lease = self._gatekeeper.judge(view, picture.stamp_ns, picture.rgb, now_ns)
         self._counts[lease.judged] += 1
+        self._drift.add(quality)
         self._lease_publisher.publish(lease_to_msg(lease, self.config.judge.mode))
         self._latency_ms = (perf_counter() - began) * 1e3
         self._quality_publisher.publish(_quality_to_msg(quality, self._latency_ms))

@@ -246,7 +246,7 @@ def test_a_metric_judges_by_its_threshold_and_its_own_direction(tmp_path: Path) 
     metric = metric_by_name("piqe")
     good, dim = (-metric.info.sign * metric.measure(rgb) for rgb in (GOOD, DIM))
     assert good != dim
-    file = write_gate(tmp_path, judge="metric:piqe", networks=None, threshold=min(good, dim))
+    file = write_gate(tmp_path, judge="metric:piqe", networks=None, threshold=(good + dim) / 2)
     gate = Gate(file, GateOptions(kind=parse_judge("metric:piqe")))
     verdicts = {rgb.mean(): gate.judge(rgb, "top", k * MS) for k, rgb in enumerate((GOOD, DIM))}
     worse = verdicts[(GOOD if good > dim else DIM).mean()]

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
 from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
 
@@ -62,9 +63,12 @@ def _configure_fit(fit: argparse.ArgumentParser) -> None:
     add("--judge", default="learned", metavar="NAME", help="learned (default) or metric:NAME")
     ranges = "ordinary ranges of the cameras, of `gate calibrate` (default: from the clean frames)"
     add("--statistics", type=Path, metavar="FILE", help=ranges)
+    tasks = "tasks of frames of recordings that are not of trials, as in docs/tasks.md"
+    add("--tasks", type=Path, metavar="FILE", help=tasks)
     add("--seed", type=int, default=0, help="of the split and the networks (default: 0)")
     add("--workers", type=int, default=1, metavar="N", help="processes that measure pictures (default: 1)")
     add("--json", action="store_true", help="print the result as JSON")
+    add_node_options(fit)
 
 
 def _configure_calibrate(calibrate: argparse.ArgumentParser) -> None:

@@ -9,18 +9,28 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from embodied_iqa.cli.build.summary import BuildProgress
+from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command
+from embodied_iqa.database.building.builder import build
+from embodied_iqa.database.building.options import BuildOptions, BuildPlan, EngineOptions
 from embodied_iqa.database.store import is_database
 from embodied_iqa.errors import MissingDependencyError, UsageError
 from embodied_iqa.files import require_writable
 from embodied_iqa.gate.calibration_file import load_calibrations
 from embodied_iqa.gate.fitted import FittedGate, LossKind
 from embodied_iqa.gate.fitting.plan import FitPlan
+from embodied_iqa.gate.fitting.recordings import RecordingsSource, recording_files
+from embodied_iqa.gate.fitting.split import split_scenes
 from embodied_iqa.gate.judgement import JudgeKind, parse_judge
 from embodied_iqa.gate.risk_control import Promise
+from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.images.frame import parse_view
 from embodied_iqa.lazy import load
+from embodied_iqa.progress import ProgressBars
 from embodied_iqa.records import unstructure
+from embodied_iqa.subjects.reference import parse_vla
+from embodied_iqa.subjects.registry import check_backend
 
 
 def fit(arguments: argparse.Namespace) -> int:
@@ -66,11 +76,25 @@ def _plan(arguments: argparse.Namespace) -> FitPlan:
 
 
 def _database(arguments: argparse.Namespace) -> Path:
-    """Return the database to learn from; recordings are made into one first."""
+    """Return the database to learn from; one is built of recordings, or continued."""
     sources: list[Path] = arguments.sources
     if len(sources) == 1 and is_database(sources[0]):
         return sources[0]
-    raise UsageError("not a database", got=sources[0])
+    reference = parse_vla(arguments.policy)
+    check_backend(reference)
+    files = recording_files(sources)
+    scenes, promise = len(files), Promise(arguments.risk, arguments.confidence)
+    split_scenes(map(str, files), promise, arguments.seed)  # refuse too few before the work
+    source = RecordingsSource(files, parse_view(arguments.camera), arguments.tasks)
+    graph = resolve(tuple(arguments.config), overrides_of(arguments.set))
+    options = BuildOptions(
+        (reference,), engine=EngineOptions(workers=arguments.workers), vla=graph.vla_node.options
+    )
+    database: Path = arguments.out.with_suffix("") / "database"
+    with ProgressBars() as bars:
+        plan = BuildPlan(source.count or scenes, source, arguments.seed)
+        build(database, plan, options, BuildProgress(bars))
+    return database
 
 
 def _print(fitted: FittedGate) -> None:

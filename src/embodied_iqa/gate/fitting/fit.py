@@ -182,8 +182,8 @@ class _Fit:
         return (
             f"{threshold.sentence} Loss: {_MEANING[plan.loss]}, as a mean over the tasks of a frame. "
             f"Policy: {plan.policy}; camera: {plan.view} at {self._size_px[0]}x{self._size_px[1]}; scenes: "
-            f"{record.get('source', 'unknown')}; mix: {types} distortions, {levels}, in equal shares, without "
-            "clean frames."
+            f"{record.get('source', 'unknown')}; mix: {types} distortions, {levels}, in equal shares, "
+            "without clean frames."
         )
 
     def _provenance(self) -> dict[str, str]:
