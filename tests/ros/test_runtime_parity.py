@@ -100,7 +100,7 @@ LEARNED_SHOTS = (
     Shot(2, GOOD, Verdict.HOLD, "stale: seen before"),
     Shot(3, noise(128, 96, 48), Verdict.REJECT, "not calibrated at 96x48"),
     Shot(4, BLACK, Verdict.REJECT, "unlike every picture of the calibration"),
-    *(Shot(frame, GOOD, Verdict.REJECT, f"{frame - 4} of 5 good frames since: unlike") for frame in (5, 6, 7, 8)),
+    *(Shot(k, GOOD, Verdict.REJECT, f"{k - 4} of 5 good frames since: unlike") for k in range(5, 9)),
     Shot(20, noise(110), Verdict.PASS),
     Shot(21, noise(104), Verdict.PASS),
     Shot(22, noise(101), Verdict.HOLD, LOSS),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.gate.statistics import Statistic
 from embodied_iqa.gate.verdict import Verdict
+
+_MAX_REASONS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +93,9 @@ class Bounds:
             side, meaning = "above", symptom.high
         name, digits = statistic.replace("_", " "), symptom.digits
         return f"{name} {value:.{digits}f} {side} {bound:.{digits}f}: {meaning}"
+
+
+def shortened(reasons: Sequence[str]) -> str:
+    """Return the first three reasons, and how many more there are."""
+    more = len(reasons) - _MAX_REASONS
+    return "; ".join(reasons[:_MAX_REASONS]) + (f"; {more} more" if more > 0 else "")

@@ -209,7 +209,8 @@ def seen_ranges(frames: Sequence[ImageStatistics], margin: float) -> dict[Statis
         scale = _SCALES[statistic]
         places = [scale.of(frame.value(statistic)) for frame in frames]
         more = scale.floor + margin * (max(places) - min(places))
-        ranges[statistic] = (scale.back(min(places) - more), scale.back(max(places) + more))
+        low, high = scale.back(min(places) - more), scale.back(max(places) + more)
+        ranges[statistic] = (max(low, 0.0), high)  # no statistic is negative
     return ranges
 
 

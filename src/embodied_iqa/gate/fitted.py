@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from embodied_iqa.errors import InputError
-from embodied_iqa.gate.bounds import SYMPTOMS
+from embodied_iqa.gate.bounds import SYMPTOMS, shortened
 from embodied_iqa.gate.judgement import JudgeChoice, parse_judge
 from embodied_iqa.gate.statistics import ImageStatistics, Statistic
 from embodied_iqa.images.frame import View
@@ -125,4 +125,4 @@ class FittedGate:
             if not low <= value <= high:  # NaN too
                 name = statistic.replace("_", " ")
                 words.append(f"{name} {value:.{digits}f} is outside of {low:.{digits}f} to {high:.{digits}f}")
-        return "; ".join(words)
+        return shortened(words)

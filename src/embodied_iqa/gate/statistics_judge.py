@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
+from embodied_iqa.gate.bounds import shortened
 from embodied_iqa.gate.calibration import GateCalibration
 from embodied_iqa.gate.judgement import Judgement
 from embodied_iqa.gate.statistics import ImageStatistics, Statistic, measure
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View
-
-_MAX_REASONS = 3
 
 
 class StatisticsJudge:
@@ -88,6 +87,5 @@ def faults_of(statistics: ImageStatistics, calibration: GateCalibration) -> tupl
         if (severity := calibration.bounds[statistic].judge(statistics.value(statistic)))
     ]
     faults.sort(key=lambda fault: -fault[0])
-    shown = "; ".join(words for _, words in faults[:_MAX_REASONS])
-    more = f"; {len(faults) - _MAX_REASONS} more" if len(faults) > _MAX_REASONS else ""
-    return max((severity for severity, _ in faults), default=Verdict.PASS), shown + more
+    worst = max((severity for severity, _ in faults), default=Verdict.PASS)
+    return worst, shortened([words for _, words in faults])

@@ -1,0 +1,30 @@
+"""A policy that moves as far as the picture is bright, and refuses where it sees no contrast."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embodied_iqa.images.frame import View
+from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
+
+LEAST_CONTRAST = 4.0
+
+
+class BrightVla:
+    """Gray levels become centimetres."""
+
+    info = SubjectInfo("bright-vla", "1", "moves as far as the picture is bright", (View.TOP,))
+
+    def act(self, observation: VlaObservation) -> ActionChunk:
+        """Return one increment."""
+        rgb = observation.frames[View.TOP].rgb.astype(np.float64)
+        if rgb.std() < LEAST_CONTRAST:
+            return ActionChunk.still(ChunkStatus.NO_TARGET, "sees nothing")
+        step = np.zeros((1, 7))
+        step[0, :3] = rgb.mean(axis=(0, 1)) / 1000
+        return ActionChunk(ChunkStatus.ACT, step, "bright")
+
+
+def make() -> BrightVla:
+    """Return the policy; the factory of `python:gate_policy:make`."""
+    return BrightVla()
