@@ -82,9 +82,7 @@ def _warnings(view: View, recent: _Recent, expected: Expected) -> list[str]:
     unlike, held = float(np.isnan(values).mean()), 1 - sum(recent.passed) / len(recent.passed)
     words = []
     if unlike > _UNLIKE:
-        words.append(
-            f"{unlike:.0%} of the pictures of the {view} camera have no prediction: unlike the calibration"
-        )
+        words.append(f"{unlike:.0%} of the pictures of the {view} camera are unlike the calibration")
     known, limit = values[~np.isnan(values)], expected.prediction + _DEVIATIONS * expected.deviation
     if len(known) and known.mean() > limit:
         words.append(
