@@ -55,8 +55,13 @@ def write_gate(folder: Path, cameras: tuple[GateCalibration, ...] = (), **change
     return path
 
 
-def write_network(folder: Path, share: float, *, nan: bool = False) -> NetworkFile:
-    """Write a network whose label is minus a share of the darkness, or never a number."""
+def write_network(
+    folder: Path, share: float, *, nan: bool = False, subjects: tuple[str, ...] = ()
+) -> NetworkFile:
+    """Write a network whose label is minus a share of the darkness, or never a number.
+
+    With subjects it takes the darkness from the last of their features.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     nodes = [
         helper.make_node("Gather", ["input", "red"], ["mean"], axis=1),
@@ -65,11 +70,11 @@ def write_network(folder: Path, share: float, *, nan: bool = False) -> NetworkFi
         helper.make_node("Identity", ["label"], ["rank"]),
     ]
     constants = {
-        "red": np.array(0, np.int64),
+        "red": np.array(-1 if subjects else 0, np.int64),
         "white": np.array(255, np.float32),
         "share": np.array(np.nan if nan else share / 255, np.float32),
     }
-    size = NetworkInput(InputKind.STATISTICS)
+    size = NetworkInput(InputKind.TOKENS if subjects else InputKind.STATISTICS, subjects)
     inputs = [
         helper.make_tensor_value_info("input", TensorProto.FLOAT, ["n", "d"]),
         helper.make_tensor_value_info("view", TensorProto.INT64, ["n"]),
@@ -80,7 +85,7 @@ def write_network(folder: Path, share: float, *, nan: bool = False) -> NetworkFi
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(model, str(folder / NETWORK_FILE))
     card = MetricCard(
-        "embodied-nr", "Made by hand.", size.kind, size.version(), (), size.size_px, tuple(View), "darkness",
+        "embodied-nr", "Made by hand.", size.kind, size.version(), subjects, size.size_px, tuple(View), "dark",
         label_low=-1.0, label_high=0.0, sha256=sha256_of(folder / NETWORK_FILE),
     )  # fmt: skip
     save_metric_card(card, folder)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from embodied_iqa.images.frame import View
+from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
 
 LEAST_CONTRAST = 4.0
@@ -23,6 +24,10 @@ class BrightVla:
         step = np.zeros((1, 7))
         step[0, :3] = rgb.mean(axis=(0, 1)) / 1000
         return ActionChunk(ChunkStatus.ACT, step, "bright")
+
+    def features(self, frame: Frame) -> NDArray[np.float32]:
+        """Return ``(50, 96)``, the mean of red everywhere."""
+        return np.full((50, 96), frame.rgb[..., 0].mean(), np.float32)
 
 
 def make() -> BrightVla:

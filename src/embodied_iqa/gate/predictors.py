@@ -1,4 +1,4 @@
-"""What the fitted judges predict from a picture: networks of statistics, or a quality metric."""
+"""What the fitted judges predict from a picture: networks of its statistics, or a quality metric."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from embodied_iqa.gate.judgement import Prediction
 from embodied_iqa.images.frame import View
 from embodied_iqa.lazy import load
 from embodied_iqa.metrics.learned.card import CARD_FILE
-from embodied_iqa.metrics.learned.inputs import InputKind
-from embodied_iqa.metrics.learned.statistics import picture_statistics
+from embodied_iqa.metrics.learned.inputs import NetworkInput
 from embodied_iqa.metrics.learned.trained import TrainedMetric
 from embodied_iqa.metrics.metric import Metric, MetricContext, Needs
 
@@ -28,28 +27,36 @@ Array = NDArray[np.float64]
 
 
 class NetworkPredictor:
-    """Two networks of the same statistics of a picture: expected loss, and probability of a wrong motion.
+    """Two networks of the same input: expected loss, and probability of a wrong motion.
 
-    Their labels are qualities: the loss and the probability with a minus sign.
+    The input is the statistics of a picture, or these with the features of a subject. The labels of the
+    networks are qualities: the loss and the probability with a minus sign.
 
     Args:
         networks: Their folders and the hashes of their cards.
         base: Folder to which the folders are relative.
 
     Raises:
-        InputError: A file is missing or damaged, or not the one of the fit.
+        InputError: A file is missing or damaged, or not the one of the fit; or the subject has changed.
+        UserError: The subject cannot be loaded.
     """
 
     def __init__(self, networks: Networks, base: Path) -> None:
         self._loss, self._wrong = (_network(file, base) for file in (networks.loss, networks.wrong_motion))
+        inputs = [_input_of(network) for network in (self._loss, self._wrong)]
+        if inputs[0] != inputs[1] or inputs[0].needs is Needs.REFERENCE:
+            shown = " and ".join(map(str, inputs))
+            raise InputError("wrong networks", expected="one input, without reference", got=shown)
+        self._input = inputs[0]
 
     def predict(self, view: View, rgb: Picture) -> tuple[float, float | None]:
         """See `Predictor`."""
-        loss, wrong = self.outputs(picture_statistics(rgb)[None], np.array([tuple(View).index(view)]))
+        values = self._input.measure(rgb, None, MetricContext(view))
+        loss, wrong = self.outputs(values[None], np.array([tuple(View).index(view)]))
         return float(loss[0]), float(wrong[0])
 
     def outputs(self, values: NDArray[Any], views: NDArray[np.int64]) -> tuple[Array, Array]:
-        """Return ``(N,)`` expected losses and probabilities of ``(N, D)`` statistics."""
+        """Return ``(N,)`` expected losses and probabilities of ``(N, D)`` measured inputs."""
         labels = (network.outputs(values, views)[1] for network in (self._loss, self._wrong))
         loss, wrong = (np.round(-label, _DIGITS) + 0.0 for label in labels)  # + 0.0: no minus zero
         return loss, wrong
@@ -107,6 +114,8 @@ def _network(file: NetworkFile, base: Path) -> TrainedMetric:
             expected=file.card_sha256,
             got=found,
         )
-    if network.card.input is not InputKind.STATISTICS:
-        raise InputError(f"{folder} is not a network of statistics", got=network.card.input)
     return network
+
+
+def _input_of(network: TrainedMetric) -> NetworkInput:
+    return NetworkInput(network.card.input, network.card.subjects, network.card.size_px)

@@ -16,6 +16,7 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.gate.bounds import Bounds
 from embodied_iqa.gate.calibration_file import load_gate_file, save_calibrations
+from embodied_iqa.gate.fitted import Networks
 from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.gate.judgement import JudgeChoice, JudgeKind, Judgement, Prediction, parse_judge
@@ -25,8 +26,12 @@ from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.images.codecs import write_picture
 from embodied_iqa.images.frame import View
 from embodied_iqa.metrics.catalogue import metric_by_name
+from embodied_iqa.metrics.learned import inputs
+from embodied_iqa.metrics.policy.distance import PolicyDistance
+from embodied_iqa.records import unstructure
 from embodied_iqa.robot.leases import LeaseBook
 from gate_files import HEIGHT_PX, THRESHOLD, WIDTH_PX, calibration, write_gate, write_network
+from gate_policy import BrightVla
 
 LEARNED = JudgeChoice(JudgeKind.LEARNED)
 MS = 1_000_000
@@ -63,6 +68,30 @@ def test_a_picture_is_held_for_its_expected_loss_and_the_reason_names_what_moved
     )
     assert good.prediction is not None
     assert good.prediction.value < THRESHOLD
+
+
+def test_the_networks_may_see_the_features_of_a_policy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = ("bright-vla",)
+    monkeypatch.setattr(inputs, "_distance", lambda name: PolicyDistance(BrightVla(), name))
+    names = (("loss", 1.0), ("wrong", 0.5))
+    files = (write_network(tmp_path / "gate" / name, share, subjects=policy) for name, share in names)
+    with_features = write_gate(tmp_path / "features", networks=None)
+    content = yaml.safe_load(with_features.read_text())
+    content["fitted"][0]["networks"] = unstructure(Networks(*files))
+    (tmp_path / "gate.yaml").write_text(yaml.safe_dump(content))
+    found = judged(tmp_path / "gate.yaml", DIM)
+    assert found.verdict is HOLD
+    assert found.prediction is not None
+    assert found.prediction.value == pytest.approx(1 - DIM[..., 0].mean() / 255, abs=0.01)
+    assert judged(tmp_path / "gate.yaml", GOOD).verdict is PASS
+
+    mixed = write_network(tmp_path / "gate" / "wrong", 0.5)
+    content["fitted"][0]["networks"]["wrong_motion"] = unstructure(mixed)
+    (tmp_path / "gate.yaml").write_text(yaml.safe_dump(content))
+    with pytest.raises(InputError, match="one input"):
+        load_judge(LEARNED, tmp_path / "gate.yaml")
 
 
 def calibrated_words(judgement: Judgement) -> str:

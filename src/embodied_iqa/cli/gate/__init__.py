@@ -61,6 +61,8 @@ def _configure_fit(fit: argparse.ArgumentParser) -> None:
     loss = "what is bounded: with or without refusals, which move nothing (default: decision)"
     add("--loss", choices=["decision", "wrong-motion"], default="decision", help=loss)
     add("--judge", default="learned", metavar="NAME", help="learned (default) or metric:NAME")
+    features = "networks also see the features of this subject, such as the policy itself, where it has any"
+    add("--features", default="", metavar="NAME", help=features)
     ranges = "ordinary ranges of the cameras, of `gate calibrate` (default: from the clean frames)"
     add("--statistics", type=Path, metavar="FILE", help=ranges)
     tasks = "tasks of frames of recordings that are not of trials, as in docs/tasks.md"

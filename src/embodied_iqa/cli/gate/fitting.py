@@ -69,6 +69,7 @@ def _plan(arguments: argparse.Namespace) -> FitPlan:
         promise=Promise(arguments.risk, arguments.confidence),
         judge=judge,
         loss=LossKind(arguments.loss),
+        features=arguments.features,
         seed=arguments.seed,
         workers=arguments.workers,
         command=f"embodied-iqa {shlex.join(sys.argv[1:])}",

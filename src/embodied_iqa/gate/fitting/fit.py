@@ -34,13 +34,12 @@ from embodied_iqa.metrics.benchmark.database_pictures import DatabasePictures
 from embodied_iqa.metrics.learned.card import CARD_FILE
 from embodied_iqa.metrics.trainable import TrainingSet
 from embodied_iqa.metrics.training.measuring import Measurable, MeasuredInputs, measure_inputs
-from embodied_iqa.metrics.training.recipes import RECIPES
+from embodied_iqa.metrics.training.recipes import recipe_by_name
 from embodied_iqa.metrics.training.training import TRAINING_FOLDER, RecipeTraining, input_cache
 from embodied_iqa.progress import track
 
 _MARGIN: Final = 0.1
 """Share of its range by which what was seen of a statistic is widened on each side."""
-_RECIPE: Final = RECIPES["embodied-nr"]
 _LIBRARIES: Final = ("numpy", "opencv-python-headless", "onnxruntime")
 _MEANING: Final = {
     LossKind.DECISION: "what the decision score lacks of 1, refusals included",
@@ -145,7 +144,9 @@ class _Fit:
 
     def _network(self, name: str, values: Array) -> NetworkFile:
         plan, folder = self._plan, self._out.with_suffix("") / name
-        training = RecipeTraining(_RECIPE, plan.workers, f"{name} of {plan.policy}", plan.command)
+        training = RecipeTraining(
+            recipe_by_name(plan.recipe), plan.workers, f"{name} of {plan.policy}", plan.command
+        )
         rows = self._frames.of_scenes(self._split.train)
         ids, scenes = self._frames.ids[rows].tolist(), self._frames.scenes[rows].tolist()
         training.train(
@@ -172,7 +173,7 @@ class _Fit:
             pairs = track(self._pictures.read(ids), f"measure {self._plan.judge.metric}", len(ids))
             values = np.array([metric.value(pair.distorted, pair.context) for pair in pairs])
             return values, values
-        measured = self._measure(_RECIPE.input, "measure pictures")
+        measured = self._measure(recipe_by_name(self._plan.recipe).input, "measure pictures")
         return NetworkPredictor(networks, self._out.parent).outputs(measured.values, measured.views)
 
     def _promise(self, threshold: Threshold) -> str:

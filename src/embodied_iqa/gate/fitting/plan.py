@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from embodied_iqa.gate.fitted import LossKind
 from embodied_iqa.gate.judgement import JudgeChoice, JudgeKind
 from embodied_iqa.gate.risk_control import Promise
 from embodied_iqa.images.frame import View
+
+_RECIPE: Final = "embodied-nr"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,7 @@ class FitPlan:
         promise: Risk, and with which confidence.
         judge: Learned, or a metric.
         loss: The loss that is bounded.
+        features: Subject whose features the networks see beside the statistics; empty for none.
         seed: Of the split and of the networks.
         workers: Processes that measure pictures.
         command: By which the fit was started; empty from Python.
@@ -30,6 +34,12 @@ class FitPlan:
     promise: Promise
     judge: JudgeChoice = field(default_factory=lambda: JudgeChoice(JudgeKind.LEARNED))
     loss: LossKind = LossKind.DECISION
+    features: str = ""
     seed: int = 0
     workers: int = 1
     command: str = ""
+
+    @property
+    def recipe(self) -> str:
+        """Name of the recipe of the networks."""
+        return f"{_RECIPE}:{self.features}" if self.features else _RECIPE
