@@ -85,7 +85,7 @@ def write_network(
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(model, str(folder / NETWORK_FILE))
     card = MetricCard(
-        "embodied-nr", "Made by hand.", size.kind, size.version(), subjects, size.size_px, tuple(View), "dark",
+        "embodied-nr", "Made by hand.", size.kind, size.version(), subjects, size.size_px, tuple(View), "",
         label_low=-1.0, label_high=0.0, sha256=sha256_of(folder / NETWORK_FILE),
     )  # fmt: skip
     save_metric_card(card, folder)

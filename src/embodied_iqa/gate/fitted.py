@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -117,12 +118,18 @@ class FittedGate:
         """The judge by name."""
         return parse_judge(self.judge)
 
-    def unlike(self, statistics: ImageStatistics) -> str:
-        """Return in words where a picture is outside of what was seen in training; empty if nowhere."""
-        words = []
-        for statistic, (low, high) in self.seen.items():
-            value, digits = statistics.value(statistic), SYMPTOMS[statistic].digits
-            if not low <= value <= high:  # NaN too
-                name = statistic.replace("_", " ")
-                words.append(f"{name} {value:.{digits}f} is outside of {low:.{digits}f} to {high:.{digits}f}")
-        return shortened(words)
+    @property
+    def camera(self) -> tuple[View, int, int]:
+        """Camera, width and height."""
+        return self.view, self.width_px, self.height_px
+
+
+def unlike(seen: Mapping[Statistic, tuple[float, float]], statistics: ImageStatistics) -> str:
+    """Return in words where a picture is outside of what was seen in training; empty if nowhere."""
+    words = []
+    for statistic, (low, high) in seen.items():
+        value, digits = statistics.value(statistic), SYMPTOMS[statistic].digits
+        if not low <= value <= high:  # NaN too
+            name = statistic.replace("_", " ")
+            words.append(f"{name} {value:.{digits}f} is outside of {low:.{digits}f} to {high:.{digits}f}")
+    return shortened(words)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.gate.calibration import GateCalibration
-from embodied_iqa.gate.fitted import FittedGate
+from embodied_iqa.gate.fitted import FittedGate, unlike
 from embodied_iqa.gate.judgement import Judgement, Prediction
 from embodied_iqa.gate.statistics import ImageStatistics
 from embodied_iqa.gate.statistics_judge import StatisticsJudge, faults_of, statistics_of
@@ -45,10 +45,7 @@ class FittedJudge:
 
     def __init__(self, statistics: StatisticsJudge, fitted: Sequence[tuple[FittedGate, Predictor]]) -> None:
         self._statistics = statistics
-        self._fitted = {
-            (gate.view, gate.width_px, gate.height_px): (gate, predictor)
-            for gate, predictor in reversed(fitted)
-        }
+        self._fitted = {gate.camera: (gate, predictor) for gate, predictor in reversed(fitted)}
 
     def judge(self, view: View, rgb: Picture | None) -> Judgement:
         """See `PictureJudge`."""
@@ -60,9 +57,9 @@ class FittedJudge:
         if found is None:
             return self._statistics.judge_measured(view, measured)
         gate, predictor = found
-        unlike = gate.unlike(measured)
-        if unlike:
-            return Judgement(Verdict.REJECT, f"unlike every picture of the calibration: {unlike}", measured)
+        strange = unlike(gate.seen, measured)
+        if strange:
+            return Judgement(Verdict.REJECT, f"unlike every picture of the calibration: {strange}", measured)
         value, wrong_motion = predictor.predict(view, rgb)
         if not all(math.isfinite(number) for number in (value, wrong_motion or 0.0)):
             return Judgement(Verdict.REJECT, "the prediction is not a number", measured)

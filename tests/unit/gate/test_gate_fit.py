@@ -27,6 +27,7 @@ from embodied_iqa.gate.risk_control import Promise
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.image_cdr import image_to_cdr
+from embodied_iqa.metrics.training.recipes import recipe_by_name
 from gate_files import calibration
 from trial_recording import Recorder, stamp_ns, start_ns
 
@@ -76,7 +77,10 @@ def bags(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Fewer scenes and frames than a real fit needs, and a cache of its own."""
+    """Fewer scenes and epochs than a real fit needs, and a cache of its own."""
+    monkeypatch.setattr(
+        "embodied_iqa.gate.fitting.fit.recipe_by_name", lambda name: replace(recipe_by_name(name), epochs=40)
+    )
     monkeypatch.setattr(split, "_FEWEST_TRAINING", 7)
     monkeypatch.setattr(split, "_FEWEST_CHECKED", 3)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -111,8 +115,7 @@ def test_a_gate_is_fitted_from_clean_recordings_alone(
     assert clean.prediction is not None
 
     before = out.read_bytes()
-    out.unlink()
-    assert main(arguments) == 0  # finished networks and the database are used again
+    assert main([*arguments, "--keep"]) == 0  # finished networks and the database are used again
     assert out.read_bytes() == before
     capsys.readouterr()
 

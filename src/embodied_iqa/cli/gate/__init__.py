@@ -54,6 +54,7 @@ def _configure_fit(fit: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="YAML file to write; networks are put beside it",
     )
+    add("--keep", action="store_true", help="keep the other cameras and fits in FILE")
     risk = "largest mean loss of the frames that pass, of 1 per frame (default: 0.03)"
     add("--risk", type=float, default=0.03, metavar="R", help=risk)
     confidence = "probability that the risk is kept, such as 0.9 (default: on average over calibrations)"

@@ -6,6 +6,7 @@ import argparse
 import json
 import shlex
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from embodied_iqa.database.building.options import BuildOptions, BuildPlan, Engi
 from embodied_iqa.database.store import is_database
 from embodied_iqa.errors import MissingDependencyError, UsageError
 from embodied_iqa.files import require_writable
-from embodied_iqa.gate.calibration_file import load_calibrations
+from embodied_iqa.gate.calibration_file import GateFile, load_gate_file
 from embodied_iqa.gate.fitted import FittedGate, LossKind
 from embodied_iqa.gate.fitting.plan import FitPlan
 from embodied_iqa.gate.fitting.recordings import RecordingsSource, recording_files
@@ -37,10 +38,9 @@ def fit(arguments: argparse.Namespace) -> int:
     """Fit, print threshold, promise and check; return the exit code."""
     plan = _plan(arguments)
     require_writable(arguments.out)
-    cameras = load_calibrations(arguments.statistics) if arguments.statistics else ()
+    known = _known(arguments)
     database = _database(arguments)
-    fit_gate = load("embodied_iqa.gate.fitting.fit:fit_gate")
-    _, fitted = fit_gate(database, plan, arguments.out, cameras)
+    fitted: FittedGate = load("embodied_iqa.gate.fitting.fit:fit_gate")(database, plan, known)
     if arguments.json:
         print(json.dumps({"output": str(arguments.out), **unstructure(fitted)}, indent=2))
         return 0
@@ -74,6 +74,18 @@ def _plan(arguments: argparse.Namespace) -> FitPlan:
         workers=arguments.workers,
         command=f"embodied-iqa {shlex.join(sys.argv[1:])}",
     )
+
+
+def _known(arguments: argparse.Namespace) -> GateFile:
+    """Return the file to write with what stays in it."""
+    out: Path = arguments.out
+    kept = load_gate_file(out) if arguments.keep and out.exists() else GateFile(out, ())
+    if arguments.statistics is None:
+        return kept
+    cameras = load_gate_file(arguments.statistics).cameras
+    new = [(one.view, one.width_px, one.height_px) for one in cameras]
+    stays = [one for one in kept.cameras if (one.view, one.width_px, one.height_px) not in new]
+    return replace(kept, cameras=(*stays, *cameras))
 
 
 def _database(arguments: argparse.Namespace) -> Path:

@@ -64,7 +64,7 @@ def expected_of(judged: JudgedFrames, threshold: float) -> Expected:
     """Return what distorted frames look like to the judge, with the deviation between scenes."""
     judged = judged.part(~judged.frames.clean)
     value = scene_means(judged.frames.scenes, judged.value)
-    held = scene_means(judged.frames.scenes, judged.held(threshold) * 1.0)
+    held = scene_means(judged.frames.scenes, judged.held(threshold).astype(np.float64))
     return Expected(*(float(x) for x in (value.mean(), value.std(), held.mean(), held.std())))
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Final
@@ -15,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa import __version__
+from embodied_iqa.database.building.options import digest_of
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import sha256_of
 from embodied_iqa.gate.calibration import GateCalibration, calibrate, seen_ranges
 from embodied_iqa.gate.calibration_file import GateFile, save_calibrations
-from embodied_iqa.gate.fitted import Expected, FittedGate, LossKind, NetworkFile, Networks
+from embodied_iqa.gate.fitted import FittedGate, LossKind, NetworkFile, Networks, unlike
 from embodied_iqa.gate.fitting.check import JudgedFrames, Mask, check_threshold, expected_of
 from embodied_iqa.gate.fitting.frames import FramePictures, gate_frames, picture_size
 from embodied_iqa.gate.fitting.measured import GateStatistics, statistics_from
@@ -49,32 +49,29 @@ _MEANING: Final = {
 Array = NDArray[np.float64]
 
 
-def fit_gate(
-    database: Path, plan: FitPlan, out: Path, cameras: Sequence[GateCalibration] = ()
-) -> tuple[GateFile, FittedGate]:
-    """Fit a gate to a policy and write its file; finished networks of the same fit are kept.
+def fit_gate(database: Path, plan: FitPlan, known: GateFile) -> FittedGate:
+    """Fit a gate to a policy and write its file; finished networks of the same fit are used again.
 
     Args:
         database: With scores of the policy.
         plan: What shall be found.
-        out: File to write; the networks of a learned judge are in a folder of the same name without suffix.
-        cameras: Ordinary ranges of cameras; that of this camera and size is replaced by one of the clean
-            training frames only where it is missing.
-
-    Returns:
-        The written file, and the fit of this camera in it.
+        known: The file to write, with ordinary ranges and fits that stay; a fit of the same judge, camera and
+            size is replaced, and ranges are estimated from clean training frames where they are missing.
+            Networks are put in a folder of the same name without suffix; those of another fit stay as they
+            are, so that an old file works until the new one is there.
 
     Raises:
         InputError: Too few scenes for the promise, or no threshold keeps it.
         UserError: A file is missing or damaged, or the metric cannot be loaded.
     """
-    fit = _Fit(DatabaseStore(database), plan, out)
+    fit = _Fit(DatabaseStore(database), plan, known.path)
     fitted = fit.run()
-    known = [(one.view, one.width_px, one.height_px) for one in cameras]
-    own = () if (fitted.view, fitted.width_px, fitted.height_px) in known else (fit.calibration(),)
-    file = GateFile(out, (*cameras, *own), (fitted,))
-    save_calibrations(file.cameras, out, file.fitted)
-    return file, fitted
+    cameras = known.cameras
+    if fitted.camera not in [(one.view, one.width_px, one.height_px) for one in cameras]:
+        cameras = (*cameras, fit.calibration())
+    others = [one for one in known.fitted if (one.judge, one.camera) != (fitted.judge, fitted.camera)]
+    save_calibrations(cameras, known.path, [*others, fitted])
+    return fitted
 
 
 class _Fit:
@@ -90,41 +87,38 @@ class _Fit:
         plan, frames = self._plan, self._frames
         networks = self._networks() if plan.judge.kind is JudgeKind.LEARNED else None
         self._statistics = self._measured_statistics()
-        training = frames.of_scenes(self._split.train)
-        seen = seen_ranges(self._of(training), _MARGIN)
-        value, wrong_motion = self._predicted(networks)
-        fitted = FittedGate(
+        seen = seen_ranges(self._of(frames.of_scenes(self._split.train)), _MARGIN)
+        rejected = np.array([bool(unlike(seen, one)) for one in self._statistics])
+        judged = JudgedFrames(frames, *self._predicted(networks), rejected)
+        calibrating = judged.part(frames.of_scenes(self._split.calibrate))
+        threshold = self._threshold(calibrating)
+        checked = judged.part(frames.of_scenes(self._split.check))
+        return FittedGate(
             judge=str(plan.judge),
             view=plan.view,
             width_px=self._size_px[0],
             height_px=self._size_px[1],
             policy=plan.policy,
             loss=plan.loss,
-            threshold=0.0,
-            promise="",
-            expected=Expected(0.0, 0.0, 0.0, 0.0),
-            seen=seen,
-            networks=networks,
-            provenance=self._provenance(),
-        )
-        rejected = np.array([bool(fitted.unlike(one)) for one in self._statistics])
-        judged = JudgedFrames(frames, value, wrong_motion, rejected)
-        calibrating = judged.part(frames.of_scenes(self._split.calibrate))
-        threshold = control_risk(calibrating.by_scene(plan.loss), plan.promise)
-        if not math.isfinite(threshold.value):
-            raise InputError(
-                f"no threshold keeps a risk of {plan.promise.risk:g}: every frame would be held",
-                expected="a higher --risk, more scenes, or a judge that predicts better",
-            )
-        checked = judged.part(frames.of_scenes(self._split.check))
-        return replace(
-            fitted,
             threshold=threshold.value,
             promise=self._promise(threshold),
             expected=expected_of(calibrating, threshold.value),
+            seen=seen,
+            networks=networks,
             calibration=_record_of(threshold, int((~calibrating.frames.clean).sum())),
             check=check_threshold(checked, threshold.value, plan.loss),
+            provenance=self._provenance(),
         )
+
+    def _threshold(self, judged: JudgedFrames) -> Threshold:
+        promise = self._plan.promise
+        threshold = control_risk(judged.by_scene(self._plan.loss), promise)
+        if not math.isfinite(threshold.value):
+            raise InputError(
+                f"no threshold keeps a risk of {promise.risk:g}: every frame would be held",
+                expected="a higher --risk, more scenes, or a judge that predicts better",
+            )
+        return threshold
 
     def calibration(self) -> GateCalibration:
         """Return the ordinary range of the clean training frames."""
@@ -135,25 +129,22 @@ class _Fit:
         return [self._statistics[index] for index in np.flatnonzero(rows)]
 
     def _networks(self) -> Networks:
-        """Train both networks, unless they are finished."""
-        labels = {
-            "loss": self._frames.loss(self._plan.loss),
-            "wrong-motion": self._frames.wrong_motion,
-        }
-        return Networks(*(self._network(name, values) for name, values in labels.items()))
-
-    def _network(self, name: str, values: Array) -> NetworkFile:
-        plan, folder = self._plan, self._out.with_suffix("") / name
-        training = RecipeTraining(
-            recipe_by_name(plan.recipe), plan.workers, f"{name} of {plan.policy}", plan.command
-        )
-        rows = self._frames.of_scenes(self._split.train)
-        ids, scenes = self._frames.ids[rows].tolist(), self._frames.scenes[rows].tolist()
-        training.train(
-            TrainingSet(self._pictures, tuple(ids), tuple(scenes), -values[rows]), folder, plan.seed
-        )
-        shutil.rmtree(folder / TRAINING_FOLDER, ignore_errors=True)  # only needed to continue
-        return NetworkFile(folder.relative_to(self._out.parent).as_posix(), sha256_of(folder / CARD_FILE))
+        """Train both networks, unless they are finished; every fit has a folder of its own."""
+        plan, rows = self._plan, self._frames.of_scenes(self._split.train)
+        part = self._frames.part(rows)
+        labels = {"loss": -part.loss(plan.loss), "wrong-motion": -part.wrong_motion}
+        ids, scenes = tuple(part.ids.tolist()), tuple(part.scenes.tolist())
+        recipe, values = recipe_by_name(plan.recipe), [one.tolist() for one in labels.values()]
+        pictures = self._pictures.digest(ids)
+        digest = digest_of(recipe.name, recipe.input.version(), plan.seed, pictures, values)[:8]
+        folder, files = self._out.with_suffix("") / f"{plan.view}-{digest}", []
+        for name, label in labels.items():
+            training = RecipeTraining(recipe, plan.workers, f"{name} of {plan.policy}", plan.command)
+            training.train(TrainingSet(self._pictures, ids, scenes, label), folder / name, plan.seed)
+            shutil.rmtree(folder / name / TRAINING_FOLDER, ignore_errors=True)  # only needed to continue
+            place = (folder / name).relative_to(self._out.parent).as_posix()
+            files.append(NetworkFile(place, sha256_of(folder / name / CARD_FILE)))
+        return Networks(*files)
 
     def _measure(self, wanted: Measurable, title: str) -> MeasuredInputs:
         ids, scenes = self._frames.ids.tolist(), self._frames.scenes.tolist()
