@@ -21,6 +21,7 @@ import embodied_iqa
 TRAINING = (
     "embodied_iqa.panel.training.",
     "embodied_iqa.metrics.training.",
+    "embodied_iqa.gate.fitting.networks",
     "embodied_iqa.distortions.denoiser_training",
 )
 for module in pkgutil.walk_packages(embodied_iqa.__path__, "embodied_iqa."):

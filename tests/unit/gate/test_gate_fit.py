@@ -79,7 +79,8 @@ def bags(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def few(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Fewer scenes and epochs than a real fit needs, and a cache of its own."""
     monkeypatch.setattr(
-        "embodied_iqa.gate.fitting.fit.recipe_by_name", lambda name: replace(recipe_by_name(name), epochs=40)
+        "embodied_iqa.gate.fitting.networks.recipe_by_name",
+        lambda name: replace(recipe_by_name(name), epochs=40),
     )
     monkeypatch.setattr(split, "_FEWEST_TRAINING", 7)
     monkeypatch.setattr(split, "_FEWEST_CHECKED", 3)

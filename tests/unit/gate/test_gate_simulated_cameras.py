@@ -82,21 +82,9 @@ def stopped_share(pictures: Pictures) -> float:
     return float(np.mean([verdict is not Verdict.PASS for verdict in verdicts(pictures)]))
 
 
-<<<<<<< HEAD
 def test_mild_blur_noise_and_jpeg_pass_and_severe_do_not(clean: Pictures) -> None:
     taken = clean[::6]
     assert stopped_share(taken) <= 0.1
-=======
-def stopped_d455(pictures: Pictures) -> float:
-    gatekeeper = Gatekeeper(shared_judge(JudgeChoice(), "config/gate/simulated.yaml"), GateOptions())
-    return float(
-        np.mean([gatekeeper.judge_alone(view, rgb).verdict is not Verdict.PASS for view, rgb in pictures])
-    )
-
-
-def test_the_camera_model_passes_with_mild_blur_noise_and_jpeg_and_not_with_severe(taken: Pictures) -> None:
-    assert stopped_d455(taken) <= 0.1
->>>>>>> bdeab67 (Gate: judges by name behind one protocol; the fitted judge compares a predicted value with a threshold)
     for number in ("01", "02", "03", "10", "12", "13", "14", "15"):
         levels = {
             level: [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 from dataclasses import asdict
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -14,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa import __version__
-from embodied_iqa.database.building.options import digest_of
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.errors import InputError
-from embodied_iqa.files import sha256_of
 from embodied_iqa.gate.calibration import GateCalibration, calibrate, seen_ranges
 from embodied_iqa.gate.calibration_file import GateFile, save_calibrations
-from embodied_iqa.gate.fitted import FittedGate, LossKind, NetworkFile, Networks, unlike
+from embodied_iqa.gate.fitted import FittedGate, LossKind, Networks, unlike
 from embodied_iqa.gate.fitting.check import JudgedFrames, Mask, check_threshold, expected_of
 from embodied_iqa.gate.fitting.frames import FramePictures, gate_frames, picture_size
 from embodied_iqa.gate.fitting.measured import GateStatistics, statistics_from
@@ -30,12 +27,11 @@ from embodied_iqa.gate.judgement import JudgeKind
 from embodied_iqa.gate.predictors import MetricPredictor, NetworkPredictor
 from embodied_iqa.gate.risk_control import Threshold, control_risk
 from embodied_iqa.gate.statistics import ImageStatistics
+from embodied_iqa.lazy import load
 from embodied_iqa.metrics.benchmark.database_pictures import DatabasePictures
-from embodied_iqa.metrics.learned.card import CARD_FILE
-from embodied_iqa.metrics.trainable import TrainingSet
+from embodied_iqa.metrics.training.cache import input_cache
 from embodied_iqa.metrics.training.measuring import Measurable, MeasuredInputs, measure_inputs
 from embodied_iqa.metrics.training.recipes import recipe_by_name
-from embodied_iqa.metrics.training.training import TRAINING_FOLDER, RecipeTraining, input_cache
 from embodied_iqa.progress import track
 
 _MARGIN: Final = 0.1
@@ -129,22 +125,11 @@ class _Fit:
         return [self._statistics[index] for index in np.flatnonzero(rows)]
 
     def _networks(self) -> Networks:
-        """Train both networks, unless they are finished; every fit has a folder of its own."""
-        plan, rows = self._plan, self._frames.of_scenes(self._split.train)
-        part = self._frames.part(rows)
-        labels = {"loss": -part.loss(plan.loss), "wrong-motion": -part.wrong_motion}
-        ids, scenes = tuple(part.ids.tolist()), tuple(part.scenes.tolist())
-        recipe, values = recipe_by_name(plan.recipe), [one.tolist() for one in labels.values()]
-        pictures = self._pictures.digest(ids)
-        digest = digest_of(recipe.name, recipe.input.version(), plan.seed, pictures, values)[:8]
-        folder, files = self._out.with_suffix("") / f"{plan.view}-{digest}", []
-        for name, label in labels.items():
-            training = RecipeTraining(recipe, plan.workers, f"{name} of {plan.policy}", plan.command)
-            training.train(TrainingSet(self._pictures, ids, scenes, label), folder / name, plan.seed)
-            shutil.rmtree(folder / name / TRAINING_FOLDER, ignore_errors=True)  # only needed to continue
-            place = (folder / name).relative_to(self._out.parent).as_posix()
-            files.append(NetworkFile(place, sha256_of(folder / name / CARD_FILE)))
-        return Networks(*files)
+        part = self._frames.part(self._frames.of_scenes(self._split.train))
+        trained: Networks = load("embodied_iqa.gate.fitting.networks:train_networks")(
+            self._pictures, part, self._plan, self._out
+        )
+        return trained
 
     def _measure(self, wanted: Measurable, title: str) -> MeasuredInputs:
         ids, scenes = self._frames.ids.tolist(), self._frames.scenes.tolist()

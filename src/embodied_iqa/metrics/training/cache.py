@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
+from embodied_iqa.subjects.user_folders import cache_folder
 
 LIMIT_BYTES: Final = 2_000_000_000
 _PRUNE_TO: Final = 0.9
@@ -111,3 +112,8 @@ def _bytes(array: NDArray[Any]) -> bytes:
 def _array(value: bytes) -> NDArray[Any]:
     array: NDArray[Any] = np.load(io.BytesIO(value), allow_pickle=False)
     return array
+
+
+def input_cache() -> InputCache:
+    """Return the cache of measured inputs in the user's folder, at most 2 GB."""
+    return InputCache(cache_folder() / "metrics" / "inputs.sqlite")

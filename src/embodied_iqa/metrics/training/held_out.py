@@ -14,9 +14,9 @@ from embodied_iqa.analysis.means import References
 from embodied_iqa.metrics.learned.card import MetricCard, load_metric_card, save_metric_card
 from embodied_iqa.metrics.learned.trained import TrainedMetric
 from embodied_iqa.metrics.trainable import TrainingSet
+from embodied_iqa.metrics.training.cache import input_cache
 from embodied_iqa.metrics.training.measuring import measure_inputs
 from embodied_iqa.metrics.training.recipes import MetricRecipe
-from embodied_iqa.metrics.training.training import input_cache
 
 Array = NDArray[np.float64]
 

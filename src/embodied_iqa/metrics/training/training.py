@@ -26,7 +26,7 @@ from embodied_iqa.metrics.learned.card import (
 )
 from embodied_iqa.metrics.learned.trained import KIND
 from embodied_iqa.metrics.trainable import TrainingSet
-from embodied_iqa.metrics.training.cache import InputCache
+from embodied_iqa.metrics.training.cache import input_cache
 from embodied_iqa.metrics.training.export import export_network
 from embodied_iqa.metrics.training.loop import (
     LabelledInputs,
@@ -41,7 +41,6 @@ from embodied_iqa.metrics.training.recipes import RECIPES_VERSION, MetricRecipe
 from embodied_iqa.panel.training.training_state import EpochResult, save_curve
 from embodied_iqa.progress import ProgressBars
 from embodied_iqa.records import Plain
-from embodied_iqa.subjects.user_folders import cache_folder
 
 TRAINING_FOLDER: Final = "training"
 """Checkpoint of an unfinished training."""
@@ -59,11 +58,6 @@ def validation_references(reference_ids: Sequence[str], seed: int) -> frozenset[
     names = sorted(set(reference_ids))
     drawn = np.random.default_rng([seed, 1]).permutation(len(names))[: max(1, len(names) // _ONE_IN)]
     return frozenset(names[index] for index in drawn)
-
-
-def input_cache() -> InputCache:
-    """Return the cache of measured inputs in the user's folder, at most 2 GB."""
-    return InputCache(cache_folder() / "metrics" / "inputs.sqlite")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,11 +23,12 @@ from embodied_iqa.metrics.learned.trained import TrainedMetric
 from embodied_iqa.metrics.metric import Metric, MetricContext, Needs
 from embodied_iqa.metrics.picture_set import PairPictures
 from embodied_iqa.metrics.trainable import Trainable, TrainingSet
+from embodied_iqa.metrics.training.cache import input_cache
 from embodied_iqa.metrics.training.held_out import measure_held_out
 from embodied_iqa.metrics.training.loop import LabelledInputs, TrainingRun, predict, train_network
 from embodied_iqa.metrics.training.measuring import measure_inputs
 from embodied_iqa.metrics.training.recipes import RECIPES, recipe_by_name, trainable_by_name
-from embodied_iqa.metrics.training.training import RecipeTraining, input_cache, validation_references
+from embodied_iqa.metrics.training.training import RecipeTraining, validation_references
 
 REFERENCES = tuple(f"r{number}" for number in range(8))
 LEVELS = range(5)
