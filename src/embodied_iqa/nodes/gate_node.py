@@ -22,6 +22,7 @@ from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.graph.parameters import GateParameters
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.image_cdr import image_from_cdr
+from embodied_iqa.memory import reuse_large_blocks
 from embodied_iqa.ros.conversion import header_of, lease_to_msg, optical_frame
 from embodied_iqa.ros.late_count import LateCount
 from embodied_iqa.ros.node import Health, ManagedNode, leave, main_of
@@ -100,6 +101,7 @@ def _quality_to_msg(quality: ImageQuality, latency_ms: float) -> ours.ImageQuali
 
 def main() -> int:
     """Run the node."""
+    reuse_large_blocks()
     return main_of(GateNode)
 
 
