@@ -36,6 +36,7 @@ class GateNode(ManagedNode[GateParameters]):
         super().__init__("gate_node", GateParameters)
         self._gatekeeper = Gatekeeper(StatisticsJudge(()), self.config.judge)
         self._drift = DriftWatch({})
+        self._thresholds: dict[str, float] = {}
         self._counts = dict.fromkeys(Verdict, 0)
         self._refused = 0
         self._late = LateCount()
@@ -53,13 +54,16 @@ class GateNode(ManagedNode[GateParameters]):
             file, kind = shared_gate_file(self.config.calibration), self.config.judge.kind
             self._gatekeeper = Gatekeeper(make_judge(kind, file), self.config.judge)
             self._drift = DriftWatch.of(file.fitted, kind)
+            chosen = (gate for gate in file.fitted if gate.choice == kind)
+            self._thresholds = {f"{gate.view} threshold": round(gate.threshold, 4) for gate in chosen}
 
     def health(self) -> Health:
         """Return the number of pictures by verdict; a warning where they are unlike the calibration."""
         values: dict[str, object] = {verdict.name.lower(): count for verdict, count in self._counts.items()}
         values |= {"refused": self._refused, "late": self._late.total}
-        values |= {"latency_ms": round(self._latency_ms, 2), **self._drift.values()}
-        message, warning = f"mode {self.config.judge.mode}", self._drift.warning()
+        values |= {"latency_ms": round(self._latency_ms, 2), **self._thresholds, **self._drift.values()}
+        options, warning = self.config.judge, self._drift.warning()
+        message = f"mode {options.mode}, judge {options.kind}"
         if warning:
             warning = f"{message}: the promise of the calibration does not hold: {warning}"
             return Health(DiagnosticStatus.WARN, warning, values)
