@@ -85,6 +85,7 @@ class FittedGate:
         networks: Of the learned judge; None for a metric.
         calibration: Risk, confidence, numbers of scenes and frames, risk and share of passed frames seen.
         check: Results on held-out scenes.
+        advice: What would help a threshold that holds many clean frames; else empty.
         provenance: Where the scenes come from, and by which versions and command it was fitted.
     """
 
@@ -101,6 +102,7 @@ class FittedGate:
     networks: Networks | None = None
     calibration: dict[str, float | None] = field(default_factory=dict)
     check: dict[str, float | None] = field(default_factory=dict)
+    advice: str = ""
     provenance: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -15,7 +15,13 @@ from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.gate.calibration_file import load_gate_file, save_calibrations
 from embodied_iqa.gate.fitted import LossKind
 from embodied_iqa.gate.fitting import split
-from embodied_iqa.gate.fitting.check import JudgedFrames, area_under_curve, check_threshold, expected_of
+from embodied_iqa.gate.fitting.check import (
+    JudgedFrames,
+    advice_of,
+    area_under_curve,
+    check_threshold,
+    expected_of,
+)
 from embodied_iqa.gate.fitting.frames import GateFrames
 from embodied_iqa.gate.fitting.recordings import recording_files
 from embodied_iqa.gate.fitting.split import fewest_scenes, split_scenes
@@ -23,7 +29,7 @@ from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.gate.judgement import parse_judge
 from embodied_iqa.gate.judges import load_judge
-from embodied_iqa.gate.risk_control import Promise
+from embodied_iqa.gate.risk_control import Promise, Threshold
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.image_cdr import image_to_cdr
@@ -216,6 +222,27 @@ def test_what_is_expected_is_the_mean_over_scenes_of_distorted_frames() -> None:
     expected = expected_of(judged, 0.3)
     assert (expected.prediction, expected.deviation) == pytest.approx((0.2, 0.1))
     assert (expected.held, expected.held_deviation) == pytest.approx((0.25, 0.25))
+
+
+@pytest.mark.parametrize(
+    ("clean", "loss", "risk", "confidence", "words"),
+    [
+        (0.1, 0.05, 0.1, None, ""),
+        (0.3, 0.05, 0.1, None, "100% of the clean frames of the calibration are held: raise --risk"),
+        (0.3, 0.05, 0.1, None, "calibrate with about 18 scenes instead of 2"),
+        (0.3, 0.2, 0.1, None, "at one in a hundred the risk is 0.200; raise --risk, or train on more scenes"),
+        (0.3, 0.05, 0.1, 0.9, "more than these 2 scenes"),
+    ],
+)  # fmt: skip
+def test_a_gate_that_holds_clean_frames_names_what_would_help(
+    clean: float, loss: float, risk: float, confidence: float | None, words: str
+) -> None:
+    made = frames([0.0, loss, 0.0, loss], ["a", "a", "b", "b"], [True, False] * 2)
+    judged = JudgedFrames(made, np.array([clean, 0.25] * 2), np.zeros(4), np.zeros(4, np.bool_))
+    threshold = Threshold(0.2, Promise(risk, confidence), 2, 0.0, 0.0)
+    advice = advice_of(judged, threshold, LossKind.DECISION)
+    assert bool(advice) == bool(words)
+    assert words in advice
 
 
 def test_area_under_the_curve_is_the_share_of_ordered_pairs() -> None:

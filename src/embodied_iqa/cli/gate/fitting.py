@@ -45,6 +45,8 @@ def fit(arguments: argparse.Namespace) -> int:
         print(json.dumps({"output": str(arguments.out), **unstructure(fitted)}, indent=2))
         return 0
     _print(fitted)
+    if fitted.advice:
+        print(f"note: {fitted.advice}")
     print(arguments.out)
     chosen = f"gate_node.judge.kind={fitted.judge}"
     next_command("trial", "--set", f"gate_node.calibration={arguments.out}", "--set", chosen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,7 +13,7 @@ from scipy.stats import rankdata
 from embodied_iqa.analysis.correlation import srcc
 from embodied_iqa.gate.fitted import Expected, LossKind
 from embodied_iqa.gate.fitting.frames import GateFrames
-from embodied_iqa.gate.risk_control import SceneFrames
+from embodied_iqa.gate.risk_control import SceneFrames, Threshold
 
 HARMLESS: Final = 0.02
 """Frames that lose at most this are harmless: 4.9 of 5 tasks."""
@@ -20,6 +21,9 @@ HARMFUL: Final = 0.2
 """Frames that lose more than this shall be stopped: 4 of 5 tasks."""
 NOTABLE: Final = 0.1
 """Loss by wrong motion above which a frame counts as a wrong motion in the area under the curve."""
+
+_MOST_HELD: Final = 0.05
+_FALSE_HOLDS: Final = 0.01
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -97,6 +101,29 @@ def check_threshold(judged: JudgedFrames, threshold: float, kind: LossKind) -> d
         "auc_wrong_motion": area_under_curve(judged.wrong_motion, wrong),
     }
     return {name: round(value, 4) if np.isfinite(value) else None for name, value in numbers.items()}
+
+
+def advice_of(judged: JudgedFrames, threshold: Threshold, kind: LossKind) -> str:
+    """Return what would help a threshold that holds many clean frames of the calibration; else nothing.
+
+    The bound on the risk of n scenes has a term of 1 / (n + 1): few scenes promise little, whatever the judge
+    predicts. The number of scenes is that at which all but one in a hundred clean frames pass.
+    """
+    clean = judged.part(judged.frames.clean)
+    held = float(clean.held(threshold.value).mean())
+    if held <= _MOST_HELD:
+        return ""
+    risk, words = threshold.promise.risk, f"{held:.0%} of the clean frames of the calibration are held: "
+    wished = float(np.quantile(clean.value, 1 - _FALSE_HOLDS, method="higher"))
+    rows = judged.part(~judged.frames.clean)
+    passing = np.where(rows.held(wished), 0.0, rows.frames.loss(kind))
+    seen = float(scene_means(rows.frames.scenes, passing).mean())
+    if seen >= risk:
+        return f"{words}at one in a hundred the risk is {seen:.3f}; raise --risk, or train on more scenes"
+    if threshold.promise.confidence is not None:
+        return f"{words}raise --risk, or calibrate with more than these {threshold.scenes} scenes"
+    scenes = math.ceil((1 - risk) / (risk - seen))
+    return f"{words}raise --risk, or calibrate with about {scenes} scenes instead of {threshold.scenes}"
 
 
 def area_under_curve(values: Array, positive: Mask) -> float:

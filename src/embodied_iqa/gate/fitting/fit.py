@@ -18,7 +18,7 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.gate.calibration import GateCalibration, calibrate, seen_ranges
 from embodied_iqa.gate.calibration_file import GateFile, save_calibrations
 from embodied_iqa.gate.fitted import FittedGate, LossKind, Networks, unlike
-from embodied_iqa.gate.fitting.check import JudgedFrames, Mask, check_threshold, expected_of
+from embodied_iqa.gate.fitting.check import JudgedFrames, Mask, advice_of, check_threshold, expected_of
 from embodied_iqa.gate.fitting.frames import FramePictures, gate_frames, picture_size
 from embodied_iqa.gate.fitting.measured import GateStatistics, statistics_from
 from embodied_iqa.gate.fitting.plan import FitPlan
@@ -103,6 +103,7 @@ class _Fit:
             networks=networks,
             calibration=_record_of(threshold, int((~calibrating.frames.clean).sum())),
             check=check_threshold(checked, threshold.value, plan.loss),
+            advice=advice_of(calibrating, threshold, plan.loss),
             provenance=self._provenance(),
         )
 
