@@ -15,6 +15,7 @@ from sensor_msgs.msg import Image
 from embodied_iqa.distortions import DistortionSpec, FrameDistorter
 from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import GateOptions
+from embodied_iqa.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import View
@@ -70,7 +71,7 @@ def live(folder: Path, domain: int, spec: DistortionSpec) -> Digests:
 
 
 def headless(spec: DistortionSpec) -> Digests:
-    gatekeeper = Gatekeeper((), GateOptions())
+    gatekeeper = Gatekeeper(StatisticsJudge(()), GateOptions())
     cameras = HeadlessCameras(ideal_cameras(picture), FrameDistorter(spec, START_NS), gatekeeper, 32)
     for stamp_ns in STAMPS_NS:
         cameras.take(SNAPSHOT, stamp_ns)
