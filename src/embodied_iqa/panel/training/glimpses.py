@@ -17,7 +17,7 @@ from embodied_iqa.panel.training.encoders import GRID, Mixer, cell_centres, conv
 
 SLOTS: Final = 10
 """Patches of a picture; there are fewer objects."""
-_CANDIDATES: Final = 3 * SLOTS
+_CANDIDATES: Final = 8 * SLOTS
 _SAME: Final = 0.04
 """What is found nearer to each other than this share of the picture is one object."""
 _TWICE: Final = 100.0
