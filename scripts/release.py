@@ -57,7 +57,7 @@ def steps(work: Path) -> dict[str, list[list[str]]]:
             program("subjects", "calibrate", name, "--out", CONSTANTS / f"{name}.json") for name in CLASSICAL
         ],
         "evaluate": [program("evaluate", "panel", "--models", MODELS, "--cards", *evaluation)],
-        "gate": [program("gate", "calibrate", "--sim", "--scenes", 10, *sizes, *tolerated, "--output", gate)],
+        "gate": [program("gate", "calibrate", "--sim", "--scenes", 30, *sizes, *tolerated, "--output", gate)],
         "build": [program("build", "--references", REFERENCES, "--seed", SEED, "--out", database)],
         "health": [program("db", "health", database), program("report", database)],
         "pictures": [script(f"benchmarks/draw_{name}.py") for name in ("cameras", "tasks", "verbs")],
