@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from embodied_iqa.database.lock import locked
 from embodied_iqa.database.store import DatabaseStore, read_table
 from embodied_iqa.errors import InputError
+from embodied_iqa.experiment.gate_effects import GateEffects
 from embodied_iqa.experiment.rows import COLUMNS
 from embodied_iqa.files import sha256_of, write_whole
 
@@ -24,8 +25,9 @@ RUN_KEY: Final = (
     "distortion_id", "level", "distortion_seed", "gate_mode",
 )  # fmt: skip
 """Columns that identify a run."""
-EXECUTION_COLUMNS: Final = tuple(name for name in COLUMNS if name != "schedule")
-"""Columns of the joined runs: those of an experiment, whose levels must be constant."""
+_OF_GATES: Final = frozenset({"schedule", "arm", *(field.name for field in fields(GateEffects))})
+EXECUTION_COLUMNS: Final = tuple(name for name in COLUMNS if name not in _OF_GATES)
+"""Columns of the joined runs: those of an experiment without those of its gates; levels must be constant."""
 _REST: Final = tuple(name for name in EXECUTION_COLUMNS if name not in RUN_KEY)
 
 
@@ -115,4 +117,9 @@ def _runs(folder: Path) -> Any:
             expected="runs of constant levels, as the images of a database",
             got=schedules[0],
         )
+    arms = sorted(set(table["arm"].to_pylist()))
+    if len(set(zip(table["arm"].to_pylist(), table["gate_mode"].to_pylist(), strict=True))) > len(
+        set(table["gate_mode"].to_pylist())
+    ):
+        raise InputError(f"{folder} compares judges of the gate", expected="one judge", got=arms)
     return table.select(list(EXECUTION_COLUMNS))

@@ -11,6 +11,7 @@ from typing import Any, Final
 from embodied_iqa.config import Scalar
 from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.experiment.arms import GateArm
 from embodied_iqa.experiment.plan import ExperimentPlan, ExperimentTask, RunKey
 from embodied_iqa.experiment.rows import RunRow, ScoredRow, read_rows, write_rows
 from embodied_iqa.records import read_json, unstructure
@@ -19,7 +20,7 @@ from embodied_iqa.subjects.reference import parse_vla
 from embodied_iqa.subjects.registry import info_of
 from embodied_iqa.trial.run_folder import write_json
 
-SCHEMA: Final = 2
+SCHEMA: Final = 3
 _SHARDS: Final = "shards"
 _RECORD: Final = "experiment.json"
 _SHOWN: Final = 3
@@ -27,17 +28,19 @@ _SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """Content of `experiment.json`; subjects are references in words."""
+    """Content of `experiment.json`; subjects and arms are words."""
 
     schema: int
     parameters: dict[str, Any]
     subjects: tuple[str, ...] = ()
     tasks: tuple[ExperimentTask, ...] = ()
     distortions: tuple[DistortionSpec, ...] = ()
+    arms: tuple[str, ...] = ()
 
     @property
     def plan(self) -> ExperimentPlan:
-        return ExperimentPlan(tuple(map(parse_vla, self.subjects)), self.tasks, self.distortions)
+        subjects, arms = tuple(map(parse_vla, self.subjects)), tuple(map(GateArm, self.arms))
+        return ExperimentPlan(subjects, self.tasks, self.distortions, arms)
 
 
 class ExperimentFolder:
@@ -115,7 +118,9 @@ class ExperimentFolder:
         except OSError as error:
             raise InputError(f"cannot write to {self.path}: {error.strerror}") from None
         subjects = tuple(subject.text for subject in plan.subjects)
-        write_json(file, unstructure(_Record(SCHEMA, parameters, subjects, plan.tasks, plan.distortions)))
+        arms = tuple(arm.name for arm in plan.arms)
+        record = _Record(SCHEMA, parameters, subjects, plan.tasks, plan.distortions, arms)
+        write_json(file, unstructure(record))
         return plan
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import as_completed
+from dataclasses import replace
 from functools import cache, partial
 
 from embodied_iqa.errors import InternalError
+from embodied_iqa.experiment.arms import GateArm
 from embodied_iqa.experiment.plan import ExperimentTask, RunKey
 from embodied_iqa.experiment.rows import RunRow, row_of
+from embodied_iqa.gate.judge import GateOptions
+from embodied_iqa.gate.judgement import PictureJudge
 from embodied_iqa.gate.judges import shared_judge
 from embodied_iqa.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.gate.verdict import GateMode
@@ -37,10 +41,9 @@ class HeadlessRunner:
     def __init__(self, options: HeadlessOptions, vlm: SubjectReference | None = None) -> None:
         self._options = options
         nodes = options.nodes
-        arm, gate = nodes.arm_node, nodes.gate_node
+        arm = nodes.arm_node
         self._controller = make_controller(arm.limits, arm.controller, arm.tool_length_m)
-        off = gate.judge.mode is GateMode.OFF
-        self._judge = StatisticsJudge(()) if off else shared_judge(gate.judge.kind, gate.calibration)
+        self._gate = cache(self._make_gate)
         self._vla = cache(partial(make_vla, options=nodes.vla_node.options))
         self._vlm = make_vlm(vlm, nodes.vlm_node.options) if vlm is not None else None
         self._task: ExperimentTask | None = None
@@ -53,11 +56,19 @@ class HeadlessRunner:
     def record(self, key: RunKey) -> RunRecord:
         """Execute one run and return its full record."""
         spec = key.distortion
-        plan = self._options.plan(key.task.task, key.task.scene_seed, () if spec is None else (spec,))
-        cell = self._cell(key.task, self._vla(key.subject))
-        return HeadlessRun(cell, self._options, plan, 0 if spec is None else 1).record()
+        options, judge = self._gate(key.arm)
+        plan = options.plan(key.task.task, key.task.scene_seed, () if spec is None else (spec,))
+        cell = self._cell(key.task, self._vla(key.subject), judge)
+        return HeadlessRun(cell, options, plan, 0 if spec is None else 1).record()
 
-    def _cell(self, task: ExperimentTask, vla: Vla) -> Cell:
+    def _make_gate(self, arm: GateArm) -> tuple[HeadlessOptions, PictureJudge | None]:
+        """Return the options of an arm and its judge, None for the oracle."""
+        nodes = self._options.nodes
+        gate = replace(nodes.gate_node, judge=arm.options(nodes.gate_node.judge))
+        options = replace(self._options, nodes=replace(nodes, gate_node=gate))
+        return options, None if arm.is_oracle else _judge(gate.judge, gate.calibration)
+
+    def _cell(self, task: ExperimentTask, vla: Vla, judge: PictureJudge | None) -> Cell:
         if task != self._task or self._scene is None:
             scene = make_scene(task.scene_seed, parse_instruction(task.task))
             if self._scene is None:
@@ -68,7 +79,13 @@ class HeadlessRunner:
                 self._scene[0].reset(scene)
                 self._scene[1].load(scene)
             self._task = task
-        return Cell(*self._scene, self._controller, self._judge, vla, self._vlm)
+        return Cell(*self._scene, self._controller, judge, vla, self._vlm)
+
+
+def _judge(options: GateOptions, calibration: str) -> PictureJudge:
+    if options.mode is GateMode.OFF:
+        return StatisticsJudge(())
+    return shared_judge(options.kind, calibration)
 
 
 def run_all(

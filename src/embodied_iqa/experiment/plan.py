@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 from embodied_iqa.distortions import DistortionSpec, catalogue, entry
 from embodied_iqa.distortions.spec import LEVELS
 from embodied_iqa.errors import UsageError
+from embodied_iqa.experiment.arms import OFF, GateArm
 from embodied_iqa.subjects.reference import SubjectReference, parse_vla
 from embodied_iqa.subjects.registry import VLAS, check_backend
 from embodied_iqa.tasks.instruction import parse_instruction
@@ -55,21 +56,25 @@ class RunKey:
         subject: The VLA.
         task: The task.
         distortion: None for the reference run.
+        arm: The gate; by default that of the parameters.
     """
 
     subject: SubjectReference
     task: ExperimentTask
     distortion: DistortionSpec | None
+    arm: GateArm = GateArm()
 
     @property
     def reference(self) -> RunKey:
-        """The run on undistorted pictures that this run is compared with."""
-        return RunKey(self.subject, self.task, None)
+        """The run on undistorted pictures that this run is compared with, with the same gate."""
+        return RunKey(self.subject, self.task, None, self.arm)
 
     @property
     def name(self) -> str:
         """Unique name of the run, valid as a file name."""
         where = f"{slug(self.subject.text)}.{slug(self.task.task)}.{self.task.scene_seed}"
+        if self.arm.name not in {"", OFF.name}:
+            where += f".gate-{slug(self.arm.name)}"
         spec = self.distortion
         if spec is None:
             return f"{where}.reference"
@@ -85,26 +90,30 @@ class ExperimentPlan:
         subjects: The VLAs.
         tasks: The tasks.
         distortions: Each distortion at each level.
+        arms: The gates.
     """
 
     subjects: tuple[SubjectReference, ...]
     tasks: tuple[ExperimentTask, ...]
     distortions: tuple[DistortionSpec, ...]
+    arms: tuple[GateArm, ...] = (OFF,)
 
     def groups(self) -> tuple[tuple[RunKey, ...], ...]:
-        """Return the runs of each task and subject: the reference run, then one run per distortion."""
+        """Return the runs of each task, subject and arm: the reference run, then one run per distortion."""
         return tuple(
-            tuple(RunKey(subject, task, spec) for spec in (None, *self.distortions))
+            tuple(RunKey(subject, task, spec, arm) for spec in (None, *self.distortions))
             for task in self.tasks
             for subject in self.subjects
+            for arm in self.arms
         )
 
     def extended(self, other: ExperimentPlan) -> ExperimentPlan:
-        """Return a plan with the subjects, tasks and distortions of both, all combined."""
+        """Return a plan with the subjects, tasks, distortions and arms of both, all combined."""
         return ExperimentPlan(
             tuple(dict.fromkeys((*self.subjects, *other.subjects))),
             tuple(dict.fromkeys((*self.tasks, *other.tasks))),
             tuple(dict.fromkeys((*self.distortions, *other.distortions))),
+            tuple(dict.fromkeys((*self.arms, *other.arms))),
         )
 
     def without(self, other: ExperimentPlan) -> tuple[str, ...]:
@@ -115,6 +124,7 @@ class ExperimentPlan:
             *(f"subject {subject}" for subject in self.subjects if subject not in other.subjects),
             *(f"task {task.task!r} in scene {task.scene_seed}" for task in tasks),
             *(f"distortion {spec.id}:{spec.level} with seed {spec.seed}{_scheduled(spec)}" for spec in specs),
+            *(f"gate {arm.name}" for arm in self.arms if arm not in other.arms),
         )
 
     def runs(self) -> tuple[RunKey, ...]:
@@ -135,13 +145,16 @@ def parse_subjects(text: str) -> tuple[SubjectReference, ...]:
     return _once(subjects, "subject")
 
 
-def parse_tasks(count: int | None, texts: Sequence[str], scene_seed: int) -> tuple[ExperimentTask, ...]:
-    """Return the first ``count`` tasks of the list, or the tasks in ``texts``.
+def parse_tasks(
+    count: int | None, texts: Sequence[str], scene_seed: int, scenes: int = 1
+) -> tuple[ExperimentTask, ...]:
+    """Return the first ``count`` tasks of the list, or the tasks in ``texts``, each in scenes of its own.
 
     Args:
         count: 1 to 10; None for all.
         texts: Instructions, instead of a count.
-        scene_seed: Seed of the first scene; each further task has the next seed.
+        scene_seed: Seed of the first scene; each further task, then each further scene, has the next seed.
+        scenes: Scenes of each task.
 
     Raises:
         UsageError: Too many tasks, both a count and texts, or an invalid instruction.
@@ -152,8 +165,10 @@ def parse_tasks(count: int | None, texts: Sequence[str], scene_seed: int) -> tup
         raise UsageError(f"there are {len(TASKS)} tasks", expected=f"1 to {len(TASKS)}, or --task", got=count)
     if scene_seed < 0:
         raise UsageError("invalid scene seed", expected="an integer from 0", got=scene_seed)
-    words = tuple(str(parse_instruction(text)) for text in texts or TASKS[:count])
-    return tuple(ExperimentTask(word, scene_seed + index) for index, word in enumerate(_once(words, "task")))
+    if scenes < 1:
+        raise UsageError("invalid number of scenes", expected="1 or more", got=scenes)
+    words = _once(tuple(str(parse_instruction(text)) for text in texts or TASKS[:count]), "task")
+    return tuple(ExperimentTask(word, scene_seed + index) for index, word in enumerate(words * scenes))
 
 
 def parse_distortions(

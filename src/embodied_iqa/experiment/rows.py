@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from embodied_iqa.distortions import entry
 from embodied_iqa.errors import InputError, first_line
+from embodied_iqa.experiment.gate_effects import gate_effects
 from embodied_iqa.experiment.plan import RunKey
 from embodied_iqa.files import write_whole
 from embodied_iqa.gate.verdict import Verdict
@@ -39,6 +40,7 @@ class RunRow:
         distortion_seed: Seed of the distortion.
         schedule: Its level over time; empty for a constant level.
         gate_mode: on, shadow or off.
+        arm: The gate by name, see `experiment.arms`.
         outcome: success, failure, no_target, held_by_the_gate or emergency_stop.
         reason: Why the run ended.
         duration_s: ROS time from the run's start to its end [s].
@@ -50,6 +52,14 @@ class RunRow:
         frames_pass: Frames with verdict PASS.
         frames_hold: Frames with verdict HOLD.
         frames_reject: Frames with verdict REJECT.
+        wrong_motions: Decisions that moved the arm elsewhere than the same decision on the undistorted picture,
+            see `experiment.gate_effects`; null where it is unknown which decisions moved it.
+        peak_contact_n: Highest force on table, wall or floor [N]; null without a simulation.
+        held_s: Time in which the gate withheld the lease of the policy's first camera [s].
+        clean_frames: Frames of that camera while the level in force was 0.
+        false_holds: Of these, those that the gate held.
+        distorted_frames: Frames of that camera while the level in force was above 0.
+        passed_distorted: Of these, those that passed.
         decision_position: Score of the first decision, distorted against raw picture, 0 to 1 (best).
         decision_rotation: See decision_position.
         decision_state: See decision_position.
@@ -68,6 +78,7 @@ class RunRow:
     distortion_seed: int
     schedule: str
     gate_mode: str
+    arm: str
     outcome: str
     reason: str
     duration_s: float
@@ -79,6 +90,13 @@ class RunRow:
     frames_pass: int
     frames_hold: int
     frames_reject: int
+    wrong_motions: int | None
+    peak_contact_n: float | None
+    held_s: float
+    clean_frames: int
+    false_holds: int
+    distorted_frames: int
+    passed_distorted: int
     decision_position: float | None
     decision_rotation: float | None
     decision_state: float | None
@@ -153,6 +171,7 @@ def row_of(key: RunKey, record: RunRecord) -> RunRow:
         distortion_seed=0 if spec is None else spec.seed,
         schedule="" if spec is None else spec.schedule,
         gate_mode=str(record.gate_mode),
+        arm=key.arm.name or str(record.gate_mode),
         outcome=Outcome(record.outcome).value,
         reason=record.reason,
         duration_s=(record.end_ns - record.start_ns) / 1e9,
@@ -164,6 +183,7 @@ def row_of(key: RunKey, record: RunRecord) -> RunRow:
         frames_pass=verdicts.count(Verdict.PASS),
         frames_hold=verdicts.count(Verdict.HOLD),
         frames_reject=verdicts.count(Verdict.REJECT),
+        **dataclasses.asdict(gate_effects(record, constants_of)),
         decision_position=None if decision is None else decision.position,
         decision_rotation=None if decision is None else decision.rotation,
         decision_state=None if decision is None else decision.state,

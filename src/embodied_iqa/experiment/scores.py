@@ -21,6 +21,7 @@ class MeanRow:
         distortion_id: Two digits; `all` for the mean over all runs.
         distortion_name: Its name.
         distortion_class: Its class.
+        arm: The gate.
         schedule: Its level over time; empty for a constant level and for all runs.
         runs: Runs that count.
         left_out: Runs whose reference run failed; their distance is meaningless.
@@ -36,6 +37,7 @@ class MeanRow:
     distortion_id: str
     distortion_name: str
     distortion_class: str
+    arm: str
     schedule: str
     runs: int
     left_out: int
@@ -49,7 +51,7 @@ class MeanRow:
 
 
 def score_rows(rows: Iterable[RunRow]) -> list[ScoredRow]:
-    """Hold every run against the reference run of the same subject, task and scene.
+    """Hold every run against the reference run of the same subject, task, scene and arm.
 
     Returns:
         The runs in a fixed order, whatever the order in which they were made.
@@ -60,16 +62,21 @@ def score_rows(rows: Iterable[RunRow]) -> list[ScoredRow]:
 
 
 def mean_rows(rows: Sequence[ScoredRow]) -> list[MeanRow]:
-    """Return a row for each distortion and schedule, in their order, and one for all runs."""
+    """Return rows for each arm: one for each distortion and schedule, in their order, and one for all runs."""
     distorted = [row for row in rows if not row.run.is_reference]
+    arms = list(dict.fromkeys(row.run.arm for row in rows)) or [""]
+    return [mean for arm in arms for mean in _arm_rows([row for row in distorted if row.run.arm == arm], arm)]
+
+
+def _arm_rows(distorted: Sequence[ScoredRow], arm: str) -> list[MeanRow]:
     groups: dict[tuple[str, str], list[ScoredRow]] = {}
     for row in distorted:
         groups.setdefault((row.run.distortion_id, row.run.schedule), []).append(row)
-    means = [_mean(groups[key], *key) for key in sorted(groups)]
-    return [*means, _mean(distorted, "all", "")]
+    means = [_mean(groups[key], arm, *key) for key in sorted(groups)]
+    return [*means, _mean(distorted, arm, "all", "")]
 
 
-def _mean(rows: Sequence[ScoredRow], number: str, schedule: str) -> MeanRow:
+def _mean(rows: Sequence[ScoredRow], arm: str, number: str, schedule: str) -> MeanRow:
     counted = [row for row in rows if row.reference_outcome == Outcome.SUCCESS]
     scores = [row.execution_score for row in counted if row.execution_score is not None]
     by_level: dict[int, list[float]] = {}
@@ -81,6 +88,7 @@ def _mean(rows: Sequence[ScoredRow], number: str, schedule: str) -> MeanRow:
         distortion_id=number,
         distortion_name="" if line is None else line.name,
         distortion_class="" if line is None else str(line.distortion_class),
+        arm=arm,
         schedule=schedule,
         runs=len(counted),
         left_out=len(rows) - len(counted),
@@ -94,7 +102,7 @@ def _mean(rows: Sequence[ScoredRow], number: str, schedule: str) -> MeanRow:
     )
 
 
-def _scored(row: RunRow, references: dict[tuple[str, str, int], RunRow]) -> ScoredRow:
+def _scored(row: RunRow, references: dict[tuple[str, str, int, str], RunRow]) -> ScoredRow:
     reference = references.get(_matched(row))
     if reference is None:
         raise InternalError(f"no reference run of {_matched(row)}")
@@ -107,13 +115,13 @@ def _scored(row: RunRow, references: dict[tuple[str, str, int], RunRow]) -> Scor
     return ScoredRow(row, reference.outcome, 100.0 * distance_m, score)
 
 
-def _matched(row: RunRow) -> tuple[str, str, int]:
-    return row.subject, row.task, row.scene_seed
+def _matched(row: RunRow) -> tuple[str, str, int, str]:
+    return row.subject, row.task, row.scene_seed, row.arm
 
 
-def _order(row: RunRow) -> tuple[str, int, str, str, int, int, str]:
+def _order(row: RunRow) -> tuple[str, int, str, str, str, int, int, str]:
     what = row.distortion_id, row.level, row.distortion_seed, row.schedule
-    return row.subject, row.scene_seed, row.task, *what
+    return row.subject, row.scene_seed, row.task, row.arm, *what
 
 
 def _tool_m(row: RunRow) -> tuple[float, float, float]:

@@ -18,13 +18,15 @@ from numpy.typing import NDArray
 from embodied_iqa.distortions import FrameDistorter
 from embodied_iqa.errors import InternalError, UserError
 from embodied_iqa.gate.gatekeeper import Gatekeeper
+from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.gate.judgement import PictureJudge
 from embodied_iqa.gate.verdict import GateLease, Verdict
 from embodied_iqa.images.message_geometry import as_sent
 from embodied_iqa.offline.headless_arm import HeadlessArm
-from embodied_iqa.offline.headless_cameras import HeadlessCameras
+from embodied_iqa.offline.headless_cameras import AnyGatekeeper, HeadlessCameras
 from embodied_iqa.offline.headless_options import HeadlessOptions
 from embodied_iqa.offline.headless_policy import HeadlessPolicy, goal_of
+from embodied_iqa.offline.oracle import OracleGatekeeper
 from embodied_iqa.robot.arm_runner import ArmReport
 from embodied_iqa.robot.controller import ArmController
 from embodied_iqa.robot.messages import ArmMode
@@ -71,7 +73,7 @@ class Cell:
         world: The physics.
         renderer: Of the same scene as the world.
         controller: Of the arm.
-        judge: Of the gate.
+        judge: Of the gate; None for the oracle, which passes exactly while the level in force is 0.
         vla: The policy.
         vlm: Answers about the first frame; None for none.
     """
@@ -79,7 +81,7 @@ class Cell:
     world: World
     renderer: SceneRenderer
     controller: ArmController
-    judge: PictureJudge
+    judge: PictureJudge | None
     vla: Vla
     vlm: Vlm | None = None
 
@@ -108,7 +110,7 @@ class HeadlessRun:
         distorter = FrameDistorter(plan.distortion(run_index), self._start_ns)
         nodes = options.nodes
         self._views = nodes.gate_node.views
-        gatekeeper = Gatekeeper(cell.judge, nodes.gate_node.judge)
+        gatekeeper = _gatekeeper(cell.judge, nodes.gate_node.judge, distorter)
         seen = (*self._views, *cell.vla.info.views, *(cell.vlm.info.views if cell.vlm is not None else ()))
         cameras = SimulatedCameras(
             cell.renderer, nodes.camera_node.model, tuple(dict.fromkeys(seen)), nodes.camera_node.faults
@@ -131,6 +133,7 @@ class HeadlessRun:
         self._verdicts: list[VerdictRecord] = []
         self._path: list[tuple[float, float, float, float]] = []
         self._published = 0
+        self._executed: set[int] = set()
 
     def record(self) -> RunRecord:
         """Carry out the run; return its record, as of a live trial but without latencies.
@@ -203,6 +206,8 @@ class HeadlessRun:
             self._T_base_tool = as_sent(report.T_base_tool)
             x, y, z = (float(value) for value in self._T_base_tool[:3, 3])
             self._path.append(((stamp_ns - self._start_ns) / SECOND_NS, x, y, z))
+        if status.mode is ArmMode.EXECUTING and report.goal_sequence is not None:
+            self._executed.add(report.goal_sequence)
         self._policy.take_report(report)
         moving = status.mode is ArmMode.EXECUTING
         broken_down = status.cause is not None and status.cause.is_breakdown
@@ -281,4 +286,10 @@ class HeadlessRun:
             chunks=tuple(self._chunks),
             verdicts=tuple(self._verdicts),
             tool_path=np.array(self._path, dtype=np.float64).reshape(-1, 4),
+            executed=tuple(sorted(self._executed)),
+            peak_contact_n=self._cell.world.peak_contact_n,
         )
+
+
+def _gatekeeper(judge: PictureJudge | None, options: GateOptions, distorter: FrameDistorter) -> AnyGatekeeper:
+    return OracleGatekeeper(distorter, options) if judge is None else Gatekeeper(judge, options)

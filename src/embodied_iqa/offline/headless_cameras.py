@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from dataclasses import replace
+from typing import TypeAlias
 
 from embodied_iqa.distortions import FrameDistorter
 from embodied_iqa.errors import InternalError
@@ -13,9 +14,12 @@ from embodied_iqa.gate.verdict import GateLease
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.images.message_geometry import as_sent
+from embodied_iqa.offline.oracle import OracleGatekeeper
 from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.camera.simulated_cameras import Shot, SimulatedCameras
 from embodied_iqa.trial.record import VerdictRecord
+
+AnyGatekeeper: TypeAlias = Gatekeeper | OracleGatekeeper
 
 
 class HeadlessCameras:
@@ -29,7 +33,7 @@ class HeadlessCameras:
     """
 
     def __init__(
-        self, cameras: SimulatedCameras, distorter: FrameDistorter, gatekeeper: Gatekeeper, kept: int
+        self, cameras: SimulatedCameras, distorter: FrameDistorter, gatekeeper: AnyGatekeeper, kept: int
     ) -> None:
         self._cameras = cameras
         self._distorter = distorter

@@ -53,7 +53,7 @@ def run_on_graph(
             tasks=(reference.task.task,),
             scene_seed=reference.task.scene_seed,
             distortions=plan.distortions,
-            graph=replace(graph, vla_node=replace(graph.vla_node, subject=reference.subject)),
+            graph=_graph_of(reference, graph),
             attach=attach,
         )
         runs = _recorded_runs(session, out / "recordings" / reference.name.removesuffix(".reference"), person)
@@ -61,6 +61,12 @@ def run_on_graph(
             raise InternalError(f"the recording of {reference.name} holds {len(runs)} runs, not {len(group)}")
         for key, run in zip(group, runs, strict=True):
             yield key, row_of(key, run)
+
+
+def _graph_of(key: RunKey, graph: GraphParameters) -> GraphParameters:
+    """Return the parameters with the subject and the gate of a run."""
+    gate = replace(graph.gate_node, judge=key.arm.options(graph.gate_node.judge))
+    return replace(graph, vla_node=replace(graph.vla_node, subject=key.subject), gate_node=gate)
 
 
 def _recorded_runs(session: SessionPlan, folder: Path, person: Person | None) -> tuple[RunRecord, ...]:

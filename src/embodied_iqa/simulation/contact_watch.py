@@ -33,11 +33,13 @@ class ContactWatch:
         self._weight = step_s / (_TIME_CONSTANT_S + step_s)
         self._force_n = [0.0] * len(surfaces)
         self.violation: str | None = None
+        self.peak_n = 0.0
 
     def reset(self) -> None:
         """Forget all forces and the violation."""
         self._force_n = [0.0] * len(self._surfaces)
         self.violation = None
+        self.peak_n = 0.0
 
     def update(self, forces_n: NDArray[np.float64], time_ns: int) -> None:
         """Filter one step's forces, ``(3 * surfaces,)`` in N, and check the limit."""
@@ -48,6 +50,7 @@ class ContactWatch:
             force_n = float(np.sqrt(x * x + y * y + z * z))
             filtered = self._force_n[index] + self._weight * (force_n - self._force_n[index])
             self._force_n[index] = filtered if filtered > 1e-6 else 0.0
+            self.peak_n = max(self.peak_n, filtered)
             if filtered > self._limit_n and self.violation is None:
                 self.violation = (
                     f"robot presses on the {surface} with {filtered:.0f} N "

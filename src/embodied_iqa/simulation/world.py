@@ -112,6 +112,11 @@ class World:
         """The first push against table, wall or floor since ``reset``, or None."""
         return self._watch.violation
 
+    @property
+    def peak_contact_n(self) -> float:
+        """Highest force on table, wall or floor since ``reset`` [N], after the filter of `ContactWatch`."""
+        return self._watch.peak_n
+
     def clear_contact_violation(self) -> None:
         """Clear the violation, as after an operator's acknowledgement; a lasting push raises it again."""
         self._watch.reset()

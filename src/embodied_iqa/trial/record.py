@@ -119,6 +119,8 @@ class RunRecord:
         chunks: Of the VLA, by time; raw and distorted.
         verdicts: Of the gate, by time.
         tool_path: ``(N, 4)`` float64 rows ``(stamp_s, x, y, z)`` of the tool, seconds since the start, m.
+        executed: Sequences of the decisions that moved the arm; None where unknown, as in a recording.
+        peak_contact_n: Highest force on table, wall or floor [N]; None where unknown.
     """
 
     index: int
@@ -135,6 +137,8 @@ class RunRecord:
     chunks: tuple[ChunkRecord, ...]
     verdicts: tuple[VerdictRecord, ...]
     tool_path: NDArray[np.float64]
+    executed: tuple[int, ...] | None = None
+    peak_contact_n: float | None = None
 
     def level_at(self, stamp_ns: int) -> int:
         """Return the level of the distortion at a stamp, 0 (undistorted) to 5."""

@@ -9,7 +9,6 @@ from embodied_iqa.cli.distortion_options import add_distortion_options
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
 from embodied_iqa.experiment.plan import EMBEDDED
-from embodied_iqa.gate.verdict import GateMode
 
 __all__ = ["configure", "run"]
 
@@ -26,9 +25,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_distortion_options(parser)
     add(
         "--gate",
-        choices=[str(mode) for mode in GateMode],
-        help="default off, as in the paper; required for a real arm",
+        default="",
+        metavar="GATES",
+        help="off (default, as in the paper; required for a real arm), shadow, on, or by commas to compare: "
+        "statistics, learned, metric:NAME, oracle",
     )
+    add("--scenes", type=int, default=1, metavar="N", help="scenes of each task (default 1)")
     add("--vlm", default="", metavar="NAME", help="also query this VLM: cognition beside execution")
     add(
         "--out",
@@ -40,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--add",
         action="store_true",
-        help="extend the plan in --out by these subjects, tasks and distortions, all combined",
+        help="extend the plan in --out by these subjects, tasks, distortions and gates, all combined",
     )
     add(
         "--workers",

@@ -14,6 +14,7 @@ from embodied_iqa.cli.output import next_command
 from embodied_iqa.cli.person import person_at_terminal
 from embodied_iqa.config import Scalar
 from embodied_iqa.errors import UsageError
+from embodied_iqa.experiment.arms import GateArm, parse_arms
 from embodied_iqa.experiment.folder import ExperimentFolder
 from embodied_iqa.experiment.plan import (
     ExperimentPlan,
@@ -42,8 +43,9 @@ _NO_RESULT: Final = {
     ("vla_node", "simulated"),
     ("sim_node", "emulator_ip"),
     ("arm_node", "ur.ip"),
+    ("gate_node", "judge.mode"),
 }
-"""Parameters that do not change results or, as the subject, are part of each run's key."""
+"""Parameters that do not change results or, as subject and gate, are part of each run's key."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -52,8 +54,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("wrong --workers", expected="1 or more; 1 with --ros", got=arguments.workers)
     if arguments.attach and not arguments.ros:
         raise UsageError("--attach needs --ros")
-    plan = _plan(arguments)
-    graph = _graph(arguments, plan.subjects)
+    subjects = parse_subjects(arguments.subjects)
+    graph = _graph(arguments, subjects)
+    plan = _plan(arguments, subjects, _arms(arguments, graph))
     folder = ExperimentFolder(arguments.out, _parameters(arguments, graph), plan, add=arguments.add)
     missing = folder.missing()
     if missing:
@@ -70,13 +73,26 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _plan(arguments: argparse.Namespace) -> ExperimentPlan:
+def _arms(arguments: argparse.Namespace, graph: GraphParameters) -> tuple[GateArm, ...]:
+    """Return the gates of ``--gate``, else that of the configuration."""
+    arms = parse_arms(arguments.gate or str(graph.gate_node.judge.mode))
+    if arguments.ros and any(arm.is_oracle for arm in arms):
+        raise UsageError("no live gate knows the schedule", expected="oracle without --ros", got="oracle")
+    if arguments.attach and len(arms) > 1:
+        raise UsageError("a running graph has one gate", expected="one --gate", got=arguments.gate)
+    return arms
+
+
+def _plan(
+    arguments: argparse.Namespace, subjects: tuple[SubjectReference, ...], arms: tuple[GateArm, ...]
+) -> ExperimentPlan:
     return ExperimentPlan(
-        subjects=parse_subjects(arguments.subjects),
-        tasks=parse_tasks(arguments.tasks, arguments.task, arguments.scene_seed),
+        subjects=subjects,
+        tasks=parse_tasks(arguments.tasks, arguments.task, arguments.scene_seed, arguments.scenes),
         distortions=parse_distortions(
             arguments.distortions, parse_levels(arguments.levels), arguments.seed, arguments.schedule
         ),
+        arms=arms,
     )
 
 
@@ -87,7 +103,7 @@ def _graph(arguments: argparse.Namespace, subjects: Sequence[SubjectReference]) 
 
 
 def _resolved(arguments: argparse.Namespace, subject: SubjectReference) -> GraphParameters:
-    """Resolve the configuration for one subject; the gate is off unless ``--gate`` or ``--set`` sets it."""
+    """Resolve the configuration for one subject; the gate is off unless ``--set`` sets it."""
     overrides = {_GATE: str(GateMode.OFF)} | _overrides(arguments) | {"vla_node.subject": subject}
     graph = resolve(tuple(arguments.config), overrides)
     if graph.arm_node.robot is RobotKind.UR5 and not (arguments.ros and arguments.gate):
@@ -99,7 +115,6 @@ def _resolved(arguments: argparse.Namespace, subject: SubjectReference) -> Graph
 
 def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
     named = {
-        _GATE: arguments.gate,
         "vlm_node.subject": arguments.vlm,
         "arm_node.robot": arguments.robot,
         "arm_node.ur.ip": arguments.robot_ip,

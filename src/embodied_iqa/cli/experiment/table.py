@@ -14,7 +14,7 @@ from embodied_iqa.experiment.scores import MeanRow
 from embodied_iqa.files import write_text_whole
 from embodied_iqa.scoring.execution import EXECUTION_RECIPE
 
-_SCHEMA: Final = 1
+_SCHEMA: Final = 2
 _ENDS: Final = {"emergency_stops": "e-stops", "held_by_gate": "held", "no_target": "refused"}
 _COLUMNS: Final = tuple(item.name for item in fields(MeanRow))[:-1]
 
@@ -26,6 +26,7 @@ def as_tree(rows: Sequence[MeanRow]) -> dict[str, Any]:
         "recipe": EXECUTION_RECIPE,
         "distortions": [_tree(row) for row in rows if row.distortion_id != "all"],
         "all": next(_tree(row) for row in rows if row.distortion_id == "all"),
+        "all_by_arm": [_tree(row) for row in rows if row.distortion_id == "all"],
     }
 
 
@@ -44,12 +45,14 @@ def write_csv(rows: Sequence[MeanRow], path: Path) -> None:
 def print_table(rows: Sequence[MeanRow]) -> None:
     """Print the table; kinds of ends that no run had get no column."""
     levels = _levels(rows)
+    several = len({row.arm for row in rows}) > 1
     ends = [name for name in _ENDS if any(getattr(row, name) for row in rows)]
     numbers = ["runs", "left out", "success", *(_ENDS[name] for name in ends), "score", "spread"]
     numbers += [f"level {level}" for level in levels if len(levels) > 1]
     table = table_of("distortion", *numbers, title="mean execution score", right=numbers)
     for row in rows:
         name = f"{row.distortion_id} {row.distortion_name} {breakable(row.schedule)}".strip()
+        name = f"{row.arm}: {name}" if several else name
         success = "-" if row.success_rate is None else f"{100 * row.success_rate:.0f} %"
         counts = [str(row.runs), str(row.left_out), success, *(str(getattr(row, name)) for name in ends)]
         values = [row.score, row.spread]

@@ -1,0 +1,83 @@
+"""What a gate prevented in a run, and what it cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from embodied_iqa.gate.verdict import GateMode, Verdict
+from embodied_iqa.scoring.constants import UncalibratedError
+from embodied_iqa.scoring.decision import score_decision
+from embodied_iqa.subjects.protocols import ChunkStatus
+from embodied_iqa.trial.record import ChunkRecord, RunRecord
+from embodied_iqa.trial.scores import Constants
+from embodied_iqa.units import SECOND_NS
+
+WRONG_FROM: Final = 0.2
+"""A motion is wrong where the policy acts and its decision score lacks more than this of 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateEffects:
+    """Columns of `RunRow` of the same names."""
+
+    wrong_motions: int | None
+    peak_contact_n: float | None
+    held_s: float
+    clean_frames: int
+    false_holds: int
+    distorted_frames: int
+    passed_distorted: int
+
+
+def gate_effects(record: RunRecord, constants: Constants) -> GateEffects:
+    """Return the effects of the gate in a run.
+
+    Frames are those of the policy's first camera, whose leases the arm needs. In the modes off and shadow
+    the arm is never held, whatever the verdicts.
+
+    Args:
+        record: The run, with one or more decisions.
+        constants: Name and version of a subject to the constants of its scores.
+    """
+    view = record.chunks[0].view
+    verdicts = [item for item in record.verdicts if item.view is view]
+    on = record.gate_mode is GateMode.ON
+    passed = [not on or item.verdict is Verdict.PASS for item in verdicts]
+    clean = [record.level_at(item.stamp_ns) == 0 for item in verdicts]
+    ends_ns = [*(item.stamp_ns for item in verdicts), max(record.end_ns, *(v.stamp_ns for v in verdicts), 0)]
+    held_ns = sum(
+        end - begin for (begin, end), good in zip(pairwise(ends_ns), passed, strict=True) if not good
+    )
+    pairs = list(zip(clean, passed, strict=True))
+    return GateEffects(
+        wrong_motions=_wrong_motions(record, constants),
+        peak_contact_n=record.peak_contact_n,
+        held_s=held_ns / SECOND_NS,
+        clean_frames=sum(clean),
+        false_holds=pairs.count((True, False)),
+        distorted_frames=len(clean) - sum(clean),
+        passed_distorted=pairs.count((False, True)),
+    )
+
+
+def _wrong_motions(record: RunRecord, constants: Constants) -> int | None:
+    if record.executed is None:
+        return None
+    first = record.chunks[0]
+    try:
+        d_max_m = constants(first.subject, first.subject_version).d_max_m
+    except UncalibratedError:
+        return None
+    if d_max_m is None:
+        return None
+    moved = [pair for pair in record.decisions() if pair[1].sequence in record.executed]
+    return sum(_is_wrong(raw, distorted, d_max_m) for raw, distorted in moved)
+
+
+def _is_wrong(raw: ChunkRecord, distorted: ChunkRecord, d_max_m: float) -> bool:
+    if distorted.status is not ChunkStatus.ACT or not raw.is_decision:
+        return False
+    score = score_decision(distorted.increments, raw.increments, d_max_m, gripper=raw.gripper).score
+    return 1.0 - score > WRONG_FROM
