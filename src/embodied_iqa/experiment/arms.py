@@ -44,6 +44,8 @@ class GateArm:
         return replace(configured, mode=GateMode.ON, kind=parse_judge(self.name))
 
 
+CONFIGURED: Final = GateArm()
+"""Mode and judge of the parameters."""
 OFF: Final = GateArm(GateMode.OFF)
 """The arm that the others are compared with."""
 ORACLE: Final = GateArm(_ORACLE)

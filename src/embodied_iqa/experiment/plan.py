@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from embodied_iqa.distortions import DistortionSpec, catalogue, entry
 from embodied_iqa.distortions.spec import LEVELS
 from embodied_iqa.errors import UsageError
-from embodied_iqa.experiment.arms import OFF, GateArm
+from embodied_iqa.experiment.arms import CONFIGURED, OFF, GateArm
 from embodied_iqa.subjects.reference import SubjectReference, parse_vla
 from embodied_iqa.subjects.registry import VLAS, check_backend
 from embodied_iqa.tasks.instruction import parse_instruction
@@ -62,7 +62,7 @@ class RunKey:
     subject: SubjectReference
     task: ExperimentTask
     distortion: DistortionSpec | None
-    arm: GateArm = GateArm()
+    arm: GateArm = CONFIGURED
 
     @property
     def reference(self) -> RunKey:

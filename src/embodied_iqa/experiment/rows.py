@@ -52,7 +52,7 @@ class RunRow:
         frames_pass: Frames with verdict PASS.
         frames_hold: Frames with verdict HOLD.
         frames_reject: Frames with verdict REJECT.
-        wrong_motions: Decisions that moved the arm elsewhere than the same decision on the undistorted picture,
+        wrong_motions: Decisions that moved the arm elsewhere than that on the undistorted picture would,
             see `experiment.gate_effects`; null where it is unknown which decisions moved it.
         peak_contact_n: Highest force on table, wall or floor [N]; null without a simulation.
         held_s: Time in which the gate withheld the lease of the policy's first camera [s].

@@ -62,7 +62,7 @@ def score_rows(rows: Iterable[RunRow]) -> list[ScoredRow]:
 
 
 def mean_rows(rows: Sequence[ScoredRow]) -> list[MeanRow]:
-    """Return rows for each arm: one for each distortion and schedule, in their order, and one for all runs."""
+    """Return for each arm a row for each distortion and schedule, in their order, and one for all runs."""
     distorted = [row for row in rows if not row.run.is_reference]
     arms = list(dict.fromkeys(row.run.arm for row in rows)) or [""]
     return [mean for arm in arms for mean in _arm_rows([row for row in distorted if row.run.arm == arm], arm)]

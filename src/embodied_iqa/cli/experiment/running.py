@@ -26,6 +26,7 @@ from embodied_iqa.experiment.plan import (
 )
 from embodied_iqa.experiment.rows import RunRow
 from embodied_iqa.experiment.scores import mean_rows, score_rows
+from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.graph.parameters import GraphParameters, RobotKind
@@ -64,10 +65,19 @@ def run(arguments: argparse.Namespace) -> int:
     scored = score_rows(folder.rows())
     results, means = folder.write_results(scored), mean_rows(scored)
     write_csv(means, arguments.out / "scores.csv")
+    comparison = page = None
+    if len(folder.plan.arms) > 1:
+        comparison = load("embodied_iqa.analysis.gate_arms:compare_arms")([item.run for item in scored])
+        write = load("embodied_iqa.reports.experiment.report:write_experiment_report")
+        page = write(comparison, arguments.out)
     if arguments.json:
-        print(json.dumps(as_tree(means), indent=2))
+        print(json.dumps(as_tree(means, comparison), indent=2))
         return 0
     print_table(means)
+    if comparison is not None:
+        for line in load("embodied_iqa.reports.experiment.gate_arms:lines")(comparison):
+            print(line)
+        print(f"report: {page}")
     print(f"runs: {results}")
     next_command("db", "join-execution", "DB", arguments.out)
     return 0
@@ -97,14 +107,19 @@ def _plan(
 
 
 def _graph(arguments: argparse.Namespace, subjects: Sequence[SubjectReference]) -> GraphParameters:
-    """Resolve the configuration with each subject, since the robot may refuse one; return the first."""
-    first, *_ = [_resolved(arguments, subject) for subject in subjects]
+    """Resolve the configuration with each subject and gate: the robot may refuse one. Return the first."""
+    named = parse_arms(arguments.gate) if arguments.gate else ()
+    modes = dict.fromkeys(arm.options(GateOptions()).mode for arm in named) or {None: None}
+    first, *_ = [_resolved(arguments, subject, mode) for subject in subjects for mode in modes]
     return first
 
 
-def _resolved(arguments: argparse.Namespace, subject: SubjectReference) -> GraphParameters:
-    """Resolve the configuration for one subject; the gate is off unless ``--set`` sets it."""
-    overrides = {_GATE: str(GateMode.OFF)} | _overrides(arguments) | {"vla_node.subject": subject}
+def _resolved(
+    arguments: argparse.Namespace, subject: SubjectReference, mode: GateMode | None
+) -> GraphParameters:
+    """Resolve the configuration for one subject; the gate is off unless ``--gate`` or ``--set`` sets it."""
+    named: dict[str, Scalar] = {} if mode is None else {_GATE: str(mode)}
+    overrides = {_GATE: str(GateMode.OFF)} | named | _overrides(arguments) | {"vla_node.subject": subject}
     graph = resolve(tuple(arguments.config), overrides)
     if graph.arm_node.robot is RobotKind.UR5 and not (arguments.ros and arguments.gate):
         raise UsageError(

@@ -7,21 +7,26 @@ import io
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from embodied_iqa.cli.output import breakable, console, table_of
 from embodied_iqa.experiment.scores import MeanRow
 from embodied_iqa.files import write_text_whole
+from embodied_iqa.records import unstructure
 from embodied_iqa.scoring.execution import EXECUTION_RECIPE
+
+if TYPE_CHECKING:
+    from embodied_iqa.analysis.gate_arms import Comparison
 
 _SCHEMA: Final = 2
 _ENDS: Final = {"emergency_stops": "e-stops", "held_by_gate": "held", "no_target": "refused"}
 _COLUMNS: Final = tuple(item.name for item in fields(MeanRow))[:-1]
 
 
-def as_tree(rows: Sequence[MeanRow]) -> dict[str, Any]:
-    """Return the table as plain data for JSON."""
-    return {
+def as_tree(rows: Sequence[MeanRow], comparison: Comparison | None = None) -> dict[str, Any]:
+    """Return the table, and the comparison of gates where there is one, as plain data for JSON."""
+    compared = {} if comparison is None else {"gates": unstructure(comparison)}
+    return compared | {
         "schema": _SCHEMA,
         "recipe": EXECUTION_RECIPE,
         "distortions": [_tree(row) for row in rows if row.distortion_id != "all"],
