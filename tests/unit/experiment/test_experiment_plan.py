@@ -6,6 +6,7 @@ import pytest
 
 from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import UsageError
+from embodied_iqa.experiment.arms import GateArm, parse_arms
 from embodied_iqa.experiment.plan import (
     TASKS,
     ExperimentPlan,
@@ -15,6 +16,8 @@ from embodied_iqa.experiment.plan import (
     parse_subjects,
     parse_tasks,
 )
+from embodied_iqa.gate.judge import GateOptions
+from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.subjects.catalogue import Backend, Role
 from embodied_iqa.subjects.reference import SubjectReference, parse_vla
 from embodied_iqa.subjects.registry import VLAS
@@ -52,6 +55,18 @@ def test_words() -> None:
     assert parse_tasks(2, (), 30) == (ExperimentTask(TASKS[0], 30), ExperimentTask(TASKS[1], 31))
     assert parse_tasks(None, ["Pick red cube."], 3) == (ExperimentTask("pick the red cube", 3),)
     assert len(set(TASKS)) == 10
+    several = parse_tasks(2, (), 30, 2)
+    assert [task.task for task in several] == [*TASKS[:2], *TASKS[:2]]
+    assert [task.scene_seed for task in several] == [30, 31, 32, 33]
+
+
+def test_the_rules_of_each_gate() -> None:
+    configured = GateOptions(mode=GateMode.SHADOW)
+    off, on, learned, oracle = (arm.options(configured) for arm in parse_arms("off,on,learned,oracle"))
+    assert (off.mode, on.mode, learned.mode, oracle.mode) == (GateMode.OFF, *[GateMode.ON] * 3)
+    assert (str(on.kind), str(learned.kind), learned.trip_frames) == ("statistics", "learned", 3)
+    assert (oracle.recover_frames, oracle.window_frames) == (1, 1)
+    assert GateArm().options(configured) is configured
 
 
 @pytest.mark.parametrize(
@@ -70,6 +85,10 @@ def test_words() -> None:
         (lambda: parse_tasks(2, ["pick the red cube"], 0), "not both"),
         (lambda: parse_tasks(None, ["pick the red cube", "pick red cube"], 0), "duplicate task"),
         (lambda: parse_tasks(None, (), -1), "invalid scene seed"),
+        (lambda: parse_tasks(2, (), 7, 0), "invalid number of scenes"),
+        (lambda: parse_arms("off,best"), "unknown gate; expected on, shadow, off, statistics, learned"),
+        (lambda: parse_arms("off, off"), "duplicate gate; got 'off'"),
+        (lambda: parse_arms(","), "empty list of gates"),
     ],
 )
 def test_what_is_refused(call: object, said: str) -> None:

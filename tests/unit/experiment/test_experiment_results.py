@@ -12,6 +12,7 @@ import pytest
 from embodied_iqa.cli.experiment.table import as_tree, print_table, write_csv
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.experiment import folder as experiment_folder
+from embodied_iqa.experiment.arms import parse_arms
 from embodied_iqa.experiment.folder import ExperimentFolder
 from embodied_iqa.experiment.plan import ExperimentPlan, RunKey, parse_distortions, parse_tasks
 from embodied_iqa.experiment.rows import COLUMNS, RunRow, read_rows, write_rows
@@ -37,6 +38,12 @@ def row(key: RunKey, outcome: str = "success", x_m: float = 0.0, **more: object)
         "distortion_seed": 0,
         "schedule": spec.schedule if spec else "",
         "gate_mode": "off",
+        "arm": key.arm.name,
+        "held_s": 0.0,
+        "clean_frames": 3,
+        "false_holds": 0,
+        "distorted_frames": 0,
+        "passed_distorted": 0,
         "outcome": outcome,
         "reason": "because",
         "duration_s": 1.5,
@@ -105,7 +112,7 @@ def test_a_table_without_any_score(tmp_path: Path) -> None:
     means = mean_rows(rows)
     assert all(mean.score is None and mean.runs == 0 for mean in means)
     write_csv(means, tmp_path / "scores.csv")
-    assert (tmp_path / "scores.csv").read_text().splitlines()[-1] == "all,,,,0,8,,0,0,0,,"
+    assert (tmp_path / "scores.csv").read_text().splitlines()[-1] == "all,,,off,,0,8,,0,0,0,,"
 
 
 def test_runs_that_the_gate_held_are_counted_without_a_score() -> None:
@@ -190,7 +197,7 @@ def test_other_parameters_and_strange_folders_are_refused(tmp_path: Path) -> Non
     with pytest.raises(InputError, match="not the folder of an experiment"):
         ExperimentFolder(strange, {}, PLAN)
     (tmp_path / "out" / "experiment.json").write_text('{"schema": 1, "parameters": {}}')
-    with pytest.raises(UsageError, match="another version of this program; expected schema 2"):
+    with pytest.raises(UsageError, match="another version of this program; expected schema 3"):
         ExperimentFolder(tmp_path / "out", {"a": 1, "b": 2}, PLAN)
     (tmp_path / "out" / "experiment.json").write_text("{")
     with pytest.raises(InputError, match="cannot read the experiment"):
@@ -206,6 +213,31 @@ def test_runs_in_which_the_policy_saw_no_target_are_counted_and_scored_like_fail
     assert (every.runs, every.no_target, every.success_rate) == (2, 1, 0.0)
     alone = score_rows([row(keys[0], "no_target"), row(keys[1])])
     assert alone[0].execution_score is None
+
+
+def test_each_gate_has_runs_and_rows_of_its_own(
+    tmp_path: Path, versions: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    arms = dataclasses.replace(PLAN, tasks=PLAN.tasks[:1], arms=parse_arms("off,metric:niqe,oracle"))
+    keys = arms.runs()
+    assert len({key.name for key in keys}) == len(keys) == 3 * (1 + 4)
+    assert {key.reference.arm for key in keys} == set(arms.arms)
+    rows = [row(key, "success" if key.arm.is_oracle or not key.distortion else "failure") for key in keys]
+    means = mean_rows(score_rows(rows))
+    assert {mean.arm: mean.success_rate for mean in means if mean.distortion_id == "all"} == {
+        "off": 0.0, "metric:niqe": 0.0, "oracle": 1.0,
+    }  # fmt: skip
+    print_table(means)
+    assert "metric:niqe: 19" in capsys.readouterr().out
+    out = tmp_path / "out"
+    before = ExperimentFolder(out, {"a": 1}, dataclasses.replace(arms, arms=arms.arms[:1]))
+    for key in before.missing():
+        before.add(key, row(key))
+    with pytest.raises(UsageError, match="it lacks: gate metric:niqe, gate oracle"):
+        ExperimentFolder(out, {"a": 1}, arms)
+    added = ExperimentFolder(out, {"a": 1}, arms, add=True)
+    assert added.missing() == [key for key in keys if key.arm != arms.arms[0]]
+    assert ExperimentFolder(out, {"a": 1}, arms).plan == arms
 
 
 def test_a_schedule_has_a_row_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:

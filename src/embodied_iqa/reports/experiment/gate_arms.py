@@ -23,10 +23,10 @@ TITLES: Final = {
     Measure.FALSE_HOLDS: "undistorted frames held",
 }
 _LEAD: Final = (
-    "Runs of one match have the same subject, task, scene, distortion, seed and schedule; matches whose policy "
-    "fails on undistorted images without the gate do not count. Intervals are 95 % from drawing scenes again "
-    "with replacement, the same draw for all arms. A difference is the arm minus off in the same runs; p is "
-    "that of McNemar's exact test. The oracle passes exactly while the level in force is 0."
+    "Runs of one match have the same subject, task, scene, distortion, seed and schedule; a match does not "
+    "count if the policy fails on undistorted images without the gate. Intervals: 95 % from drawing scenes "
+    "again with replacement, the same draw for all gates. Differences are the gate minus off in the same "
+    "runs; p is that of McNemar's exact test. The oracle passes exactly while the level in force is 0."
 )
 _TIMES: Final = (
     "Time to finish: median over the successful runs of an arm; its differences are medians over the runs in "

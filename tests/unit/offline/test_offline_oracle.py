@@ -1,0 +1,34 @@
+"""The oracle passes exactly while the level in force is 0."""
+
+from __future__ import annotations
+
+from embodied_iqa.distortions import DistortionSpec, FrameDistorter
+from embodied_iqa.experiment.arms import ORACLE
+from embodied_iqa.gate.judge import GateOptions
+from embodied_iqa.gate.verdict import Verdict
+from embodied_iqa.images.frame import View
+from embodied_iqa.offline.oracle import OracleGatekeeper
+from embodied_iqa.units import SECOND_NS
+
+_START_NS = 5 * SECOND_NS
+
+
+def test_it_passes_exactly_while_the_level_in_force_is_zero() -> None:
+    spec = DistortionSpec("12", 4, schedule="burst:start=0.5,length=1,every=2")
+    oracle = OracleGatekeeper(FrameDistorter(spec, _START_NS), ORACLE.options(GateOptions()))
+    assert not oracle.measures
+    seen = set()
+    for at in range(90):
+        stamp_ns = _START_NS + at * SECOND_NS // 15
+        quality, lease = oracle.judge(View.TOP, stamp_ns, None, stamp_ns)
+        level = spec.level_at(stamp_ns - _START_NS)
+        assert (lease.verdict is Verdict.PASS) == (level == 0)
+        assert quality.reason == ("" if level == 0 else "distorted at level 4")
+        seen.add(level)
+    assert seen == {0, 4}
+
+
+def test_it_passes_all_of_a_run_without_distortion() -> None:
+    oracle = OracleGatekeeper(FrameDistorter(None, 0), ORACLE.options(GateOptions()))
+    leases = [oracle.judge(View.WRIST, at, None, at)[1] for at in range(1, 20)]
+    assert all(lease.verdict is Verdict.PASS for lease in leases)
