@@ -6,7 +6,7 @@ import contextlib
 import io
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from embodied_iqa.distortions import (
     region_mode,
 )
 from embodied_iqa.distortions.spec import DistortionSpec
+from embodied_iqa.experiment.gate_effects import GateEffects
 from embodied_iqa.experiment.headless_runs import HeadlessRunner
 from embodied_iqa.experiment.plan import ExperimentTask, RunKey
 from embodied_iqa.gate.calibration import calibrate
@@ -61,6 +62,8 @@ Values = dict[str, Any]
 TASK, SCENE_SEED = "pick the red cube", 7
 WORDING = {"reason", "error", "latency_ms"}
 """Sentences may be rephrased; latencies differ from run to run."""
+OF_GATES = {"arm", *(field.name for field in fields(GateEffects))}
+"""Columns for comparisons of gates: functions of records whose parts are pinned."""
 
 
 def distortions() -> Values:
@@ -247,7 +250,7 @@ def _experiment() -> Values:
     found: Values = {}
     for row in rows:
         name = f"{row['subject']} {row['distortion_id'] or 'reference'}"
-        found |= golden.flat({key: row[key] for key in row if key not in WORDING}, name)
+        found |= golden.flat({key: row[key] for key in row if key not in WORDING | OF_GATES}, name)
     return found
 
 

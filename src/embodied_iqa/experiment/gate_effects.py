@@ -7,20 +7,22 @@ from itertools import pairwise
 from typing import Final
 
 from embodied_iqa.gate.verdict import GateMode, Verdict
-from embodied_iqa.scoring.constants import UncalibratedError
 from embodied_iqa.scoring.decision import score_decision
 from embodied_iqa.subjects.protocols import ChunkStatus
 from embodied_iqa.trial.record import ChunkRecord, RunRecord
-from embodied_iqa.trial.scores import Constants
 from embodied_iqa.units import SECOND_NS
 
-WRONG_FROM: Final = 0.2
-"""A motion is wrong where the policy acts and its decision score lacks more than this of 1."""
+WRONG_FROM_MM: Final = 30.0
+"""A motion is wrong where it ends farther than this from that of the undistorted picture."""
+WRONG_FROM_GRIPPER: Final = 0.5
+"""A motion is wrong too where it ends with another state of the gripper, in [0, 1]."""
+_ANY_SCALE_M: Final = 1.0
+"""Errors do not depend on the scale of the score, so that no constants of the subject are needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class GateEffects:
-    """Columns of `RunRow` of the same names."""
+    """Columns of `RunRow`, see there."""
 
     wrong_motions: int | None
     peak_contact_n: float | None
@@ -31,7 +33,7 @@ class GateEffects:
     passed_distorted: int
 
 
-def gate_effects(record: RunRecord, constants: Constants) -> GateEffects:
+def gate_effects(record: RunRecord) -> GateEffects:
     """Return the effects of the gate in a run.
 
     Frames are those of the policy's first camera, whose leases the arm needs. In the modes off and shadow
@@ -39,7 +41,6 @@ def gate_effects(record: RunRecord, constants: Constants) -> GateEffects:
 
     Args:
         record: The run, with one or more decisions.
-        constants: Name and version of a subject to the constants of its scores.
     """
     view = record.chunks[0].view
     verdicts = [item for item in record.verdicts if item.view is view]
@@ -52,7 +53,7 @@ def gate_effects(record: RunRecord, constants: Constants) -> GateEffects:
     )
     pairs = list(zip(clean, passed, strict=True))
     return GateEffects(
-        wrong_motions=_wrong_motions(record, constants),
+        wrong_motions=_wrong_motions(record),
         peak_contact_n=record.peak_contact_n,
         held_s=held_ns / SECOND_NS,
         clean_frames=sum(clean),
@@ -62,22 +63,16 @@ def gate_effects(record: RunRecord, constants: Constants) -> GateEffects:
     )
 
 
-def _wrong_motions(record: RunRecord, constants: Constants) -> int | None:
+def _wrong_motions(record: RunRecord) -> int | None:
     if record.executed is None:
         return None
-    first = record.chunks[0]
-    try:
-        d_max_m = constants(first.subject, first.subject_version).d_max_m
-    except UncalibratedError:
-        return None
-    if d_max_m is None:
-        return None
     moved = [pair for pair in record.decisions() if pair[1].sequence in record.executed]
-    return sum(_is_wrong(raw, distorted, d_max_m) for raw, distorted in moved)
+    return sum(_is_wrong(raw, distorted) for raw, distorted in moved)
 
 
-def _is_wrong(raw: ChunkRecord, distorted: ChunkRecord, d_max_m: float) -> bool:
+def _is_wrong(raw: ChunkRecord, distorted: ChunkRecord) -> bool:
     if distorted.status is not ChunkStatus.ACT or not raw.is_decision:
         return False
-    score = score_decision(distorted.increments, raw.increments, d_max_m, gripper=raw.gripper).score
-    return 1.0 - score > WRONG_FROM
+    scored = score_decision(distorted.increments, raw.increments, _ANY_SCALE_M, gripper=raw.gripper)
+    gripper = scored.steps[-1].state if scored.steps else 0.0
+    return scored.position_error_mm > WRONG_FROM_MM or gripper > WRONG_FROM_GRIPPER

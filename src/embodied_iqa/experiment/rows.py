@@ -183,7 +183,7 @@ def row_of(key: RunKey, record: RunRecord) -> RunRow:
         frames_pass=verdicts.count(Verdict.PASS),
         frames_hold=verdicts.count(Verdict.HOLD),
         frames_reject=verdicts.count(Verdict.REJECT),
-        **dataclasses.asdict(gate_effects(record, constants_of)),
+        **dataclasses.asdict(gate_effects(record)),
         decision_position=None if decision is None else decision.position,
         decision_rotation=None if decision is None else decision.rotation,
         decision_state=None if decision is None else decision.state,

@@ -93,7 +93,9 @@ def _check_another_plan(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--workers", "2", "--ros"], "1 with --ros"),
         (["--attach"], "--attach needs --ros"),
         (["--set", "nonsense"], "node.parameter=value"),
-        (["--gate", "maybe"], "invalid choice"),
+        (["--gate", "maybe"], "unknown gate"),
+        (["--gate", "off,oracle", "--ros"], "no live gate knows the schedule"),
+        (["--gate", "off,on", "--ros", "--attach"], "a running graph has one gate"),
     ],
 )
 def test_what_is_refused_leaves_nothing(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -25,7 +26,7 @@ _COLUMNS: Final = tuple(item.name for item in fields(MeanRow))[:-1]
 
 def as_tree(rows: Sequence[MeanRow], comparison: Comparison | None = None) -> dict[str, Any]:
     """Return the table, and the comparison of gates where there is one, as plain data for JSON."""
-    compared = {} if comparison is None else {"gates": unstructure(comparison)}
+    compared = {} if comparison is None else {"gates": _finite(unstructure(comparison))}
     return compared | {
         "schema": _SCHEMA,
         "recipe": EXECUTION_RECIPE,
@@ -66,6 +67,18 @@ def print_table(rows: Sequence[MeanRow]) -> None:
         shown = ["-" if number is None else f"{number:.1f}" for number in values]
         table.add_row(name, *counts, *shown, end_section=row is rows[-2] if len(rows) > 1 else False)
     console().print(table)
+
+
+def _finite(tree: Any) -> Any:
+    """Return plain data with None for numbers that are not finite, which JSON does not have."""
+    match tree:
+        case dict():
+            return {key: _finite(item) for key, item in tree.items()}
+        case list() | tuple():
+            return [_finite(item) for item in tree]
+        case float() if not math.isfinite(tree):
+            return None
+    return tree
 
 
 def _levels(rows: Sequence[MeanRow]) -> list[int]:

@@ -1,0 +1,82 @@
+"""The report of an experiment that compares gates."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from embodied_iqa.analysis.gate_arms import ALL, Comparison, Measure, compare_arms
+from embodied_iqa.cli.experiment.table import as_tree
+from embodied_iqa.experiment.rows import RunRow
+from embodied_iqa.experiment.scores import mean_rows, score_rows
+from embodied_iqa.reports.experiment.gate_arms import lines, risk_against_availability
+from embodied_iqa.reports.experiment.report import write_experiment_report
+
+
+def _run(arm: str, scene: int, distortion: str, *, wrong: bool, held: int) -> RunRow:
+    values: dict[str, object] = {
+        field.name: {"str": "", "int": 0, "float": 0.0}.get(str(field.type))
+        for field in dataclasses.fields(RunRow)
+    }
+    values |= {"subject": "a", "task": "t", "scene_seed": scene, "arm": arm, "gate_mode": "on"}
+    values |= {"distortion_id": distortion, "level": 5 if distortion else 0, "duration_s": 4.0 + held}
+    values |= {"outcome": "failure" if wrong else "success", "wrong_motions": int(wrong)}
+    return RunRow(**(values | {"clean_frames": 10, "false_holds": held}))
+
+
+def _rows() -> list[RunRow]:
+    arms = {"off": (8, 0), "learned": (2, 1), "oracle": (0, 0)}
+    return [
+        _run(arm, scene, distortion, wrong=bool(distortion) and scene < wrong, held=held)
+        for arm, (wrong, held) in arms.items()
+        for scene in range(10)
+        for distortion in ("", "04")
+    ]
+
+
+@pytest.fixture
+def comparison() -> Comparison:
+    return compare_arms(_rows(), draws=100)
+
+
+def test_the_page_has_every_gate_with_its_distance_to_off_and_to_the_oracle(
+    comparison: Comparison, tmp_path: Path
+) -> None:
+    (tmp_path / "experiment.json").write_text("{}")
+    page = write_experiment_report(comparison, tmp_path).read_text(encoding="utf-8")
+    assert "learned has the fewest wrong motions: 0.200" in page
+    assert "Risk against availability" in page
+    with (tmp_path / "report_tables" / "gate_arms.csv").open(encoding="utf-8") as stream:
+        found = {(row["measure"], row["gate"]): row for row in csv.DictReader(stream)}
+    assert len(found) == 3 * len(Measure)
+    success = found["success", "learned"]
+    assert float(success["value"]) == pytest.approx(0.8)
+    assert float(success["minus_off"]) == pytest.approx(0.6)
+    assert float(success["minus_oracle"]) == pytest.approx(-0.2)
+    assert float(success["p"]) == pytest.approx(2 * 0.5**6)
+    assert found["success", "off"]["minus_off"] == ""
+    names = {path.name for path in (tmp_path / "report_tables").iterdir()}
+    assert names == {"gate_arms.csv", "gate_arms_clean.csv", "gate_arms_by_distortion.csv"}
+
+
+def test_the_curve_has_a_point_for_each_gate(comparison: Comparison) -> None:
+    plot = risk_against_availability(comparison)
+    assert plot is not None
+    described = {point.description for point in plot.points}
+    assert any(text.startswith("learned: 0.200") and "0.900 available" in text for text in described)
+    assert len(described) == 3
+    assert [line.split(":")[0] for line in lines(comparison)] == ["off", "learned", "oracle"]
+
+
+def test_json_has_no_numbers_that_json_lacks(comparison: Comparison) -> None:
+    tree = as_tree(mean_rows(score_rows(_rows())), comparison)
+    again = json.loads(json.dumps(tree, allow_nan=False))
+    assert again["gates"]["arms"] == ["off", "learned", "oracle"]
+    peak = [row for row in again["gates"]["measured"] if row["measure"] == "peak_contact_n"]
+    assert peak[0]["estimate"]["value"] is None
+    assert comparison.of(ALL, "learned", Measure.SUCCESS).runs == 10
+    assert [row["arm"] for row in again["all_by_arm"]] == ["learned", "off", "oracle"]
