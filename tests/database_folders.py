@@ -156,6 +156,7 @@ def write_experiment(folder: Path, seed: int = 0, distortions: tuple[str, ...] =
             "subject": "vla-0", "subject_version": "1", "task": "pick the cube", "scene_seed": n,
             "distortion_id": number, "distortion_name": "", "level": level, "distortion_seed": seed,
             "gate_mode": "off", "outcome": "failure" if level else "success", "reason": "", "schedule": "",
+            "arm": "off",
             "decisions": 3, "refusals": 1,
             "frames_pass": 0, "frames_hold": 0, "frames_reject": 0, "decision_score": decision,
             "cognition_score": None, "reference_outcome": "failure" if n == 5 else "success",

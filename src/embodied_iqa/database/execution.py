@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from embodied_iqa.database.lock import locked
@@ -18,6 +20,7 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.experiment.gate_effects import GateEffects
 from embodied_iqa.experiment.rows import COLUMNS
 from embodied_iqa.files import sha256_of, write_whole
+from embodied_iqa.gate.verdict import GateMode
 
 _RUNS: Final = "runs.parquet"
 RUN_KEY: Final = (
@@ -25,9 +28,11 @@ RUN_KEY: Final = (
     "distortion_id", "level", "distortion_seed", "gate_mode",
 )  # fmt: skip
 """Columns that identify a run."""
-_OF_GATES: Final = frozenset({"schedule", "arm", *(field.name for field in fields(GateEffects))})
-EXECUTION_COLUMNS: Final = tuple(name for name in COLUMNS if name not in _OF_GATES)
-"""Columns of the joined runs: those of an experiment without those of its gates; levels must be constant."""
+_OF_GATES: Final = frozenset({"arm", *(field.name for field in fields(GateEffects))})
+_WITHOUT_GATES: Final = tuple(name for name in COLUMNS if name not in _OF_GATES)
+"""Columns of an experiment before it could compare gates."""
+EXECUTION_COLUMNS: Final = tuple(name for name in _WITHOUT_GATES if name != "schedule")
+"""Columns of the joined runs, whose levels must be constant."""
 _REST: Final = tuple(name for name in EXECUTION_COLUMNS if name not in RUN_KEY)
 
 
@@ -106,10 +111,7 @@ def _runs(folder: Path) -> Any:
     file = folder / _RUNS
     if not file.is_file():
         raise InputError(f"{folder} has no {_RUNS}", expected="a folder of `embodied-iqa experiment`")
-    try:
-        table = read_table(file, COLUMNS)
-    except InputError:  # an experiment of a version without schedules; else it fails again
-        return read_table(file, EXECUTION_COLUMNS)
+    table = _read_runs(file)
     schedules = sorted(filter(None, table["schedule"].unique().to_pylist()))
     if schedules:
         raise InputError(
@@ -117,9 +119,19 @@ def _runs(folder: Path) -> Any:
             expected="runs of constant levels, as the images of a database",
             got=schedules[0],
         )
-    arms = sorted(set(table["arm"].to_pylist()))
-    if len(set(zip(table["arm"].to_pylist(), table["gate_mode"].to_pylist(), strict=True))) > len(
-        set(table["gate_mode"].to_pylist())
-    ):
-        raise InputError(f"{folder} compares judges of the gate", expected="one judge", got=arms)
+    judged = table.filter(pc.equal(table["gate_mode"], str(GateMode.ON)))["arm"].unique().to_pylist()
+    if len(judged) > 1:
+        raise InputError(f"{folder} compares gates", expected="one gate", got=", ".join(sorted(judged)))
     return table.select(list(EXECUTION_COLUMNS))
+
+
+def _read_runs(file: Path) -> Any:
+    """Read runs; those of earlier versions get empty columns for what these did not have."""
+    for names in (EXECUTION_COLUMNS, _WITHOUT_GATES):
+        with suppress(InputError):
+            table = read_table(file, names)
+            for name in ("schedule", "arm"):
+                if name not in names:
+                    table = table.append_column(name, pa.array([""] * table.num_rows))
+            return table
+    return read_table(file, COLUMNS)

@@ -9,6 +9,7 @@ from statistics import fmean, pstdev
 
 from embodied_iqa.distortions import entry
 from embodied_iqa.errors import InternalError
+from embodied_iqa.experiment.arms import OFF
 from embodied_iqa.experiment.rows import RunRow, ScoredRow
 from embodied_iqa.scoring.execution import UNSUITED_REFERENCES, Outcome, score_execution
 
@@ -119,9 +120,9 @@ def _matched(row: RunRow) -> tuple[str, str, int, str]:
     return row.subject, row.task, row.scene_seed, row.arm
 
 
-def _order(row: RunRow) -> tuple[str, int, str, str, str, int, int, str]:
+def _order(row: RunRow) -> tuple[str, int, str, bool, str, str, int, int, str]:
     what = row.distortion_id, row.level, row.distortion_seed, row.schedule
-    return row.subject, row.scene_seed, row.task, row.arm, *what
+    return row.subject, row.scene_seed, row.task, row.arm != OFF.name, row.arm, *what
 
 
 def _tool_m(row: RunRow) -> tuple[float, float, float]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from database_folders import ATTRIBUTES, write_database, write_experiment
@@ -19,6 +21,7 @@ from embodied_iqa.database.execution import join_execution, joined_execution
 from embodied_iqa.database.schema import PAIRS, SCORES, TASKS
 from embodied_iqa.database.store import DatabaseStore, write_table
 from embodied_iqa.errors import InputError
+from embodied_iqa.experiment.gate_effects import GateEffects
 
 
 @pytest.fixture(scope="module")
@@ -171,6 +174,28 @@ def test_the_same_run_twice_and_folders_without_results_are_refused(
     pa.parquet.write_table(pa.table({"a": [1]}), tmp_path / "runs.parquet")
     with pytest.raises(InputError, match="other columns"):
         join_execution(store, [tmp_path])
+
+
+def test_runs_of_earlier_versions_are_joined_and_compared_gates_are_refused(
+    store: DatabaseStore, tmp_path: Path
+) -> None:
+    folder = write_experiment(tmp_path / "a")
+    file = folder / "runs.parquet"
+    table = pq.read_table(file)
+    before = table.drop_columns(["arm", *(field.name for field in dataclasses.fields(GateEffects))])
+    for older in (before, before.drop_columns(["schedule"])):
+        pq.write_table(older, file)
+        assert join_execution(store, [folder]) == table.num_rows
+    at = before.column_names.index("schedule")
+    pq.write_table(before.set_column(at, "schedule", pa.array(["burst:length=1"] * table.num_rows)), file)
+    with pytest.raises(InputError, match="level changes over time"):
+        join_execution(store, [folder])
+    for name, cells in (("gate_mode", ["on"]), ("arm", ["learned", "oracle"])):
+        column = pa.array((cells * table.num_rows)[: table.num_rows])
+        table = table.set_column(table.column_names.index(name), name, column)
+    pq.write_table(table, file)
+    with pytest.raises(InputError, match=r"compares gates; expected one gate; got 'learned, oracle'"):
+        join_execution(store, [folder])
 
 
 def test_a_lone_subject_has_no_ceiling_and_no_agreement(tmp_path: Path) -> None:

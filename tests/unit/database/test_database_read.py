@@ -74,7 +74,7 @@ def test_merging_takes_the_home_that_either_side_knows(
 def _with_runs(store: DatabaseStore, runs: Sequence[tuple[int, float]], schedule: str = "") -> DatabaseStore:
     """Keep made-up runs, a scene and its score each, in a database."""
     texts = ("subject", "subject_version", "task", "distortion_id", "distortion_name", "gate_mode", "outcome",
-             "reason", "reference_outcome", "schedule")  # fmt: skip
+             "reason", "reference_outcome", "schedule", "arm")  # fmt: skip
     rows = [
         {name: "x" if name in texts else 0.0 for name in COLUMNS}
         | {"scene_seed": scene, "level": 1, "distortion_seed": 0, "execution_score": score,

@@ -156,6 +156,23 @@ def test_the_gate_lets_good_pictures_move_the_arm_and_bad_ones_not(cell: Cell) -
     assert (scores.execution.outcome, scores.execution.score) == ("held_by_the_gate", None)
 
 
+def test_the_oracle_waits_for_the_end_of_a_burst_and_then_the_policy_succeeds(
+    cell: Cell, reference: RunRecord
+) -> None:
+    burst = replace(DARK, schedule="burst:start=0,length=0.8")
+    options = settings(GateMode.ON, gate_node__judge__recover_frames=1)
+    waited = run(replace(cell, judge=None), burst, options)
+    assert waited.outcome is Outcome.SUCCESS
+    for verdict in waited.verdicts:
+        assert (verdict.verdict is Verdict.PASS) == (waited.level_at(verdict.stamp_ns) == 0)
+    moved = np.linalg.norm(waited.tool_path[:, 1:] - waited.tool_path[0, 1:], axis=1) > 1e-3
+    assert 0.8 < waited.tool_path[moved][0, 0] < 2.0
+    assert waited.executed is not None
+    assert waited.chunks[0].sequence not in waited.executed, "the decision on the first, dark picture"
+    assert reference.executed == (reference.chunks[0].sequence,)
+    assert (reference.peak_contact_n, waited.peak_contact_n) == (0.0, 0.0)
+
+
 def test_a_gate_without_calibration_holds_and_the_shadow_gate_does_not(cell: Cell) -> None:
     bare = replace(cell, judge=StatisticsJudge(()))
     held, shadow = run(bare, None, settings(GateMode.ON)), run(bare, None, settings(GateMode.SHADOW))
@@ -201,6 +218,8 @@ def test_a_touch_of_the_table_is_an_emergency_stop(cell: Cell) -> None:
     touched = run(careless, None, replace(deep, nodes=replace(deep.nodes, arm_node=replace(arm, limits=low))))
     assert touched.outcome is Outcome.EMERGENCY_STOP
     assert "presses on the table" in touched.reason
+    assert touched.peak_contact_n is not None
+    assert touched.peak_contact_n > 20
 
 
 class Broken:

@@ -79,4 +79,4 @@ def test_json_has_no_numbers_that_json_lacks(comparison: Comparison) -> None:
     peak = [row for row in again["gates"]["measured"] if row["measure"] == "peak_contact_n"]
     assert peak[0]["estimate"]["value"] is None
     assert comparison.of(ALL, "learned", Measure.SUCCESS).runs == 10
-    assert [row["arm"] for row in again["all_by_arm"]] == ["learned", "off", "oracle"]
+    assert [row["arm"] for row in again["all_by_arm"]] == ["off", "learned", "oracle"]
