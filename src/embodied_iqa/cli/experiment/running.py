@@ -109,8 +109,10 @@ def _plan(
 def _graph(arguments: argparse.Namespace, subjects: Sequence[SubjectReference]) -> GraphParameters:
     """Resolve the configuration with each subject and gate: the robot may refuse one. Return the first."""
     named = parse_arms(arguments.gate) if arguments.gate else ()
-    modes = dict.fromkeys(arm.options(GateOptions()).mode for arm in named) or {None: None}
-    first, *_ = [_resolved(arguments, subject, mode) for subject in subjects for mode in modes]
+    modes = {arm.options(GateOptions()).mode for arm in named} or {None}
+    first, *_ = [
+        _resolved(arguments, subject, mode) for subject in subjects for mode in sorted(modes, key=str)
+    ]
     return first
 
 
