@@ -119,7 +119,9 @@ def match_runs(rows: Iterable[RunRow], arms: Sequence[str]) -> tuple[list[Match]
     return matches, len(found) - len(whole)
 
 
-def compare_arms(rows: Sequence[RunRow], *, draws: int = 1000, seed: int = 0) -> Comparison:
+def compare_arms(
+    rows: Sequence[RunRow], arms: Sequence[str], *, draws: int = 1000, seed: int = 0
+) -> Comparison:
     """Compare the arms of an experiment.
 
     A match counts if the first arm (``off`` where there is one) succeeded on the undistorted pictures: what a
@@ -127,11 +129,11 @@ def compare_arms(rows: Sequence[RunRow], *, draws: int = 1000, seed: int = 0) ->
 
     Args:
         rows: All runs of the experiment.
+        arms: Names of the gates; ``off`` is put first.
         draws: Draws of scenes for each interval.
         seed: Of the draws.
     """
-    names = dict.fromkeys(row.arm for row in rows)
-    arms = tuple(sorted(names, key=lambda arm: arm != OFF.name))
+    arms = tuple(sorted(arms, key=lambda arm: arm != OFF.name))
     matches, unmatched = match_runs(rows, arms)
     able = {
         match.situation[:3]

@@ -86,7 +86,7 @@ def test_only_whole_matches_count_and_what_the_policy_cannot_do_is_left_out() ->
     assert (len(matches), unmatched) == (5, 1)
     assert all([row.arm for row in match.runs] == ["off", "learned"] for match in matches)
     assert all(len({(row.scene_seed, row.distortion_id) for row in match.runs}) == 1 for match in matches)
-    compared = compare_arms(rows, draws=50)
+    compared = compare_arms(rows, ["learned", "off"], draws=50)
     assert compared.arms == ("off", "learned")
     assert (compared.left_out, compared.unmatched) == (2, 1)
     assert compared.of(ALL, "off", Measure.SUCCESS).runs == 1
@@ -111,7 +111,7 @@ def test_differences_to_off_and_to_the_oracle_by_hand() -> None:
             )
         )
         rows.append(run("oracle", scene, duration_s=4.5, held_s=1.0))
-    compared = compare_arms(rows, draws=400)
+    compared = compare_arms(rows, ["off", "learned", "oracle"], draws=400)
     success = compared.of(ALL, "learned", Measure.SUCCESS)
     assert success.estimate.value == pytest.approx(0.9)
     assert success.difference is not None

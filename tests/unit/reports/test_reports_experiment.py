@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.analysis.gate_arms import ALL, Comparison, Measure, compare_arms
-from embodied_iqa.cli.experiment.table import as_tree
+from embodied_iqa.cli.experiment.table import ALL_DISTORTED, as_tree, print_gates
 from embodied_iqa.experiment.rows import RunRow
 from embodied_iqa.experiment.scores import mean_rows, score_rows
-from embodied_iqa.reports.experiment.gate_arms import lines, risk_against_availability
+from embodied_iqa.reports.experiment.gate_arms import risk_against_availability
 from embodied_iqa.reports.experiment.report import write_experiment_report
 
 
@@ -40,7 +40,7 @@ def _rows() -> list[RunRow]:
 
 @pytest.fixture
 def comparison() -> Comparison:
-    return compare_arms(_rows(), draws=100)
+    return compare_arms(_rows(), ["learned", "off", "oracle"], draws=100)
 
 
 def test_the_page_has_every_gate_with_its_distance_to_off_and_to_the_oracle(
@@ -69,7 +69,16 @@ def test_the_curve_has_a_point_for_each_gate(comparison: Comparison) -> None:
     described = {point.description for point in plot.points}
     assert any(text.startswith("learned: 0.200") and "0.900 available" in text for text in described)
     assert len(described) == 3
-    assert [line.split(":")[0] for line in lines(comparison)] == ["off", "learned", "oracle"]
+
+
+def test_the_terminal_shows_differences_to_off(
+    comparison: Comparison, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_gates(comparison)
+    printed = capsys.readouterr().out
+    assert "0.80 (+0.60)" in printed
+    assert "peak contact n" in printed
+    assert ALL_DISTORTED == ALL
 
 
 def test_json_has_no_numbers_that_json_lacks(comparison: Comparison) -> None:

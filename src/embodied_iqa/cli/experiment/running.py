@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from embodied_iqa import __version__
-from embodied_iqa.cli.experiment.table import as_tree, print_table, write_csv
+from embodied_iqa.cli.experiment.table import as_tree, print_gates, print_table, write_csv
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.cli.person import person_at_terminal
@@ -67,7 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
     write_csv(means, arguments.out / "scores.csv")
     comparison = page = None
     if len(folder.plan.arms) > 1:
-        comparison = load("embodied_iqa.analysis.gate_arms:compare_arms")([item.run for item in scored])
+        names = [arm.name for arm in folder.plan.arms]
+        compare_arms = load("embodied_iqa.analysis.gate_arms:compare_arms")
+        comparison = compare_arms([item.run for item in scored], names)
         write = load("embodied_iqa.reports.experiment.report:write_experiment_report")
         page = write(comparison, arguments.out)
     if arguments.json:
@@ -75,11 +77,11 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     print_table(means)
     if comparison is not None:
-        for line in load("embodied_iqa.reports.experiment.gate_arms:lines")(comparison):
-            print(line)
+        print_gates(comparison)
         print(f"report: {page}")
     print(f"runs: {results}")
-    next_command("db", "join-execution", "DB", arguments.out)
+    if comparison is None:
+        next_command("db", "join-execution", "DB", arguments.out)
     return 0
 
 

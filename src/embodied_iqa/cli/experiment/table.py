@@ -17,10 +17,11 @@ from embodied_iqa.records import unstructure
 from embodied_iqa.scoring.execution import EXECUTION_RECIPE
 
 if TYPE_CHECKING:
-    from embodied_iqa.analysis.gate_arms import Comparison
+    from embodied_iqa.analysis.gate_arms import Comparison, MeasuredArm
 
 _SCHEMA: Final = 2
 _ENDS: Final = {"emergency_stops": "e-stops", "held_by_gate": "held", "no_target": "refused"}
+ALL_DISTORTED: Final = "all"
 _COLUMNS: Final = tuple(item.name for item in fields(MeanRow))[:-1]
 
 
@@ -67,6 +68,24 @@ def print_table(rows: Sequence[MeanRow]) -> None:
         shown = ["-" if number is None else f"{number:.1f}" for number in values]
         table.add_row(name, *counts, *shown, end_section=row is rows[-2] if len(rows) > 1 else False)
     console().print(table)
+
+
+def print_gates(comparison: Comparison) -> None:
+    """Print each gate over all distorted runs: its value, and its difference to the gate off."""
+    gates = [*comparison.arms]
+    table = table_of("measure", *gates, title="gates on all distorted runs (difference to off)", right=gates)
+    measured = [item for item in comparison.measured if item.group == ALL_DISTORTED]
+    for measure in dict.fromkeys(item.measure for item in measured):
+        cells = [_against_off(item) for item in measured if item.measure is measure]
+        table.add_row(measure.replace("_", " "), *cells)
+    console().print(table)
+
+
+def _against_off(item: MeasuredArm) -> str:
+    value = "-" if math.isnan(item.estimate.value) else f"{item.estimate.value:.2f}"
+    if item.difference is None or math.isnan(item.difference.value):
+        return value
+    return f"{value} ({item.difference.value:+.2f})"
 
 
 def _finite(tree: Any) -> Any:

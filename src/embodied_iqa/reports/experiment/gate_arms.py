@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Final
 
 from embodied_iqa.analysis.gate_arms import ALL, CLEAN, Comparison, Measure, MeasuredArm
@@ -122,13 +121,6 @@ def _interval(estimate: Estimate | None) -> str:
 def _ends(estimate: Estimate) -> str:
     between = _interval(estimate)
     return number(estimate.value, 3) + (f" ({between})" if between else "")
-
-
-def lines(comparison: Comparison) -> Iterator[str]:
-    """Yield the result of each arm over all distorted runs, in one line each."""
-    for arm in comparison.arms:
-        found = [comparison.of(ALL, arm, measure) for measure in Measure]
-        yield f"{arm}: " + ", ".join(f"{TITLES[item.measure]} {_ends(item.estimate)}" for item in found)
 
 
 def headline(comparison: Comparison) -> str:
