@@ -111,9 +111,9 @@ def _plan(
 def _graph(arguments: argparse.Namespace, subjects: Sequence[SubjectReference]) -> GraphParameters:
     """Resolve the configuration with each subject and gate: the robot may refuse one. Return the first."""
     named = parse_arms(arguments.gate) if arguments.gate else ()
-    modes = {arm.options(GateOptions()).mode for arm in named} or {None}
+    modes: list[GateMode | None] = [arm.options(GateOptions()).mode for arm in named]
     first, *_ = [
-        _resolved(arguments, subject, mode) for subject in subjects for mode in sorted(modes, key=str)
+        _resolved(arguments, subject, mode) for subject in subjects for mode in dict.fromkeys(modes or [None])
     ]
     return first
 
