@@ -50,6 +50,40 @@ SYMPTOMS: Final[dict[Statistic, Symptom]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Fault:
+    """A statistic outside of its ordinary range.
+
+    Attributes:
+        statistic: Which one.
+        value: Of the picture.
+        low: Lower end of the range.
+        high: Upper end of the range.
+    """
+
+    statistic: Statistic
+    value: float
+    low: float
+    high: float
+
+    @property
+    def is_low(self) -> bool:
+        """Whether the value is below the range."""
+        return self.value < self.low
+
+    @property
+    def target(self) -> float:
+        """Middle of the range; the end that the value breaks where the range has one end or holds 0."""
+        if 0 < self.low and math.isfinite(self.high):
+            return math.sqrt(self.low * self.high)
+        return self.low if self.is_low else self.high
+
+    @property
+    def gain(self) -> float:
+        """Target over value; a value of 0 counts as very small."""
+        return self.target / max(self.value, 1e-6)
+
+
+@dataclass(frozen=True, slots=True)
 class Bounds:
     """The ordinary range of one statistic; infinite where a side is not a fault.
 

@@ -53,8 +53,12 @@ class DriftWatch:
         """Count a judged picture."""
         recent = self._recent.get(quality.view)
         if recent is not None:
-            recent.value.append(np.nan if quality.prediction is None else quality.prediction.value)
-            recent.passed.append(quality.frame_verdict is Verdict.PASS)
+            judgement = quality.judgement
+            if judgement is not None and judgement.received is not None:  # as it came, before a repair
+                judgement = judgement.received
+            prediction = None if judgement is None else judgement.prediction
+            recent.value.append(np.nan if prediction is None else prediction.value)
+            recent.passed.append(quality.frame_verdict is Verdict.PASS and judgement is quality.judgement)
 
     def values(self) -> dict[str, float]:
         """Return mean prediction and share of holds of each camera, rounded."""

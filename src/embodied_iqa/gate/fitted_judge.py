@@ -13,7 +13,7 @@ from embodied_iqa.gate.calibration import GateCalibration
 from embodied_iqa.gate.fitted import FittedGate, unlike
 from embodied_iqa.gate.judgement import Judgement, Prediction
 from embodied_iqa.gate.statistics import ImageStatistics
-from embodied_iqa.gate.statistics_judge import StatisticsJudge, faults_of, statistics_of
+from embodied_iqa.gate.statistics_judge import StatisticsJudge, faults_of, statistics_of, unusual
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View
 
@@ -59,7 +59,8 @@ class FittedJudge:
         gate, predictor = found
         strange = unlike(gate.seen, measured)
         if strange:
-            return Judgement(Verdict.REJECT, f"unlike every picture of the calibration: {strange}", measured)
+            reason = f"unlike every picture of the calibration: {strange}"
+            return Judgement(Verdict.REJECT, reason, measured, faults=unusual(measured, calibration))
         value, wrong_motion = predictor.predict(view, rgb)
         if not all(math.isfinite(number) for number in (value, wrong_motion or 0.0)):
             return Judgement(Verdict.REJECT, "the prediction is not a number", measured)
@@ -67,7 +68,8 @@ class FittedJudge:
         if value <= gate.threshold:
             return Judgement(Verdict.PASS, "", measured, prediction)
         reason = f"{predictor.words(prediction)}: {_signs(measured, calibration)}"
-        return Judgement(Verdict.HOLD, reason, measured, prediction, at_once=True)
+        faults = unusual(measured, calibration)
+        return Judgement(Verdict.HOLD, reason, measured, prediction, at_once=True, faults=faults)
 
 
 def _signs(statistics: ImageStatistics, calibration: GateCalibration) -> str:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import first_line
 from embodied_iqa.gate.judge import GateFrame, GateOptions, GateState, ImageQuality, step
 from embodied_iqa.gate.judgement import Judgement, PictureJudge
+from embodied_iqa.gate.repair import Clock, judge_repaired
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.frame import View
 
@@ -18,11 +19,13 @@ class Gatekeeper:
     Args:
         judge: Judges each picture alone.
         options: Rules of the gate; may be replaced between two frames.
+        clock: Real time in ns, for the time limit of repairs; None where it does not count.
     """
 
-    def __init__(self, judge: PictureJudge, options: GateOptions) -> None:
+    def __init__(self, judge: PictureJudge, options: GateOptions, clock: Clock | None = None) -> None:
         self.options = options
         self._judge = judge
+        self._clock = clock
         self._states: dict[View, GateState] = {}
 
     @property
@@ -49,8 +52,14 @@ class Gatekeeper:
         return quality, lease
 
     def judge_alone(self, view: View, rgb: NDArray[np.uint8] | None) -> Judgement:
-        """Judge a picture without the frames before it; where the judge fails, the picture is rejected."""
+        """Judge a picture without the frames before it; where the judge fails, the picture is rejected.
+
+        One that does not pass is repaired and judged again, if the rules say so.
+        """
         try:
-            return self._judge.judge(view, rgb)
+            judgement = self._judge.judge(view, rgb)
         except Exception as error:  # noqa: BLE001 - whatever fails in a judge must not let a picture pass
             return Judgement(Verdict.REJECT, f"the judge failed: {first_line(error)}")
+        if rgb is None or not self.options.repairs:
+            return judgement
+        return judge_repaired(self._judge, view, rgb, judgement, self.options.repair, self._clock)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from embodied_iqa.config import parsed, ranged
 from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.judgement import JudgeChoice, Judgement, Prediction, parse_judge
+from embodied_iqa.gate.repair import RepairOptions
 from embodied_iqa.gate.statistics import ImageStatistics
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.frame import View
@@ -28,6 +32,7 @@ class GateOptions:
         recover_frames: Good frames in a row that end HOLD or REJECT [frames].
         ttl_ms: Lifetime of a lease, from its frame's stamp [ms].
         reset_gap_ms: A longer gap between two frames of a camera resets its history [ms].
+        repair: Repairs of pictures that do not pass.
     """
 
     mode: GateMode = GateMode.ON
@@ -37,6 +42,12 @@ class GateOptions:
     recover_frames: int = ranged(5, 1, 1000)
     ttl_ms: float = ranged(120.0, 1.0, 10_000.0)
     reset_gap_ms: float = ranged(500.0, 1.0, 60_000.0)
+    repair: RepairOptions = field(default_factory=RepairOptions)
+
+    @property
+    def repairs(self) -> bool:
+        """Whether pictures are repaired: only where the arm obeys, so that shadow measures what comes in."""
+        return self.repair.enabled and self.mode is GateMode.ON
 
     def __post_init__(self) -> None:
         if self.trip_frames > self.window_frames:
@@ -90,20 +101,33 @@ class ImageQuality:
     Attributes:
         view: The camera.
         stamp_ns: The frame's.
-        statistics: None where the picture was not measured.
+        judgement: Of this picture alone; None where it was not judged.
         frame_verdict: Of this picture alone.
         verdict: After debouncing, whatever the mode.
-        reason: What is wrong with this picture, or why the gate is still shut; else empty.
-        prediction: What the judge predicts of this picture; None for one that predicts nothing.
+        reason: What is wrong with this picture or was repaired, or why the gate is still shut; else empty.
     """
 
     view: View
     stamp_ns: int
-    statistics: ImageStatistics | None
+    judgement: Judgement | None
     frame_verdict: Verdict
     verdict: Verdict
     reason: str
-    prediction: Prediction | None = None
+
+    @property
+    def statistics(self) -> ImageStatistics | None:
+        """Of the picture that is passed on; None where it was not measured."""
+        return None if self.judgement is None else self.judgement.statistics
+
+    @property
+    def prediction(self) -> Prediction | None:
+        """What the judge predicts of it; None for a judge that predicts nothing."""
+        return None if self.judgement is None else self.judgement.prediction
+
+    @property
+    def repaired(self) -> NDArray[np.uint8] | None:
+        """``(H, W, 3)`` uint8, the repaired picture; None where the picture is passed on as received."""
+        return None if self.judgement is None else self.judgement.repaired
 
 
 def step(
@@ -137,8 +161,9 @@ def step(
     judgement = frame.judgement or _UNJUDGED
     state = _debounce(state, frame.stamp_ns, judgement, options)
     verdict, reason = max(Verdict.HOLD, *state.recent) if state.holding else Verdict.PASS, judgement.reason
-    if state.holding and not reason:
-        reason = f"{state.good_in_a_row} of {options.recover_frames} good frames since: {state.cause}"
+    if state.holding and judgement.verdict is Verdict.PASS:
+        since = f"{state.good_in_a_row} of {options.recover_frames} good frames since: {state.cause}"
+        reason = f"{since}; this one {reason}" if reason else since
     return state, *_outcome(frame, judgement.verdict, verdict, reason, options)
 
 
@@ -162,10 +187,7 @@ def _debounce(state: GateState, stamp_ns: int, judgement: Judgement, options: Ga
 def _outcome(
     frame: GateFrame, frame_verdict: Verdict, verdict: Verdict, reason: str, options: GateOptions
 ) -> tuple[ImageQuality, GateLease]:
-    statistics, prediction = None, None
-    if frame.judgement is not None:
-        statistics, prediction = frame.judgement.statistics, frame.judgement.prediction
-    quality = ImageQuality(frame.view, frame.stamp_ns, statistics, frame_verdict, verdict, reason, prediction)
+    quality = ImageQuality(frame.view, frame.stamp_ns, frame.judgement, frame_verdict, verdict, reason)
     obeyed = verdict if options.mode is GateMode.ON else Verdict.PASS
     lease = GateLease(
         view=frame.view,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import UsageError
+from embodied_iqa.gate.bounds import Fault
+from embodied_iqa.gate.repairs import Repair
 from embodied_iqa.gate.statistics import ImageStatistics
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View
@@ -81,11 +83,15 @@ class Judgement:
 
     Attributes:
         verdict: Of this picture alone.
-        reason: What is wrong with it; empty for PASS.
+        reason: What is wrong with it; empty for PASS, unless it was repaired.
         statistics: None where it cannot be measured.
         prediction: None where the judge predicts nothing.
         at_once: A HOLD closes the gate without waiting for further bad pictures: what is promised of a
             threshold holds for every single picture.
+        faults: Statistics outside of their ordinary range, for a picture that does not pass.
+        repairs: Repairs after which it passes, in their order; empty for the picture as received.
+        repaired: ``(H, W, 3)`` uint8, the repaired picture, which everything above is about; else None.
+        received: Judgement of the picture as received, if it was repaired; else None.
     """
 
     verdict: Verdict
@@ -93,6 +99,10 @@ class Judgement:
     statistics: ImageStatistics | None = None
     prediction: Prediction | None = None
     at_once: bool = False
+    faults: tuple[Fault, ...] = ()
+    repairs: tuple[Repair, ...] = ()
+    repaired: NDArray[np.uint8] | None = field(default=None, compare=False, repr=False)
+    received: Judgement | None = None
 
 
 class PictureJudge(Protocol):

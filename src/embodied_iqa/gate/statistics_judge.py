@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
-from embodied_iqa.gate.bounds import shortened
+from embodied_iqa.gate.bounds import Fault, shortened
 from embodied_iqa.gate.calibration import GateCalibration
 from embodied_iqa.gate.judgement import Judgement
 from embodied_iqa.gate.statistics import ImageStatistics, Statistic, measure
@@ -41,8 +41,10 @@ class StatisticsJudge:
 
     def judge_measured(self, view: View, statistics: ImageStatistics | None) -> Judgement:
         """Judge a picture by its statistics."""
-        verdict, reason = judge_picture(view, statistics, self.calibration_of(view, statistics))
-        return Judgement(verdict, reason, statistics)
+        calibration = self.calibration_of(view, statistics)
+        verdict, reason = judge_picture(view, statistics, calibration)
+        faults = () if verdict is Verdict.PASS else unusual(statistics, calibration)
+        return Judgement(verdict, reason, statistics, faults=faults)
 
 
 def statistics_of(rgb: NDArray[np.uint8] | None) -> ImageStatistics | None:
@@ -89,3 +91,14 @@ def faults_of(statistics: ImageStatistics, calibration: GateCalibration) -> tupl
     faults.sort(key=lambda fault: -fault[0])
     worst = max((severity for severity, _ in faults), default=Verdict.PASS)
     return worst, shortened([words for _, words in faults])
+
+
+def unusual(statistics: ImageStatistics | None, calibration: GateCalibration | None) -> tuple[Fault, ...]:
+    """Return the statistics beyond their soft bounds; none where a picture was not measured."""
+    if statistics is None or calibration is None:
+        return ()
+    return tuple(
+        Fault(statistic, value, bounds.soft_low, bounds.soft_high)
+        for statistic, bounds in calibration.bounds.items()
+        if not bounds.soft_low <= (value := statistics.value(statistic)) <= bounds.soft_high
+    )

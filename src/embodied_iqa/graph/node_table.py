@@ -182,7 +182,9 @@ def _completed(graph: GraphParameters) -> GraphParameters:
         graph,
         camera_node=replace(graph.camera_node, in_runs=source in {CameraSource.FILES, CameraSource.BAG}),
         trial_node=trial,
-        vla_node=replace(vla, has_arm=has_arm, simulated=robot.is_simulated),
+        vla_node=replace(
+            vla, has_arm=has_arm, simulated=robot.is_simulated, repaired=graph.gate_node.judge.repairs
+        ),
     )
 
 

@@ -167,6 +167,7 @@ class VlaParameters:
         has_arm: Whether an arm reports the pose of the tool. Follows from the robot.
         simulated: The arm is simulated; a real one is not moved by a policy for simulation only. Follows from
             the robot.
+        repaired: Its pictures come through the gate, which repairs some. Follows from gate_node.
         assumed_q_rad: Joint angles given to the subject without an arm [rad].
         loading: Options for loading a checkpoint.
         server: Options for connecting to a server.
@@ -181,6 +182,7 @@ class VlaParameters:
     answer_deadline_s: float = ranged(60.0, 0.05, 3600.0)
     has_arm: bool = True
     simulated: bool = False
+    repaired: bool = False
     assumed_q_rad: tuple[float, ...] = HOME_Q_RAD
     newest_only: bool = False
     loading: LoadingOptions = field(default_factory=LoadingOptions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from time import perf_counter
+from time import perf_counter, perf_counter_ns
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from embodied_iqa_msgs import msg as ours
@@ -21,12 +21,13 @@ from embodied_iqa.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.graph.parameters import GateParameters
 from embodied_iqa.images.frame import View
-from embodied_iqa.images.image_cdr import image_from_cdr
+from embodied_iqa.images.image_cdr import image_from_cdr, image_to_cdr
 from embodied_iqa.memory import reuse_large_blocks
 from embodied_iqa.ros.conversion import header_of, lease_to_msg, optical_frame
+from embodied_iqa.ros.frames import REPAIRED
 from embodied_iqa.ros.late_count import LateCount
 from embodied_iqa.ros.node import Health, ManagedNode, leave, main_of
-from embodied_iqa.ros.qos import STATE, picture_input
+from embodied_iqa.ros.qos import PICTURE, STATE, picture_input
 
 
 class GateNode(ManagedNode[GateParameters]):
@@ -34,15 +35,20 @@ class GateNode(ManagedNode[GateParameters]):
 
     def __init__(self) -> None:
         super().__init__("gate_node", GateParameters)
-        self._gatekeeper = Gatekeeper(StatisticsJudge(()), self.config.judge)
+        self._gatekeeper = Gatekeeper(StatisticsJudge(()), self.config.judge, perf_counter_ns)
         self._drift = DriftWatch({})
         self._thresholds: dict[str, float] = {}
         self._counts = dict.fromkeys(Verdict, 0)
         self._refused = 0
+        self._repaired = 0
         self._late = LateCount()
         self._latency_ms = 0.0
         self._lease_publisher = self.create_publisher(ours.GateLease, "/gate/lease", STATE)
         self._quality_publisher = self.create_publisher(ours.ImageQuality, "/gate/quality", STATE)
+        self._passed_on = {
+            view: self.create_publisher(Image, REPAIRED.format(view=view), PICTURE)
+            for view in (self.config.views if self.config.judge.repairs else ())
+        }
         for view in self.config.views:
             topic = f"/distorted/{view}/image_raw"
             take, qos = partial(self._judge, view), picture_input(newest_only=self.config.newest_only)
@@ -52,7 +58,7 @@ class GateNode(ManagedNode[GateParameters]):
         """Read the calibration, and the networks of a learned judge."""
         if self.config.judge.mode is not GateMode.OFF:
             file, kind = shared_gate_file(self.config.calibration), self.config.judge.kind
-            self._gatekeeper = Gatekeeper(make_judge(kind, file), self.config.judge)
+            self._gatekeeper = Gatekeeper(make_judge(kind, file), self.config.judge, perf_counter_ns)
             self._drift = DriftWatch.of(file.fitted, kind)
             chosen = (gate for gate in file.fitted if gate.choice == kind)
             self._thresholds = {f"{gate.view} threshold": round(gate.threshold, 4) for gate in chosen}
@@ -61,6 +67,8 @@ class GateNode(ManagedNode[GateParameters]):
         """Return the number of pictures by verdict; a warning where they are unlike the calibration."""
         values: dict[str, object] = {verdict.name.lower(): count for verdict, count in self._counts.items()}
         values |= {"refused": self._refused, "late": self._late.total}
+        if self.config.judge.repairs:
+            values["repaired"] = self._repaired
         values |= {"latency_ms": round(self._latency_ms, 2), **self._thresholds, **self._drift.values()}
         options, warning = self.config.judge, self._drift.warning()
         message = f"mode {options.mode}, judge {options.kind}"
@@ -83,9 +91,18 @@ class GateNode(ManagedNode[GateParameters]):
         quality, lease = self._gatekeeper.judge(view, picture.stamp_ns, picture.rgb, now_ns)
         self._counts[lease.judged] += 1
         self._drift.add(quality)
+        if view in self._passed_on:  # before the lease: the policy decides on what it is for
+            self._pass_on(quality, cdr)
         self._lease_publisher.publish(lease_to_msg(lease, self.config.judge.mode))
         self._latency_ms = (perf_counter() - began) * 1e3
         self._quality_publisher.publish(_quality_to_msg(quality, self._latency_ms))
+
+    def _pass_on(self, quality: ImageQuality, cdr: bytes) -> None:
+        """Publish what the policy sees: the repaired picture, or else the picture as received."""
+        if quality.repaired is not None:
+            self._repaired += 1
+            cdr = image_to_cdr(quality.repaired, quality.stamp_ns, optical_frame(quality.view))
+        self._passed_on[quality.view].publish(cdr)
 
 
 def _quality_to_msg(quality: ImageQuality, latency_ms: float) -> ours.ImageQuality:

@@ -91,6 +91,7 @@ class VlaNode(ManagedNode[VlaParameters]):
             self.config.keep_frames,
             lambda _view: self._consider(),
             newest_only=self.config.newest_only,
+            repaired=self.config.repaired,
         )
 
     def unload(self) -> None:

@@ -41,10 +41,15 @@ class HeadlessCameras:
         self._kept = kept
         self._shots: OrderedDict[int, Shot] = OrderedDict()
         self._frames: dict[tuple[int, View, Source], Frame] = {}
+        self._repaired: dict[tuple[int, View], Frame] = {}
 
     def distorts(self, stamp_ns: int) -> bool:
         """Return whether raw and distorted pictures of a stamp differ."""
         return self._distorter.level_at(stamp_ns) > 0
+
+    def differs(self, stamp_ns: int) -> bool:
+        """Return whether what the policy sees at a stamp differs from the raw pictures."""
+        return self.distorts(stamp_ns) or any(stamp == stamp_ns for stamp, _ in self._repaired)
 
     def take(self, snapshot: WorldSnapshot, stamp_ns: int) -> None:
         """Take a picture of every view."""
@@ -52,6 +57,7 @@ class HeadlessCameras:
         while len(self._shots) > self._kept:
             gone, _ = self._shots.popitem(last=False)
             self._frames = {key: frame for key, frame in self._frames.items() if key[0] != gone}
+            self._repaired = {key: frame for key, frame in self._repaired.items() if key[0] != gone}
 
     def dropped(self, stamp_ns: int) -> frozenset[View]:
         """Return the cameras whose picture with this stamp never arrives."""
@@ -64,10 +70,18 @@ class HeadlessCameras:
             self._frames[key] = self._render(view, source, stamp_ns)
         return self._frames[key]
 
+    def policy_frame(self, view: View, source: Source, stamp_ns: int) -> Frame:
+        """Return what the policy sees: the repaired picture where the gate repaired the distorted one."""
+        repaired = self._repaired.get((stamp_ns, view)) if source is Source.DISTORTED else None
+        return repaired or self.frame(view, source, stamp_ns)
+
     def judge(self, view: View, stamp_ns: int, now_ns: int) -> tuple[VerdictRecord, GateLease]:
         """Let the gate judge a distorted picture."""
         rgb = self.frame(view, Source.DISTORTED, stamp_ns).rgb if self._gatekeeper.measures else None
         quality, lease = self._gatekeeper.judge(view, stamp_ns, rgb, now_ns)
+        if quality.repaired is not None:
+            received = self.frame(view, Source.DISTORTED, stamp_ns)
+            self._repaired[stamp_ns, view] = replace(received, rgb=quality.repaired)
         return VerdictRecord(stamp_ns, view, quality.verdict, quality.reason, math.nan), lease
 
     def _render(self, view: View, source: Source, stamp_ns: int) -> Frame:

@@ -79,13 +79,13 @@ class HeadlessPolicy:
             gripper=tool[1],
         )
         raw = self._decide(request)
-        if not self._cameras.distorts(stamp_ns):  # the same pictures: a subject is stateless
+        if not self._cameras.differs(stamp_ns):  # the same pictures: a subject is stateless
             return raw, replace(raw, source=Source.DISTORTED)
         return raw, self._decide(replace(request, source=Source.DISTORTED))
 
     def _decide(self, request: DecisionRequest) -> ChunkRecord:
         views = self._vla.info.views
-        frames = {view: self._cameras.frame(view, request.source, request.stamp_ns) for view in views}
+        frames = {view: self._cameras.policy_frame(view, request.source, request.stamp_ns) for view in views}
         return replace(decide(self._vla, request, frames), latency_ms=math.nan)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import Buffer
 from embodied_iqa.gate.gatekeeper import Gatekeeper
-from embodied_iqa.gate.judge import GateOptions
+from embodied_iqa.gate.judge import GateOptions, ImageQuality
 from embodied_iqa.gate.judgement import PictureJudge
 from embodied_iqa.images.assembler import FrameAssembler, Source
 from embodied_iqa.images.frame import Frame, View
@@ -83,6 +83,7 @@ class Rescorer:
         self._gatekeeper = Gatekeeper(subjects.judge, subjects.gate)
         self._frames = FrameAssembler(self._KEPT)
         self._wanted = self._decision_stamps()
+        self._repaired: dict[tuple[int, View], NDArray[np.uint8]] = {}
         self.failures: list[str] = []
 
     def record(self, progress: Progress = lambda _pictures: None) -> TrialRecord:
@@ -158,18 +159,24 @@ class Rescorer:
     def _picture(self, run: RunRecord, view: View, picture: ImagePicture) -> None:
         rgb, stamp = picture.rgb, picture.stamp_ns
         distorted = self._distorters[run.index].apply(rgb, view, stamp)
-        self._redone[run.index].verdicts.append(self._judge(run, view, stamp, distorted))
+        quality = self._judge(run, view, stamp, distorted)
+        record = VerdictRecord(stamp, view, quality.verdict, quality.reason, latency_ms=np.nan)
+        self._redone[run.index].verdicts.append(record)
         if view in self._wanted.get(stamp, ()):
             self._frames.add_picture(view, Source.RAW, stamp, rgb)
             self._frames.add_picture(view, Source.DISTORTED, stamp, distorted)
+            if quality.repaired is not None:
+                self._repaired[stamp, view] = quality.repaired
             self._wanted[stamp].discard(view)
             if not self._wanted[stamp]:
                 self._decide(run, stamp)
+                for seen in View:
+                    self._repaired.pop((stamp, seen), None)
 
-    def _judge(self, run: RunRecord, view: View, stamp: int, rgb: NDArray[np.uint8]) -> VerdictRecord:
+    def _judge(self, run: RunRecord, view: View, stamp: int, rgb: NDArray[np.uint8]) -> ImageQuality:
         self._gatekeeper.options = replace(self._subjects.gate, mode=run.gate_mode)
         quality, _ = self._gatekeeper.judge(view, stamp, rgb, stamp)
-        return VerdictRecord(stamp, view, quality.verdict, quality.reason, latency_ms=np.nan)
+        return quality
 
     def _decide(self, run: RunRecord, stamp: int) -> None:
         """Repeat the answers and decisions on this stamp; an answer that fails is left out, as live."""
@@ -195,9 +202,15 @@ class Rescorer:
             live.T_base_tool,
             live.gripper,
         )
-        frames = {view: self._frame(view, live.source, live.stamp_ns) for view in vla.info.views}
+        frames = {view: self._policy_frame(view, live.source, live.stamp_ns) for view in vla.info.views}
         again = decide(vla, request, frames)
         return replace(again, view=live.view, subject=live.subject, latency_ms=live.latency_ms)
+
+    def _policy_frame(self, view: View, source: Source, stamp: int) -> Frame:
+        """Return what the policy sees: the repaired picture where the gate repaired the distorted one."""
+        frame = self._frame(view, source, stamp)
+        repaired = self._repaired.get((stamp, view)) if source is Source.DISTORTED else None
+        return frame if repaired is None else replace(frame, rgb=repaired)
 
     def _frame(self, view: View, source: Source, stamp: int) -> Frame:
         frame = self._frames.frame(view, source, stamp)

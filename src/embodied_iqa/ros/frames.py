@@ -21,6 +21,8 @@ from embodied_iqa.ros.qos import PICTURE, picture_input
 
 TOPICS = {Source.RAW: "/camera/{view}/image_raw", Source.DISTORTED: "/distorted/{view}/image_raw"}
 """Topics of the images."""
+REPAIRED = "/gate/{view}/image_raw"
+"""Topic of what the gate passes on to the policy: repaired where it repaired, else as received."""
 
 
 class FrameInput:
@@ -32,6 +34,7 @@ class FrameInput:
         capacity: Number of stamps to keep of each view.
         on_change: Called with the view after each part that has arrived.
         newest_only: Of the images that wait, keep only the newest of each topic.
+        repaired: Take the distorted images from the gate, which repairs some.
 
     Attributes:
         late: Count of the images that never got here.
@@ -45,7 +48,9 @@ class FrameInput:
         on_change: Callable[[View], None],
         *,
         newest_only: bool = False,
+        repaired: bool = False,
     ) -> None:
+        self._topics = TOPICS | ({Source.DISTORTED: REPAIRED} if repaired else {})
         self.late = LateCount()
         self._picture_qos = picture_input(newest_only=newest_only)
         self.frames = FrameAssembler(capacity)
@@ -70,7 +75,7 @@ class FrameInput:
             ),
             node.create_subscription(PoseStamped, f"{prefix}/pose", partial(self._take_pose, view), PICTURE),
         ]
-        for source, topic in TOPICS.items():
+        for source, topic in self._topics.items():
             take = self.late.counting(partial(self._take_picture, view, source))
             self._subscriptions.append(
                 node.create_subscription(Image, topic.format(view=view), take, self._picture_qos, raw=True)

@@ -11,7 +11,7 @@ from embodied_iqa.gate.calibration_file import load_gate_file
 from embodied_iqa.gate.drift import DriftWatch
 from embodied_iqa.gate.fitted import Expected
 from embodied_iqa.gate.judge import ImageQuality
-from embodied_iqa.gate.judgement import JudgeChoice, Prediction, parse_judge
+from embodied_iqa.gate.judgement import JudgeChoice, Judgement, Prediction, parse_judge
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View
 from gate_files import write_gate
@@ -22,7 +22,7 @@ ENOUGH = 150
 
 def quality(value: float | None, verdict: Verdict = Verdict.PASS, view: View = View.TOP) -> ImageQuality:
     prediction = None if value is None else Prediction(value, 0.3)
-    return ImageQuality(view, 0, None, verdict, verdict, "", prediction)
+    return ImageQuality(view, 0, Judgement(verdict, "", prediction=prediction), verdict, verdict, "")
 
 
 def watched(*qualities: ImageQuality) -> DriftWatch:

@@ -1,0 +1,91 @@
+"""Repair and judge again: a picture that the judge holds is repaired, and used only if the judge passes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.config import ranged
+from embodied_iqa.errors import first_line
+from embodied_iqa.gate.judgement import Judgement, PictureJudge
+from embodied_iqa.gate.repairs import Repair, apply_repair, next_repair
+from embodied_iqa.gate.verdict import Verdict
+from embodied_iqa.images.frame import View
+from embodied_iqa.units import MILLISECOND_NS
+
+Clock = Callable[[], int]
+
+
+@dataclass(frozen=True, slots=True)
+class RepairOptions:
+    """Repairs of pictures that the judge does not pass; only in mode on.
+
+    Attributes:
+        enabled: Repair, and judge again. Off unless set.
+        allowed: Repairs that may be tried: exposure, white_balance, denoise, deblock, sharpen.
+        max_steps: Most repairs of one picture, each followed by a judgement.
+        time_limit_ms: A repair that takes longer is not used [ms, real time].
+    """
+
+    enabled: bool = False
+    allowed: tuple[Repair, ...] = tuple(Repair)
+    max_steps: int = ranged(2, 1, 5)
+    time_limit_ms: float = ranged(50.0, 1.0, 1000.0)
+
+
+def judge_repaired(
+    judge: PictureJudge,
+    view: View,
+    rgb: NDArray[np.uint8],
+    received: Judgement,
+    options: RepairOptions,
+    clock: Clock | None = None,
+) -> Judgement:
+    """Repair a picture that was not passed until the judge passes it.
+
+    Args:
+        judge: Judges after each repair.
+        view: The camera.
+        rgb: ``(H, W, 3)`` uint8, red first; never changed.
+        received: Its judgement.
+        options: Which repairs, and how many.
+        clock: Real time in ns, for the time limit; None where time does not count, as in rescoring.
+
+    Returns:
+        A PASS with the repaired picture and the names of the repairs; else the judgement as received, where the
+        reason says what was tried. Never a worse verdict, and a PASS is returned as it is.
+    """
+    if received.verdict is Verdict.PASS or not options.enabled:
+        return received
+    began_ns = 0 if clock is None else clock()
+    picture, found, done = rgb, received, ()
+    try:
+        while len(done) < options.max_steps:
+            allowed = [repair for repair in options.allowed if repair not in done]
+            repair = next_repair(found.faults, allowed)
+            if repair is None:
+                break
+            picture, done = apply_repair(repair, picture, found.faults), (*done, repair)
+            found = judge.judge(view, picture)
+            late_ms = 0.0 if clock is None else (clock() - began_ns) / MILLISECOND_NS
+            if late_ms > options.time_limit_ms:
+                return _tried(received, done, f"took {late_ms:.0f} ms of {options.time_limit_ms:.0f} ms")
+            if found.verdict is Verdict.PASS:
+                return _passed(received, found, done, picture)
+    except Exception as error:  # noqa: BLE001 - whatever fails in a repair must not let a picture pass
+        return _tried(received, done, f"failed: {first_line(error)}")
+    return _tried(received, done, "did not help") if done else received
+
+
+def _passed(
+    received: Judgement, found: Judgement, done: tuple[Repair, ...], picture: NDArray[np.uint8]
+) -> Judgement:
+    reason = f"repaired ({', '.join(done)}): {received.reason}"
+    return replace(found, reason=reason, repairs=done, repaired=picture, received=received)
+
+
+def _tried(received: Judgement, done: tuple[Repair, ...], words: str) -> Judgement:
+    return replace(received, reason=f"{received.reason}; repair ({', '.join(done)}) {words}")
