@@ -14,7 +14,7 @@ from sensor_msgs.msg import Image
 
 from embodied_iqa.distortions import DistortionSpec, FrameDistorter
 from embodied_iqa.gate.gatekeeper import Gatekeeper
-from embodied_iqa.gate.judge import GateOptions
+from embodied_iqa.gate.judge import GateOptions, ImageQuality
 from embodied_iqa.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.images.assembler import Source
@@ -24,7 +24,7 @@ from embodied_iqa.offline.headless_cameras import HeadlessCameras
 from embodied_iqa.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.ros.conversion import spec_to_msg, time_of
 from embodied_iqa.ros.qos import PICTURE
-from embodied_iqa.trial.record import RunRecord, VerdictRecord
+from embodied_iqa.trial.record import RunRecord
 from ros_graph import RosGraph
 from runtime_tape import PERIOD_NS, SNAPSHOT, START_NS, Tape, ideal_cameras
 
@@ -85,7 +85,7 @@ def _none(name: str) -> NoReturn:
 class Watching(Rescorer):
     """Keeps what the gate sees."""
 
-    def _judge(self, run: RunRecord, view: View, stamp: int, rgb: NDArray[np.uint8]) -> VerdictRecord:
+    def _judge(self, run: RunRecord, view: View, stamp: int, rgb: NDArray[np.uint8]) -> ImageQuality:
         seen[stamp] = digest(rgb)
         return super()._judge(run, view, stamp, rgb)
 
