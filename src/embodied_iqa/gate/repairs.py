@@ -165,9 +165,15 @@ def _denoise(rgb: Picture, faults: _Faults) -> Picture:
         rgb = _with_detail(rgb, math.sqrt(sharp.gain), 0.8)
     if Statistic.CHROMA_DETAIL in faults:
         luminance, *colours = cv2.split(cv2.cvtColor(rgb, cv2.COLOR_RGB2YCrCb))
-        smooth = [cv2.GaussianBlur(plane, (7, 7), 0) for plane in colours]
+        smooth = [_coarser(plane) for plane in colours]
         rgb = np.asarray(cv2.cvtColor(cv2.merge([luminance, *smooth]), cv2.COLOR_YCrCb2RGB), np.uint8)
     return rgb
+
+
+def _coarser(plane: Picture) -> Picture:
+    height, width = plane.shape
+    small = cv2.resize(plane, (width // 3, height // 3), interpolation=cv2.INTER_AREA)
+    return np.asarray(cv2.resize(small, (width, height), interpolation=cv2.INTER_LINEAR), np.uint8)
 
 
 def _without_small_detail(rgb: Picture, threshold: float) -> Picture:
@@ -182,15 +188,16 @@ def _without_small_detail(rgb: Picture, threshold: float) -> Picture:
 def _with_detail(rgb: Picture, gain: float, sigma_px: float) -> Picture:
     """Multiply the fine detail by a gain."""
     gain = _bounded(gain)
-    smooth = cv2.GaussianBlur(rgb, (0, 0), sigma_px)
+    smooth = cv2.GaussianBlur(rgb, (5, 5), sigma_px)
     return np.asarray(cv2.addWeighted(rgb, gain, smooth, 1 - gain, 0), np.uint8)
 
 
 def _deblock(rgb: Picture, _faults: _Faults) -> Picture:
     smooth = rgb.copy()
     _smooth_borders(smooth)
-    _smooth_borders(smooth.transpose(1, 0, 2))
-    return smooth
+    turned = np.asarray(cv2.transpose(smooth), np.uint8)  # rows are contiguous, columns are slow
+    _smooth_borders(turned)
+    return np.asarray(cv2.transpose(turned), np.uint8)
 
 
 def _smooth_borders(picture: Picture) -> None:
