@@ -158,7 +158,7 @@ def speed(repeats: int) -> dict[str, dict[str, float]]:
         work = partial(apply_repair, repair, rgb, [Fault(statistic, value, 1.0, 2.0)])
         work()
         pairs = [(_milliseconds(work), _milliseconds(peer)) for _ in range(repeats)]
-        results[f"{repair} ({statistic})"] = {
+        results[f"{repair} ({statistic} too {'low' if value < 1 else 'high'})"] = {
             "ms": statistics.median(ours for ours, _ in pairs),
             "share of a bilateral filter": statistics.median(ours / theirs for ours, theirs in pairs),
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.units import MILLISECOND_NS
 
 Clock = Callable[[], int]
+_REPAIRED: Final = "repaired ("
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +82,15 @@ def judge_repaired(
     return _tried(received, done, "did not help") if done else received
 
 
+def says_repaired(reason: str) -> bool:
+    """Return whether the reason of a passed frame says that its picture was repaired."""
+    return reason.startswith(_REPAIRED)
+
+
 def _passed(
     received: Judgement, found: Judgement, done: tuple[Repair, ...], picture: NDArray[np.uint8]
 ) -> Judgement:
-    reason = f"repaired ({', '.join(done)}): {received.reason}"
+    reason = f"{_REPAIRED}{', '.join(done)}): {received.reason}"
     return replace(found, reason=reason, repairs=done, repaired=picture, received=received)
 
 

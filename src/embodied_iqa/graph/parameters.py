@@ -272,6 +272,8 @@ class TrialParameters:
         reply_deadline_s: Longest wait for a service [s, real time].
         run_limit_s: Longest run [s, ROS time].
         no_motion_limit_s: Longest time without motion before a run ends [s, ROS time].
+        hold_limit_s: Longest time without motion while the gate holds the arm: the policy decides again on
+            new frames until the picture recovers, and after this time the run ends [s, ROS time].
         settle_s: Time for objects to come to rest at the end of a run [s, ROS time].
         stall_limit_s: Longest time without a message from the world [s, real time].
         limits: Limits of the arm on its way back to the start. Follows from arm_node.
@@ -287,6 +289,7 @@ class TrialParameters:
     reply_deadline_s: float = ranged(20.0, 0.1, 3600.0)
     run_limit_s: float = ranged(30.0, 1.0, 3600.0)
     no_motion_limit_s: float = ranged(3.0, 0.1, 3600.0)
+    hold_limit_s: float = ranged(3.0, 0.1, 3600.0)
     settle_s: float = ranged(0.5, 0.0, 60.0)
     stall_limit_s: float = ranged(20.0, 1.0, 3600.0)
     person_limit_s: float = ranged(1800.0, 1.0, 86400.0)

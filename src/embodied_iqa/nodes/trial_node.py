@@ -212,6 +212,7 @@ class TrialNode(BaseNode[TrialParameters]):
             run_limit_ns=round(config.run_limit_s * SECOND_NS),
             no_motion_limit_ns=round(config.no_motion_limit_s * SECOND_NS),
             settle_ns=round(config.settle_s * SECOND_NS),
+            hold_limit_ns=round(config.hold_limit_s * SECOND_NS),
             stops_time=config.simulated,
             has_arm=config.has_arm,
             attended=config.attended,

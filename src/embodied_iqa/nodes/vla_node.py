@@ -143,6 +143,7 @@ class VlaNode(ManagedNode[VlaParameters]):
             completed=completed,
             whole=message.completed_whole,
             stamp_ns=ns_of(message.header.stamp),
+            held=message.held_by_gate,
         )
         self._consider()
 

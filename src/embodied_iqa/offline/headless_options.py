@@ -70,4 +70,5 @@ class HeadlessOptions:
             run_limit_ns=round(trial.run_limit_s * SECOND_NS),
             no_motion_limit_ns=round(trial.no_motion_limit_s * SECOND_NS),
             settle_ns=round(trial.settle_s * SECOND_NS),
+            hold_limit_ns=round(trial.hold_limit_s * SECOND_NS),
         )

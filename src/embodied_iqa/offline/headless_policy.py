@@ -53,6 +53,7 @@ class HeadlessPolicy:
             completed=None if report.ended is None else report.ended.sequence,
             whole=report.is_completed,
             stamp_ns=report.measured.stamp_ns,
+            held=report.status.held_by_gate,
         )
 
     def decide(self, stamps_ns: list[int]) -> tuple[ChunkRecord, ChunkRecord] | None:

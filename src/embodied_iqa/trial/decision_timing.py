@@ -20,6 +20,7 @@ class DeciderState:
         ready: The arm has nothing to execute.
         ended_ns: When the arm ended its last goal of this run.
         last_completed: Sequence of the last goal that the arm ended.
+        uncounted: Last decision that does not count, because the gate held the arm.
         hold_until_ns: After a slow answer: no decision on frames up to this one, so that the arm can start.
     """
 
@@ -32,6 +33,7 @@ class DeciderState:
     ready: bool = False
     ended_ns: int = 0
     last_completed: int | None = None
+    uncounted: int = 0
     hold_until_ns: int = 0
 
 
@@ -54,14 +56,27 @@ class Decider:
         )
 
     def arm_seen(
-        self, state: DeciderState, *, ready: bool, completed: int | None, whole: bool, stamp_ns: int
+        self,
+        state: DeciderState,
+        *,
+        ready: bool,
+        completed: int | None,
+        whole: bool,
+        stamp_ns: int,
+        held: bool = False,
     ) -> DeciderState:
-        """Note a report of the arm; a goal that has ended makes room for the next decision."""
+        """Note a report of the arm; a goal that has ended makes room for the next decision.
+
+        A decision that the gate keeps from being executed does not count towards those of the run, so that
+        the policy can decide again until the picture recovers.
+        """
         if completed is not None and completed != state.last_completed:
             executed = completed == state.sequence and state.decisions > 0 and whole
             state = replace(
                 state, last_completed=completed, ended_ns=stamp_ns, step=state.step + int(executed)
             )
+        if held and ready and state.decisions > 0 and state.uncounted != state.sequence:
+            state = replace(state, decisions=state.decisions - 1, uncounted=state.sequence)
         return replace(state, ready=ready)
 
     def choose(self, state: DeciderState, stamps_ns: Sequence[int]) -> int | None:

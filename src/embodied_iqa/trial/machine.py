@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.subjects.protocols import ChunkStatus
-from embodied_iqa.trial.outcome import outcome_of
+from embodied_iqa.trial.outcome import held_by_gate, outcome_of, overdue_motion
 from embodied_iqa.trial.protocol import (
     Answered,
     ArmSeen,
@@ -59,6 +59,7 @@ class TrialState:
         start_ns: First stamp of the run.
         now_ns: Newest stamp seen.
         moved_ns: When the arm last moved.
+        held_ns: When the gate last held it; the time without motion starts anew then.
         held: Why the gate keeps the arm from a motion that the policy wants; empty if it does not.
         passed_ns: Stamp of the newest frame on which the gate lets the arm move.
         rejection: Why it does not on the newest other frame.
@@ -82,6 +83,7 @@ class TrialState:
     start_ns: int = 0
     now_ns: int = 0
     moved_ns: int = 0
+    held_ns: int = 0
     held: str = ""
     passed_ns: int = 0
     rejection: str = ""
@@ -287,9 +289,10 @@ def _world_seen(state: TrialState, event: WorldSeen) -> Step:
         return _end_run(state, "the run took too long")
     if not state.plan.has_arm and state.decided and state.answered >= _QUESTIONS:
         return _end_run(state, "answered and decided")
-    if state.now_ns - state.moved_ns > state.plan.no_motion_limit_ns:
-        return _end_run(state, "the arm did not move" if state.plan.has_arm else "no answer or no decision")
-    return state, []
+    if held_by_gate(state, state.now_ns):
+        state = replace(state, held_ns=state.now_ns)
+    overdue = overdue_motion(state)
+    return _end_run(state, overdue) if overdue else (state, [])
 
 
 def _arm_seen(state: TrialState, event: ArmSeen) -> Step:

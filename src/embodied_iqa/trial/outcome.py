@@ -32,10 +32,30 @@ def outcome_of(state: TrialState, world: WorldSeen) -> tuple[Outcome | None, str
     if world.task_success:
         return Outcome.SUCCESS, state.ending
     lacks = f"; {world.missing}" if world.missing else ""
-    is_blocked = state.ended_ns - state.passed_ns >= _BLOCKED_NS
-    held = state.held or (state.rejection if is_blocked else "")
+    held = held_by_gate(state, state.ended_ns)
     if held:
         return Outcome.HELD_BY_GATE, f"held by the gate: {held}{lacks}"
     if state.decided - {None} == {ChunkStatus.NO_TARGET}:
         return Outcome.NO_TARGET, f"the policy saw no target{lacks}"
     return Outcome.FAILURE, f"{state.ending}{lacks}"
+
+
+def held_by_gate(state: TrialState, now_ns: int) -> str:
+    """Return why the gate keeps the arm from moving at a time, in words; empty if it does not."""
+    is_blocked = now_ns - state.passed_ns >= _BLOCKED_NS
+    return state.held or (state.rejection if is_blocked else "")
+
+
+def overdue_motion(state: TrialState) -> str:
+    """Return why a run without motion ends now, in words; empty if it does not.
+
+    While the gate holds the arm its own limit counts; when it opens, the time without motion starts anew.
+    """
+    plan, now_ns = state.plan, state.now_ns
+    if not plan.has_arm:
+        return "no answer or no decision" if now_ns - state.moved_ns > plan.no_motion_limit_ns else ""
+    if held_by_gate(state, now_ns):
+        limit = f"the gate held the arm for over {plan.hold_limit_ns / SECOND_NS:g} s"
+        return limit if now_ns - state.moved_ns > plan.hold_limit_ns else ""
+    still_ns = now_ns - max(state.moved_ns, state.held_ns)
+    return "the arm did not move" if still_ns > plan.no_motion_limit_ns else ""

@@ -13,6 +13,7 @@ from embodied_iqa.distortions.spec import DistortionSpec
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.subjects.protocols import ChunkStatus
+from embodied_iqa.units import SECOND_NS
 
 
 class Stage(IntEnum):
@@ -41,6 +42,7 @@ class TrialPlan:
         run_limit_ns: Longest run, ROS time.
         no_motion_limit_ns: Longest time without motion before a run is ended, ROS time.
         settle_ns: Time for things to come to rest at the end of a run, ROS time.
+        hold_limit_ns: Longest time without motion while the gate holds the arm, ROS time.
         stops_time: Time stands still between a reset and the start of a run (simulation).
         has_arm: An arm moves; else a run ends after the answers and the decision.
         attended: A person prepares the scene before each run and judges it afterwards: a real arm.
@@ -52,6 +54,7 @@ class TrialPlan:
     run_limit_ns: int
     no_motion_limit_ns: int
     settle_ns: int
+    hold_limit_ns: int = 3 * SECOND_NS
     stops_time: bool = True
     has_arm: bool = True
     attended: bool = False

@@ -14,6 +14,7 @@ from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import View
 from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.subjects.protocols import ChunkStatus
+from embodied_iqa.units import SECOND_NS
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +144,21 @@ class RunRecord:
     def level_at(self, stamp_ns: int) -> int:
         """Return the level of the distortion at a stamp, 0 (undistorted) to 5."""
         return 0 if self.distortion is None else self.distortion.level_at(stamp_ns - self.start_ns)
+
+    @property
+    def held_s(self) -> float:
+        """Time in which an obeyed gate passed no picture of the camera behind the decisions [s]."""
+        if self.gate_mode is not GateMode.ON or not self.verdicts:
+            return 0.0
+        view = self.chunks[0].view if self.chunks else self.verdicts[0].view
+        seen = sorted((v.stamp_ns, v.verdict) for v in self.verdicts if v.view is view)
+        ends_ns = [stamp_ns for stamp_ns, _ in seen[1:]] + [self.end_ns]
+        held_ns = (
+            end_ns - stamp_ns
+            for (stamp_ns, verdict), end_ns in zip(seen, ends_ns, strict=True)
+            if verdict is not Verdict.PASS
+        )
+        return sum(held_ns) / SECOND_NS
 
     @property
     def distorter(self) -> FrameDistorter:

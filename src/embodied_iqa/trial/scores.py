@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.distortions import DistortionSpec, entry
+from embodied_iqa.gate.repair import says_repaired
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.scoring.cognition import COGNITION_RECIPE, score_cognition
@@ -78,12 +79,14 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Number of frames by verdict."""
+    """Number of frames by verdict; those passed after a repair; time held, see `RunRecord.held_s` [s]."""
 
     mode: GateMode
     passed: int
     hold: int
     reject: int
+    repaired: int = 0
+    held_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +240,10 @@ def _execution(run: RunRecord, reference: RunRecord | None) -> Execution:
 
 def _gate(run: RunRecord) -> Gate:
     count = Counter(verdict.verdict for verdict in run.verdicts)
-    return Gate(run.gate_mode, count[Verdict.PASS], count[Verdict.HOLD], count[Verdict.REJECT])
+    repaired = sum(verdict.verdict is Verdict.PASS and says_repaired(verdict.reason) for verdict in run.verdicts)
+    held_s = round(run.held_s, 3)
+    verdicts = count[Verdict.PASS], count[Verdict.HOLD], count[Verdict.REJECT]
+    return Gate(run.gate_mode, *verdicts, repaired, held_s)
 
 
 def _frames(run: RunRecord) -> Frames:

@@ -111,3 +111,18 @@ def test_after_an_answer_that_took_long_the_arm_has_time_to_take_it_up() -> None
     state = idle(state, None, 9_001)
     assert DECIDER.choose(state, [9_000 + AGAIN_NS]) is None
     assert DECIDER.choose(state, [9_001 + AGAIN_NS]) == 9_001 + AGAIN_NS
+
+
+def test_decisions_that_the_gate_holds_do_not_use_up_those_of_the_run() -> None:
+    state = STARTED
+    for k in range(1, 20):
+        state = DECIDER.decided(state, 1_000 * k)
+        for _ in range(3):  # the arm reports more often than it is asked
+            state = DECIDER.arm_seen(
+                state, ready=True, completed=None, whole=False, stamp_ns=1_000 * k, held=True
+            )
+        assert state.decisions == 0
+        assert DECIDER.choose(state, [1_000 * k + AGAIN_NS + 1]) is not None
+    for k in range(20, 23):
+        state = idle(DECIDER.decided(state, 1_000 * k), k, 1_000 * k + 1)
+    assert (state.decisions, DECIDER.choose(state, [100_000])) == (3, None)

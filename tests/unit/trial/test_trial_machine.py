@@ -473,3 +473,29 @@ def test_the_trial_can_always_be_brought_to_its_end(events: list[object]) -> Non
         if state.pending:
             state, _ = machine.step(state, Reply(state.pending[0], ok=True))
     assert state.stage is Stage.DONE
+
+
+@pytest.mark.parametrize("limit_s", [1, 3, 8])
+def test_a_hold_has_a_deadline_of_its_own(limit_s: int) -> None:
+    plan = replace(ONE_RUN, hold_limit_ns=limit_s * SECOND_NS)
+    result = FakeWorld(plan=plan, on_tick=holds(), success=False).play().state.results[0]
+    held_ns = result.end_ns - result.start_ns - SECOND_NS - PLAN.settle_ns
+    assert result.outcome is Outcome.HELD_BY_GATE
+    assert 0 <= held_ns - plan.hold_limit_ns <= 4 * TICK_NS
+    assert FakeWorld(plan=plan, on_tick=holds()).play().state.results[0].reason == (
+        f"the gate held the arm for over {limit_s} s"
+    )
+
+
+def test_after_a_hold_the_arm_has_the_whole_time_to_move() -> None:
+    def recovers(world: FakeWorld) -> list[Event]:
+        if world.since_start_ns < 7 * SECOND_NS:
+            return holds()(world)
+        moving = world.since_start_ns > 9 * SECOND_NS  # two seconds after the gate opened
+        done = ChunkSeen(world.now_ns, ChunkStatus.DONE)
+        return [ArmSeen(world.now_ns, moving, False, ""), *([done] if moving else [])]
+
+    result = FakeWorld(
+        plan=replace(ONE_RUN, hold_limit_ns=8 * SECOND_NS), on_tick=recovers
+    ).play().state.results[0]
+    assert (result.outcome, result.reason) == (Outcome.SUCCESS, "the VLA reported that the task is done")
