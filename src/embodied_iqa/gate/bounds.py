@@ -73,7 +73,7 @@ class Fault:
     @property
     def target(self) -> float:
         """Middle of the range; the end that the value breaks where the range has one end or holds 0."""
-        if 0 < self.low and math.isfinite(self.high):
+        if self.low > 0 and math.isfinite(self.high):
             return math.sqrt(self.low * self.high)
         return self.low if self.is_low else self.high
 

@@ -62,4 +62,4 @@ class Gatekeeper:
             return Judgement(Verdict.REJECT, f"the judge failed: {first_line(error)}")
         if rgb is None or not self.options.repairs:
             return judgement
-        return judge_repaired(self._judge, view, rgb, judgement, self.options.repair, self._clock)
+        return judge_repaired(self._judge, view, rgb, judgement, self.options.repair, clock=self._clock)

@@ -1,4 +1,4 @@
-"""Repair and judge again: a picture that the judge holds is repaired, and used only if the judge passes it."""
+"""Repair and judge again: a picture that the judge holds is repaired, and used only if it then passes."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from embodied_iqa.units import MILLISECOND_NS
 
 Clock = Callable[[], int]
 _REPAIRED: Final = "repaired ("
+_ORDER: Final = tuple(Repair)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ def judge_repaired(
     rgb: NDArray[np.uint8],
     received: Judgement,
     options: RepairOptions,
+    *,
     clock: Clock | None = None,
 ) -> Judgement:
     """Repair a picture that was not passed until the judge passes it.
@@ -57,7 +59,7 @@ def judge_repaired(
         clock: Real time in ns, for the time limit; None where time does not count, as in rescoring.
 
     Returns:
-        A PASS with the repaired picture and the names of the repairs; else the judgement as received, where the
+        A PASS with the repaired picture and the names of the repairs; else the judgement as received, whose
         reason says what was tried. Never a worse verdict, and a PASS is returned as it is.
     """
     if received.verdict is Verdict.PASS or not options.enabled:
@@ -66,7 +68,7 @@ def judge_repaired(
     picture, found, done = rgb, received, ()
     try:
         while len(done) < options.max_steps:
-            allowed = [repair for repair in options.allowed if repair not in done]
+            allowed = [repair for repair in _ORDER[_place(done) :] if repair in options.allowed]
             repair = next_repair(found.faults, allowed)
             if repair is None:
                 break
@@ -80,6 +82,11 @@ def judge_repaired(
     except Exception as error:  # noqa: BLE001 - whatever fails in a repair must not let a picture pass
         return _tried(received, done, f"failed: {first_line(error)}")
     return _tried(received, done, "did not help") if done else received
+
+
+def _place(done: tuple[Repair, ...]) -> int:
+    """Return where the next repair may be in the order: none twice, and none that undoes one before it."""
+    return _ORDER.index(done[-1]) + 1 if done else 0
 
 
 def says_repaired(reason: str) -> bool:

@@ -1,7 +1,7 @@
 """Fast repairs of a picture with OpenCV; which one serves, and how strong it is, follows from its faults.
 
-Whole-number and table arithmetic with fixed patterns: the same picture and faults give the same repaired picture.
-A repair restores no lost information, so that only the judge says whether its picture may be used.
+Whole-number and table arithmetic with fixed patterns: the same picture and faults give the same repaired
+picture. A repair restores no lost information, so that only the judge says whether its picture may be used.
 """
 
 from __future__ import annotations
@@ -54,14 +54,7 @@ _SIGNS: Final[dict[Repair, frozenset[tuple[Statistic, bool]]]] = {
         (statistic, low) for statistic in (Statistic.CHROMA, Statistic.VIVIDNESS) for low in (True, False)
     ),
     Repair.DENOISE: frozenset(
-        (statistic, False)
-        for statistic in (
-            Statistic.NOISE,
-            Statistic.SPECKS,
-            Statistic.CHROMA_DETAIL,
-            Statistic.DETAIL,
-            Statistic.SHARPNESS,
-        )
+        (statistic, False) for statistic in (Statistic.NOISE, Statistic.SPECKS, Statistic.CHROMA_DETAIL)
     ),
     Repair.DEBLOCK: frozenset({(Statistic.BLOCKINESS, False)}),
     Repair.SHARPEN: frozenset(
@@ -84,8 +77,8 @@ def next_repair(faults: Sequence[Fault], allowed: Sequence[Repair]) -> Repair | 
         allowed: Repairs that may be tried.
 
     Returns:
-        The first in the order of `Repair` that answers a fault. None where none does, or where a fault says that
-        parts of the picture are lost.
+        The first in the order of `Repair` that answers a fault. None where none does, or where a fault says
+        that parts of the picture are lost.
     """
     if any(fault.statistic in _LOST for fault in faults):
         return None
@@ -161,8 +154,6 @@ def _denoise(rgb: Picture, faults: _Faults) -> Picture:
     if noise := faults.get(Statistic.NOISE):
         sigma = math.sqrt(max(noise.value**2 - noise.target**2, 0.0))
         rgb = _without_small_detail(rgb, _THRESHOLD_PER_SIGMA * sigma)
-    elif sharp := faults.get(Statistic.DETAIL) or faults.get(Statistic.SHARPNESS):
-        rgb = _with_detail(rgb, math.sqrt(sharp.gain), 0.8)
     if Statistic.CHROMA_DETAIL in faults:
         luminance, *colours = cv2.split(cv2.cvtColor(rgb, cv2.COLOR_RGB2YCrCb))
         smooth = [_coarser(plane) for plane in colours]
@@ -185,10 +176,9 @@ def _without_small_detail(rgb: Picture, threshold: float) -> Picture:
     return np.asarray(cv2.subtract(cv2.add(smooth, above), below), np.uint8)
 
 
-def _with_detail(rgb: Picture, gain: float, sigma_px: float) -> Picture:
+def _with_detail(rgb: Picture, gain: float) -> Picture:
     """Multiply the fine detail by a gain."""
-    gain = _bounded(gain)
-    smooth = cv2.GaussianBlur(rgb, (5, 5), sigma_px)
+    smooth = cv2.GaussianBlur(rgb, (5, 5), 1.5)
     return np.asarray(cv2.addWeighted(rgb, gain, smooth, 1 - gain, 0), np.uint8)
 
 
@@ -213,7 +203,8 @@ def _smooth_borders(picture: Picture) -> None:
 def _sharpen(rgb: Picture, faults: _Faults) -> Picture:
     found = [faults[s] for s in (Statistic.DETAIL, Statistic.SHARPNESS, Statistic.NOISE) if s in faults]
     fault = next(fault for fault in found if fault.is_low)
-    return _with_detail(rgb, fault.gain if fault.statistic is Statistic.NOISE else math.sqrt(fault.gain), 1.5)
+    gain = fault.gain if fault.statistic is Statistic.NOISE else math.sqrt(fault.gain)
+    return _with_detail(rgb, _bounded(gain))
 
 
 def _bounded(gain: float) -> float:

@@ -240,7 +240,9 @@ def _execution(run: RunRecord, reference: RunRecord | None) -> Execution:
 
 def _gate(run: RunRecord) -> Gate:
     count = Counter(verdict.verdict for verdict in run.verdicts)
-    repaired = sum(verdict.verdict is Verdict.PASS and says_repaired(verdict.reason) for verdict in run.verdicts)
+    repaired = sum(
+        verdict.verdict is Verdict.PASS and says_repaired(verdict.reason) for verdict in run.verdicts
+    )
     held_s = round(run.held_s, 3)
     verdicts = count[Verdict.PASS], count[Verdict.HOLD], count[Verdict.REJECT]
     return Gate(run.gate_mode, *verdicts, repaired, held_s)

@@ -157,6 +157,7 @@ def test_a_passing_picture_is_never_repaired_and_a_verdict_never_gets_worse(
     elif after.repairs:
         assert after.verdict is Verdict.PASS
         assert set(after.repairs) <= set(allowed)
+        assert list(after.repairs) == [repair for repair in Repair if repair in after.repairs]
         assert len(set(after.repairs)) == len(after.repairs) == found.seen - 1 <= most
     else:
         assert after == replace(received, reason=after.reason)
@@ -192,7 +193,8 @@ def test_a_repaired_picture_counts_as_good_and_says_so_while_the_gate_recovers()
     quality, lease = keeper.judge(View.TOP, 2 * MS, darker(scene()), 2 * MS)
     assert lease.verdict is not Verdict.PASS
     assert quality.frame_verdict is Verdict.PASS
-    assert quality.reason.startswith("1 of 5 good frames since: the picture cannot be measured; this one repaired")
+    cause = "the picture cannot be measured"
+    assert quality.reason.startswith(f"1 of 5 good frames since: {cause}; this one repaired (exposure): ")
 
 
 def test_nothing_that_was_not_measured_is_repaired() -> None:

@@ -495,7 +495,9 @@ def test_after_a_hold_the_arm_has_the_whole_time_to_move() -> None:
         done = ChunkSeen(world.now_ns, ChunkStatus.DONE)
         return [ArmSeen(world.now_ns, moving, False, ""), *([done] if moving else [])]
 
-    result = FakeWorld(
-        plan=replace(ONE_RUN, hold_limit_ns=8 * SECOND_NS), on_tick=recovers
-    ).play().state.results[0]
+    result = (
+        FakeWorld(plan=replace(ONE_RUN, hold_limit_ns=8 * SECOND_NS), on_tick=recovers)
+        .play()
+        .state.results[0]
+    )
     assert (result.outcome, result.reason) == (Outcome.SUCCESS, "the VLA reported that the task is done")
