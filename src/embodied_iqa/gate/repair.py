@@ -65,7 +65,8 @@ def judge_repaired(
     if received.verdict is Verdict.PASS or not options.enabled:
         return received
     began_ns = 0 if clock is None else clock()
-    picture, found, done = rgb, received, ()
+    picture, found = rgb, received
+    done: tuple[Repair, ...] = ()
     try:
         while len(done) < options.max_steps:
             allowed = [repair for repair in _ORDER[_place(done) :] if repair in options.allowed]

@@ -95,3 +95,27 @@ def test_where_time_is_real_the_newest_picture_wins() -> None:
 def test_unknown_robot_lists_the_known() -> None:
     with pytest.raises(UsageError, match="sim, ur5"):
         resolve(overrides={"arm_node.robot": "kuka"})
+
+
+REAL = {
+    "arm_node.robot": "ur5",
+    "arm_node.ur.ip": "192.168.1.10",
+    "camera_node.source": "realsense",
+    "vla_node.subject": "classical-vla",
+}
+
+
+@pytest.mark.parametrize("robot", [{}, {"gate_node.judge.mode": "on"}, REAL])
+def test_pictures_are_repaired_only_where_it_is_set_and_the_policy_then_sees_them(
+    robot: dict[str, object],
+) -> None:
+    for enabled in (False, True):
+        overrides = robot | ({"gate_node.judge.repair.enabled": True} if enabled else {})
+        graph = resolve(overrides=overrides)
+        assert graph.gate_node.judge.repairs is (enabled and bool(robot))  # never in shadow, the default
+        assert graph.vla_node.repaired is graph.gate_node.judge.repairs
+
+
+def test_a_repair_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(UsageError, match="deblock"):
+        resolve(overrides={"gate_node.judge.repair.allowed": ["inpaint"]})

@@ -175,6 +175,21 @@ def test_verdicts_frames_and_latencies_are_counted() -> None:
     assert (counted.latency_ms.gate, counted.latency_ms.vlm, counted.latency_ms.vla) == (1.5, 10.0, 5.0)
 
 
+def test_time_held_is_that_of_the_policys_camera_under_an_obeyed_gate() -> None:
+    kinds = [Verdict.HOLD, Verdict.PASS, Verdict.HOLD, Verdict.REJECT, Verdict.PASS, Verdict.HOLD]
+    reasons = ["dark", "repaired (exposure): dark", "dark", "black", "dark", "repaired (exposure): dark"]
+    own = [
+        VerdictRecord(n * 10**9, View.TOP, kind, words, 1.0)
+        for n, (kind, words) in enumerate(zip(kinds, reasons, strict=True))
+    ]
+    other = [replace(verdict, view=View.WRIST, verdict=Verdict.HOLD, reason="") for verdict in own]
+    for mode, held_s in ((GateMode.ON, 3.5), (GateMode.SHADOW, 0.0), (GateMode.OFF, 0.0)):
+        record = run(verdicts=(*own, *other), gate_mode=mode, start_ns=0, end_ns=5_500_000_000)
+        gate = scores(record)[0].gate
+        assert (gate.held_s, gate.repaired) == (held_s, 1)
+        assert record.held_s == held_s
+
+
 def test_nothing_measured_is_none_never_nan() -> None:
     empty = run(answers=(), chunks=(), verdicts=(VerdictRecord(1, View.TOP, Verdict.PASS, "", math.nan),))
     tree = as_json(scores(empty)[0])
