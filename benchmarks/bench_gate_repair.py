@@ -53,7 +53,6 @@ from embodied_iqa.trial.deciding import DecisionRequest, decide
 Picture = NDArray[np.uint8]
 LEVELS = (1, 3, 5)
 FIRST_SEED = 7_300_000
-SEVERAL = RepairOptions(enabled=True)
 VIEW = View.TOP
 CASES = (
     (Repair.EXPOSURE, Statistic.EXPOSURE, 0.5),
@@ -109,12 +108,14 @@ def score(vla: Vla, moment: Moment, clean: NDArray[np.float64], rgb: Picture) ->
     return score_decision(found.increments, clean, scale_m, gripper=moment.request.gripper).score
 
 
-def examine(judge: PictureJudge, vlas: dict[str, Vla], moment: Moment, seed: int) -> Iterator[Result]:
+def examine(
+    judge: PictureJudge, options: RepairOptions, vlas: dict[str, Vla], moment: Moment, seed: int
+) -> Iterator[Result]:
     for entry in catalogue():
         for level in LEVELS:
             rgb = distort(moment.frame.rgb, entry.id, level, np.random.default_rng(seed))
             received = judge.judge(VIEW, rgb)
-            after = judge_repaired(judge, VIEW, rgb, received, SEVERAL)
+            after = judge_repaired(judge, VIEW, rgb, received, options)
             scores: tuple[dict[str, float], dict[str, float]] = {}, {}
             if after.repaired is not None:
                 for name, clean in moment.clean.items():
@@ -146,8 +147,15 @@ def show(results: list[Result]) -> None:
         change = np.array([r.after[subject] - r.before[subject] for r in results if subject in r.before])
         print(
             f"{subject}: {len(change)} repaired frames, score {change.mean():+.3f}; "
-            f"nearer by over 0.01 in {np.mean(change > 0.01):.0%}, farther in {np.mean(change < -0.01):.0%}"
+            f"nearer by over 0.01 in {np.mean(change > 0.01):.0%}, farther in {np.mean(change < -0.01):.0%}; "
+            f"below 0.9 before in {_harmed(results, subject, 'before')}, "
+            f"after in {_harmed(results, subject, 'after')}"
         )
+
+
+def _harmed(results: list[Result], subject: str, side: str) -> int:
+    """Return the number of repaired frames whose decision is still far from the clean one."""
+    return sum(getattr(result, side).get(subject, 1.0) < 0.9 for result in results)
 
 
 def speed(repeats: int) -> dict[str, dict[str, float]]:
@@ -179,6 +187,8 @@ def main() -> None:
     parser.add_argument("--camera-model", choices=[str(m) for m in CameraModel], default="d455")
     parser.add_argument("--judge", type=parse_judge, default=parse_judge("statistics"))
     parser.add_argument("--calibration", type=Path, help="of the gate; default: of the simulated cameras")
+    names = [str(repair) for repair in Repair]
+    parser.add_argument("--allowed", nargs="+", choices=names, default=list(RepairOptions().allowed))
     parser.add_argument("--speed", action="store_true", help="only the time of each repair")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
@@ -193,11 +203,12 @@ def main() -> None:
         judge = load_judge(
             arguments.judge, arguments.calibration or shared_file("config/gate/simulated.yaml")
         )
+        options = RepairOptions(enabled=True, allowed=tuple(Repair(name) for name in arguments.allowed))
         taken = list(moments(arguments.scenes, CameraModel(arguments.camera_model), vlas))
         results = [
             result
             for seed, moment in enumerate(track(taken, "scenes", console=Console(stderr=True)))
-            for result in examine(judge, vlas, moment, seed)
+            for result in examine(judge, options, vlas, moment, seed)
         ]
         show(results)
         found = [asdict(result) for result in results]

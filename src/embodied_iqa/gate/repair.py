@@ -28,13 +28,14 @@ class RepairOptions:
 
     Attributes:
         enabled: Repair, and judge again. Off unless set.
-        allowed: Repairs that may be tried: exposure, white_balance, denoise, deblock, sharpen.
+        allowed: Repairs that may be tried: exposure, white_balance, denoise, deblock, sharpen. By default not
+            white_balance and deblock, which hide wrong hues and moved blocks from the statistics.
         max_steps: Most repairs of one picture, each followed by a judgement.
         time_limit_ms: A repair that takes longer is not used [ms, real time].
     """
 
     enabled: bool = False
-    allowed: tuple[Repair, ...] = tuple(Repair)
+    allowed: tuple[Repair, ...] = (Repair.EXPOSURE, Repair.DENOISE, Repair.SHARPEN)
     max_steps: int = ranged(2, 1, 5)
     time_limit_ms: float = ranged(50.0, 1.0, 1000.0)
 

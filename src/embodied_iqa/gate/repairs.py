@@ -39,7 +39,7 @@ class Repair(StrEnum):
     WHITE_BALANCE = "white_balance"
     """Shift of Cr and Cb to a neutral median, and their gain."""
     DENOISE = "denoise"
-    """Median against specks; small detail below the noise is removed; smoother colours."""
+    """Median against specks; small detail below the noise is removed; smoother colours if noisy."""
     DEBLOCK = "deblock"
     """Smoother steps across the 8 x 8 grid."""
     SHARPEN = "sharpen"
@@ -53,9 +53,7 @@ _SIGNS: Final[dict[Repair, frozenset[tuple[Statistic, bool]]]] = {
     Repair.WHITE_BALANCE: frozenset(
         (statistic, low) for statistic in (Statistic.CHROMA, Statistic.VIVIDNESS) for low in (True, False)
     ),
-    Repair.DENOISE: frozenset(
-        (statistic, False) for statistic in (Statistic.NOISE, Statistic.SPECKS, Statistic.CHROMA_DETAIL)
-    ),
+    Repair.DENOISE: frozenset({(Statistic.NOISE, False), (Statistic.SPECKS, False)}),
     Repair.DEBLOCK: frozenset({(Statistic.BLOCKINESS, False)}),
     Repair.SHARPEN: frozenset(
         (statistic, True) for statistic in (Statistic.SHARPNESS, Statistic.DETAIL, Statistic.NOISE)

@@ -26,7 +26,7 @@ from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.images.frame import View
 
 MS = 1_000_000
-ON = RepairOptions(enabled=True)
+ON = RepairOptions(enabled=True, allowed=tuple(Repair))
 ANYTHING = dict.fromkeys(Statistic, Bounds(-np.inf, -np.inf, np.inf, np.inf))
 Picture = NDArray[np.uint8]
 
@@ -172,6 +172,16 @@ def test_what_is_lost_is_not_hidden(lost: Statistic) -> None:
     dark = Fault(Statistic.EXPOSURE, 0.1, 0.3, 0.5)
     assert next_repair([dark], tuple(Repair)) is Repair.EXPOSURE
     assert next_repair([dark, Fault(lost, 0.5, -np.inf, 0.1)], tuple(Repair)) is None
+
+
+def test_what_hides_wrong_hues_and_moved_blocks_is_only_tried_if_named() -> None:
+    for repair, harm, statistic in REPAIRED:
+        found, harmed = judge(**around(statistic)), harm(scene())
+        after = judge_repaired(
+            found, View.TOP, harmed, found.judge(View.TOP, harmed), RepairOptions(enabled=True)
+        )
+        hides = repair in {Repair.WHITE_BALANCE, Repair.DEBLOCK}
+        assert (after.verdict is Verdict.HOLD, after.repairs) == (hides, () if hides else (repair,))
 
 
 @pytest.mark.parametrize("mode", GateMode)
