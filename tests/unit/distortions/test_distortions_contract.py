@@ -101,7 +101,7 @@ class Wall:
         root = name.partition(".")[0]
         allowed = root in sys.stdlib_module_names or root in {"numpy", "cv2", "embodied_iqa"}
         room = (name.split(".") + [""])[1] if root == "embodied_iqa" else ""
-        below = {"", "distortions", "errors", "files", "lazy", "onnx_session", "images", "user_code"}
+        below = {"", "distortions", "errors", "files", "lazy", "onnx_session", "images", "units", "user_code"}
         if not allowed or room not in below:
             raise ImportError(f"blocked: {name}")
 sys.meta_path.insert(0, Wall())
