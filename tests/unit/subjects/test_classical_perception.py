@@ -11,11 +11,15 @@ from embodied_iqa.simulation.camera.simulated_cameras import SimulatedCameras
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.backends.classical.colours import blobs_of, paint_map
-from embodied_iqa.subjects.backends.classical.perception import look, see
+from embodied_iqa.subjects.backends.classical.perception import SeenObject, look
 from embodied_iqa.subjects.backends.classical.shapes import Pinhole
 from embodied_iqa.tasks.vocabulary import Kind
 
 SEEDS = range(10)
+
+
+def see(frame: Frame) -> tuple[SeenObject, ...]:
+    return look(frame).objects
 
 
 def top_frame(scene: Scene, width_px: int = 640, height_px: int = 480) -> Frame:

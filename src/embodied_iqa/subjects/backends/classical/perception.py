@@ -98,10 +98,5 @@ def look(frame: Frame) -> Sight:
     return Sight(tuple(objects), tuple(blobs), camera)
 
 
-def see(frame: Frame) -> tuple[SeenObject, ...]:
-    """Return the coloured objects on the table."""
-    return look(frame).objects
-
-
 def _on_table(fit: ShapeFit) -> bool:
     return _TABLE_X_M[0] < fit.x_m < _TABLE_X_M[1] and _TABLE_Y_M[0] < fit.y_m < _TABLE_Y_M[1]
