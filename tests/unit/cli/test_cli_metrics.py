@@ -16,6 +16,16 @@ RNG = np.random.default_rng(2)
 CLEAN = RNG.integers(0, 256, (32, 40, 3), dtype=np.uint8)
 NOISY = (CLEAN // 2 + RNG.integers(0, 99, CLEAN.shape)).astype(np.uint8)
 
+CAMERA_AS_NUMBER = """
+from embodied_iqa.metrics import MetricInfo, Needs
+
+class Number:
+    info = MetricInfo("number", Needs.NOTHING, True)
+
+    def measure(self, distorted, reference=None, context=None):
+        return ["wrist", "top", "side"].index(context.view)
+"""
+
 
 @pytest.fixture
 def folders(tmp_path: Path) -> tuple[Path, Path]:
@@ -90,3 +100,17 @@ def test_a_missing_reference_is_a_usage_error(folders: tuple[Path, Path], capsys
     assert "no such reference" in capsys.readouterr().err
     assert main(["metrics", "score", "simm", str(folders[0])]) == 2
     assert "did you mean ssim" in capsys.readouterr().err
+
+
+def test_a_metric_is_told_the_camera(
+    folders: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    (tmp_path / "cameras.py").write_text(CAMERA_AS_NUMBER)
+    monkeypatch.syspath_prepend(tmp_path)
+    name, picture = "python:cameras:Number", folders[0] / "a.png"
+    assert result(capsys, "score", name, picture, "--view", "side")["mean"] == 2
+    assert main(["metrics", "score", name, str(picture), "--view", "front"]) == 2
+    assert "unknown camera view" in capsys.readouterr().err

@@ -29,6 +29,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("pictures", type=Path, metavar="PICTURES", help="a picture, or a folder with sub-folders")
     undistorted = "the undistorted picture, or a folder with the same names"
     add("--reference", type=Path, metavar="PATH", help=undistorted)
+    camera = "camera of the pictures, for metrics of policies and trained ones: wrist, top or side"
+    add("--view", metavar="NAME", help=camera)
     train = actions.add_parser("train", help="train a metric on the scores of a database")
     _configure_train(train)
     tune = actions.add_parser("fine-tune", help="train a metric of pyiqa on an export of a database")

@@ -14,7 +14,8 @@ from statistics import fmean
 from embodied_iqa.cli.output import console, table_of
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.codecs import picture_files, read_picture
-from embodied_iqa.metrics import Metric, MetricInfo, Needs
+from embodied_iqa.images.frame import parse_view
+from embodied_iqa.metrics import Metric, MetricContext, MetricInfo, Needs
 from embodied_iqa.metrics.catalogue import close_metric, metric_by_name
 from embodied_iqa.progress import track
 
@@ -38,10 +39,11 @@ def score(arguments: argparse.Namespace) -> int:
     """Measure every picture and print the values; return 1 if none could be measured."""
     path, reference = arguments.pictures, arguments.reference
     files = picture_files(path, recursive=True) if path.is_dir() else [path]
+    context = MetricContext(view=parse_view(arguments.view) if arguments.view else None)
     metric = metric_by_name(arguments.name)
     try:
         _check_reference(metric.info, reference)
-        scored = list(_scores(metric, path, files, reference))
+        scored = list(_scores(metric, path, files, reference, context))
     finally:
         close_metric(metric)
     _print(metric.info, scored, as_json=arguments.json)
@@ -56,7 +58,9 @@ def _check_reference(info: MetricInfo, reference: Path | None) -> None:
         raise UsageError("no such reference", got=str(reference), expected=expected)
 
 
-def _scores(metric: Metric, path: Path, files: list[Path], reference: Path | None) -> Iterator[_Scored]:
+def _scores(
+    metric: Metric, path: Path, files: list[Path], reference: Path | None, context: MetricContext
+) -> Iterator[_Scored]:
     root = path if path.is_dir() else path.parent
     for file in track(files, metric.info.name):
         name = file.relative_to(root)
@@ -64,7 +68,7 @@ def _scores(metric: Metric, path: Path, files: list[Path], reference: Path | Non
             undistorted = None
             if metric.info.needs is Needs.REFERENCE and reference is not None:
                 undistorted = read_picture(_reference_of(name, reference))
-            yield _Scored(str(name), metric.measure(read_picture(file), undistorted))
+            yield _Scored(str(name), metric.measure(read_picture(file), undistorted, context))
         except InputError as error:
             yield _Scored(str(name), None, str(error))
 
