@@ -131,12 +131,13 @@ def test_an_unknown_level_is_an_error() -> None:
 @pytest.mark.parametrize("status", list(ChunkStatus))
 def test_increments_are_preserved_bit_for_bit(status: ChunkStatus) -> None:
     increments = np.random.default_rng(1).normal(size=(5, 7))
-    message = wire(chunk_to_msg(ActionChunk(status, increments, "why", (3.5, 4.0))))
+    message = wire(chunk_to_msg(ActionChunk(status, increments, "why", (3.5, 4.0), 0.7)))
     assert increments_of(message).tobytes() == increments.tobytes()
-    assert (message.target_u, message.target_v, message.reason) == (3.5, 4.0, "why")
+    assert (message.target_u, message.target_v, message.seen, message.reason) == (3.5, 4.0, 0.7, "why")
 
 
 def test_an_empty_chunk_without_a_target_is_preserved() -> None:
     message = wire(chunk_to_msg(ActionChunk(ChunkStatus.NO_TARGET, np.empty((0, 7)), "")))
     assert increments_of(message).shape == (0, 7)
     assert math.isnan(message.target_u)
+    assert math.isnan(message.seen)

@@ -74,7 +74,7 @@ def test_the_first_decision_is_the_same_bit_for_bit(
             other = next(chunk for chunk in theirs.chunks if chunk.source is source)
             assert np.array_equal(mine.increments, other.increments)
             assert np.array_equal(mine.T_base_tool, other.T_base_tool)
-            for name in ("stamp_ns", "view", "status", "reason", "target_px", "gripper", "step"):
+            for name in ("stamp_ns", "view", "status", "reason", "target_px", "seen", "gripper", "step"):
                 assert getattr(mine, name) == getattr(other, name), name
 
 

@@ -49,7 +49,7 @@ DEADLINE_S = 110.0
 CAMERA = "camera_node.model", "d455"
 """Its noise, exposure control and motion blur have to be the same, too."""
 OPTIONS = HeadlessOptions(resolve((), {"gate_node.judge.mode": "shadow", CAMERA[0]: CAMERA[1]}))
-PLAIN = ("stamp_ns", "view", "status", "reason", "target_px", "gripper", "step", "subject")
+PLAIN = ("stamp_ns", "view", "status", "reason", "target_px", "seen", "gripper", "step", "subject")
 Targets = NDArray[np.float64]
 
 

@@ -26,6 +26,7 @@ class ActionChunk:
     increments: list[ActionIncrement]
     target_u: float
     target_v: float
+    seen: float
     reason: str
     subject: str
     subject_version: str
@@ -45,6 +46,7 @@ class ActionChunk:
         increments: list[ActionIncrement] = ...,
         target_u: float = ...,
         target_v: float = ...,
+        seen: float = ...,
         reason: str = ...,
         subject: str = ...,
         subject_version: str = ...,

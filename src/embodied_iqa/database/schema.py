@@ -14,7 +14,7 @@ from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.protocols import ChunkStatus
 from embodied_iqa.tasks.task import TaskSource
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 """Changes with every change that a reader of the tables has to follow."""
 
 _Small = Annotated[int, pa.int8()]
@@ -159,6 +159,8 @@ class Annotation:
     """Of a VLA: K x 7, row by row (m, rad, gripper)."""
     reason: str | None
     """Explanation of a VLA."""
+    seen: float | None
+    """Probability in [0, 1] that the picture shows what the task names, by the VLA; null if it has none."""
     error: str | None
     """Why there is no answer."""
 

@@ -192,13 +192,14 @@ def increments_of(chunk: ours.ActionChunk) -> NDArray[np.float64]:
 
 
 def chunk_to_msg(chunk: ActionChunk | ChunkRecord) -> ours.ActionChunk:
-    """Return status, increments, reason and target of a decision; the caller sets the other fields."""
+    """Return status, increments, reason, target, `seen` of a decision; the caller sets the other fields."""
     u, v = chunk.target_px if chunk.target_px is not None else (math.nan, math.nan)
     return ours.ActionChunk(
         status=_STATUSES[chunk.status],
         reason=chunk.reason,
         target_u=float(u),
         target_v=float(v),
+        seen=math.nan if chunk.seen is None else float(chunk.seen),
         increments=[
             ours.ActionIncrement(x=x, y=y, z=z, rx=rx, ry=ry, rz=rz, gripper=gripper)
             for x, y, z, rx, ry, rz, gripper in chunk.increments.tolist()

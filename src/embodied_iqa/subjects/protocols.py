@@ -100,17 +100,20 @@ class ActionChunk:
             increment in [0, 1] (0 open, 1 closed). ``K`` is 0 unless the status is ACT.
         reason: In a few words ("sees no red cube").
         target_px: Pixel ``(u, v)`` of the target in the first view, or None; for reports only.
+        seen: Probability in [0, 1] that the images show what the task names, by the subject's own estimate;
+            None where it has none.
     """
 
     status: ChunkStatus
     increments: NDArray[np.float64]
     reason: str
     target_px: tuple[float, float] | None = None
+    seen: float | None = None
 
     @classmethod
-    def still(cls, status: ChunkStatus, reason: str) -> ActionChunk:
+    def still(cls, status: ChunkStatus, reason: str, seen: float | None = None) -> ActionChunk:
         """Return a chunk without increments."""
-        return cls(status, np.empty((0, 7)), reason)
+        return cls(status, np.empty((0, 7)), reason, seen=seen)
 
 
 class Vlm(Protocol):

@@ -74,7 +74,10 @@ def act(vla: Vla, request: DecisionRequest, frames: Mapping[View, Frame]) -> Act
     if increments.ndim != 2 or increments.shape[1] != 7:
         raise InputError("malformed increments", expected="(K, 7) numbers", got=increments.shape)
     target_px = None if chunk.target_px is None else (float(chunk.target_px[0]), float(chunk.target_px[1]))
-    return replace(chunk, status=ChunkStatus(chunk.status), increments=increments, target_px=target_px)
+    status, seen = ChunkStatus(chunk.status), None if chunk.seen is None else float(chunk.seen)
+    if seen is not None and not 0.0 <= seen <= 1.0:
+        raise InputError("malformed probability that the target is seen", expected="0 to 1", got=seen)
+    return replace(chunk, status=status, increments=increments, target_px=target_px, seen=seen)
 
 
 def chunk_record(info: SubjectInfo, request: DecisionRequest, outcome: Outcome[ActionChunk]) -> ChunkRecord:
@@ -90,6 +93,7 @@ def chunk_record(info: SubjectInfo, request: DecisionRequest, outcome: Outcome[A
         increments=np.empty((0, 7)) if chunk is None else chunk.increments,
         reason=outcome.reason if chunk is None else chunk.reason,
         target_px=None if chunk is None else chunk.target_px,
+        seen=None if chunk is None else chunk.seen,
         T_base_tool=request.T_base_tool,
         gripper=request.gripper,
         subject=info.name,

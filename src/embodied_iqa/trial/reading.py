@@ -171,6 +171,7 @@ def _answer(message: Any) -> AnswerRecord:
 def _chunk(message: Any) -> ChunkRecord:
     rows = [(i.x, i.y, i.z, i.rx, i.ry, i.rz, i.gripper) for i in message.increments]
     u, v = float(message.target_u), float(message.target_v)
+    seen = float(getattr(message, "seen", math.nan))  # recordings of earlier versions have none
     return ChunkRecord(
         stamp_ns=stamp_ns(message),
         view=View(message.view),
@@ -181,6 +182,7 @@ def _chunk(message: Any) -> ChunkRecord:
         increments=np.array(rows, dtype=np.float64).reshape(-1, 7),
         reason=str(message.reason),
         target_px=(u, v) if math.isfinite(u) and math.isfinite(v) else None,
+        seen=None if math.isnan(seen) else seen,
         T_base_tool=matrix_from_pose(message.tool_pose),
         gripper=float(message.gripper),
         subject=str(message.subject),

@@ -54,6 +54,7 @@ class ChunkRecord:
         increments: ``(K, 7)`` float64, see `subjects.protocols.ActionChunk`.
         reason: In words; where the subject failed, why.
         target_px: Pixel that the subject aimed at, or None.
+        seen: Probability in [0, 1] that the pictures show what the task names, by the subject; or None.
         T_base_tool: ``(4, 4)`` float64, tool pose in the observation (m).
         gripper: Gripper state in the observation, 0 open to 1 closed.
         subject: Name of the VLA.
@@ -70,6 +71,7 @@ class ChunkRecord:
     increments: NDArray[np.float64]
     reason: str
     target_px: tuple[float, float] | None
+    seen: float | None
     T_base_tool: NDArray[np.float64]
     gripper: float
     subject: str

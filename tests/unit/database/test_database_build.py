@@ -367,7 +367,7 @@ def test_refusals_are_kept_apart_from_wrong_motions(status: ChunkStatus, first_s
         return Annotation(
             subject="a", subject_version="1", role=Role.VLA, reference_id="r", pair_id=pair, task_id="t",
             rank=1, distortion_id="01", level=1, own_view=True, answer=None, status=status,
-            increments=rows, reason="", error=None,
+            increments=rows, reason="", seen=None, error=None,
         )  # fmt: skip
 
     score = _score(answer(status, "p", 0.1), answer(first_status, None, 0.0), (View.TOP, 0.0), scale)

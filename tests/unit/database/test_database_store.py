@@ -52,7 +52,7 @@ def test_rows_of_every_kind_of_column_come_back(tmp_path: Path) -> None:
         128, 96, "p.png", "0", cameras, eye, 0.5, 0.1, 0.2, 0.3, 0.4, 0.5,
     )  # fmt: skip
     first = Annotation(
-        "s", "1", Role.VLA, "r1", None, "t", 1, "", 0, True, None, ChunkStatus.ACT, (0.5,), "", None
+        "s", "1", Role.VLA, "r1", None, "t", 1, "", 0, True, None, ChunkStatus.ACT, (0.5,), "", 0.9, None
     )
     rows = [first, replace(first, pair_id="p", status=None, increments=None, error="none", own_view=False)]
     for kind, written, schema in ((Reference, [reference], REFERENCES), (Annotation, rows, ANNOTATIONS)):

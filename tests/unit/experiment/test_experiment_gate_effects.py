@@ -31,6 +31,7 @@ def chunk(source: Source, sequence: int, x_m: float, gripper: float = 1.0) -> Ch
         increments=np.array([[x_m, 0, 0, 0, 0, 0, gripper]]),
         reason="",
         target_px=None,
+        seen=None,
         T_base_tool=np.eye(4),
         gripper=0.0,
         subject="vla",

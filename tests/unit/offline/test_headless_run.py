@@ -38,7 +38,7 @@ TASK = "pick the red cube"
 DARK = DistortionSpec("19", 5)
 PALE = DistortionSpec("07", 5)
 NOISE = DistortionSpec("12", 3)
-TOLD = ("stamp_ns", "view", "source", "sequence", "step", "status", "reason", "target_px", "gripper")
+TOLD = ("stamp_ns", "view", "source", "sequence", "step", "status", "reason", "target_px", "seen", "gripper")
 
 
 def settings(mode: GateMode = GateMode.OFF, **overrides: object) -> HeadlessOptions:

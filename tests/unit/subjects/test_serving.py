@@ -144,6 +144,7 @@ def test_a_served_subject_is_the_subject_itself():
             assert np.array_equal(ours.increments, theirs.increments)
             assert ours.reason == theirs.reason
             assert (ours.target_px is None) == (theirs.target_px is None)
+            assert ours.seen == theirs.seen
         remote.close()
 
 

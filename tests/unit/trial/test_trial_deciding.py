@@ -42,11 +42,12 @@ class Says:
 
 
 def test_a_decision_is_recorded_with_what_it_belongs_to() -> None:
-    vla = Says(ActionChunk("act", [[0.1, 0, 0, 0, 0, 0, 1]], "why", np.array([3, 4])))
+    vla = Says(ActionChunk("act", [[0.1, 0, 0, 0, 0, 0, 1]], "why", np.array([3, 4]), np.float32(0.5)))
     record = decide(vla, REQUEST, {View.SIDE: FRAME})
     (seen,) = vla.seen
     assert (seen.instruction, seen.gripper, seen.step) == ("pick the red cube", 0.25, 2)
     assert (record.status, record.reason, record.target_px) == (ChunkStatus.ACT, "why", (3.0, 4.0))
+    assert (record.seen, type(record.seen)) == (0.5, float)
     assert (record.increments.dtype, record.increments.shape) == (np.float64, (1, 7))
     assert (record.stamp_ns, record.view, record.source) == (5, View.SIDE, Source.DISTORTED)
     assert (record.sequence, record.step, record.gripper) == (7, 2, 0.25)
@@ -67,6 +68,7 @@ def test_no_increments_are_none_whatever_their_shape(nothing: Any) -> None:
         (ActionChunk(ChunkStatus.ACT, np.zeros((2, 6)), ""), "InputError: malformed increments"),
         (ActionChunk(ChunkStatus.ACT, np.zeros(7), ""), "InputError: malformed increments"),
         (ActionChunk(ChunkStatus.ACT, [["left"] * 7], ""), "ValueError"),
+        (ActionChunk(ChunkStatus.ACT, np.zeros((1, 7)), "", seen=1.5), "InputError: malformed probability"),
         (ActionChunk("dance", np.zeros((1, 7)), ""), "ValueError: 'dance' is not a valid"),
         (None, "AttributeError"),
     ],

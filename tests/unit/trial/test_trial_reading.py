@@ -33,13 +33,15 @@ class Tape(Recorder):
         self.send("/vlm/answer", f"{OURS}/VlmAnswer", stamp, view="side", source=1, answer="a cube",
                   task=TASK, subject="s", subject_version="3", latency_ms=7.5)  # fmt: skip
 
-    def chunk_at(self, stamp: int, status: int = 0, target: tuple[float, float] = (3.0, 4.0)) -> None:
+    def chunk_at(
+        self, stamp: int, status: int = 0, target: tuple[float, float] = (3.0, 4.0), seen: float = 0.75
+    ) -> None:
         names = ("x", "y", "z", "rx", "ry", "rz", "gripper")
         rows = [dict(zip(names, first + np.arange(7.0), strict=True)) for first in (1.0, 8.0)]
         self.send("/vla/actions", f"{OURS}/ActionChunk", stamp, view="top", source=1, sequence=5, step=2,
                   status=status, reason="sees",
                   increments=[self.types.new(f"{OURS}/ActionIncrement", **row) for row in rows],
-                  target_u=target[0], target_v=target[1], tool_pose=self.pose(0.3), gripper=0.25,
+                  target_u=target[0], target_v=target[1], seen=seen, tool_pose=self.pose(0.3), gripper=0.25,
                   subject="s", subject_version="3", latency_ms=4.5, task=TASK)  # fmt: skip
 
     def verdict_at(self, stamp: int, mode: int | None = None) -> None:
@@ -102,6 +104,7 @@ def test_every_field_is_read(tape: Tape) -> None:
     assert (chunk.view, chunk.source, chunk.sequence, chunk.step) == (View.TOP, Source.DISTORTED, 5, 2)
     np.testing.assert_array_equal(chunk.increments, np.arange(1.0, 15.0).reshape(2, 7))
     assert (chunk.status, chunk.reason, chunk.target_px) == (ChunkStatus.ACT, "sees", (3.0, 4.0))
+    assert chunk.seen == 0.75
     assert (chunk.gripper, chunk.latency_ms, chunk.T_base_tool[0, 3]) == (0.25, 4.5, 0.3)
     assert (chunk.subject, chunk.subject_version) == ("s", "3")
     assert (verdict.view, verdict.verdict, verdict.reason, verdict.latency_ms) == (
@@ -118,11 +121,12 @@ def test_the_numbers_of_a_status_are_those_of_the_message(
 ) -> None:
     tape.event(START, 0, 1_000, None)
     tape.chunk_at(1_000, status, (float("nan"), 4.0))
-    tape.chunk_at(1_001, status, (3.0, float("inf")))
+    tape.chunk_at(1_001, status, (3.0, float("inf")), float("nan"))
     tape.verdict_at(1_001)
     tape.writer.close()
     (run,) = read_trial(tape.path).runs
     assert [(chunk.status, chunk.target_px) for chunk in run.chunks] == [(expected, None)] * 2
+    assert [chunk.seen for chunk in run.chunks] == [0.75, None]
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ def chunk(source: Source, x: float = 0.1, sequence: int = 1, **changes: Any) -> 
         increments=increments,
         reason="sees it",
         target_px=None,
+        seen=None,
         T_base_tool=np.eye(4),
         gripper=0.0,
         subject="vla",

@@ -83,13 +83,13 @@ def _answers(
 def _row(
     member: Member, pictures: BlockPictures, pair: Pair | None, task: ReferenceTask, answer: _Answer
 ) -> Annotation:
-    values: dict[str, Any] = dict.fromkeys(("answer", "status", "increments", "reason", "error"))
+    values: dict[str, Any] = dict.fromkeys(("answer", "status", "increments", "reason", "seen", "error"))
     if isinstance(answer, Failure):
         values["error"] = answer.reason
     elif isinstance(answer, str):
         values["answer"] = answer
     else:
-        values["status"], values["reason"] = answer.status, answer.reason
+        values["status"], values["reason"], values["seen"] = answer.status, answer.reason, answer.seen
         values["increments"] = np.asarray(answer.increments, np.float64).ravel().tolist()
     return Annotation(
         subject=member.name,

@@ -133,6 +133,8 @@ def _fault_of_chunk(chunk: ActionChunk) -> str | None:
     increments = np.asarray(chunk.increments)
     if increments.ndim != 2 or increments.shape[1] != 7:
         return f"increments of shape {increments.shape}"
+    if chunk.seen is not None and not 0.0 <= chunk.seen <= 1.0:
+        return f"a probability of {chunk.seen} that the target is seen"
     return None if np.isfinite(increments).all() else "increments that are not finite"
 
 

@@ -169,7 +169,8 @@ def _own_chunk(answer: Mapping[str, Any]) -> ActionChunk:
     if rows.size:
         increments = checked_rows(rows, OWN)[:, :7].copy()
         increments[:, 6] = np.clip(increments[:, 6], 0.0, 1.0)
-    return ActionChunk(status, increments, _word(answer, "reason"), _pixel(answer.get("target_px")))
+    target_px, seen = _pixel(answer.get("target_px")), _probability(answer.get("seen"))
+    return ActionChunk(status, increments, _word(answer, "reason"), target_px, seen)
 
 
 def _features(value: object) -> NDArray[np.float32]:
@@ -179,6 +180,10 @@ def _features(value: object) -> NDArray[np.float32]:
             return features
     got = (value.shape, str(value.dtype)) if isinstance(value, np.ndarray) else type(value).__name__
     raise ProtocolError("the policy gives no features", expected="(tokens, C) finite numbers", got=got)
+
+
+def _probability(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and 0.0 <= value <= 1.0 else None
 
 
 def _pixel(value: object) -> tuple[float, float] | None:

@@ -96,6 +96,7 @@ def chunk_to_map(chunk: ActionChunk) -> dict[str, Any]:
         "actions": np.ascontiguousarray(chunk.increments, dtype=np.float64),
         "reason": chunk.reason,
         "target_px": None if chunk.target_px is None else [float(value) for value in chunk.target_px],
+        "seen": None if chunk.seen is None else float(chunk.seen),
     }
 
 

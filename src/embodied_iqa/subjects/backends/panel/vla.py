@@ -117,9 +117,10 @@ def _finite(waypoints: NDArray[np.float32]) -> NDArray[np.float64]:
 
 def _chunk(observation: VlaObservation, plan: LearnedPlan, view: View) -> ActionChunk:
     if not plan.acts:
-        return ActionChunk.still(ChunkStatus.NO_TARGET, f"sees no such object (probability {plan.seen:.2f})")
+        reason = f"sees no such object (probability {plan.seen:.2f})"
+        return ActionChunk.still(ChunkStatus.NO_TARGET, reason, plan.seen)
     increments = chunk_through(waypoints_from_array(plan.waypoints), observation.T_base_tool)
     size = observation.frames[view].intrinsics
     aim_px = (plan.aim[0] * size.width_px - 0.5, plan.aim[1] * size.height_px - 0.5)
     reason = f"plans {len(plan.waypoints)} waypoints, sees the object with probability {plan.seen:.2f}"
-    return ActionChunk(ChunkStatus.ACT, increments, reason, aim_px)
+    return ActionChunk(ChunkStatus.ACT, increments, reason, aim_px, plan.seen)
