@@ -15,6 +15,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -67,9 +68,7 @@ def peers(reference: Any, distorted: Any) -> dict[tuple[str, str], Callable[[], 
     )
     extra = {"ssim": {"downsample": False}}
     runs: dict[tuple[str, str], Callable[[], object]] = {
-        (ours, "piq"): lambda name=name, ours=ours: getattr(piq, name)(
-            x, y, data_range=255.0, **extra.get(ours, {})
-        )
+        (ours, "piq"): partial(getattr(piq, name), x, y, data_range=255.0, **extra.get(ours, {}))
         for ours, name in PIQ.items()
     }
     brisque = current_brisque()
@@ -84,13 +83,10 @@ def peers(reference: Any, distorted: Any) -> dict[tuple[str, str], Callable[[], 
 
 def current_brisque() -> Any:
     """Return brisque's model; its fit returns arrays where the installed NumPy wants numbers."""
-    base = import_module("brisque").BRISQUE
-
-    class Brisque(base):
-        def asymmetric_generalized_gaussian_fit(self, x: Any) -> tuple[float, ...]:
-            return tuple(float(np.squeeze(v)) for v in super().asymmetric_generalized_gaussian_fit(x))
-
-    return Brisque(url=False)
+    model = import_module("brisque").BRISQUE(url=False)
+    fit = model.asymmetric_generalized_gaussian_fit
+    model.asymmetric_generalized_gaussian_fit = lambda x: tuple(float(np.squeeze(v)) for v in fit(x))
+    return model
 
 
 def compared(name: str, others: dict[tuple[str, str], Callable[[], object]], ours: float) -> list[Row]:
@@ -118,7 +114,7 @@ def main() -> None:
     table = Table("metric", "ours (ms)", "peer", "peer (ms)", "ratio", box=None)
     rows: list[Row] = []
     for name, metric in BUILT_IN.items():
-        ours_ms = median_ms(lambda metric=metric: metric.measure(distorted, reference))
+        ours_ms = median_ms(partial(metric.measure, distorted, reference))
         rows += compared(name, others, ours_ms)
     for row in rows:
         shown = ("-", "-") if row["peer_ms"] is None else (f"{row['peer_ms']:.1f}", f"{row['ratio']:.1f}")
