@@ -7,6 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 
+import cv2
 import numpy as np
 import pytest
 from embodied_iqa_msgs.msg import GateLease, ImageQuality, SimState
@@ -110,14 +111,14 @@ def test_two_camera_processes_render_bit_identical_images(chain: Chain) -> None:
             assert one == other
 
 
-def test_images_depend_on_the_seed_only(chain: Chain) -> None:
+def test_but_for_noise_images_depend_on_the_seed_only(chain: Chain) -> None:
     starts = [chain.play(seed, 2) for seed in (7, 7, 8)]
     first = []
     for start_ns in starts:
         cdr = chain.graph.wait(lambda s=start_ns: _pictures(chain.raw["top"], s).get(s), "the first picture")
-        first.append(image_from_cdr(cdr[0]).rgb)
-    assert np.array_equal(first[0], first[1])
-    assert not np.array_equal(first[0], first[2])
+        first.append(cv2.blur(image_from_cdr(cdr[0]).rgb, (9, 9)).astype(float))
+    same, other = (np.abs(first[0] - one).max() for one in first[1:])
+    assert same < 5 < 50 < other  # the noise also depends on the stamp
 
 
 def test_a_reset_starts_at_the_next_epoch_and_stops_time(chain: Chain) -> None:
