@@ -30,7 +30,7 @@ DEADLINE_S = 110.0
 def live(
     tmp_path_factory: pytest.TempPathFactory, ros_domain: int
 ) -> tuple[dict[str, object], tuple[RunRecord, ...]]:
-    """The table and the records of one task, clean and with diffused colours, in which the policy sees no cube."""
+    """The table and the records of one task, clean and with colours that the policy cannot use."""
     out = tmp_path_factory.mktemp("experiment") / "out"
     words = [
         "--subjects",
