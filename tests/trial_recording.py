@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -187,6 +188,7 @@ class Recorder:
             increments=rows,
             target_u=3.0,
             target_v=4.0,
+            seen=math.nan,
             reason=chunk.reason,
             subject="pixel-vla",
             subject_version="1",

@@ -21,7 +21,7 @@ WORDS = [
     "--task",
     "pick the red cube",
     "--distortions",
-    "02,19",
+    "02,04",
     "--levels",
     "5",
     "--out",
@@ -61,12 +61,12 @@ def test_killed_and_resumed_gives_the_same(tmp_path: Path, capsys: pytest.Captur
     assert json.loads(capsys.readouterr().out) == resumed
     for name in ("runs.parquet", "scores.csv", "experiment.json"):
         assert (killed / name).read_bytes() == (whole / name).read_bytes(), name
-    dark = resumed["distortions"][-1]
-    assert (dark["distortion_id"], dark["runs"], dark["left_out"]) == ("19", 1, 0)
-    assert 0 < dark["score"] < 100
+    diffused = resumed["distortions"][-1]
+    assert (diffused["distortion_id"], diffused["runs"], diffused["left_out"]) == ("04", 1, 0)
+    assert 0 < diffused["score"] < 100
     before = {path: path.stat().st_mtime_ns for path in (whole / "shards").iterdir()}
     assert main([*WORDS, str(whole)]) == 0  # nothing is missing: only the table is made again
-    assert "max-darken" in capsys.readouterr().out
+    assert "color-diffusion" in capsys.readouterr().out
     assert {path: path.stat().st_mtime_ns for path in (whole / "shards").iterdir()} == before
     _check_another_plan(whole, capsys)
 
@@ -74,15 +74,15 @@ def test_killed_and_resumed_gives_the_same(tmp_path: Path, capsys: pytest.Captur
 def _check_another_plan(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Another plan changes nothing in a used folder; with --add it extends the results."""
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
-    other = [*WORDS[: WORDS.index("02,19")], "03", "--levels", "5", "--out", str(out)]
+    other = [*WORDS[: WORDS.index("02,04")], "03", "--levels", "5", "--out", str(out)]
     assert main(other) == 2
     said = capsys.readouterr().err
     assert "it lacks: distortion 03:5 with seed 0" in said
-    assert "it also has: distortion 02:5 with seed 0, distortion 19:5 with seed 0" in said
+    assert "it also has: distortion 02:5 with seed 0, distortion 04:5 with seed 0" in said
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
     assert main([*other, "--add", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["distortions"]
-    assert [row["distortion_id"] for row in rows] == ["02", "03", "19"]
+    assert [row["distortion_id"] for row in rows] == ["02", "03", "04"]
     assert len((out / "scores.csv").read_text().splitlines()) == 1 + 3 + 1
 
 

@@ -85,7 +85,20 @@ def test_tables_of_results_fit_80_columns(
     monkeypatch.setenv("COLUMNS", "80")
     levels = dict.fromkeys(range(1, 6), 100.0)
     row = MeanRow(
-        "23", "non-eccentricity-patch", "Spatial", BURST, 1234, 12, 0.88, 10, 7, 5, 77.7, 12.3, levels
+        "23",
+        "non-eccentricity-patch",
+        "Spatial",
+        "statistics",
+        BURST,
+        1234,
+        12,
+        0.88,
+        10,
+        7,
+        5,
+        77.7,
+        12.3,
+        levels,
     )
     print_table([row, replace(row, schedule=""), replace(row, distortion_id="all")])
     _fits(capsys.readouterr().out)

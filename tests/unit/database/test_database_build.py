@@ -452,20 +452,20 @@ def test_levels_and_seeds_depend_on_the_reference_only() -> None:
 
 SIMULATED = {
     0: (
-        "ra87d19806d1b",
-        "twist the orange knob",
-        "slide away the kitchen item furthest to the left",
-        "now twist the thing that is between the purple pot and the red bowl",
-        "push the kitchen item which is not purple",
-        "slide away the red bowl, then turn the orange knob",
+        "r63da5b6c3aab",
+        "turn the red knob",
+        "could you push the toy?",
+        "now lift the object closest to the purple cap",
+        "turn the thing which is neither green nor purple nor yellow",
+        "before you shove the green cylinder, twist the red knob",
     ),
     11: (
-        "rad179ecbc983",
-        "put the purple ball into the orange bowl",
-        "press down the object farthest from you",
-        "grasp the toy nearest to the orange bowl",
-        "could you shove the dish that is not yellow?",
-        "first place the purple sphere in the orange bowl, then grab the green cube",
+        "rff18e11f2566",
+        "place the purple ball marked A in the orange bowl marked B, please",
+        "please shove the object nearest to you",
+        "please pick the object which is to the right of the dotted purple ball",
+        "could you set the purple sphere marked A in the object that is neither orange nor purple?",
+        "place the dotted purple ball in the yellow bowl and then lift the purple ball marked A",
     ),
 }
 """What another process made of seed 4."""

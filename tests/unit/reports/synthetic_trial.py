@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,11 +22,14 @@ from embodied_iqa.recording.messages import TypeStore
 from embodied_iqa.recording.writer import TrialWriter
 from embodied_iqa.scoring.constants import SubjectConstants
 from embodied_iqa.scoring.frequencies import document_frequencies
+from embodied_iqa.subjects.backends.classical.vla import ClassicalVla
 
 SECOND_NS = 1_000_000_000
 PERIOD_NS = 66_666_667
 OURS = "embodied_iqa_msgs/msg"
 SUCCESS, FAILURE, EMERGENCY_STOP = 1, 2, 3
+VERSION = ClassicalVla.info.version
+"""The two classical subjects have the same."""
 T_START = np.array([[0.0, 1, 0, -0.4], [1, 0, 0, 0], [0, 0, -1, 0.35], [0, 0, 0, 1]])
 """The tool looks down."""
 
@@ -163,7 +167,7 @@ class Script:
             task=self.task,
             answer=text,
             subject=subject,
-            subject_version="1",
+            subject_version=VERSION,
             latency_ms=12.5,
         )
 
@@ -195,9 +199,10 @@ class Script:
             increments=rows,
             target_u=target[0],
             target_v=target[1],
+            seen=math.nan,
             reason=reason,
             subject="classical-vla",
-            subject_version="1",
+            subject_version=VERSION,
             latency_ms=8.0,
         )
 

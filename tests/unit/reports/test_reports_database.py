@@ -22,7 +22,7 @@ from database_folders import write_database, write_experiment
 from embodied_iqa.analysis.loading import load_grid
 from embodied_iqa.cli.main import main
 from embodied_iqa.database.query import query
-from embodied_iqa.database.schema import SCORES
+from embodied_iqa.database.schema import SCHEMA_VERSION, SCORES
 from embodied_iqa.database.store import DatabaseStore, write_table
 from embodied_iqa.export.opinions import opinions_of
 from embodied_iqa.export.plain import opinion_columns
@@ -328,6 +328,7 @@ def test_databases_of_the_first_schema_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = write_database(tmp_path / "DB")
-    store.record_file.write_text(store.record_file.read_text().replace('"schema": 2', '"schema": 1'))
+    record = store.record_file.read_text()
+    store.record_file.write_text(record.replace(f'"schema": {SCHEMA_VERSION}', '"schema": 1'))
     assert main(["report", str(store.path)]) == 1
     assert "is a database of another version" in capsys.readouterr().err

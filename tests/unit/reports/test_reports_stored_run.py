@@ -14,7 +14,7 @@ import lxml.html
 import pytest
 import yaml
 from report_pages import reported, words
-from synthetic_trial import BLURRED, NOISY, REFERENCE, Script, write_trial
+from synthetic_trial import BLURRED, NOISY, REFERENCE, VERSION, Script, write_trial
 
 import embodied_iqa
 from embodied_iqa.cli.main import main
@@ -83,7 +83,7 @@ def test_a_folder_with_one_task(single: Path) -> None:
     assert context.date is not None
     assert context.date.isoformat() == "2026-03-04T12:15:30+01:00"
     assert context.git_hash == "0123abc"
-    assert context.versions == {"embodied_iqa": "0.1.0", "classical-vlm": "1", "classical-vla": "1"}
+    assert context.versions == {"embodied_iqa": "0.1.0", "classical-vlm": VERSION, "classical-vla": VERSION}
     assert context.seeds == {"scene of 'Pick up the red cube.'": 7, "distortion 02:5": 3}
     assert yaml.safe_load(context.config_text) == CONFIG
     assert context.remarks == ("late",)
