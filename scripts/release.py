@@ -29,6 +29,7 @@ TOLERATED: Final = ("01,02,03:2", "12,13,14,15:2", "10:2")
 """Blur, noise and JPEG at the levels that shall pass."""
 CLASSICAL: Final = ("classical-vla", "classical-vlm")
 GOLDEN: Final = ("panel", "gate", "database", "trial")
+DRAWN: Final = ("cameras", "tasks", "verbs", "reports")
 REFERENCES: Final = 300
 SEED: Final = 1
 
@@ -60,7 +61,9 @@ def steps(work: Path) -> dict[str, list[list[str]]]:
         "gate": [program("gate", "calibrate", "--sim", "--scenes", 30, *sizes, *tolerated, "--output", gate)],
         "build": [program("build", "--references", REFERENCES, "--seed", SEED, "--out", database)],
         "health": [program("db", "health", database), program("report", database)],
-        "pictures": [script(f"benchmarks/draw_{name}.py") for name in ("cameras", "tasks", "verbs")],
+        "pictures": [
+            script(f"benchmarks/draw_{name}.py") for name in ("cameras", "tasks", "verbs", "reports")
+        ],
         "golden": [script("tests/golden/write_golden.py", *GOLDEN)],
     }
 
