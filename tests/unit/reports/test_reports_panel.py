@@ -152,7 +152,9 @@ def test_the_page_names_weak_verbs_and_links_its_pictures(tmp_path: Path) -> Non
     assert "`panel-vla-object` cover (0%)" in text
     assert "1 of 1 types" in text
     minutes = 2.5 * len([*VLAS, *VLMS])
-    assert f"`embodied-iqa train panel --seed 1 --out DIR`; their epochs took {minutes:.0f} minutes" in text
+    said = f"`embodied-iqa train panel --seed 1 --out DIR`. The epochs took {minutes:.0f} minutes"
+    assert said in " ".join(text.split())
+    assert all(len(line) <= 100 for line in text.splitlines() if line[:1] not in {"|", "!", "e"})
     for name in ("success", "cognition", "agreement-all", "agreement-within"):
         assert f"pictures/panel-{name}.svg" in text
         assert (tmp_path / "docs" / "pictures" / f"panel-{name}.svg").read_text().startswith("<svg")

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from textwrap import fill
+from typing import Final
 
 import numpy as np
 
@@ -31,6 +34,10 @@ from embodied_iqa.reports.panel.summary import (
 from embodied_iqa.scoring.proportions import Share
 from embodied_iqa.subjects.backends.panel.members import card_of
 from embodied_iqa.subjects.model_card import ModelCard
+
+_LINE: Final = 100
+"""Characters."""
+_NO_PROSE: Final = ("#", "|", "![", "```")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +81,14 @@ def write_report(evaluation: PanelEvaluation, page: Path, pictures: Path) -> Non
         ranks=_ranks(evaluation),
         distorted=_distorted(evaluation, pictures) if evaluation.distorted else None,
     )
-    write_text_whole(page, text + "\n")
+    write_text_whole(page, wrapped(text) + "\n")
+
+
+def wrapped(page: str) -> str:
+    """Return a Markdown page with its prose in lines of at most 100 characters."""
+    fold = partial(fill, width=_LINE, break_long_words=False, break_on_hyphens=False)
+    blocks = page.split("\n\n")
+    return "\n\n".join(block if block.startswith(_NO_PROSE) else fold(block) for block in blocks)
 
 
 def _members(cards: Sequence[ModelCard]) -> Table:
