@@ -10,6 +10,7 @@ from enum import StrEnum
 from embodied_iqa.errors import InputError
 from embodied_iqa.gate.bounds import SYMPTOMS, shortened
 from embodied_iqa.gate.judgement import JudgeChoice, parse_judge
+from embodied_iqa.gate.second_stage import SecondStage
 from embodied_iqa.gate.statistics import ImageStatistics, Statistic
 from embodied_iqa.images.frame import View
 
@@ -83,6 +84,7 @@ class FittedGate:
         seen: Lowest and highest value of each statistic in training, with a margin: what is outside is unlike
             everything that the judge learned from, and is rejected.
         networks: Of the learned judge; None for a metric.
+        second: Judges decisions of the policy, where it reports whether it sees its target; else None.
         calibration: Risk, confidence, numbers of scenes and frames, risk and share of passed frames seen.
         check: Results on held-out scenes.
         advice: What would help a threshold that holds many clean frames; else empty.
@@ -100,6 +102,7 @@ class FittedGate:
     expected: Expected
     seen: dict[Statistic, tuple[float, float]]
     networks: Networks | None = None
+    second: SecondStage | None = None
     calibration: dict[str, float | None] = field(default_factory=dict)
     check: dict[str, float | None] = field(default_factory=dict)
     advice: str = ""

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from embodied_iqa.gate.calibration import GateCalibration
 from embodied_iqa.gate.fitted import FittedGate, unlike
-from embodied_iqa.gate.judgement import Judgement, Prediction
+from embodied_iqa.gate.judgement import Judgement
+from embodied_iqa.gate.second_stage import Prediction
 from embodied_iqa.gate.statistics import ImageStatistics
 from embodied_iqa.gate.statistics_judge import StatisticsJudge, faults_of, statistics_of, unusual
 from embodied_iqa.gate.verdict import Verdict
@@ -41,10 +42,15 @@ class FittedJudge:
     Args:
         statistics: Of the cameras; gives the reasons in words.
         fitted: Thresholds with their predictors.
+        policy: Subject that decides on the pictures; where a gate was fitted to it with a second stage, this
+            one judges the decisions.
     """
 
-    def __init__(self, statistics: StatisticsJudge, fitted: Sequence[tuple[FittedGate, Predictor]]) -> None:
+    def __init__(
+        self, statistics: StatisticsJudge, fitted: Sequence[tuple[FittedGate, Predictor]], policy: str = ""
+    ) -> None:
         self._statistics = statistics
+        self._policy = policy
         self._fitted = {gate.camera: (gate, predictor) for gate, predictor in reversed(fitted)}
 
     def judge(self, view: View, rgb: Picture | None) -> Judgement:
@@ -64,9 +70,10 @@ class FittedJudge:
         value, wrong_motion = predictor.predict(view, rgb)
         if not all(math.isfinite(number) for number in (value, wrong_motion or 0.0)):
             return Judgement(Verdict.REJECT, "the prediction is not a number", measured)
-        prediction = Prediction(value, gate.threshold, wrong_motion)
-        if value <= gate.threshold:
-            return Judgement(Verdict.PASS, "", measured, prediction)
+        second = gate.second if gate.policy == self._policy else None
+        prediction = Prediction(value, gate.threshold if second is None else second.screen, wrong_motion)
+        if value <= prediction.threshold:
+            return Judgement(Verdict.PASS, "", measured, prediction, second=second)
         reason = f"{predictor.words(prediction)}: {_signs(measured, calibration)}"
         faults = unusual(measured, calibration)
         return Judgement(Verdict.HOLD, reason, measured, prediction, at_once=True, faults=faults)

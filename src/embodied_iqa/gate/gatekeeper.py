@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,8 +12,13 @@ from embodied_iqa.errors import first_line
 from embodied_iqa.gate.judge import GateFrame, GateOptions, GateState, ImageQuality, step
 from embodied_iqa.gate.judgement import Judgement, PictureJudge
 from embodied_iqa.gate.repair import Clock, judge_repaired
+from embodied_iqa.gate.second_stage import GateDecision, judge_decision
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.frame import View
+from embodied_iqa.units import MILLISECOND_NS
+
+_FRAMES_KEPT: Final = 64
+"""Judged frames that a decision may be about: of three cameras over a second at least."""
 
 
 class Gatekeeper:
@@ -27,6 +35,7 @@ class Gatekeeper:
         self._judge = judge
         self._clock = clock
         self._states: dict[View, GateState] = {}
+        self._judged: OrderedDict[tuple[View, int], Judgement | None] = OrderedDict()
 
     @property
     def measures(self) -> bool:
@@ -49,7 +58,34 @@ class Gatekeeper:
         frame = GateFrame(view, stamp_ns, now_ns, judgement)
         state = self._states.get(view, GateState())
         self._states[view], quality, lease = step(state, frame, self.options)
+        self._judged[view, stamp_ns] = judgement
+        while len(self._judged) > _FRAMES_KEPT:
+            self._judged.popitem(last=False)
         return quality, lease
+
+    def judge_decision(self, decision: GateDecision, now_ns: int) -> GateLease | None:
+        """Judge a motion that the policy decided on; None where the gate has no second stage for its frame.
+
+        A decision on a frame that is not known, because it is not judged yet or too old, is None, too: the
+        lease of a frame says whether a decision on it needs a verdict, and without a verdict nothing moves.
+
+        Args:
+            decision: The decision.
+            now_ns: ROS time; the stamp itself when a recording is judged again.
+        """
+        judgement = self._judged.get((decision.view, decision.stamp_ns))
+        if judgement is None or judgement.second is None:
+            return None
+        verdict, reason = judge_decision(judgement.second, judgement.prediction, decision)
+        return GateLease(
+            view=decision.view,
+            frame_stamp_ns=decision.stamp_ns,
+            verdict=verdict if self.options.mode is GateMode.ON else Verdict.PASS,
+            judged=verdict,
+            expires_ns=min(decision.stamp_ns, now_ns) + round(self.options.ttl_ms * MILLISECOND_NS),
+            reason=reason,
+            decision=decision.sequence,
+        )
 
     def judge_alone(self, view: View, rgb: NDArray[np.uint8] | None) -> Judgement:
         """Judge a picture without the frames before it; where the judge fails, the picture is rejected.

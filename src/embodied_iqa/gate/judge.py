@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from embodied_iqa.config import parsed, ranged
 from embodied_iqa.errors import UsageError
-from embodied_iqa.gate.judgement import JudgeChoice, Judgement, Prediction, parse_judge
+from embodied_iqa.gate.judgement import JudgeChoice, Judgement, parse_judge
 from embodied_iqa.gate.repair import RepairOptions
+from embodied_iqa.gate.second_stage import Prediction
 from embodied_iqa.gate.statistics import ImageStatistics
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.frame import View
@@ -188,7 +189,8 @@ def _outcome(
     frame: GateFrame, frame_verdict: Verdict, verdict: Verdict, reason: str, options: GateOptions
 ) -> tuple[ImageQuality, GateLease]:
     quality = ImageQuality(frame.view, frame.stamp_ns, frame.judgement, frame_verdict, verdict, reason)
-    obeyed = verdict if options.mode is GateMode.ON else Verdict.PASS
+    obeys = options.mode is GateMode.ON
+    obeyed = verdict if obeys else Verdict.PASS
     lease = GateLease(
         view=frame.view,
         frame_stamp_ns=frame.stamp_ns,
@@ -196,5 +198,6 @@ def _outcome(
         judged=verdict,
         expires_ns=min(frame.stamp_ns, frame.now_ns) + round(options.ttl_ms * MILLISECOND_NS),
         reason=reason if verdict is not Verdict.PASS else "",
+        needs_decision=obeys and frame.judgement is not None and frame.judgement.second is not None,
     )
     return quality, lease

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.bounds import Fault
 from embodied_iqa.gate.repairs import Repair
+from embodied_iqa.gate.second_stage import Prediction, SecondStage
 from embodied_iqa.gate.statistics import ImageStatistics
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View
@@ -61,23 +62,6 @@ def parse_judge(text: str) -> JudgeChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
-    """What a judge predicts of a picture.
-
-    Attributes:
-        value: Expected loss of the policy in [0, 1], or the value of a metric with the sign that makes
-            higher worse.
-        threshold: Pictures with a higher value are held.
-        wrong_motion: Probability that the policy acts and ends elsewhere, in [0, 1]; None where the judge
-            does not predict it. A refusal is no wrong motion: it moves nothing.
-    """
-
-    value: float
-    threshold: float
-    wrong_motion: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Judgement:
     """Judgement of one picture, without the pictures before it.
 
@@ -92,6 +76,7 @@ class Judgement:
         repairs: Repairs after which it passes, in their order; empty for the picture as received.
         repaired: ``(H, W, 3)`` uint8, the repaired picture, which everything above is about; else None.
         received: Judgement of the picture as received, if it was repaired; else None.
+        second: Judges what the policy decides on this picture; None where there is no second stage.
     """
 
     verdict: Verdict
@@ -103,6 +88,7 @@ class Judgement:
     repairs: tuple[Repair, ...] = ()
     repaired: NDArray[np.uint8] | None = field(default=None, compare=False, repr=False)
     received: Judgement | None = None
+    second: SecondStage | None = field(default=None, repr=False)
 
 
 class PictureJudge(Protocol):

@@ -13,12 +13,13 @@ from embodied_iqa.gate.predictors import MetricPredictor, NetworkPredictor
 from embodied_iqa.gate.statistics_judge import StatisticsJudge
 
 
-def make_judge(choice: JudgeChoice, file: GateFile) -> PictureJudge:
+def make_judge(choice: JudgeChoice, file: GateFile, policy: str = "") -> PictureJudge:
     """Return a judge.
 
     Args:
         choice: Which one.
         file: The gate's calibration.
+        policy: Subject that decides on the pictures; empty to judge pictures alone.
 
     Raises:
         InputError: The file holds no fit of this judge, or a network is missing, damaged or another one.
@@ -33,7 +34,8 @@ def make_judge(choice: JudgeChoice, file: GateFile) -> PictureJudge:
             f"{file.path} holds no fit of the judge {choice} (embodied-iqa gate fit)",
             available=["statistics", *dict.fromkeys(gate.judge for gate in file.fitted)],
         )
-    return FittedJudge(statistics, [(gate, predictor_of(gate, file.path.parent)) for gate in fitted])
+    predictors = [(gate, predictor_of(gate, file.path.parent)) for gate in fitted]
+    return FittedJudge(statistics, predictors, policy)
 
 
 def predictor_of(gate: FittedGate, base: Path) -> Predictor:
@@ -50,11 +52,11 @@ def predictor_of(gate: FittedGate, base: Path) -> Predictor:
     return NetworkPredictor(gate.networks, base)
 
 
-def load_judge(choice: JudgeChoice, path: Path) -> PictureJudge:
+def load_judge(choice: JudgeChoice, path: Path, policy: str = "") -> PictureJudge:
     """Return a judge of a file; see `make_judge`."""
-    return make_judge(choice, load_gate_file(path))
+    return make_judge(choice, load_gate_file(path), policy)
 
 
-def shared_judge(choice: JudgeChoice, calibration: str) -> PictureJudge:
+def shared_judge(choice: JudgeChoice, calibration: str, policy: str = "") -> PictureJudge:
     """Return a judge of the file that a node's parameter names; see `shared_gate_file` and `make_judge`."""
-    return make_judge(choice, shared_gate_file(calibration))
+    return make_judge(choice, shared_gate_file(calibration), policy)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.files import sha256_of
 from embodied_iqa.gate.fitted import NetworkFile, Networks
-from embodied_iqa.gate.judgement import Prediction
+from embodied_iqa.gate.second_stage import Prediction
 from embodied_iqa.images.frame import View
 from embodied_iqa.lazy import load
 from embodied_iqa.metrics.learned.card import CARD_FILE

@@ -29,15 +29,17 @@ class GateMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GateLease:
-    """Permission to move while a frame is fresh.
+    """Permission to move while a frame is fresh; or a verdict on one decision about a frame.
 
     Attributes:
         view: The camera.
-        frame_stamp_ns: The frame that was judged, ROS time.
+        frame_stamp_ns: The frame that was judged, or on which it was decided, ROS time.
         verdict: Binding for the arm; PASS in modes SHADOW and OFF.
         judged: Verdict on the frame in any mode.
         expires_ns: End of its validity, ROS time.
         reason: Empty for PASS.
+        needs_decision: A motion that is decided on this frame also needs a PASS of its own.
+        decision: Sequence of the decision that the verdict is about; None for a verdict on the frame.
     """
 
     view: View
@@ -46,3 +48,5 @@ class GateLease:
     judged: Verdict
     expires_ns: int
     reason: str = ""
+    needs_decision: bool = False
+    decision: int | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from embodied_iqa.gate.verdict import Verdict
+from embodied_iqa.gate.verdict import GateLease, Verdict
 from embodied_iqa.robot.controller_options import ControllerOptions
 from embodied_iqa.robot.limits import Violation, check_increments
 from embodied_iqa.robot.messages import ArmGoal, ArmMode, GoalOutcome, GoalReport
@@ -96,9 +96,18 @@ def _why_denied(state: ControllerState, goal: ArmGoal) -> str | None:
     if lease is None:
         return f"the gate has not leased the goal's {goal.view} frame"
     if lease.verdict is not Verdict.PASS:
-        detail = f": {lease.reason}" if lease.reason else ""
-        return f"the gate's verdict on the goal's frame is {lease.verdict.name}{detail}"
-    return None
+        return _verdict_on("goal's frame", lease)
+    if not lease.needs_decision:
+        return None
+    own = state.book.of_frame(goal.view, goal.frame_stamp_ns, goal.sequence)
+    if own is None:
+        return "the gate has not judged the decision, which this frame's lease requires"
+    return None if own.verdict is Verdict.PASS else _verdict_on("decision", own)
+
+
+def _verdict_on(what: str, lease: GateLease) -> str:
+    detail = f": {lease.reason}" if lease.reason else ""
+    return f"the gate's verdict on the {what} is {lease.verdict.name}{detail}"
 
 
 def _refused(state: ControllerState, goal: ArmGoal, reason: str) -> Accepted:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.gate.verdict import GateLease
-from embodied_iqa.images.frame import View
 from embodied_iqa.robot.controller import ArmController
 from embodied_iqa.robot.messages import (
     ArmGoal,
@@ -89,7 +88,8 @@ class ArmRunner:
     Args:
         controller: The controller.
         report_rate_hz: Periodic reports per second.
-        lease_wait_s: How long after its frame's stamp a goal waits for the verdict on that frame.
+        lease_wait_s: How long after its frame's stamp a goal waits for the verdict on that frame, and for the
+            one on the decision where the frame's lease requires it.
     """
 
     def __init__(self, controller: ArmController, *, report_rate_hz: float, lease_wait_s: float) -> None:
@@ -100,7 +100,7 @@ class ArmRunner:
         self.holds = self.refused = self.goals_lost = 0
         self._inputs = ArmInputs()
         self._goal: ArmGoal | None = None
-        self._judged: deque[tuple[View, int]] = deque(maxlen=_LEASES_KEPT)
+        self._judged: deque[GateLease] = deque(maxlen=_LEASES_KEPT)
         self._emergency = False
         self._ended: GoalReport | None = None
         self._gripper_sent: float | None = None
@@ -109,7 +109,7 @@ class ArmRunner:
 
     def take_lease(self, lease: GateLease) -> None:
         """Note a lease for the next step."""
-        self._judged.append((lease.view, lease.frame_stamp_ns))
+        self._judged.append(lease)
         self._inputs = replace(self._inputs, leases=(*self._inputs.leases, lease)[-_LEASES_KEPT:])
 
     def take_goal(self, goal: ArmGoal) -> None:
@@ -168,11 +168,17 @@ class ArmRunner:
         return ArmTick(q_target_rad, gripper_target, output.stop, output.reports, report)
 
     def _goal_at(self, now_ns: int) -> ArmGoal | None:
-        """Return the waiting goal once its frame is judged, or has not been for too long."""
+        """Return the waiting goal once all is judged that has to be, or has not been for too long."""
         goal = self._goal
         if goal is None:
             return None
-        is_judged = (goal.view, goal.frame_stamp_ns) in self._judged
+        place = (goal.view, goal.frame_stamp_ns)
+        verdicts = [lease for lease in self._judged if (lease.view, lease.frame_stamp_ns) == place]
+        is_judged = any(
+            not lease.needs_decision or any(other.decision == goal.sequence for other in verdicts)
+            for lease in verdicts
+            if lease.decision is None
+        )
         if not is_judged and now_ns - goal.frame_stamp_ns < self._lease_wait_ns:
             return None
         self._goal = None

@@ -32,7 +32,7 @@ class LeaseBook:
     """Leases ordered by frame, the oldest first; immutable.
 
     Attributes:
-        leases: Stored leases, for each frame the one with the most severe verdict.
+        leases: Stored leases, for each frame and each decision the one with the most severe verdict.
         longest_ns: Upper limit of a lease's lifetime after its arrival.
         remember_ns: How long a lease is stored after the stamp of its frame.
     """
@@ -52,9 +52,9 @@ class LeaseBook:
         if not fresh:
             return self
         kept = [lease for lease in self.leases if lease.frame_stamp_ns > now_ns - self.remember_ns]
-        by_frame: dict[tuple[View, int], GateLease] = {}
+        by_frame: dict[tuple[View, int, int | None], GateLease] = {}
         for lease in (*kept, *fresh):
-            key = (lease.view, lease.frame_stamp_ns)
+            key = (lease.view, lease.frame_stamp_ns, lease.decision)
             before = by_frame.get(key)
             if before is None or lease.verdict >= before.verdict:
                 by_frame[key] = lease
@@ -64,14 +64,15 @@ class LeaseBook:
     def permission(self, view: View, now_ns: int) -> Permission:
         """Return whether the arm may move on the newest judged frame of ``view``."""
         for lease in reversed(self.leases):
-            if lease.view is view:
+            if lease.view is view and lease.decision is None:
                 return _judge(lease, now_ns)
         return Permission(Verdict.HOLD, f"no lease of the {view} view", 0, 0)
 
-    def of_frame(self, view: View, frame_stamp_ns: int) -> GateLease | None:
-        """Return the lease of one frame, or None."""
+    def of_frame(self, view: View, frame_stamp_ns: int, decision: int | None = None) -> GateLease | None:
+        """Return the lease of one frame, or of one decision on it; or None."""
+        wanted = (view, frame_stamp_ns, decision)
         for lease in reversed(self.leases):
-            if lease.view is view and lease.frame_stamp_ns == frame_stamp_ns:
+            if (lease.view, lease.frame_stamp_ns, lease.decision) == wanted:
                 return lease
         return None
 

@@ -11,7 +11,8 @@ from embodied_iqa.gate.calibration_file import load_gate_file
 from embodied_iqa.gate.drift import DriftWatch
 from embodied_iqa.gate.fitted import Expected
 from embodied_iqa.gate.judge import ImageQuality
-from embodied_iqa.gate.judgement import JudgeChoice, Judgement, Prediction, parse_judge
+from embodied_iqa.gate.judgement import JudgeChoice, Judgement, parse_judge
+from embodied_iqa.gate.second_stage import Prediction
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View
 from gate_files import write_gate

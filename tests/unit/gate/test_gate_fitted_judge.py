@@ -19,8 +19,9 @@ from embodied_iqa.gate.calibration_file import load_gate_file, save_calibrations
 from embodied_iqa.gate.fitted import Networks
 from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import GateOptions
-from embodied_iqa.gate.judgement import JudgeChoice, JudgeKind, Judgement, Prediction, parse_judge
+from embodied_iqa.gate.judgement import JudgeChoice, JudgeKind, Judgement, parse_judge
 from embodied_iqa.gate.judges import load_judge
+from embodied_iqa.gate.second_stage import Prediction
 from embodied_iqa.gate.statistics import Statistic
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.images.codecs import write_picture
