@@ -170,6 +170,9 @@ class GateLease:
     mode: int
     expires: Time
     reason: str
+    needs_decision: bool
+    of_decision: bool
+    sequence: int
     def __init__(
         self,
         *,
@@ -180,6 +183,9 @@ class GateLease:
         mode: int = ...,
         expires: Time = ...,
         reason: str = ...,
+        needs_decision: bool = ...,
+        of_decision: bool = ...,
+        sequence: int = ...,
     ) -> None: ...
 
 class ImageQuality:
@@ -206,6 +212,9 @@ class ImageQuality:
     frame_verdict: int
     verdict: int
     reason: str
+    predicted: float
+    threshold: float
+    wrong_motion: float
     latency_ms: float
     def __init__(
         self,
@@ -230,6 +239,9 @@ class ImageQuality:
         frame_verdict: int = ...,
         verdict: int = ...,
         reason: str = ...,
+        predicted: float = ...,
+        threshold: float = ...,
+        wrong_motion: float = ...,
         latency_ms: float = ...,
     ) -> None: ...
 

@@ -52,7 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
     subjects = Subjects(
         vlm=cache(lambda name: make_vlm(parse_vlm(name), graph.vlm_node.options)),
         vla=cache(lambda name: make_vla(parse_vla(name), graph.vla_node.options)),
-        judge=load_judge(gate.judge.kind, path) if path else shared_judge(gate.judge.kind, gate.calibration),
+        judge=load_judge(gate.judge.kind, path, gate.policy)
+        if path
+        else shared_judge(gate.judge.kind, gate.calibration, gate.policy),
         gate=gate.judge,
     )
     rescorer = Rescorer(arguments.recording, subjects)

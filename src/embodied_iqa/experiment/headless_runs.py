@@ -11,11 +11,11 @@ from embodied_iqa.errors import InternalError
 from embodied_iqa.experiment.arms import GateArm
 from embodied_iqa.experiment.plan import ExperimentTask, RunKey
 from embodied_iqa.experiment.rows import RunRow, row_of
-from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.gate.judgement import PictureJudge
 from embodied_iqa.gate.judges import shared_judge
 from embodied_iqa.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.gate.verdict import GateMode
+from embodied_iqa.graph.parameters import GateParameters
 from embodied_iqa.offline.headless import Cell, HeadlessRun
 from embodied_iqa.offline.headless_options import HeadlessOptions
 from embodied_iqa.robot.controller import make_controller
@@ -56,17 +56,17 @@ class HeadlessRunner:
     def record(self, key: RunKey) -> RunRecord:
         """Execute one run and return its full record."""
         spec = key.distortion
-        options, judge = self._gate(key.arm)
+        options, judge = self._gate(key.arm, key.subject.text)
         plan = options.plan(key.task.task, key.task.scene_seed, () if spec is None else (spec,))
         cell = self._cell(key.task, self._vla(key.subject), judge)
         return HeadlessRun(cell, options, plan, 0 if spec is None else 1).record()
 
-    def _make_gate(self, arm: GateArm) -> tuple[HeadlessOptions, PictureJudge | None]:
+    def _make_gate(self, arm: GateArm, policy: str) -> tuple[HeadlessOptions, PictureJudge | None]:
         """Return the options of an arm and its judge, None for the oracle."""
         nodes = self._options.nodes
-        gate = replace(nodes.gate_node, judge=arm.options(nodes.gate_node.judge))
+        gate = replace(nodes.gate_node, judge=arm.options(nodes.gate_node.judge), policy=policy)
         options = replace(self._options, nodes=replace(nodes, gate_node=gate))
-        return options, None if arm.is_oracle else _judge(gate.judge, gate.calibration)
+        return options, None if arm.is_oracle else _judge(gate)
 
     def _cell(self, task: ExperimentTask, vla: Vla, judge: PictureJudge | None) -> Cell:
         if task != self._task or self._scene is None:
@@ -82,10 +82,10 @@ class HeadlessRunner:
         return Cell(*self._scene, self._controller, judge, vla, self._vlm)
 
 
-def _judge(options: GateOptions, calibration: str) -> PictureJudge:
-    if options.mode is GateMode.OFF:
+def _judge(gate: GateParameters) -> PictureJudge:
+    if gate.judge.mode is GateMode.OFF:
         return StatisticsJudge(())
-    return shared_judge(options.kind, calibration)
+    return shared_judge(gate.judge.kind, gate.calibration, gate.policy)
 
 
 def run_all(

@@ -63,6 +63,10 @@ class Gatekeeper:
             self._judged.popitem(last=False)
         return quality, lease
 
+    def knows(self, view: View, stamp_ns: int) -> bool:
+        """Return whether a frame was judged, and not too long ago."""
+        return (view, stamp_ns) in self._judged
+
     def judge_decision(self, decision: GateDecision, now_ns: int) -> GateLease | None:
         """Judge a motion that the policy decided on; None where the gate has no second stage for its frame.
 

@@ -181,6 +181,7 @@ def _completed(graph: GraphParameters) -> GraphParameters:
     return replace(
         graph,
         camera_node=replace(graph.camera_node, in_runs=source in {CameraSource.FILES, CameraSource.BAG}),
+        gate_node=replace(graph.gate_node, policy=vla.subject.text),
         trial_node=trial,
         vla_node=replace(
             vla, has_arm=has_arm, simulated=robot.is_simulated, repaired=graph.gate_node.judge.repairs

@@ -115,12 +115,14 @@ class GateParameters:
         calibration: File with the thresholds, relative to the parameter file or, on the command line, to the
             working folder; the default is in the installed config folder.
         judge: Rules of the verdicts.
+        policy: Whose decisions the second stage judges. Follows from vla_node.
         newest_only: See distortion_node.
     """
 
     views: tuple[View, ...] = DEFAULT_VIEWS
     calibration: str = "config/gate/simulated.yaml"
     judge: GateOptions = field(default_factory=GateOptions)
+    policy: str = ""
     newest_only: bool = False
 
 

@@ -93,7 +93,7 @@ def check_graph(graph: GraphParameters) -> GraphParameters:
         UserError: Otherwise.
     """
     if graph.gate_node.judge.mode is not GateMode.OFF:
-        shared_judge(graph.gate_node.judge.kind, graph.gate_node.calibration)
+        shared_judge(graph.gate_node.judge.kind, graph.gate_node.calibration, graph.gate_node.policy)
     camera = graph.camera_node
     if camera.source in {CameraSource.FILES, CameraSource.BAG} and not Path(camera.path).exists():
         raise InputError("the pictures of --camera-path do not exist", got=camera.path)

@@ -1,10 +1,12 @@
-"""The quality gate: judges every distorted picture; the arm moves only under its lease."""
+"""The quality gate: judges every distorted picture and the decisions on them; no motion without its lease."""
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from functools import partial
 from time import perf_counter, perf_counter_ns
+from typing import Final
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from embodied_iqa_msgs import msg as ours
@@ -16,6 +18,7 @@ from embodied_iqa.gate.drift import DriftWatch
 from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import ImageQuality
 from embodied_iqa.gate.judges import make_judge
+from embodied_iqa.gate.second_stage import GateDecision
 from embodied_iqa.gate.statistics import Statistic
 from embodied_iqa.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.gate.verdict import GateMode, Verdict
@@ -23,15 +26,21 @@ from embodied_iqa.graph.parameters import GateParameters
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.image_cdr import image_from_cdr, image_to_cdr
 from embodied_iqa.memory import reuse_large_blocks
-from embodied_iqa.ros.conversion import header_of, lease_to_msg, optical_frame
+from embodied_iqa.ros.conversion import decision_of, header_of, lease_to_msg, optical_frame
 from embodied_iqa.ros.frames import REPAIRED
 from embodied_iqa.ros.late_count import LateCount
 from embodied_iqa.ros.node import Health, ManagedNode, leave, main_of
-from embodied_iqa.ros.qos import PICTURE, STATE, picture_input
+from embodied_iqa.ros.qos import EVENT, PICTURE, STATE, picture_input
+
+_DECISIONS_KEPT: Final = 8
+"""Decisions that wait for the verdict on their frame."""
 
 
 class GateNode(ManagedNode[GateParameters]):
-    """/distorted/<view>/image_raw -> /gate/quality and /gate/lease. Inactive or dead: no lease, no motion."""
+    """/distorted/<view>/image_raw -> /gate/quality and /gate/lease. Inactive or dead: no lease, no motion.
+
+    Where the gate has a second stage, /vla/actions -> a further lease for each decision.
+    """
 
     def __init__(self) -> None:
         super().__init__("gate_node", GateParameters)
@@ -41,6 +50,8 @@ class GateNode(ManagedNode[GateParameters]):
         self._counts = dict.fromkeys(Verdict, 0)
         self._refused = 0
         self._repaired = 0
+        self._decisions: deque[GateDecision] = deque(maxlen=_DECISIONS_KEPT)
+        self._decided = dict.fromkeys(Verdict, 0)
         self._late = LateCount()
         self._latency_ms = 0.0
         self._lease_publisher = self.create_publisher(ours.GateLease, "/gate/lease", STATE)
@@ -49,6 +60,7 @@ class GateNode(ManagedNode[GateParameters]):
             view: self.create_publisher(Image, REPAIRED.format(view=view), PICTURE)
             for view in (self.config.views if self.config.judge.repairs else ())
         }
+        self.create_subscription(ours.ActionChunk, "/vla/actions", self._take_decision, EVENT)
         for view in self.config.views:
             topic = f"/distorted/{view}/image_raw"
             take, qos = partial(self._judge, view), picture_input(newest_only=self.config.newest_only)
@@ -58,7 +70,8 @@ class GateNode(ManagedNode[GateParameters]):
         """Read the calibration, and the networks of a learned judge."""
         if self.config.judge.mode is not GateMode.OFF:
             file, kind = shared_gate_file(self.config.calibration), self.config.judge.kind
-            self._gatekeeper = Gatekeeper(make_judge(kind, file), self.config.judge, perf_counter_ns)
+            judge = make_judge(kind, file, self.config.policy)
+            self._gatekeeper = Gatekeeper(judge, self.config.judge, perf_counter_ns)
             self._drift = DriftWatch.of(file.fitted, kind)
             chosen = (gate for gate in file.fitted if gate.choice == kind)
             self._thresholds = {f"{gate.view} threshold": round(gate.threshold, 4) for gate in chosen}
@@ -69,6 +82,8 @@ class GateNode(ManagedNode[GateParameters]):
         values |= {"refused": self._refused, "late": self._late.total}
         if self.config.judge.repairs:
             values["repaired"] = self._repaired
+        if any(self._decided.values()):
+            values |= {f"decisions {verdict.name.lower()}": count for verdict, count in self._decided.items()}
         values |= {"latency_ms": round(self._latency_ms, 2), **self._thresholds, **self._drift.values()}
         options, warning = self.config.judge, self._drift.warning()
         message = f"mode {options.mode}, judge {options.kind}"
@@ -96,6 +111,24 @@ class GateNode(ManagedNode[GateParameters]):
         self._lease_publisher.publish(lease_to_msg(lease, self.config.judge.mode))
         self._latency_ms = (perf_counter() - began) * 1e3
         self._quality_publisher.publish(_quality_to_msg(quality, self._latency_ms))
+        self._judge_decisions()
+
+    def _take_decision(self, message: ours.ActionChunk) -> None:
+        if self.active and message.status == ours.ActionChunk.STATUS_ACT:
+            self._decisions.append(decision_of(message))
+            self._judge_decisions()
+
+    def _judge_decisions(self) -> None:
+        """Judge the decisions whose frame is judged; the others wait for it, and the oldest give way."""
+        now_ns = self.get_clock().now().nanoseconds
+        for decision in tuple(self._decisions):
+            if not self._gatekeeper.knows(decision.view, decision.stamp_ns):
+                continue
+            self._decisions.remove(decision)
+            lease = self._gatekeeper.judge_decision(decision, now_ns)
+            if lease is not None:
+                self._decided[lease.judged] += 1
+                self._lease_publisher.publish(lease_to_msg(lease, self.config.judge.mode))
 
     def _pass_on(self, quality: ImageQuality, cdr: bytes) -> None:
         """Publish what the policy sees: the repaired picture, or else the picture as received."""
@@ -106,6 +139,7 @@ class GateNode(ManagedNode[GateParameters]):
 
 
 def _quality_to_msg(quality: ImageQuality, latency_ms: float) -> ours.ImageQuality:
+    predicted = quality.prediction
     message = ours.ImageQuality(
         header=header_of(quality.stamp_ns, optical_frame(quality.view)),
         view=str(quality.view),
@@ -113,6 +147,11 @@ def _quality_to_msg(quality: ImageQuality, latency_ms: float) -> ours.ImageQuali
         verdict=int(quality.verdict),
         reason=quality.reason,
         latency_ms=latency_ms,
+        predicted=math.nan if predicted is None else predicted.value,
+        threshold=math.nan if predicted is None else predicted.threshold,
+        wrong_motion=math.nan
+        if predicted is None or predicted.wrong_motion is None
+        else predicted.wrong_motion,
     )
     for statistic in Statistic:
         value = math.nan if quality.statistics is None else quality.statistics.value(statistic)

@@ -58,7 +58,7 @@ from embodied_iqa.trial.protocol import (
     TrialPlan,
     WorldSeen,
 )
-from embodied_iqa.trial.record import AnswerRecord, ChunkRecord, RunRecord, VerdictRecord
+from embodied_iqa.trial.record import AnswerRecord, ChunkRecord, MotionVerdict, RunRecord, VerdictRecord
 from embodied_iqa.units import SECOND_NS
 
 _EPOCHS_BEFORE: Final = 2
@@ -131,6 +131,7 @@ class HeadlessRun:
         self._answers: list[AnswerRecord] = []
         self._chunks: list[ChunkRecord] = []
         self._verdicts: list[VerdictRecord] = []
+        self._motions: list[MotionVerdict] = []
         self._path: list[tuple[float, float, float, float]] = []
         self._published = 0
         self._executed: set[int] = set()
@@ -217,6 +218,10 @@ class HeadlessRun:
     def _deliver(self, chunk: ChunkRecord) -> None:
         goal = goal_of(chunk)
         if goal is not None:
+            lease = self._cameras.judge_decision(chunk, self._now_ns)
+            if lease is not None:
+                self._motions.append(MotionVerdict.of(lease))
+                self._arm.take_lease(lease)
             self._arm.take_goal(goal)
         self._happened(ChunkSeen(chunk.stamp_ns, chunk.status))
 
@@ -285,6 +290,7 @@ class HeadlessRun:
             answers=tuple(self._answers),
             chunks=tuple(self._chunks),
             verdicts=tuple(self._verdicts),
+            motions=tuple(self._motions),
             tool_path=np.array(self._path, dtype=np.float64).reshape(-1, 4),
             executed=tuple(sorted(self._executed)),
             peak_contact_n=self._cell.world.peak_contact_n,

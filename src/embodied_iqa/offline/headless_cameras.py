@@ -10,6 +10,7 @@ from typing import TypeAlias
 from embodied_iqa.distortions import FrameDistorter
 from embodied_iqa.errors import InternalError
 from embodied_iqa.gate.gatekeeper import Gatekeeper
+from embodied_iqa.gate.second_stage import GateDecision
 from embodied_iqa.gate.verdict import GateLease
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import Frame, View
@@ -17,7 +18,7 @@ from embodied_iqa.images.message_geometry import as_sent
 from embodied_iqa.offline.oracle import OracleGatekeeper
 from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.camera.simulated_cameras import Shot, SimulatedCameras
-from embodied_iqa.trial.record import VerdictRecord
+from embodied_iqa.trial.record import ChunkRecord, VerdictRecord
 
 AnyGatekeeper: TypeAlias = Gatekeeper | OracleGatekeeper
 
@@ -83,6 +84,13 @@ class HeadlessCameras:
             received = self.frame(view, Source.DISTORTED, stamp_ns)
             self._repaired[stamp_ns, view] = replace(received, rgb=quality.repaired)
         return VerdictRecord(stamp_ns, view, quality.verdict, quality.reason, math.nan), lease
+
+    def judge_decision(self, chunk: ChunkRecord, now_ns: int) -> GateLease | None:
+        """Let the gate judge a decision to move; None where it has no second stage."""
+        if isinstance(self._gatekeeper, OracleGatekeeper):
+            return None
+        decision = GateDecision(chunk.view, chunk.stamp_ns, chunk.sequence, chunk.seen)
+        return self._gatekeeper.judge_decision(decision, now_ns)
 
     def _render(self, view: View, source: Source, stamp_ns: int) -> Frame:
         if source is Source.DISTORTED:

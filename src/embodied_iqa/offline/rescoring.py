@@ -19,15 +19,23 @@ from embodied_iqa.files import Buffer
 from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import GateOptions, ImageQuality
 from embodied_iqa.gate.judgement import PictureJudge
+from embodied_iqa.gate.second_stage import GateDecision
 from embodied_iqa.images.assembler import FrameAssembler, Source
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.images.image_cdr import ImagePicture, image_from_cdr
 from embodied_iqa.images.message_geometry import intrinsics_from_info, matrix_from_pose
 from embodied_iqa.recording.reader import TrialReader
-from embodied_iqa.subjects.protocols import Vla, Vlm
+from embodied_iqa.subjects.protocols import ChunkStatus, Vla, Vlm
 from embodied_iqa.trial.deciding import DecisionRequest, answer, decide
 from embodied_iqa.trial.reading import read_trial, stamp_ns
-from embodied_iqa.trial.record import AnswerRecord, ChunkRecord, RunRecord, TrialRecord, VerdictRecord
+from embodied_iqa.trial.record import (
+    AnswerRecord,
+    ChunkRecord,
+    MotionVerdict,
+    RunRecord,
+    TrialRecord,
+    VerdictRecord,
+)
 
 _PARTS = ("camera_info", "pose", "image_raw")
 Progress = Callable[[int], None]
@@ -58,6 +66,7 @@ class _Redone:
     answers: list[AnswerRecord] = field(default_factory=list)
     chunks: list[ChunkRecord] = field(default_factory=list)
     verdicts: list[VerdictRecord] = field(default_factory=list)
+    motions: list[MotionVerdict] = field(default_factory=list)
 
 
 class Rescorer:
@@ -183,13 +192,18 @@ class Rescorer:
         redone = self._redone[run.index]
         for live in (live for live in run.answers if live.stamp_ns == stamp):
             vlm = self._subjects.vlm(live.subject)
-            again = answer(vlm, self._frame(live.view, live.source, stamp), live.source, self.live.task)
-            if again.result is None:
-                self.failures.append(f"{live.subject} failed at {stamp} ns: {again.reason}")
+            said = answer(vlm, self._frame(live.view, live.source, stamp), live.source, self.live.task)
+            if said.result is None:
+                self.failures.append(f"{live.subject} failed at {stamp} ns: {said.reason}")
             else:
-                redone.answers.append(replace(again.result, subject=live.subject, latency_ms=live.latency_ms))
+                redone.answers.append(replace(said.result, subject=live.subject, latency_ms=live.latency_ms))
         for chunk in (chunk for chunk in run.chunks if chunk.stamp_ns == stamp):
-            redone.chunks.append(self._redo(chunk))
+            again = self._redo(chunk)
+            redone.chunks.append(again)
+            if again.source is Source.DISTORTED and again.status is ChunkStatus.ACT:
+                decision = GateDecision(again.view, stamp, again.sequence, again.seen)
+                lease = self._gatekeeper.judge_decision(decision, stamp)
+                redone.motions += [] if lease is None else [MotionVerdict.of(lease)]
 
     def _redo(self, live: ChunkRecord) -> ChunkRecord:
         vla = self._subjects.vla(live.subject)
@@ -238,6 +252,7 @@ class Rescorer:
         return replace(
             run,
             answers=tuple(redone.answers),
+            motions=tuple(redone.motions),
             chunks=tuple(redone.chunks),
             verdicts=verdicts,
             frames_received=len(verdicts),

@@ -15,6 +15,7 @@ from sensor_msgs.msg import CameraInfo, Image, JointState
 from std_msgs.msg import Header
 
 from embodied_iqa.distortions import DistortionSpec, entry
+from embodied_iqa.gate.second_stage import GateDecision
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.frame import Intrinsics, View
 from embodied_iqa.images.realsense import RgbdFrame
@@ -147,6 +148,9 @@ def lease_to_msg(lease: GateLease, mode: GateMode) -> ours.GateLease:
         mode=_MODES[mode],
         expires=time_of(lease.expires_ns),
         reason=lease.reason,
+        needs_decision=lease.needs_decision,
+        of_decision=lease.decision is not None,
+        sequence=lease.decision or 0,
     )
 
 
@@ -163,7 +167,19 @@ def lease_of(message: ours.GateLease) -> GateLease:
         judged=Verdict(message.judged),
         expires_ns=ns_of(message.expires),
         reason=message.reason,
+        needs_decision=message.needs_decision,
+        decision=message.sequence if message.of_decision else None,
     )
+
+
+def decision_of(message: ours.ActionChunk) -> GateDecision:
+    """Return what the gate needs of a decision.
+
+    Raises:
+        ValueError: The view does not exist.
+    """
+    seen = None if math.isnan(message.seen) else message.seen
+    return GateDecision(View(message.view), ns_of(message.header.stamp), message.sequence, seen)
 
 
 def optical_frame(view: View) -> str:

@@ -18,7 +18,14 @@ from embodied_iqa.images.message_geometry import matrix_from_pose
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.subjects.protocols import ChunkStatus
-from embodied_iqa.trial.record import AnswerRecord, ChunkRecord, RunRecord, TrialRecord, VerdictRecord
+from embodied_iqa.trial.record import (
+    AnswerRecord,
+    ChunkRecord,
+    MotionVerdict,
+    RunRecord,
+    TrialRecord,
+    VerdictRecord,
+)
 from embodied_iqa.units import SECOND_NS
 
 METADATA = "embodied_iqa"
@@ -62,6 +69,7 @@ class _Streams:
     chunks: list[ChunkRecord] = field(default_factory=list)
     verdicts: list[VerdictRecord] = field(default_factory=list)
     modes: dict[int, GateMode] = field(default_factory=dict)
+    motions: list[MotionVerdict] = field(default_factory=list)
     poses: list[tuple[int, float, float, float]] = field(default_factory=list)
     pictures: list[int] = field(default_factory=list)
 
@@ -107,6 +115,8 @@ def _sort_in(streams: _Streams, topic: str, message: Any) -> None:
             streams.verdicts.append(_verdict(message))
         case "/gate/lease":
             streams.modes[stamp_ns(message)] = _MODES[int(message.mode)]
+            if getattr(message, "of_decision", False):  # recordings of earlier versions have no such field
+                streams.motions.append(_motion(message))
         case "/arm/tool_pose":
             p = message.pose.position
             streams.poses.append((stamp_ns(message), float(p.x), float(p.y), float(p.z)))
@@ -144,6 +154,7 @@ def _run(streams: _Streams, start: Any) -> RunRecord:
         chunks=tuple(c for c in streams.chunks if start_ns <= c.stamp_ns <= end_ns),
         verdicts=verdicts,
         tool_path=np.array(path, dtype=np.float64).reshape(-1, 4),
+        motions=tuple(m for m in streams.motions if start_ns <= m.stamp_ns <= end_ns),
     )
 
 
@@ -188,6 +199,16 @@ def _chunk(message: Any) -> ChunkRecord:
         subject=str(message.subject),
         subject_version=str(message.subject_version),
         latency_ms=float(message.latency_ms),
+    )
+
+
+def _motion(message: Any) -> MotionVerdict:
+    return MotionVerdict(
+        stamp_ns=stamp_ns(message),
+        view=View(message.view),
+        sequence=int(message.sequence),
+        verdict=Verdict(int(message.judged)),
+        reason=str(message.reason),
     )
 
 

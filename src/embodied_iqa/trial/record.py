@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.distortions.spec import DistortionSpec
 from embodied_iqa.distortions.stream import FrameDistorter
-from embodied_iqa.gate.verdict import GateMode, Verdict
+from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import View
 from embodied_iqa.scoring.execution import Outcome
@@ -103,6 +103,30 @@ class VerdictRecord:
     latency_ms: float
 
 
+@dataclass(frozen=True, slots=True)
+class MotionVerdict:
+    """Verdict of the second stage of the gate on a decision to move.
+
+    Attributes:
+        stamp_ns: Of the frame that it was decided on.
+        view: The camera.
+        sequence: Of the decision.
+        verdict: Whatever the mode.
+        reason: In words.
+    """
+
+    stamp_ns: int
+    view: View
+    sequence: int
+    verdict: Verdict
+    reason: str
+
+    @classmethod
+    def of(cls, lease: GateLease) -> MotionVerdict:
+        """Return the verdict that a lease of a decision holds."""
+        return cls(lease.frame_stamp_ns, lease.view, lease.decision or 0, lease.judged, lease.reason)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RunRecord:
     """One run: the reference run (index 0) or a distorted one.
@@ -121,6 +145,7 @@ class RunRecord:
         answers: Of the VLM, by time.
         chunks: Of the VLA, by time; raw and distorted.
         verdicts: Of the gate, by time.
+        motions: Verdicts of its second stage, by time; empty where it has none.
         tool_path: ``(N, 4)`` float64 rows ``(stamp_s, x, y, z)`` of the tool, seconds since the start, m.
         executed: Sequences of the decisions that moved the arm; None where unknown, as in a recording.
         peak_contact_n: Highest force on table, wall or floor [N]; None where unknown.
@@ -140,6 +165,7 @@ class RunRecord:
     chunks: tuple[ChunkRecord, ...]
     verdicts: tuple[VerdictRecord, ...]
     tool_path: NDArray[np.float64]
+    motions: tuple[MotionVerdict, ...] = ()
     executed: tuple[int, ...] | None = None
     peak_contact_n: float | None = None
 

@@ -79,7 +79,18 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Number of frames by verdict; those passed after a repair; time held, see `RunRecord.held_s` [s]."""
+    """Verdicts of a run.
+
+    Attributes:
+        mode: on, shadow or off.
+        passed: Frames that passed.
+        hold: Frames that were held.
+        reject: Frames that were rejected.
+        repaired: Frames that passed after a repair.
+        held_s: Time held, see `RunRecord.held_s` [s].
+        motions: Motions that the second stage judged, after inference.
+        motions_held: Those of them that did not pass.
+    """
 
     mode: GateMode
     passed: int
@@ -87,6 +98,8 @@ class Gate:
     reject: int
     repaired: int = 0
     held_s: float = 0.0
+    motions: int = 0
+    motions_held: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +258,8 @@ def _gate(run: RunRecord) -> Gate:
     )
     held_s = round(run.held_s, 3)
     verdicts = count[Verdict.PASS], count[Verdict.HOLD], count[Verdict.REJECT]
-    return Gate(run.gate_mode, *verdicts, repaired, held_s)
+    held = sum(motion.verdict is not Verdict.PASS for motion in run.motions)
+    return Gate(run.gate_mode, *verdicts, repaired, held_s, len(run.motions), held)
 
 
 def _frames(run: RunRecord) -> Frames:

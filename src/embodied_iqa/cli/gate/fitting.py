@@ -124,5 +124,20 @@ def _print(fitted: FittedGate) -> None:
         f"{calibration['passed']:.1%} of the frames pass"
     )
     print("check on held-out scenes:")
-    for name, value in check.items():
+    _print_numbers(check)
+    second = fitted.second
+    if fitted.networks is None:
+        return
+    if second is None:
+        reason = "does not report whether it sees its target, or no threshold keeps the risk"
+        print(f"no second stage: {fitted.policy} {reason}")
+        return
+    print(f"second stage, after inference: threshold {second.threshold:.4f}, screen {second.screen:.4f}")
+    print(second.promise)
+    print("check on held-out scenes:")
+    _print_numbers(second.check)
+
+
+def _print_numbers(numbers: dict[str, float | None]) -> None:
+    for name, value in numbers.items():
         print(f"  {name.replace('_', ' '):22s} {'-' if value is None else f'{value:g}'}")

@@ -22,10 +22,12 @@ from embodied_iqa.gate.fitting.check import JudgedFrames, Mask, advice_of, check
 from embodied_iqa.gate.fitting.frames import FramePictures, gate_frames, picture_size
 from embodied_iqa.gate.fitting.measured import GateStatistics, statistics_from
 from embodied_iqa.gate.fitting.plan import FitPlan
+from embodied_iqa.gate.fitting.second import fit_second_stage, motions_of
 from embodied_iqa.gate.fitting.split import split_scenes
 from embodied_iqa.gate.judgement import JudgeKind
 from embodied_iqa.gate.predictors import MetricPredictor, NetworkPredictor
 from embodied_iqa.gate.risk_control import Threshold, control_risk
+from embodied_iqa.gate.second_stage import SecondStage
 from embodied_iqa.gate.statistics import ImageStatistics
 from embodied_iqa.lazy import load
 from embodied_iqa.metrics.benchmark.database_pictures import DatabasePictures
@@ -88,6 +90,7 @@ class _Fit:
         judged = JudgedFrames(frames, *self._predicted(networks), rejected)
         calibrating = judged.part(frames.of_scenes(self._split.calibrate))
         threshold = self._threshold(calibrating)
+        second = self._second(judged, threshold.value) if networks is not None else None
         checked = judged.part(frames.of_scenes(self._split.check))
         return FittedGate(
             judge=str(plan.judge),
@@ -101,11 +104,23 @@ class _Fit:
             expected=expected_of(calibrating, threshold.value),
             seen=seen,
             networks=networks,
+            second=second,
             calibration=_record_of(threshold, int((~calibrating.frames.clean).sum())),
             check=check_threshold(checked, threshold.value, plan.loss),
             advice=advice_of(calibrating, threshold, plan.loss),
             provenance=self._provenance(),
         )
+
+    def _second(self, judged: JudgedFrames, screen: float) -> SecondStage | None:
+        """Return the second stage; None where the policy does not report what it sees."""
+        predicted = judged.value, judged.wrong_motion
+        motions = motions_of(self._store, self._plan.policy, self._frames, predicted, judged.rejected)
+        if motions is None:
+            return None
+        parts = (
+            motions.of_scenes(part) for part in (self._split.second, self._split.calibrate, self._split.check)
+        )
+        return fit_second_stage(*parts, self._plan.promise, screen)
 
     def _threshold(self, judged: JudgedFrames) -> Threshold:
         promise = self._plan.promise
@@ -126,7 +141,7 @@ class _Fit:
         return [self._statistics[index] for index in np.flatnonzero(rows)]
 
     def _networks(self) -> Networks:
-        part = self._frames.part(self._frames.of_scenes(self._split.train))
+        part = self._frames.part(self._frames.of_scenes(self._split.first))
         trained: Networks = load("embodied_iqa.gate.fitting.networks:train_networks")(
             self._pictures, part, self._plan, self._out
         )

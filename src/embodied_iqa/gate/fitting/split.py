@@ -14,6 +14,7 @@ from embodied_iqa.gate.risk_control import Promise
 _CALIBRATE_SHARE: Final = 0.4
 _CHECK_SHARE: Final = 0.2
 _FEWEST_TRAINING: Final = 20
+_SECOND_SHARE: Final = 0.2
 _FEWEST_CHECKED: Final = 5
 
 
@@ -30,6 +31,17 @@ class SceneSplit:
     train: tuple[str, ...]
     calibrate: tuple[str, ...]
     check: tuple[str, ...]
+
+    @property
+    def second(self) -> tuple[str, ...]:
+        """Those of the training scenes that the second stage learns from."""
+        count = max(1, round(_SECOND_SHARE * len(self.train)))
+        return self.train[:: max(1, len(self.train) // count)][:count]
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """Those of the training scenes that the networks of the first stage learn from."""
+        return tuple(scene for scene in self.train if scene not in self.second)
 
 
 def fewest_scenes(promise: Promise) -> int:
