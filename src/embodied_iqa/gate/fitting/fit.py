@@ -117,10 +117,9 @@ class _Fit:
         motions = motions_of(self._store, self._plan.policy, self._frames, predicted, judged.rejected)
         if motions is None:
             return None
-        parts = (
-            motions.of_scenes(part) for part in (self._split.second, self._split.calibrate, self._split.check)
-        )
-        return fit_second_stage(*parts, self._plan.promise, screen)
+        split, promise = self._split, self._plan.promise
+        train, calibrate, check = map(motions.of_scenes, (split.second, split.calibrate, split.check))
+        return fit_second_stage(train, calibrate, check, promise, screen)
 
     def _threshold(self, judged: JudgedFrames) -> Threshold:
         promise = self._plan.promise
