@@ -49,9 +49,9 @@ class Arm:
                 self.measured = replace(self.measured, gripper=GripperState(tick.gripper_target))
         return self.ticks[-count:]
 
-    def lease(self, stamp_ns: int, verdict: Verdict = Verdict.PASS) -> None:
+    def lease(self, stamp_ns: int, verdict: Verdict = Verdict.PASS, **more: object) -> None:
         ends_ns = stamp_ns + 120 * MILLISECOND_NS
-        self.runner.take_lease(GateLease(View.TOP, stamp_ns, verdict, verdict, ends_ns))
+        self.runner.take_lease(GateLease(View.TOP, stamp_ns, verdict, verdict, ends_ns, **more))
 
     def goal(self, sequence: int = 1, *, gripper: float = 0.0, z_m: float = -0.02) -> None:
         row = np.array([[0.0, 0.0, -z_m, 0.0, 0.0, 0.0, gripper]])
@@ -174,3 +174,52 @@ def test_a_refused_goal_is_not_completed_and_a_lease_may_come_before_arming() ->
     assert ended.ended is not None
     assert (ended.ended.outcome, ended.is_completed) == (GoalOutcome.REFUSED, False)
     assert ArmRunner(CONTROLLER, report_rate_hz=25.0, lease_wait_s=0.1).state.sequence == -1
+
+
+def goal_that_needs_a_verdict_of_its_own(arm: Arm) -> int:
+    """Send one whose frame passed; return the stamp of the frame."""
+    arm.now_ns += TICK_NS
+    arm.goal(sequence=4)
+    arm.lease(arm.now_ns, needs_decision=True)
+    arm.now_ns -= TICK_NS
+    arm.tick(leased=False)
+    assert not arm.outcomes
+    return arm.now_ns
+
+
+def test_a_goal_waits_for_the_verdict_on_the_decision_where_the_lease_requires_it(arm: Arm) -> None:
+    stamp_ns = goal_that_needs_a_verdict_of_its_own(arm)
+    arm.tick(3)  # later frames are leased without a second stage: they say nothing about this decision
+    arm.lease(stamp_ns, decision=3)
+    arm.tick(2)
+    assert not arm.outcomes
+    arm.lease(stamp_ns, decision=4)
+    arm.tick()
+    assert arm.outcomes == [GoalOutcome.ACCEPTED]
+
+
+def test_a_decision_that_does_not_pass_is_held_by_the_gate(arm: Arm) -> None:
+    stamp_ns = goal_that_needs_a_verdict_of_its_own(arm)
+    arm.lease(stamp_ns, Verdict.HOLD, decision=4, reason="sees no cube")
+    (tick,) = arm.tick()
+    (refused,) = tick.goals
+    assert (refused.outcome, refused.sequence) == (GoalOutcome.REFUSED, 4)
+    assert refused.reason == "the gate's verdict on the decision is HOLD: sees no cube"
+    assert arm.runner.state.gate_holds
+
+
+def test_a_decision_that_is_never_judged_moves_nothing(arm: Arm) -> None:
+    goal_that_needs_a_verdict_of_its_own(arm)
+    ticks = arm.tick(round(LEASE_WAIT_S * 1e9) // TICK_NS + 1)
+    (refused,) = [goal for tick in ticks for goal in tick.goals]
+    assert refused.outcome is GoalOutcome.REFUSED
+    assert "has not judged the decision" in refused.reason
+    assert arm.runner.state.gate_holds
+
+
+def test_a_later_and_worse_verdict_on_the_decision_wins(arm: Arm) -> None:
+    stamp_ns = goal_that_needs_a_verdict_of_its_own(arm)
+    arm.lease(stamp_ns, Verdict.REJECT, decision=4)
+    arm.lease(stamp_ns, decision=4)
+    arm.tick()
+    assert arm.outcomes == [GoalOutcome.REFUSED]
