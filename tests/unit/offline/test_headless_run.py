@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import UsageError
-from embodied_iqa.gate.judgement import JudgeChoice
-from embodied_iqa.gate.judges import shared_judge
+from embodied_iqa.gate.judgement import JudgeChoice, JudgeKind
+from embodied_iqa.gate.judges import load_judge, shared_judge
+from embodied_iqa.gate.second_stage import SecondStage
 from embodied_iqa.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.graph.node_table import resolve
@@ -26,13 +28,14 @@ from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.rollout import run_episode
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.constants_files import constants_of
-from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
+from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, Vla, VlaObservation
 from embodied_iqa.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.subjects.registry import make_vla, make_vlm
 from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.trial.record import RunRecord, TrialRecord
 from embodied_iqa.trial.scores import score_trial
 from embodied_iqa.units import SECOND_NS
+from gate_files import calibration, write_gate
 
 TASK = "pick the red cube"
 DARK = DistortionSpec("19", 5)
@@ -302,3 +305,43 @@ def test_a_burst_of_darkness_delays_the_policy_and_then_leaves_no_trace(
     for raw, distorted in pairs[len(dark) :]:
         assert raw.increments.tobytes() == distorted.increments.tobytes()
     assert spoilt.end_ns - spoilt.start_ns > reference.end_ns - reference.start_ns
+
+
+class Reports:
+    """The subject of a cell, with its own word on whether it sees its target."""
+
+    def __init__(self, vla: Vla, seen: float | None) -> None:
+        self._vla, self._seen = vla, seen
+        self.info = vla.info
+
+    def act(self, observation: VlaObservation) -> ActionChunk:
+        return replace(self._vla.act(observation), seen=self._seen)
+
+
+@pytest.mark.parametrize(
+    ("seen", "outcome", "verdict"),
+    [
+        (0.9, Outcome.SUCCESS, Verdict.PASS),
+        (0.1, Outcome.HELD_BY_GATE, Verdict.HOLD),
+        (None, Outcome.HELD_BY_GATE, Verdict.REJECT),
+    ],
+)
+def test_the_second_stage_of_the_gate_lets_only_what_passes_move_the_arm(
+    cell: Cell, tmp_path: Path, seen: float | None, outcome: Outcome, verdict: Verdict
+) -> None:
+    how = settings(GateMode.ON)
+    camera = how.nodes.camera_node
+    size = {"width_px": camera.width_px, "height_px": camera.height_px}
+    stage = SecondStage((0.0, 0.0, 0.0, -1.0, *[0.0] * 6), threshold=0.5, screen=0.99)
+    file = write_gate(tmp_path, (replace(calibration(), **size),), policy="p", second=stage, **size)
+    gated = replace(
+        cell, vla=Reports(cell.vla, seen), judge=load_judge(JudgeChoice(JudgeKind.LEARNED), file, "p")
+    )
+    record = run(gated, how=how)
+    assert record.outcome is outcome
+    assert {motion.verdict for motion in record.motions} == {verdict}
+    moved = np.ptp(record.tool_path[:, 1:], axis=0).max()
+    assert (moved > 0.05) == (verdict is Verdict.PASS)
+    (score,) = score_trial(TrialRecord(TASK, 7, (record,), {}), constants_of)
+    held = 0 if verdict is Verdict.PASS else len(record.motions)
+    assert (score.gate.motions, score.gate.motions_held) == (len(record.motions), held)
