@@ -9,6 +9,7 @@ from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
 
 LEAST_CONTRAST = 4.0
+CERTAIN_CONTRAST = 64.0
 
 
 class BrightVla:
@@ -19,11 +20,12 @@ class BrightVla:
     def act(self, observation: VlaObservation) -> ActionChunk:
         """Return one increment."""
         rgb = observation.frames[View.TOP].rgb.astype(np.float64)
+        seen = float(np.clip(rgb.std() / CERTAIN_CONTRAST, 0.0, 1.0))
         if rgb.std() < LEAST_CONTRAST:
-            return ActionChunk.still(ChunkStatus.NO_TARGET, "sees nothing")
+            return ActionChunk.still(ChunkStatus.NO_TARGET, "sees nothing", seen)
         step = np.zeros((1, 7))
         step[0, :3] = rgb.mean(axis=(0, 1)) / 1000
-        return ActionChunk(ChunkStatus.ACT, step, "bright")
+        return ActionChunk(ChunkStatus.ACT, step, "bright", seen=seen)
 
     def features(self, frame: Frame) -> NDArray[np.float32]:
         """Return ``(50, 96)``, the mean of red everywhere."""

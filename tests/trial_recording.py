@@ -32,6 +32,8 @@ VIEWS = (View.TOP, View.WRIST)
 INTRINSICS = Intrinsics(64, 48, 60.0, 60.0, 31.5, 23.5)
 NOISE = DistortionSpec("12", 3, seed=5)
 TASK = "pick the red cube"
+NO_PREDICTION = dict.fromkeys(("predicted", "threshold", "wrong_motion"), math.nan)
+"""Of a judge that predicts nothing."""
 
 
 @cache
@@ -146,7 +148,7 @@ class Recorder:
         state = self.gate.get(view, GateState())
         self.gate[view], quality, lease = step(state, frame, GateOptions())
         fields = {"view": str(view), "reason": quality.reason, "verdict": int(quality.verdict)}
-        self.send("/gate/quality", f"{OURS}/ImageQuality", stamp, latency_ms=2.5, **fields)
+        self.send("/gate/quality", f"{OURS}/ImageQuality", stamp, latency_ms=2.5, **NO_PREDICTION, **fields)
         lease_fields = fields | {"verdict": int(lease.verdict), "judged": int(lease.judged)}
         self.send("/gate/lease", f"{OURS}/GateLease", stamp, mode=0, **lease_fields)
 

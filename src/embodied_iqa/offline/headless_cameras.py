@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
 from dataclasses import replace
 from typing import TypeAlias
@@ -83,7 +82,7 @@ class HeadlessCameras:
         if quality.repaired is not None:
             received = self.frame(view, Source.DISTORTED, stamp_ns)
             self._repaired[stamp_ns, view] = replace(received, rgb=quality.repaired)
-        return VerdictRecord(stamp_ns, view, quality.verdict, quality.reason, math.nan), lease
+        return VerdictRecord.of(quality), lease
 
     def judge_decision(self, chunk: ChunkRecord, now_ns: int) -> GateLease | None:
         """Let the gate judge a decision to move; None where it has no second stage."""

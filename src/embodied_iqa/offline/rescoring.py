@@ -169,8 +169,7 @@ class Rescorer:
         rgb, stamp = picture.rgb, picture.stamp_ns
         distorted = self._distorters[run.index].apply(rgb, view, stamp)
         quality = self._judge(run, view, stamp, distorted)
-        record = VerdictRecord(stamp, view, quality.verdict, quality.reason, latency_ms=np.nan)
-        self._redone[run.index].verdicts.append(record)
+        self._redone[run.index].verdicts.append(VerdictRecord.of(quality))
         if view in self._wanted.get(stamp, ()):
             self._frames.add_picture(view, Source.RAW, stamp, rgb)
             self._frames.add_picture(view, Source.DISTORTED, stamp, distorted)

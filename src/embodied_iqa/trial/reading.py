@@ -182,7 +182,6 @@ def _answer(message: Any) -> AnswerRecord:
 def _chunk(message: Any) -> ChunkRecord:
     rows = [(i.x, i.y, i.z, i.rx, i.ry, i.rz, i.gripper) for i in message.increments]
     u, v = float(message.target_u), float(message.target_v)
-    seen = float(getattr(message, "seen", math.nan))  # recordings of earlier versions have none
     return ChunkRecord(
         stamp_ns=stamp_ns(message),
         view=View(message.view),
@@ -193,7 +192,7 @@ def _chunk(message: Any) -> ChunkRecord:
         increments=np.array(rows, dtype=np.float64).reshape(-1, 7),
         reason=str(message.reason),
         target_px=(u, v) if math.isfinite(u) and math.isfinite(v) else None,
-        seen=None if math.isnan(seen) else seen,
+        seen=_number(message, "seen"),
         T_base_tool=matrix_from_pose(message.tool_pose),
         gripper=float(message.gripper),
         subject=str(message.subject),
@@ -219,4 +218,12 @@ def _verdict(message: Any) -> VerdictRecord:
         verdict=Verdict(int(message.verdict)),
         reason=str(message.reason),
         latency_ms=float(message.latency_ms),
+        predicted=_number(message, "predicted"),
+        threshold=_number(message, "threshold"),
     )
+
+
+def _number(message: Any, name: str) -> float | None:
+    """Return a number that may be missing: NaN, or in a recording of an earlier version no such field."""
+    value = float(getattr(message, name, math.nan))
+    return None if math.isnan(value) else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.distortions.spec import DistortionSpec
 from embodied_iqa.distortions.stream import FrameDistorter
+from embodied_iqa.gate.judge import ImageQuality
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import View
@@ -94,6 +96,8 @@ class VerdictRecord:
         verdict: After debouncing, whatever the mode.
         reason: In words.
         latency_ms: Time to judge it.
+        predicted: By a fitted judge, higher is worse; None where nothing is predicted.
+        threshold: Frames with a higher prediction are held; None where nothing is predicted.
     """
 
     stamp_ns: int
@@ -101,6 +105,15 @@ class VerdictRecord:
     verdict: Verdict
     reason: str
     latency_ms: float
+    predicted: float | None = None
+    threshold: float | None = None
+
+    @classmethod
+    def of(cls, quality: ImageQuality) -> VerdictRecord:
+        """Return the record of a judged frame, without the time that it took."""
+        found = quality.prediction
+        numbers = (None, None) if found is None else (found.value, found.threshold)
+        return cls(quality.stamp_ns, quality.view, quality.verdict, quality.reason, math.nan, *numbers)
 
 
 @dataclass(frozen=True, slots=True)

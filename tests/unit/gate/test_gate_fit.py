@@ -116,6 +116,12 @@ def test_a_gate_is_fitted_from_clean_recordings_alone(
     assert "14 recordings" in fitted.promise
     assert fitted.check["auc_harmful"] is None or fitted.check["auc_harmful"] > 0.7
 
+    second = fitted.second
+    assert second is not None
+    assert second.screen >= fitted.threshold
+    assert 0 < second.check["motions"] <= 90 * 5
+    assert "the motions that pass" in second.promise
+
     judge = load_judge(parse_judge("learned"), out)
     clean = Gatekeeper(judge, GateOptions()).judge_alone(View.TOP, scene(99))
     assert clean.verdict is Verdict.PASS

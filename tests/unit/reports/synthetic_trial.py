@@ -215,7 +215,9 @@ class Script:
             verdict=int(verdict),
             frame_verdict=int(verdict),
             reason=reason,
-            sharpness=float("nan"),
+            sharpness=math.nan,
+            predicted=math.nan,
+            threshold=math.nan,
             latency_ms=2.0,
         )
         self.send(

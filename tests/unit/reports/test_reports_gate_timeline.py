@@ -96,3 +96,27 @@ def test_order_of_arrival_does_not_matter() -> None:
     run = _run(verdicts)
     shuffled = dataclasses.replace(run, verdicts=(verdicts[2], verdicts[0], verdicts[1]))
     assert gate_timelines(run) == gate_timelines(shuffled)
+
+
+def test_predictions_are_a_curve_beside_the_threshold() -> None:
+    frames = _of([Verdict.PASS, Verdict.HOLD, Verdict.REJECT, Verdict.PASS])
+    values = (0.1, 0.4, None, 0.2)  # nothing is predicted of a rejected frame
+    predicted = [
+        dataclasses.replace(frame, predicted=value, threshold=None if value is None else 0.3)
+        for frame, value in zip(frames, values, strict=True)
+    ]
+    (timeline,) = gate_timelines(_run(predicted, START_NS + 10 * PERIOD_NS))
+    assert timeline.curve is not None
+    points = [tuple(map(float, pair.split(","))) for pair in timeline.curve.points.split()]
+    assert [x for x, _ in points] == [0.0, 10.0, 30.0]
+    assert 28 > points[0][1] > points[2][1] > timeline.curve.threshold_at > points[1][1] > 0
+    assert timeline.curve.words == "predicted 0.100 to 0.400, threshold 0.300"
+    (plain,) = gate_timelines(_run(frames))
+    assert plain.curve is None
+
+
+def test_equal_predictions_of_nothing_are_a_curve_too() -> None:
+    frames = [dataclasses.replace(frame, predicted=0.0, threshold=0.0) for frame in _of([Verdict.PASS] * 2)]
+    (timeline,) = gate_timelines(_run(frames))
+    assert timeline.curve is not None
+    assert "nan" not in timeline.curve.points

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from pathlib import Path
 
@@ -46,7 +47,8 @@ class Tape(Recorder):
 
     def verdict_at(self, stamp: int, mode: int | None = None) -> None:
         fields = {"view": "top", "reason": "dark", "verdict": 1}
-        self.send("/gate/quality", f"{OURS}/ImageQuality", stamp, latency_ms=2.5, **fields)
+        self.send("/gate/quality", f"{OURS}/ImageQuality", stamp, latency_ms=2.5, predicted=0.3,
+                  threshold=math.nan if mode is None else 0.25, **fields)  # fmt: skip
         if mode is not None:
             self.send("/gate/lease", f"{OURS}/GateLease", stamp, mode=mode, judged=1, **fields)
 
@@ -107,6 +109,7 @@ def test_every_field_is_read(tape: Tape) -> None:
     assert chunk.seen == 0.75
     assert (chunk.gripper, chunk.latency_ms, chunk.T_base_tool[0, 3]) == (0.25, 4.5, 0.3)
     assert (chunk.subject, chunk.subject_version) == ("s", "3")
+    assert (verdict.predicted, verdict.threshold) == (0.3, None)
     assert (verdict.view, verdict.verdict, verdict.reason, verdict.latency_ms) == (
         View.TOP, Verdict.HOLD, "dark", 2.5,
     )  # fmt: skip

@@ -14,6 +14,8 @@ from embodied_iqa.trial.record import RunRecord, VerdictRecord
 
 _NUMBER: Final = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.]*\d)")
 _SEPARATOR: Final = "; "
+_CURVE_PX: Final = 28
+_HEADROOM: Final = 1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +32,35 @@ class VerdictSpan(FrameSpan):
 
 
 @dataclass(frozen=True, slots=True)
+class PredictionCurve:
+    """What the judge predicted over time, on a picture of 100 x 28.
+
+    Attributes:
+        points: Of the curve, as an SVG polyline takes them.
+        threshold_at: Height of the threshold, from the top.
+        words: Lowest and highest prediction, and the threshold.
+    """
+
+    points: str
+    threshold_at: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class GateTimeline:
-    """The verdicts of one camera: its spans by time, and the number of judged frames."""
+    """The verdicts of one camera.
+
+    Attributes:
+        view: The camera.
+        spans: By time.
+        frames: Number of judged frames.
+        curve: Predictions of a fitted judge; None where nothing was predicted.
+    """
 
     view: View
     spans: tuple[VerdictSpan, ...]
     frames: int
+    curve: PredictionCurve | None = None
 
     @property
     def blocked(self) -> tuple[VerdictSpan, ...]:
@@ -57,8 +82,29 @@ def gate_timelines(run: RunRecord) -> tuple[GateTimeline, ...]:
     for view in View:
         verdicts = sorted((v for v in run.verdicts if v.view is view), key=lambda v: v.stamp_ns)
         if verdicts:
-            found.append(GateTimeline(view, _spans(verdicts, run), len(verdicts)))
+            found.append(GateTimeline(view, _spans(verdicts, run), len(verdicts), _curve(verdicts, run)))
     return tuple(found)
+
+
+def _curve(verdicts: Sequence[VerdictRecord], run: RunRecord) -> PredictionCurve | None:
+    """Return the predictions over the run; frames without one, such as rejected ones, leave no point."""
+    known = [(v.stamp_ns, v.predicted, v.threshold) for v in verdicts]
+    known = [(stamp_ns, value, at) for stamp_ns, value, at in known if value is not None and at is not None]
+    if not known:
+        return None
+    values, threshold = [value for _, value, _ in known], known[-1][2]
+    low, high = min(0.0, *values, threshold), max(*values, threshold)
+    scale = _CURVE_PX / ((high - low) * _HEADROOM or 1.0)
+    total_ns = max(1, run.end_ns - run.start_ns)
+    places = (
+        (100 * (stamp_ns - run.start_ns) / total_ns, _CURVE_PX - scale * (value - low))
+        for stamp_ns, value, _ in known
+    )
+    return PredictionCurve(
+        points=" ".join(f"{x:.2f},{y:.2f}" for x, y in places),
+        threshold_at=round(_CURVE_PX - scale * (threshold - low), 2),
+        words=f"predicted {min(values):.3f} to {max(values):.3f}, threshold {threshold:.3f}",
+    )
 
 
 def blocked_periods(timelines: Sequence[GateTimeline]) -> tuple[BlockedPeriod, ...]:
