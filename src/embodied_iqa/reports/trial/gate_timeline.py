@@ -88,8 +88,11 @@ def gate_timelines(run: RunRecord) -> tuple[GateTimeline, ...]:
 
 def _curve(verdicts: Sequence[VerdictRecord], run: RunRecord) -> PredictionCurve | None:
     """Return the predictions over the run; frames without one, such as rejected ones, leave no point."""
-    known = [(v.stamp_ns, v.predicted, v.threshold) for v in verdicts]
-    known = [(stamp_ns, value, at) for stamp_ns, value, at in known if value is not None and at is not None]
+    known = [
+        (v.stamp_ns, v.predicted, v.threshold)
+        for v in verdicts
+        if v.predicted is not None and v.threshold is not None
+    ]
     if not known:
         return None
     values, threshold = [value for _, value, _ in known], known[-1][2]
