@@ -29,6 +29,9 @@ TOLERATED: Final = ("01,02,03:2", "12,13,14,15:2", "10:2")
 """Blur, noise and JPEG at the levels that shall pass."""
 CLASSICAL: Final = ("classical-vla", "classical-vlm")
 GOLDEN: Final = ("panel", "gate", "database", "trial")
+GATE_POLICY: Final = "panel-vla-query"
+GATE_SCENES: Final = ("--references", 300, "--views", "top", "--size", "640x480", "--seed", 11)
+GATE_FIT: Final = ("--camera", "top", "--policy", GATE_POLICY, "--risk", 0.03)
 DRAWN: Final = ("cameras", "tasks", "verbs", "reports")
 REFERENCES: Final = 300
 SEED: Final = 1
@@ -59,6 +62,10 @@ def steps(work: Path) -> dict[str, list[list[str]]]:
         ],
         "evaluate": [program("evaluate", "panel", "--models", MODELS, "--cards", *evaluation)],
         "gate": [program("gate", "calibrate", "--sim", "--scenes", 30, *sizes, *tolerated, "--output", gate)],
+        "learned gate": [
+            program("build", *GATE_SCENES, "--panel", GATE_POLICY, "--out", work / "gate_database"),
+            program("gate", "fit", work / "gate_database", *GATE_FIT, "--keep", "--out", gate),
+        ],
         "build": [program("build", "--references", REFERENCES, "--seed", SEED, "--out", database)],
         "health": [program("db", "health", database), program("report", database)],
         "pictures": [
