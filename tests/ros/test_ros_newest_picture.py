@@ -22,7 +22,9 @@ MISSED = 8
 _PICTURE = np.zeros((480, 640, 3), dtype=np.uint8)
 
 
-@pytest.mark.parametrize(("lockstep", "most_judged", "least_late"), [(False, 2, 6), (True, MISSED, 0)])
+@pytest.mark.parametrize(
+    ("lockstep", "most_judged", "least_late"), [(False, MISSED // 2, MISSED // 2), (True, MISSED, 0)]
+)
 def test_a_thawed_gate_catches_up(
     ros_domain: int, tmp_path: Path, *, lockstep: bool, most_judged: int, least_late: int
 ) -> None:
@@ -66,6 +68,7 @@ def test_a_thawed_gate_catches_up(
             os.kill(pid, signal.SIGCONT)
         graph.wait(is_judged, "the lease of the newest picture")
         judged, late = judged_and_late() - counts_before
+        # a thread hands the pictures over one by one: on a busy machine some are judged in between
         assert judged <= most_judged
         assert late >= least_late
         assert judged + late == MISSED
