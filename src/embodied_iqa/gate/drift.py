@@ -38,16 +38,27 @@ class DriftWatch:
 
     Args:
         expected: Of the cameras with a fitted judge.
+        stranger: Why the judge was not fitted to the policy at hand, in words; empty if it was.
     """
 
-    def __init__(self, expected: Mapping[View, Expected]) -> None:
+    def __init__(self, expected: Mapping[View, Expected], stranger: str = "") -> None:
         self._expected = expected
+        self._stranger = stranger
         self._recent = {view: _Recent() for view in expected}
 
     @classmethod
-    def of(cls, fitted: Iterable[FittedGate], choice: JudgeChoice) -> Self:
-        """Return the watch of a judge; it watches nothing for one that was not fitted."""
-        return cls({gate.view: gate.expected for gate in fitted if gate.choice == choice})
+    def of(cls, fitted: Iterable[FittedGate], choice: JudgeChoice, policy: str = "") -> Self:
+        """Return the watch of a judge; it watches nothing for one that was not fitted.
+
+        Args:
+            fitted: Content of the gate's file.
+            choice: The judge.
+            policy: Subject that decides on the pictures; empty where it is not known.
+        """
+        chosen = [gate for gate in fitted if gate.choice == choice]
+        others = sorted({gate.policy for gate in chosen if policy and gate.policy != policy})
+        stranger = f"it is for {', '.join(others)}, and the policy is {policy}" if others else ""
+        return cls({gate.view: gate.expected for gate in chosen}, stranger)
 
     def add(self, quality: ImageQuality) -> None:
         """Count a judged picture."""
@@ -78,7 +89,7 @@ class DriftWatch:
             if len(recent.value) >= _FEWEST
             for word in _warnings(view, recent, self._expected[view])
         ]
-        return "; ".join(words)
+        return "; ".join([self._stranger, *words] if self._stranger else words)
 
 
 def _warnings(view: View, recent: _Recent, expected: Expected) -> list[str]:

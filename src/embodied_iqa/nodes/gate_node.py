@@ -72,7 +72,7 @@ class GateNode(ManagedNode[GateParameters]):
             file, kind = shared_gate_file(self.config.calibration), self.config.judge.kind
             judge = make_judge(kind, file, self.config.policy)
             self._gatekeeper = Gatekeeper(judge, self.config.judge, perf_counter_ns)
-            self._drift = DriftWatch.of(file.fitted, kind)
+            self._drift = DriftWatch.of(file.fitted, kind, self.config.policy)
             chosen = (gate for gate in file.fitted if gate.choice == kind)
             self._thresholds = {f"{gate.view} threshold": round(gate.threshold, 4) for gate in chosen}
 

@@ -69,3 +69,12 @@ def test_only_the_chosen_judge_is_watched(tmp_path: Path) -> None:
             watch.add(quality(0.9, Verdict.HOLD))
         assert len(watch.values()) == 2 * count
         assert bool(watch.warning()) == bool(count)
+
+
+def test_a_gate_that_was_fitted_to_another_policy_is_a_warning(tmp_path: Path) -> None:
+    fitted, learned = load_gate_file(write_gate(tmp_path)).fitted, parse_judge("learned")
+    warning = DriftWatch.of(fitted, learned, "classical-vla").warning()
+    assert warning == "it is for a policy, and the policy is classical-vla"
+    for watch in (DriftWatch.of(fitted, learned, "a policy"), DriftWatch.of(fitted, learned)):
+        assert not watch.warning()
+    assert not DriftWatch.of(fitted, parse_judge("statistics"), "classical-vla").warning()
