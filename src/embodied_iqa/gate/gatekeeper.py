@@ -12,10 +12,9 @@ from embodied_iqa.errors import first_line
 from embodied_iqa.gate.judge import GateFrame, GateOptions, GateState, ImageQuality, step
 from embodied_iqa.gate.judgement import Judgement, PictureJudge
 from embodied_iqa.gate.repair import Clock, judge_repaired
-from embodied_iqa.gate.second_stage import GateDecision, judge_decision
+from embodied_iqa.gate.second_stage import GateDecision, Prediction, SecondStage, judge_decision
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.frame import View
-from embodied_iqa.units import MILLISECOND_NS
 
 _FRAMES_KEPT: Final = 64
 """Judged frames that a decision may be about: of three cameras over a second at least."""
@@ -35,7 +34,9 @@ class Gatekeeper:
         self._judge = judge
         self._clock = clock
         self._states: dict[View, GateState] = {}
-        self._judged: OrderedDict[tuple[View, int], Judgement | None] = OrderedDict()
+        self._judged: OrderedDict[tuple[View, int], tuple[SecondStage | None, Prediction | None]] = (
+            OrderedDict()
+        )
 
     @property
     def measures(self) -> bool:
@@ -58,7 +59,8 @@ class Gatekeeper:
         frame = GateFrame(view, stamp_ns, now_ns, judgement)
         state = self._states.get(view, GateState())
         self._states[view], quality, lease = step(state, frame, self.options)
-        self._judged[view, stamp_ns] = judgement
+        second = None if judgement is None else judgement.second
+        self._judged[view, stamp_ns] = second, quality.prediction  # not the judgement: it may hold pictures
         while len(self._judged) > _FRAMES_KEPT:
             self._judged.popitem(last=False)
         return quality, lease
@@ -77,16 +79,16 @@ class Gatekeeper:
             decision: The decision.
             now_ns: ROS time; the stamp itself when a recording is judged again.
         """
-        judgement = self._judged.get((decision.view, decision.stamp_ns))
-        if judgement is None or judgement.second is None:
+        second, prediction = self._judged.get((decision.view, decision.stamp_ns), (None, None))
+        if second is None:
             return None
-        verdict, reason = judge_decision(judgement.second, judgement.prediction, decision)
+        verdict, reason = judge_decision(second, prediction, decision)
         return GateLease(
             view=decision.view,
             frame_stamp_ns=decision.stamp_ns,
-            verdict=verdict if self.options.mode is GateMode.ON else Verdict.PASS,
+            verdict=self.options.obeyed(verdict),
             judged=verdict,
-            expires_ns=min(decision.stamp_ns, now_ns) + round(self.options.ttl_ms * MILLISECOND_NS),
+            expires_ns=self.options.lease_end_ns(decision.stamp_ns, now_ns),
             reason=reason,
             decision=decision.sequence,
         )

@@ -50,6 +50,14 @@ class GateOptions:
         """Whether pictures are repaired: only where the arm obeys, so that shadow measures what comes in."""
         return self.repair.enabled and self.mode is GateMode.ON
 
+    def obeyed(self, verdict: Verdict) -> Verdict:
+        """Return the verdict that binds the arm."""
+        return verdict if self.mode is GateMode.ON else Verdict.PASS
+
+    def lease_end_ns(self, stamp_ns: int, now_ns: int) -> int:
+        """Return the end of a lease; a stamp ahead of the clock does not lengthen it."""
+        return min(stamp_ns, now_ns) + round(self.ttl_ms * MILLISECOND_NS)
+
     def __post_init__(self) -> None:
         if self.trip_frames > self.window_frames:
             raise UsageError(
@@ -189,15 +197,14 @@ def _outcome(
     frame: GateFrame, frame_verdict: Verdict, verdict: Verdict, reason: str, options: GateOptions
 ) -> tuple[ImageQuality, GateLease]:
     quality = ImageQuality(frame.view, frame.stamp_ns, frame.judgement, frame_verdict, verdict, reason)
-    obeys = options.mode is GateMode.ON
-    obeyed = verdict if obeys else Verdict.PASS
+    second = None if frame.judgement is None else frame.judgement.second
     lease = GateLease(
         view=frame.view,
         frame_stamp_ns=frame.stamp_ns,
-        verdict=obeyed,
+        verdict=options.obeyed(verdict),
         judged=verdict,
-        expires_ns=min(frame.stamp_ns, frame.now_ns) + round(options.ttl_ms * MILLISECOND_NS),
+        expires_ns=options.lease_end_ns(frame.stamp_ns, frame.now_ns),
         reason=reason if verdict is not Verdict.PASS else "",
-        needs_decision=obeys and frame.judgement is not None and frame.judgement.second is not None,
+        needs_decision=options.mode is GateMode.ON and second is not None,
     )
     return quality, lease

@@ -76,7 +76,7 @@ class Judgement:
         repairs: Repairs after which it passes, in their order; empty for the picture as received.
         repaired: ``(H, W, 3)`` uint8, the repaired picture, which everything above is about; else None.
         received: Judgement of the picture as received, if it was repaired; else None.
-        second: Judges what the policy decides on this picture; None where there is no second stage.
+        second: Judges what the policy decides on this picture; None without a second stage.
     """
 
     verdict: Verdict

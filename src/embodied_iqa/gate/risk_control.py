@@ -89,9 +89,17 @@ class Threshold:
 
     @property
     def sentence(self) -> str:
-        """The promise and its conditions in words."""
+        """The promise for frames and its conditions in words."""
+        return self.sentence_of("frame")
+
+    def sentence_of(self, unit: str) -> str:
+        """Return the promise and its conditions in words.
+
+        Args:
+            unit: What passes, as a singular noun.
+        """
         risk, confidence = self.promise.risk, self.promise.confidence
-        bound = f"the frames that pass cost at most {risk:g} of the full loss per frame"
+        bound = f"the {unit}s that pass cost at most {risk:g} of the full loss per {unit}"
         if confidence is None:
             bound = f"On average over calibrations and new scenes {bound}"
         else:

@@ -35,7 +35,7 @@ class Prediction:
             higher worse.
         threshold: Pictures with a higher value are held.
         wrong_motion: Probability that the policy acts and ends elsewhere, in [0, 1]; None where the judge
-            does not predict it. A refusal is no wrong motion: it moves nothing.
+            does not predict it. A refusal is not a wrong motion: it moves nothing.
     """
 
     value: float

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -57,11 +58,13 @@ class JudgedFrames:
 
     def by_scene(self, kind: LossKind) -> list[SceneFrames]:
         """Return the distorted frames of each scene."""
-        rows, loss = ~self.frames.clean, self.frames.loss(kind)
-        return [
-            SceneFrames(self.value[own], loss[own])
-            for own in (rows & (self.frames.scenes == scene) for scene in np.unique(self.frames.scenes))
-        ]
+        rows = ~self.frames.clean
+        return scene_frames(self.frames.scenes[rows], self.value[rows], self.frames.loss(kind)[rows])
+
+
+def scene_frames(scenes: NDArray[np.str_], predicted: Array, loss: Array) -> list[SceneFrames]:
+    """Return predictions and losses by scene."""
+    return [SceneFrames(predicted[own], loss[own]) for own in (scenes == name for name in np.unique(scenes))]
 
 
 def expected_of(judged: JudgedFrames, threshold: float) -> Expected:
@@ -91,16 +94,21 @@ def check_threshold(judged: JudgedFrames, threshold: float, kind: LossKind) -> d
         "risk_error": float(risks.std(ddof=1) / np.sqrt(len(risks))) if len(risks) > 1 else np.nan,
         "risk_without_gate": float(scene_means(frames.scenes, loss).mean()),
         "passed": float((~held).mean()),
-        "harmless_held": _share(held, loss <= HARMLESS),
-        "harmful_stopped": _share(held, loss > HARMFUL),
-        "wrong_motions_stopped": _share(held, wrong),
+        "harmless_held": share_held(held, loss <= HARMLESS),
+        "harmful_stopped": share_held(held, loss > HARMFUL),
+        "wrong_motions_stopped": share_held(held, wrong),
         "clean_held": float(clean.held(threshold).mean()),
         "rejected": float(judged.rejected.mean()),
         "srcc": order,
         "auc_harmful": area_under_curve(judged.value, loss > HARMFUL),
         "auc_wrong_motion": area_under_curve(judged.wrong_motion, wrong),
     }
-    return {name: round(value, 4) if np.isfinite(value) else None for name, value in numbers.items()}
+    return rounded(numbers)
+
+
+def rounded(numbers: Mapping[str, float]) -> dict[str, float | None]:
+    """Return results with four digits; None for what could not be counted."""
+    return {name: round(value, 4) if math.isfinite(value) else None for name, value in numbers.items()}
 
 
 def advice_of(judged: JudgedFrames, threshold: Threshold, kind: LossKind) -> str:
@@ -141,5 +149,6 @@ def scene_means(scenes: NDArray[np.str_], values: Array) -> Array:
     return np.bincount(index, values) / np.bincount(index)
 
 
-def _share(held: Mask, rows: Mask) -> float:
+def share_held(held: Mask, rows: Mask) -> float:
+    """Return the share of some rows that is held; NaN where there are none."""
     return float(held[rows].mean()) if rows.any() else float("nan")

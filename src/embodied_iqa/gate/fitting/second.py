@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 import numpy as np
@@ -13,9 +13,17 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from embodied_iqa.database.store import DatabaseStore
-from embodied_iqa.gate.fitting.check import HARMFUL, HARMLESS, area_under_curve, scene_means
+from embodied_iqa.gate.fitting.check import (
+    HARMFUL,
+    HARMLESS,
+    area_under_curve,
+    rounded,
+    scene_frames,
+    scene_means,
+    share_held,
+)
 from embodied_iqa.gate.fitting.frames import WRONG_FROM, GateFrames
-from embodied_iqa.gate.risk_control import Promise, SceneFrames, control_risk
+from embodied_iqa.gate.risk_control import Promise, control_risk
 from embodied_iqa.gate.second_stage import SecondStage, logistic, terms
 from embodied_iqa.subjects.protocols import ChunkStatus
 
@@ -126,20 +134,13 @@ def fit_second_stage(
     stage = SecondStage(weights, threshold=1.0, screen=screen)
     calibrated = calibrate.part(~calibrate.clean)
     expected = stage.expected(calibrated.signals)
-    scenes = [
-        SceneFrames(expected[own], calibrated.loss[own])
-        for own in (calibrated.scenes == name for name in np.unique(calibrated.scenes))
-    ]
-    threshold = control_risk(scenes, promise)
+    threshold = control_risk(scene_frames(calibrated.scenes, expected, calibrated.loss), promise)
     if not math.isfinite(threshold.value):
         return None
     passing = calibrate.signals[stage.expected(calibrate.signals) <= threshold.value, 0]
     screen = max(screen, float(np.quantile(passing, 1 - _SCREENED, method="higher")))
-    sentence = threshold.sentence.replace("the frames that pass cost", "the motions that pass cost").replace(
-        "per frame", "per motion"
-    )
-    stage = SecondStage(weights, threshold.value, screen, sentence)
-    return SecondStage(weights, threshold.value, screen, sentence, _checked(check, stage))
+    stage = SecondStage(weights, threshold.value, screen, threshold.sentence_of("motion"))
+    return replace(stage, check=_checked(check, stage))
 
 
 def _checked(motions: JudgedMotions, stage: SecondStage) -> dict[str, float | None]:
@@ -157,17 +158,13 @@ def _checked(motions: JudgedMotions, stage: SecondStage) -> dict[str, float | No
         "risk": float(scene_means(motions.scenes[rows], np.where(held, 0.0, loss)[rows]).mean()),
         "risk_without_gate": float(scene_means(motions.scenes[rows], loss[rows]).mean()),
         "passed": float((~held[rows]).mean()),
-        "harmless_held": _share(held, rows & (loss <= HARMLESS)),
-        "harmful_stopped": _share(held, rows & (loss > HARMFUL)),
-        "clean_held": _share(held, motions.clean),
+        "harmless_held": share_held(held, rows & (loss <= HARMLESS)),
+        "harmful_stopped": share_held(held, rows & (loss > HARMFUL)),
+        "clean_held": share_held(held, motions.clean),
         "auc_wrong_motion": area_under_curve(expected[rows], wrong[rows]),
         "auc_first_stage": area_under_curve(motions.signals[rows, 1], wrong[rows]),
     }
-    return {name: round(value, 4) if math.isfinite(value) else None for name, value in numbers.items()}
-
-
-def _share(held: Mask, rows: Mask) -> float:
-    return float(held[rows].mean()) if rows.any() else math.nan
+    return rounded(numbers)
 
 
 def _losses(store: DatabaseStore, policy: str) -> dict[tuple[str, str], float]:
