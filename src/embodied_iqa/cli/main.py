@@ -38,7 +38,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "tasks": ("embodied_iqa.cli.tasks", "check task files; show the five tasks of simulated scenes"),
     "metrics": ("embodied_iqa.cli.metrics", "list, score with and train image-quality metrics"),
     "train": ("embodied_iqa.cli.train", "train the embedded panel of learned subjects from scratch"),
-    "evaluate": ("embodied_iqa.cli.evaluate", "evaluate the embedded panel on clean and distorted scenes"),
+    "evaluate": (
+        "embodied_iqa.cli.evaluate",
+        "evaluate the embedded panel, or subjects on a static benchmark",
+    ),
+    "static": ("embodied_iqa.cli.static", "make, import and rotate static benchmarks (StaticEmbodiedBench)"),
     "subjects": ("embodied_iqa.cli.subjects", "list, check and calibrate subjects"),
     "completion": ("embodied_iqa.cli.completion", "print the script for completion in a shell"),
 }

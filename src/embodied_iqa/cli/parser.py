@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from embodied_iqa.errors import UsageError, nearest
@@ -49,3 +49,18 @@ def perform(target: str, arguments: argparse.Namespace) -> int:
     """Import the function of an action, ``package.module:function``, and call it; return the exit code."""
     exit_code: int = load(target)(arguments)
     return exit_code
+
+
+def configure_each(
+    parser: argparse.ArgumentParser, name: str, actions: Mapping[str, tuple[str, str]]
+) -> None:
+    """Add the actions of a command, each with the arguments of its module.
+
+    Args:
+        parser: Of the command.
+        name: Of the attribute with the chosen action.
+        actions: Action to (module with `configure` and `run`, one-line help).
+    """
+    parsers = parser.add_subparsers(dest=name, metavar=name.upper(), required=True)
+    for action, (module, summary) in actions.items():
+        load(module).configure(parsers.add_parser(action, help=summary))

@@ -75,13 +75,27 @@ def decode_file(path: Path, flags: int) -> NDArray[Any]:
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"{str(path)!r} cannot be read: {error.strerror}") from error
+    return decode(data, flags, repr(str(path)))
+
+
+def decode(data: bytes, flags: int, name: str) -> NDArray[Any]:
+    """Return the pixels of an encoded image as ``cv2.imdecode`` gives them with ``flags``.
+
+    Args:
+        data: The content of an image file.
+        flags: Of ``cv2.imdecode``.
+        name: What the image is called in messages.
+
+    Raises:
+        InputError: It is truncated, damaged or not an image, as the message says.
+    """
     try:
         is_whole = bool(data) and not claims_too_much(data)
         pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags) if is_whole else None
     except cv2.error:  # such as a size in the header that no memory holds
         pixels = None
     if pixels is None:
-        raise InputError(f"{str(path)!r} {_damage(data)}")
+        raise InputError(f"{name} {_damage(data)}")
     return np.asarray(pixels)
 
 

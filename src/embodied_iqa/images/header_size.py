@@ -30,6 +30,14 @@ def claims_too_much(data: bytes) -> bool:
     return False
 
 
+def claimed_pixels(data: bytes) -> int:
+    """Return how many pixels the header of a PNG or JPEG file claims; 0 for other files."""
+    if data.startswith(_PNG) and len(data) >= 12 + _IHDR.size:
+        _name, width, height, _depth, _colour = _IHDR.unpack_from(data, 12)
+        return int(width * height)
+    return _jpeg_pixels(data) if data.startswith(_JPEG) else 0
+
+
 def _png_bytes(data: bytes) -> int:
     """Return the size of the decompressed rows; 0 without a header."""
     if len(data) < 12 + _IHDR.size:

@@ -1,4 +1,4 @@
-"""`embodied-iqa evaluate`: scores of the embedded panel on unseen scenes, and its failures."""
+"""`embodied-iqa evaluate panel`: scores of the embedded panel on unseen scenes, and its failures."""
 
 from __future__ import annotations
 
@@ -28,32 +28,30 @@ _SUMMARY = "embodied_iqa.reports.panel.summary"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    actions = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    panel = actions.add_parser("panel", help="the embedded panel on undistorted and on distorted pictures")
-    panel.add_argument("--scenes", type=int, default=100, help="number of unseen scenes (default: 100)")
-    panel.add_argument(
+    parser.add_argument("--scenes", type=int, default=100, help="number of unseen scenes (default: 100)")
+    parser.add_argument(
         "--grid-scenes", type=int, metavar="N", help="how many of them are also distorted (default: all)"
     )
-    panel.add_argument(
+    parser.add_argument(
         "--distortions",
         default="all",
         metavar="A,B",
         help="distortions by number or name; all (default) or none",
     )
-    panel.add_argument("--members", metavar="A,B", help="members by name (default: all)")
-    panel.add_argument(
+    parser.add_argument("--members", metavar="A,B", help="members by name (default: all)")
+    parser.add_argument(
         "--models", type=Path, metavar="DIR", help="folder of another panel (default: that of the package)"
     )
-    panel.add_argument("--seed", type=int, default=_SEED, help=f"seed of the scenes (default: {_SEED})")
-    panel.add_argument("--workers", type=int, default=2, help="number of processes (default: 2)")
-    panel.add_argument(
+    parser.add_argument("--seed", type=int, default=_SEED, help=f"seed of the scenes (default: {_SEED})")
+    parser.add_argument("--workers", type=int, default=2, help="number of processes (default: 2)")
+    parser.add_argument(
         "--out",
         type=Path,
         metavar="FILE",
         help="write a Markdown page here, with its pictures in a folder beside it",
     )
-    panel.add_argument("--cards", action="store_true", help="write the results into the cards in --models")
-    panel.add_argument("--json", action="store_true", help="print the results as JSON")
+    parser.add_argument("--cards", action="store_true", help="write the results into the cards in --models")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,22 @@
+"""`embodied-iqa evaluate`: scores of subjects on pictures made for it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+from embodied_iqa.cli.parser import configure_each, perform
+
+_ACTIONS: Final = {
+    "panel": (f"{__name__}.panel", "the embedded panel on undistorted and on distorted pictures"),
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    configure_each(parser, "what", _ACTIONS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Evaluate; return the exit code."""
+    return perform(f"{_ACTIONS[arguments.what][0]}:run", arguments)

@@ -1,0 +1,35 @@
+"""`embodied-iqa static circular`: every rotation of the options of a TSV file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.static_benchmark.circular import can_rotate, circular_items
+from embodied_iqa.static_benchmark.tsv import read_tsv, write_tsv
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("file", type=Path, metavar="TSV", help="plain file; groups and answers are kept")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="default: beside it, with _circular")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the rotations; return the exit code."""
+    source: Path = arguments.file
+    out: Path = arguments.out or source.with_name(f"{source.stem}_circular{source.suffix}")
+    if out.resolve() == source.resolve():
+        raise UsageError("--out is the file that is read", expected="another file")
+    table = read_tsv(source)
+    items = circular_items(table.items)
+    write_tsv(out, items, table.pictures)
+    alone = [item.index for item in table.items if not can_rotate(item)]
+    print(f"{out}: {len(items)} rows of {len(table.items)} items")
+    if alone:
+        shown = ", ".join(map(str, alone[:10]))
+        print(
+            f"not rotated, because options name letters: {len(alone)} ({shown}{', ...' * (len(alone) > 10)})"
+        )
+    return 0

@@ -1,0 +1,78 @@
+"""`embodied-iqa static import`: the published TSV file, plain or circular, as a benchmark."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from pathlib import Path
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.static_benchmark.benchmark import PUBLISHED_MD5, md5_of, write_benchmark
+from embodied_iqa.static_benchmark.circular import plain_items
+from embodied_iqa.static_benchmark.items import Dimension, Person
+from embodied_iqa.static_benchmark.tsv import ItemTable, read_tsv
+
+_DIMENSIONS = {item.split(maxsplit=1)[0].split("-")[0]: item for item in Dimension}
+_PERSONS = {item.split(maxsplit=1)[0]: item for item in Person}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("file", type=Path, metavar="TSV", help="such as StaticEmbodiedBench.tsv")
+    add("--out", type=Path, required=True, metavar="BENCH", help="new folder")
+    meaning = f"meaning of a value of a column of groups: {', '.join((*_DIMENSIONS, *_PERSONS))}"
+    add("--category", action="append", default=[], metavar="MEANING=VALUE", help=meaning)
+    add("--pictures", type=Path, metavar="DIR", help="folder of the files in the column image_path")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, report and write; return the exit code."""
+    dimensions, persons = _meanings(arguments.category)
+    table = read_tsv(arguments.file, dimensions, persons, arguments.pictures)
+    for item in table.items:
+        if item.picture == item.index:
+            table.picture(item)  # a damaged picture is found now, not after hours of questions
+    md5 = md5_of(arguments.file)
+    write_benchmark(arguments.out, table, arguments.file.name, md5)
+    _report(arguments.file, table, md5)
+    return 0
+
+
+def _meanings(words: list[str]) -> tuple[dict[str, Dimension], dict[str, Person]]:
+    dimensions: dict[str, Dimension] = {}
+    persons: dict[str, Person] = {}
+    for word in words:
+        meaning, equals, value = word.partition("=")
+        if not (equals and value and meaning in {*_DIMENSIONS, *_PERSONS}):
+            raise UsageError(
+                "wrong --category",
+                expected="MEANING=VALUE, such as macro=Planning",
+                got=word,
+                available=(*_DIMENSIONS, *_PERSONS),
+            )
+        if meaning in _DIMENSIONS:
+            dimensions[value] = _DIMENSIONS[meaning]
+        else:
+            persons[value] = _PERSONS[meaning]
+    return dimensions, persons
+
+
+def _report(file: Path, table: ItemTable, md5: str) -> None:
+    plain = plain_items(table.items)
+    known = PUBLISHED_MD5.get(md5, "not a published file")
+    print(f"{file}: {len(table.items)} rows, {len(plain)} items, {len(table.pictures)} pictures")
+    print(f"md5 {md5} ({known})")
+    references = sum(item.picture != item.index for item in table.items)
+    print(f"pictures by the index of another row: {references}")
+    options = Counter(len(item.options) for item in plain)
+    print("options: " + ", ".join(f"{count} items with {k}" for k, count in sorted(options.items())))
+    for kind, unknown in (("dimension", "dimension"), ("view", "person")):
+        counts = Counter(str(getattr(item, unknown) or "unknown") for item in plain)
+        print(f"{kind}: " + ", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
+    if table.unmapped:
+        values = ", ".join(f"{value} ({count})" for value, count in sorted(table.unmapped.items()))
+        print(f"values without a meaning (see --category): {values}")
+    if table.unknown_columns:
+        shown = ", ".join(name[:64] for name in table.unknown_columns[:40])
+        print(f"columns that are not read: {shown}")
