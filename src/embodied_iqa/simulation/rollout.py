@@ -31,9 +31,10 @@ Delivery: TypeAlias = Callable[[Frame, int], Frame]
 
 Array = NDArray[np.float64]
 
-_PERIOD_NS: Final = 8_000_000
+PERIOD_NS: Final = 8_000_000
 """125 Hz, the UR5's servo rate."""
-_KINEMATICS: Final = Kinematics(np.asarray(T_flange_tool))
+KINEMATICS: Final = Kinematics(np.asarray(T_flange_tool))
+"""The arm with its tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +107,10 @@ def rollout(world: World, increments: ArrayLike, options: RolloutOptions | None 
         q_rad, stopped = _move(world, pose, target, q_rad, options)
         if stopped is not None:
             break
-        _await_gripper(world, options.grip_timeout_s)
+        await_gripper(world, options.grip_timeout_s)
         pose = target
         executed += 1
-    world.advance(round(options.settle_s * SECOND_NS / _PERIOD_NS) * _PERIOD_NS)
+    world.advance(round(options.settle_s * SECOND_NS / PERIOD_NS) * PERIOD_NS)
     return RolloutResult(world.snapshot(), executed, stopped or world.contact_violation)
 
 
@@ -168,22 +169,22 @@ def run_episode(
 def _move(
     world: World, start: Array, target: Array, q_rad: Array, options: RolloutOptions
 ) -> tuple[Array, str | None]:
-    for pose in _straight(start, target, options):
-        choice = choose(_KINEMATICS, pose, q_rad)
+    for pose in straight_poses(start, target, options):
+        choice = choose(KINEMATICS, pose, q_rad)
         if choice.q_rad is None:
             return q_rad, f"pose out of reach: {choice.reason}"
         q_rad = choice.q_rad
         world.set_arm_target(q_rad)
-        world.advance(_PERIOD_NS)
+        world.advance(PERIOD_NS)
         if world.contact_violation is not None:
             world.set_arm_target(world.q_rad)
             return q_rad, world.contact_violation
     world.set_arm_target(q_rad, np.zeros(6))
-    world.advance(4 * _PERIOD_NS)
+    world.advance(4 * PERIOD_NS)
     return q_rad, None
 
 
-def _straight(start: Array, target: Array, options: RolloutOptions) -> Iterator[Array]:
+def straight_poses(start: Array, target: Array, options: RolloutOptions) -> Iterator[Array]:
     """Yield poses at the servo rate along a straight line with a trapezoidal speed."""
     shift = target[:3, 3] - start[:3, 3]
     turn = rotation_to_rotvec(start[:3, :3].T @ target[:3, :3])
@@ -192,7 +193,7 @@ def _straight(start: Array, target: Array, options: RolloutOptions) -> Iterator[
         return
     ramp_s = options.tool_speed_mps / options.tool_acceleration_mps2
     cruise_s = max(distance / options.tool_speed_mps, angle / options.turn_speed_radps)
-    count = int(np.ceil((cruise_s + ramp_s) * SECOND_NS / _PERIOD_NS))
+    count = int(np.ceil((cruise_s + ramp_s) * SECOND_NS / PERIOD_NS))
     for part in _trapezoid(count, ramp_s / (cruise_s + ramp_s)):
         pose = np.eye(4)
         pose[:3, :3] = start[:3, :3] @ rotvec_to_rotation(part * turn)
@@ -210,7 +211,8 @@ def _trapezoid(count: int, ramp: float) -> Array:
     return np.asarray(way / (1 - ramp), dtype=np.float64)
 
 
-def _await_gripper(world: World, timeout_s: float) -> None:
+def await_gripper(world: World, timeout_s: float) -> None:
+    """Advance the world until the fingers are at rest, at most ``timeout_s`` of simulated time."""
     deadline_ns = world.time_ns + round(timeout_s * SECOND_NS)
     while world.gripper_moving and world.time_ns < deadline_ns:
-        world.advance(_PERIOD_NS)
+        world.advance(PERIOD_NS)

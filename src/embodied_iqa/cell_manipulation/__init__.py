@@ -1,0 +1,1 @@
+"""Cell manipulation: a VLM plans low-level actions in the simulated cell, by EmbodiedBench's protocol."""

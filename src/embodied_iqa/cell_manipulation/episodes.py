@@ -1,0 +1,76 @@
+"""Episodes: records of what a planner is asked for, in which scene."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+MAX_STEPS: Final = 15
+"""Environment steps in an episode."""
+
+
+class Subset(StrEnum):
+    """Subsets of the benchmark: the five of the protocol and one of our own."""
+
+    BASE = "base"
+    COMMON_SENSE = "common_sense"
+    COMPLEX = "complex"
+    SPATIAL = "spatial"
+    VISUAL = "visual"
+    LONG_HORIZON = "long_horizon"
+    """Two goals in one episode; not a subset of EB-Manipulation."""
+
+
+class CellTask(StrEnum):
+    """Tasks of the benchmark."""
+
+    PLACE = "place"
+    """Pick an object and place it into a container."""
+    STACK = "stack"
+    INSERT = "insert"
+    """Put an object into the shape sorter: a peg into its socket."""
+    WIPE = "wipe"
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """One thing to do.
+
+    Attributes:
+        task: What to do.
+        target: Name of the object that is handled: on top of a stack, or the sponge of wiping.
+        destination: Name of where it goes: the container, the socket, the lower object, or the area.
+    """
+
+    task: CellTask
+    target: str
+    destination: str
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """An episode.
+
+    Attributes:
+        subset: Its subset.
+        task: The task of its first goal.
+        index: Its number in the subset, from 0.
+        seed: The seed of the whole benchmark.
+        scene_seed: With the goals it gives the scene (`cell_scene`).
+        instruction: What the planner is asked for.
+        goals: What is judged, in the order of the instruction: one, or several in the long-horizon subset.
+    """
+
+    subset: Subset
+    task: CellTask
+    index: int
+    seed: int
+    scene_seed: int
+    instruction: str
+    goals: tuple[Goal, ...]
+
+    @property
+    def name(self) -> str:
+        """Its name, such as ``base-007``."""
+        return f"{self.subset}-{self.index:03d}"

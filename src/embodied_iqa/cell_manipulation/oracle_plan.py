@@ -1,0 +1,77 @@
+"""Plans of the expert on the grid: waypoints from the true state, each put into its nearest bins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from embodied_iqa.cell_manipulation.actions import GridAction
+from embodied_iqa.cell_manipulation.cell_scene import Area, CellScene
+from embodied_iqa.cell_manipulation.episodes import CellTask, Goal
+from embodied_iqa.manipulation.planner import ObjectPose, plan_waypoints
+from embodied_iqa.manipulation.waypoints import Waypoint, tool_yaw_rad, waypoint_pose
+from embodied_iqa.scenes.snapshot import WorldSnapshot, object_position_m, object_yaw_rad
+from embodied_iqa.simulation.rollout import KINEMATICS
+from embodied_iqa.tasks.vocabulary import Verb
+
+_VERBS: Final = {
+    CellTask.PLACE: Verb.PLACE,
+    CellTask.INSERT: Verb.INSERT,
+    CellTask.STACK: Verb.MOVE,  # onto an object instead of a mat
+    CellTask.WIPE: Verb.PICK,
+}
+_SWEEP_ABOVE_M: Final = 0.10
+_FETCHED: Final = 4
+"""Waypoints until an object is lifted."""
+
+
+def expert_actions(cell: CellScene, now: WorldSnapshot, goal: Goal) -> tuple[GridAction, ...]:
+    """Plan a goal from the true state.
+
+    Args:
+        cell: What is on the table.
+        now: The present state.
+        goal: The goal.
+
+    Raises:
+        UsageError: An object is outside of the grid.
+    """
+    target = _pose(cell, now, goal.target)
+    yaw_rad = tool_yaw_rad(KINEMATICS.forward(now.qpos[:6]))
+    if goal.task is CellTask.WIPE:
+        fetch = plan_waypoints(Verb.PICK, target, None, yaw_rad)[:_FETCHED]
+        return _on_grid((*fetch, *_sweep(cell.area_of(goal.destination), fetch[1].z_m)))
+    destination = _pose(cell, now, goal.destination)
+    return _on_grid(plan_waypoints(_VERBS[goal.task], target, destination, yaw_rad))
+
+
+def _sweep(area: Area, low_m: float) -> Iterator[Waypoint]:
+    """Yield a pass along the middle of an area, the sponge's sides along the area's."""
+    (x, y), (half_x, half_y) = area.centre_m, area.half_m
+    along_x, along_y = (half_x, 0.0) if half_x > half_y else (0.0, half_y)
+    start, end = (x - along_x, y - along_y), (x + along_x, y + along_y)
+    yield Waypoint(*start, low_m + _SWEEP_ABOVE_M, gripper=1.0)
+    yield Waypoint(*start, low_m, gripper=1.0)
+    yield Waypoint(*end, low_m, gripper=1.0)
+    yield Waypoint(*end, low_m + _SWEEP_ABOVE_M, gripper=1.0)
+
+
+def _on_grid(waypoints: tuple[Waypoint, ...]) -> tuple[GridAction, ...]:
+    """Return the actions of waypoints; the gripper moves at the end of the motion that precedes it."""
+    poses = [waypoint_pose(waypoint) for waypoint in waypoints]
+    last_at_place = [not np.allclose(pose, after) for pose, after in pairwise(poses)] + [True]
+    return tuple(
+        GridAction.from_pose(pose, waypoint.gripper)
+        for pose, waypoint, is_last in zip(poses, waypoints, last_at_place, strict=True)
+        if is_last
+    )
+
+
+def _pose(cell: CellScene, now: WorldSnapshot, name: str) -> ObjectPose:
+    index = cell.index_of(name)
+    x, y, _ = object_position_m(cell.scene, now, index).tolist()
+    item = cell.scene.objects[index]
+    return ObjectPose(item.kind, x, y, object_yaw_rad(cell.scene, now, index), item.size)
