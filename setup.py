@@ -56,7 +56,10 @@ setup(
     package_data={
         NAME: [
             "py.typed",
-            *(f"**/*.{kind}" for kind in ("css", "html", "j2", "json", "npz", "onnx", "safetensors", "yaml")),
+            *(
+                f"**/*.{kind}"
+                for kind in ("css", "html", "j2", "js", "json", "npz", "onnx", "safetensors", "yaml")
+            ),
         ]
     },
     data_files=[

@@ -6,8 +6,8 @@ import re
 
 from style_sources import ROOT, project_files
 
-TEXT = {".cfg", ".cmake", ".css", ".html", ".j2", ".json", ".md", ".msg", ".py", ".sh", ".srv", ".action",
-        ".toml", ".txt", ".xml", ".yaml", ".yml", ""}  # fmt: skip
+TEXT = {".cfg", ".cmake", ".css", ".html", ".j2", ".js", ".json", ".md", ".msg", ".py", ".sh", ".srv",
+        ".action", ".toml", ".txt", ".xml", ".yaml", ".yml", ""}  # fmt: skip
 _HOMES = "work|root|home|opt/pypi|opt/wheels|Users"
 ABSOLUTE = re.compile(rf"(?<![\w.~$}}:/-])/(?:{_HOMES})(?:/|\b(?![\w-]))")
 REGISTRY = re.compile(

@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "serve": ("embodied_iqa.cli.serve", "serve a subject to other machines with openpi's protocol"),
     "rescore": ("embodied_iqa.cli.rescore", "rescore a recorded trial from its raw frames"),
     "report": ("embodied_iqa.cli.report", "write the report of a run or a database"),
+    "studio": ("embodied_iqa.cli.studio", "look at databases and runs in the browser"),
     "export": ("embodied_iqa.cli.export", "write a database for pyiqa, Hugging Face or as CSV"),
     "emulator": ("embodied_iqa.cli.emulator", "a UR5 with a gripper for `ur_rtde`, without the robot"),
     "recover": ("embodied_iqa.cli.recover", "repair a recording that was cut short"),

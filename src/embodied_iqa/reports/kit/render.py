@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from embodied_iqa import __version__
@@ -28,8 +28,13 @@ def render(template: str, **values: object) -> str:
 
 @cache
 def _environment() -> Environment:
+    return make_environment("embodied_iqa.reports")
+
+
+def make_environment(*packages: str) -> Environment:
+    """Return an environment with the filters of all reports; templates of the first package come first."""
     environment = Environment(
-        loader=PackageLoader("embodied_iqa.reports"),
+        loader=ChoiceLoader([PackageLoader(package) for package in packages]),
         autoescape=select_autoescape(("html.j2", "svg.j2")),
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -1,0 +1,54 @@
+"""`embodied-iqa studio`: databases and runs in the browser."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.lazy import load
+from embodied_iqa.subjects.wire.tokens import token_from
+
+_INSTALL = "pip install -r requirements/core.txt"
+_LAST_PORT = 65535
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add(
+        "folders",
+        type=Path,
+        nargs="*",
+        metavar="DB|RUN|FOLDER",
+        help="databases, runs, experiments, or folders that hold some (default: runs, else this folder)",
+    )
+    add("--host", default="127.0.0.1", metavar="HOST", help="interface; others than loopback need a token")
+    add("--port", type=int, default=8600, metavar="N", help="TCP port, 0 for any free one (default 8600)")
+    add("--token-env", default="", metavar="NAME", help="environment variable with the token of the browsers")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until SIGINT or SIGTERM."""
+    if not 0 <= arguments.port <= _LAST_PORT:
+        raise UsageError("wrong --port", expected=f"0 to {_LAST_PORT}", got=arguments.port)
+    server = load("embodied_iqa.studio.server", install=_INSTALL)
+    studio = load("embodied_iqa.studio.kit.context:Studio", install=_INSTALL)
+    address = load("embodied_iqa.studio.kit.security:Address")(arguments.host, arguments.port)
+    token = token_from(arguments.token_env)
+    if not token and not address.is_loopback:
+        token = server.new_token()
+        print(
+            f"{arguments.host} can be reached by other machines: only the address with the token opens the "
+            "studio. The connection is not encrypted.",
+            file=sys.stderr,
+        )
+    runs = Path("runs")
+    folders = arguments.folders or [runs if runs.is_dir() else Path()]
+    server.serve(studio.of(folders, token), arguments.host, arguments.port, _say)
+    return 0
+
+
+def _say(url: str) -> None:
+    print(f"studio: {url}", flush=True)

@@ -1,0 +1,74 @@
+"""The table of the pairs of a database: filters, order, pages, thumbnails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from embodied_iqa.studio.browse.filters import COLUMNS, LEVELS, PER_PAGE, SCORE, Filters, filters_from, where
+from embodied_iqa.studio.browse.overview import Overview, overviews
+from embodied_iqa.studio.kit.context import Studio
+from embodied_iqa.studio.kit.sources import SourceKind
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A page of the table.
+
+    Attributes:
+        rows: Columns of the index, and `score` of the chosen subject.
+        count: Of all pages.
+        pages: Number of pages.
+        means: `decision` and `cognition` over all pages.
+    """
+
+    rows: list[dict[str, Any]]
+    count: int
+    pages: int
+    means: dict[str, float | None]
+
+
+def find(overview: Overview, filters: Filters) -> Found:
+    """Return the pairs of one page; a page beyond the last is empty."""
+    condition, values = where(filters, overview.choices)
+    source, subject = "overview", filters.subject
+    if subject:
+        source = (
+            "(SELECT overview.*, totals.score FROM overview JOIN totals USING (pair_id) WHERE subject = ?)"
+        )
+        values = [subject, *values]
+    filtered = f"FROM {source} WHERE {condition}"
+    means = overview.rows(
+        f"SELECT count(*) AS count, avg(decision) AS decision, avg(cognition) AS cognition {filtered}", values
+    )[0]
+    order = f"{filters.sort} {'DESC' if filters.down else 'ASC'} NULLS LAST, pair_id"
+    part = f"LIMIT {PER_PAGE} OFFSET {(filters.page - 1) * PER_PAGE}"
+    rows = overview.rows(f"SELECT * {filtered} ORDER BY {order} {part}", values)
+    count = means.pop("count")
+    return Found(rows, count, max(1, -(-count // PER_PAGE)), means)
+
+
+def routes(studio: Studio) -> list[Route]:
+    """Return the routes of the page."""
+
+    def table(request: Request) -> Response:
+        source = studio.source(SourceKind.DATABASE, request)
+        overview = overviews(studio).of(source)
+        filters = filters_from(request.query_params, overview.choices)
+        columns = COLUMNS | ({SCORE: filters.subject} if filters.subject else {})
+        return studio.page(
+            request,
+            "studio_table.html.j2",
+            source=source,
+            overview=overview,
+            filters=filters,
+            found=find(overview, filters),
+            columns=columns,
+            levels=LEVELS,
+        )
+
+    return [Route("/db/{name}", table)]

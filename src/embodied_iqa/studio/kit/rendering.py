@@ -1,0 +1,41 @@
+"""Templates of the studio: one environment, with the number formats of the reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from urllib.parse import quote
+
+from jinja2 import Environment
+from markupsafe import Markup
+
+from embodied_iqa.reports.kit.formatting import clean_text, distortion_label
+from embodied_iqa.reports.kit.render import make_environment
+
+
+def fill(template: str, **values: object) -> str:
+    """Fill a template of the studio or of the reports; values are escaped."""
+    return clean_text(_environment().get_template(template).render(values))
+
+
+def path_segment(text: str) -> Markup:
+    """Return a text as one segment of an address."""
+    return Markup(quote(text, safe=""))  # noqa: S704 - quoting leaves no character that HTML escapes
+
+
+def doubled(values: Iterable[str]) -> list[tuple[str, str]]:
+    """Return options of a choice whose values are their own labels."""
+    return [(value, value) for value in values]
+
+
+def labelled(distortions: Iterable[str]) -> list[tuple[str, str]]:
+    """Return options of a choice of distortions: number and label."""
+    return [(number, distortion_label(number)) for number in distortions]
+
+
+@cache
+def _environment() -> Environment:
+    environment = make_environment("embodied_iqa.studio", "embodied_iqa.reports")
+    environment.filters |= {"segment": path_segment, "distortion_label": distortion_label}
+    environment.filters |= {"doubled": doubled, "labelled": labelled}
+    return environment

@@ -1,0 +1,73 @@
+"""Serves the studio until SIGINT or SIGTERM."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Callable
+from typing import Final
+
+import uvicorn
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.studio.app import create_app
+from embodied_iqa.studio.kit.context import Studio
+from embodied_iqa.studio.kit.security import TOKEN_PARAMETER, Address
+
+_MOST_REQUESTS: Final = 100
+_LAST_ANSWER_S: Final = 5
+_TOKEN_BYTES: Final = 24
+
+
+def new_token() -> str:
+    """Return a fresh token."""
+    return secrets.token_urlsafe(_TOKEN_BYTES)
+
+
+def serve(studio: Studio, host: str, port: int, started: Callable[[str], None]) -> None:
+    """Serve a studio.
+
+    Args:
+        studio: What it shows; its token must be set for addresses that other machines reach.
+        host: Name or number of the interface.
+        port: TCP port; 0 for any free one.
+        started: Called with the URL, token included, when the studio listens.
+
+    Raises:
+        UsageError: The address cannot be used, or lacks a token.
+    """
+    if not Address(host, port).is_loopback and not studio.token:
+        raise UsageError(f"{host} can be reached by other machines", expected="a token")
+    listener = _listener(host, port)
+    address = Address(host, listener.getsockname()[1])
+    config = uvicorn.Config(
+        create_app(studio, address),
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=_MOST_REQUESTS,
+        timeout_graceful_shutdown=_LAST_ANSWER_S,
+    )
+    with listener:
+        started(url_of(address, studio.token))
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def url_of(address: Address, token: str) -> str:
+    """Return the URL of the first page, with the token."""
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    return f"http://{host}:{address.port}/" + (f"?{TOKEN_PARAMETER}={token}" if token else "")
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(place)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"cannot listen on {host}:{port}: {reason}", expected="a free port") from None
+    listener.listen(_MOST_REQUESTS)
+    return listener
