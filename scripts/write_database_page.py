@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -22,12 +21,11 @@ from embodied_iqa.database.execution import joined_execution
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.files import write_text_whole
 from embodied_iqa.reports.database.report import build_page
+from embodied_iqa.reports.kit.markdown import prose, titled_table
 from embodied_iqa.reports.kit.page import Chapter
 from embodied_iqa.reports.kit.table import Column, Row, Table
 
 _PICTURES: Final = {"distributions": "Spreads", "jnd": "Levels", "breakdowns": "Means", "execution": "Runs"}
-_LONG: Final = 12
-"""Tables with more rows are folded."""
 
 
 def main() -> int:
@@ -54,11 +52,11 @@ def _page(
     runs = joined_execution(store)
     found = study(grid, load_attributes(store, grid.pairs), None if runs is None else runs_of_table(runs))
     page = build_page(found, store.path.name, store.record().tree(), "")
-    yield f"# A full database with the embedded panel\n\n{_prose(f'{page.headline} {page.lead}')}"
+    yield f"# A full database with the embedded panel\n\n{prose(f'{page.headline} {page.lead}')}"
     yield _build_steps(summary, peak_mib)
     if note:
-        yield _prose(note)
-    yield from (_prose(f"- {remark}", indent="  ") for remark in page.remarks)
+        yield prose(note)
+    yield from (prose(f"- {remark}", indent="  ") for remark in page.remarks)
     for chapter in page.chapters:
         yield from _chapter(chapter, pictures)
 
@@ -88,29 +86,17 @@ def _build_steps(summary: dict[str, Any], peak_mib: int) -> str:
         f"{counts}; {seconds / 60:.0f} minutes on two cores, at most {peak_mib:,} MiB of memory for all "
         f"processes together, {summary['megabytes']:,.0f} MB on disk."
     )
-    return f"{_prose(took)}\n\n{Table('steps', 'Steps', columns, rows).markdown()}"
+    return f"{prose(took)}\n\n{Table('steps', 'Steps', columns, rows).markdown()}"
 
 
 def _chapter(chapter: Chapter, pictures: Path) -> Iterator[str]:
-    yield f"## {chapter.title}\n\n{_prose(chapter.lead)}\n\n{_prose(f'The paper: {chapter.paper}')}"
+    yield f"## {chapter.title}\n\n{prose(chapter.lead)}\n\n{prose(f'The paper: {chapter.paper}')}"
     picture = pictures / f"database-{chapter.anchor}.webp"
     if chapter.anchor in _PICTURES and picture.is_file():
         yield f"![{_PICTURES[chapter.anchor]}](pictures/{picture.name})"
     for part in chapter.parts:
         for table in part.tables:
-            yield _table(table)
-
-
-def _table(table: Table) -> str:
-    if len(table.rows) <= _LONG and not table.folded:
-        return f"{_prose(f'**{table.title}.** {table.note}')}\n\n{table.markdown()}"
-    note = f"{_prose(table.note)}\n\n{table.markdown()}"
-    return f"<details><summary>{table.title}</summary>\n\n{note}\n\n</details>"
-
-
-def _prose(text: str, *, indent: str = "") -> str:
-    """Wrap a paragraph, as the pages beside it."""
-    return textwrap.fill(text, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+            yield titled_table(table)
 
 
 if __name__ == "__main__":

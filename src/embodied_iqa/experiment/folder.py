@@ -43,6 +43,40 @@ class _Record:
         return ExperimentPlan(subjects, self.tasks, self.distortions, arms)
 
 
+@dataclass(frozen=True, slots=True)
+class StoredExperiment:
+    """An experiment as read from its folder, finished or not.
+
+    Attributes:
+        plan: Its runs.
+        parameters: Of all runs.
+        rows: The runs of the tasks that are finished with every subject, distortion and gate.
+        finished: Number of these tasks.
+    """
+
+    plan: ExperimentPlan
+    parameters: dict[str, Any]
+    rows: tuple[RunRow, ...]
+    finished: int
+
+
+def read_experiment(path: Path) -> StoredExperiment:
+    """Read the folder of an experiment.
+
+    Raises:
+        InputError: It holds no experiment, or a run is damaged.
+        UsageError: It is of another version.
+    """
+    record = _record(path / _RECORD)
+    plan, rows, finished = record.plan, [], 0
+    for task in plan.tasks:
+        files = [path / _SHARDS / f"{key.name}.parquet" for key in plan.runs() if key.task == task]
+        if all(file.is_file() for file in files):
+            rows += [row for file in files for row in read_rows(file)]
+            finished += 1
+    return StoredExperiment(plan, record.parameters, tuple(rows), finished)
+
+
 class ExperimentFolder:
     """Results of an experiment on disk.
 
@@ -124,8 +158,7 @@ class ExperimentFolder:
         return plan
 
 
-def _read(file: Path, parameters: dict[str, Any]) -> ExperimentPlan:
-    """Return the plan of a folder whose runs have these parameters."""
+def _record(file: Path) -> _Record:
     found = read_json(_Record, file, "the experiment")
     if found.schema != SCHEMA:
         raise UsageError(
@@ -133,6 +166,12 @@ def _read(file: Path, parameters: dict[str, Any]) -> ExperimentPlan:
             expected=f"schema {SCHEMA}, or another --out",
             got=found.schema,
         )
+    return found
+
+
+def _read(file: Path, parameters: dict[str, Any]) -> ExperimentPlan:
+    """Return the plan of a folder whose runs have these parameters."""
+    found = _record(file)
     before = found.parameters
     other = sorted(
         name for name in before.keys() | parameters.keys() if before.get(name) != parameters.get(name)

@@ -28,7 +28,8 @@ def _run(arm: str, scene: int, distortion: str, *, wrong: bool, held: int) -> Ru
     return RunRow(**(values | {"clean_frames": 10, "false_holds": held}))
 
 
-def _rows() -> list[RunRow]:
+def gate_runs() -> list[RunRow]:
+    """Return ten scenes with 8 wrong motions without a gate, 2 with the learned one, 0 with the oracle."""
     arms = {"off": (8, 0), "learned": (2, 1), "oracle": (0, 0)}
     return [
         _run(arm, scene, distortion, wrong=bool(distortion) and scene < wrong, held=held)
@@ -40,7 +41,7 @@ def _rows() -> list[RunRow]:
 
 @pytest.fixture
 def comparison() -> Comparison:
-    return compare_arms(_rows(), ["learned", "off", "oracle"], draws=100)
+    return compare_arms(gate_runs(), ["learned", "off", "oracle"], draws=100)
 
 
 def test_the_page_has_every_gate_with_its_distance_to_off_and_to_the_oracle(
@@ -82,7 +83,7 @@ def test_the_terminal_shows_differences_to_off(
 
 
 def test_json_has_no_numbers_that_json_lacks(comparison: Comparison) -> None:
-    tree = as_tree(mean_rows(score_rows(_rows())), comparison)
+    tree = as_tree(mean_rows(score_rows(gate_runs())), comparison)
     again = json.loads(json.dumps(tree, allow_nan=False))
     assert again["gates"]["arms"] == ["off", "learned", "oracle"]
     peak = [row for row in again["gates"]["measured"] if row["measure"] == "peak_contact_n"]

@@ -21,13 +21,13 @@ TITLES: Final = {
     Measure.TIME_HELD: "time held (s)",
     Measure.FALSE_HOLDS: "undistorted frames held",
 }
-_LEAD: Final = (
+LEAD: Final = (
     "Runs of one match have the same subject, task, scene, distortion, seed and schedule; a match does not "
     "count if the policy fails on undistorted images without the gate. Intervals: 95 % from drawing scenes "
     "again with replacement, the same draw for all gates. Differences are the gate minus off in the same "
     "runs; p is that of McNemar's exact test. The oracle passes exactly while the level in force is 0."
 )
-_TIMES: Final = (
+TIMES: Final = (
     "Time to finish: median over the successful runs of an arm; its differences are medians over the runs in "
     "which both arms succeed."
 )
@@ -39,7 +39,7 @@ def chapter(comparison: Comparison) -> Chapter:
     plots = tuple(filter(None, [risk_against_availability(comparison)]))
     groups = dict.fromkeys(item.group for item in comparison.measured)
     parts = [
-        Part("All distorted runs", (_table(comparison, ALL, "gate_arms", _TIMES),), scatters=plots),
+        Part("All distorted runs", (_table(comparison, ALL, "gate_arms", TIMES),), scatters=plots),
         *(
             [Part("Undistorted runs", (_table(comparison, CLEAN, "gate_arms_clean"),))]
             if CLEAN in groups
@@ -47,7 +47,7 @@ def chapter(comparison: Comparison) -> Chapter:
         ),
         Part("By distortion", (_by_distortion(comparison),)),
     ]
-    return Chapter("gate", "What does the gate prevent, and what does it cost?", _LEAD, "", tuple(parts))
+    return Chapter("gate", "What does the gate prevent, and what does it cost?", LEAD, "", tuple(parts))
 
 
 def risk_against_availability(comparison: Comparison) -> ScatterPlot | None:

@@ -1,0 +1,181 @@
+"""Write the results page of the gate from stored experiments.
+
+python scripts/write_gate_page.py EXPERIMENT --out docs/results/gate.md
+
+`EXPERIMENT` is a folder of `embodied-iqa experiment --gate off,...`, finished or not: tasks that lack a run
+of a distortion or a gate are left out, and the page says how many.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import shlex
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from embodied_iqa.analysis.gate_arms import ALL, CLEAN, Comparison, Measure, MeasuredArm, compare_arms
+from embodied_iqa.analysis.paired import Estimate
+from embodied_iqa.experiment.arms import OFF, ORACLE
+from embodied_iqa.experiment.folder import StoredExperiment, read_experiment
+from embodied_iqa.experiment.plan import TASKS, ExperimentPlan
+from embodied_iqa.files import write_text_whole
+from embodied_iqa.graph.node_table import resolve
+from embodied_iqa.reports.experiment.gate_arms import LEAD, TIMES, TITLES, headline
+from embodied_iqa.reports.experiment.goals import goals_of, goals_table, missed
+from embodied_iqa.reports.kit.formatting import ABSENT, distortion_label, number, plural
+from embodied_iqa.reports.kit.markdown import prose, titled_table
+from embodied_iqa.reports.kit.table import Column, Table
+
+_NOT_SET: Final = {"world", "engine", "vlm", "embodied_iqa", "vla_node.subject"}
+"""Recorded parameters that no `--set` sets."""
+_TITLE: Final = "What the gate prevents"
+_ENOUGH_SCENES: Final = 100
+
+
+def main() -> int:
+    """Read, compare, write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("experiment", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--note", default="", help="a sentence about how it was measured")
+    arguments = parser.parse_args()
+    text = "\n\n".join(page(read_experiment(arguments.experiment), arguments.note)) + "\n"
+    write_text_whole(arguments.out, text)
+    return 0
+
+
+def page(stored: StoredExperiment, note: str = "") -> Iterator[str]:
+    """Yield the paragraphs and tables of the page."""
+    comparison = compare_arms(stored.rows, [arm.name for arm in stored.plan.arms])
+    yield f"# {_TITLE}"
+    yield prose(headline(comparison))
+    yield from _measured(stored, comparison, note)
+    goals = goals_of(comparison)
+    yield f"## Against the goals\n\n{goals_table(goals).markdown()}"
+    few = f"Missed: {plural(stored.finished, 'scene')}, goal at least {_ENOUGH_SCENES}."
+    misses = [*([few] if stored.finished < _ENOUGH_SCENES else []), *missed(goals)]
+    if misses:
+        yield "\n".join(prose(f"- {words}", indent="  ") for words in misses)
+    yield f"## Each measure\n\n{prose(f'{LEAD} {TIMES}')}"
+    for group in dict.fromkeys(item.group for item in comparison.measured):
+        yield f"### {_heading(group)}"
+        if group == ALL:
+            yield titled_table(_availability(comparison))
+        yield from (titled_table(table) for table in _tables(comparison, group))
+
+
+def _measured(stored: StoredExperiment, comparison: Comparison, note: str) -> Iterator[str]:
+    """Yield what was run, what is left out, and the command."""
+    plan = stored.plan
+    whole = f"{stored.finished} of {plural(len(plan.tasks), 'scene')}"
+    scenes = plural(stored.finished, "scene") if stored.finished == len(plan.tasks) else whole
+    specs = [f"{distortion_label(spec.id)} at level {spec.level}" for spec in plan.distortions]
+    schedules = sorted({spec.schedule or "constant level" for spec in plan.distortions})
+    left_out = f" {plural(comparison.left_out, 'situation')} left out." if comparison.left_out else ""
+    yield prose(
+        f"Headless runs of {', '.join(map(str, plan.subjects))} in {scenes}, undistorted and with "
+        f"{', '.join(specs)} ({', '.join(schedules)}), each repeated with {plural(len(plan.arms), 'gate')}: "
+        f"{plural(len(stored.rows), 'run')}.{left_out}"
+    )
+    if note:
+        yield prose(note)
+    words = textwrap.wrap(
+        command_of(plan, stored.parameters), 96, break_long_words=False, break_on_hyphens=False
+    )
+    yield "```\n" + " \\\n    ".join(words) + "\n```"
+    guide = "[Compare gates](../experiment.md#compare-gates) is the guide."
+    yield f"{guide}\n`scripts/write_gate_page.py EXPERIMENT --out docs/results/gate.md` writes this page."
+
+
+def command_of(plan: ExperimentPlan, parameters: dict[str, Any]) -> str:
+    """Return the command of an experiment: its plan, and every parameter that is not the default."""
+    tasks = list(dict.fromkeys(task.task for task in plan.tasks))
+    usual = tuple(tasks) == TASKS[: len(tasks)]
+    which = ["--tasks", str(len(tasks))] if usual else [w for task in tasks for w in ("--task", task)]
+    words = ["embodied-iqa", "experiment", "--subjects", ",".join(map(str, plan.subjects)), *which]
+    words += ["--scenes", str(len(plan.tasks) // len(tasks)), "--scene-seed", str(plan.tasks[0].scene_seed)]
+    ids, levels, schedules = (
+        list(dict.fromkeys(getattr(spec, name) for spec in plan.distortions))
+        for name in ("id", "level", "schedule")
+    )
+    words += ["--distortions", ",".join(ids), "--levels", ",".join(map(str, levels))]
+    words += [word for schedule in schedules if schedule for word in ("--schedule", schedule)]
+    words += ["--gate", ",".join(arm.name for arm in plan.arms)]
+    words += [word for setting in _settings(parameters) for word in ("--set", setting)]
+    return shlex.join([*words, "--out", "results/gates"])
+
+
+def _settings(parameters: dict[str, Any]) -> list[str]:
+    values = resolve((), {"gate_node.judge.mode": "off"}).values()
+    usual = {f"{node}.{name}": value for node, own in values.items() for name, value in own.items()}
+    return [
+        f"{name}={_word(value)}"
+        for name, value in parameters.items()
+        if name not in _NOT_SET and value != usual.get(name)
+    ]
+
+
+def _word(value: Any) -> str:
+    return f"[{','.join(map(str, value))}]" if isinstance(value, list) else str(value)
+
+
+def _heading(group: str) -> str:
+    """Return the heading of a group of runs."""
+    number_of, _, schedule = group.partition(" ")
+    known = {ALL: "All distorted runs", CLEAN: "Undistorted runs"}
+    return known.get(group) or f"{distortion_label(number_of)}, {schedule or 'constant level'}"
+
+
+def _tables(comparison: Comparison, group: str) -> Iterator[Table]:
+    """Yield values, differences to ``off`` and distances to the oracle, a column for each gate."""
+    items = [item for item in comparison.measured if item.group == group]
+    runs = f"{plural(items[0].runs, 'situation')} in {plural(items[0].scenes, 'scene')}."
+    yield _by_gate(f"Values, {runs}", items, comparison.arms, lambda item: _cell(item.estimate))
+    gates = [arm for arm in comparison.arms if arm != OFF.name]
+    yield _by_gate("Minus off", items, gates, lambda item: _cell(item.difference, item.p_value))
+    gates = [arm for arm in comparison.arms if arm != ORACLE.name]
+    yield _by_gate("Distance to the oracle", items, gates, lambda item: _cell(item.to_oracle))
+
+
+def _by_gate(
+    title: str, items: Sequence[MeasuredArm], gates: Sequence[str], cell: Callable[[MeasuredArm], str]
+) -> Table:
+    cells = {(item.measure, item.arm): cell(item) for item in items}
+    rows = [(TITLES[measure], *(cells[measure, gate] for gate in gates)) for measure in Measure]
+    return Table("", title, [Column("Measure"), *map(Column, gates)], rows)
+
+
+def _cell(estimate: Estimate | None, p_value: float | None = None) -> str:
+    if estimate is None or math.isnan(estimate.value):
+        return ABSENT
+    words = number(estimate.value, 3)
+    words += "" if math.isnan(estimate.low) else f" [{number(estimate.low, 3)}, {number(estimate.high, 3)}]"
+    return words + ("" if p_value is None else f", p {number(p_value, 3)}")
+
+
+def _availability(comparison: Comparison) -> Table:
+    """Return the numbers of the plot of the risk against the availability."""
+    risk = {arm: comparison.of(ALL, arm, Measure.WRONG_MOTIONS) for arm in comparison.arms}
+    held = {arm: comparison.of(ALL, arm, Measure.FALSE_HOLDS).estimate for arm in comparison.arms}
+    return Table.of(
+        "Risk against availability",
+        comparison.arms,
+        {
+            Column("Gate"): lambda arm: arm,
+            Column("Risk: wrong motions a run"): lambda arm: _cell(risk[arm].estimate),
+            Column("Availability: undistorted frames that pass"): lambda arm: _cell(_passing(held[arm])),
+        },
+        "Frames after a burst count as undistorted: a gate that recovers late has a low availability.",
+    )
+
+
+def _passing(held: Estimate) -> Estimate:
+    return Estimate(1 - held.value, 1 - held.high, 1 - held.low)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

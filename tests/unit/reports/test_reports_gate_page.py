@@ -1,0 +1,64 @@
+"""The results page of the gate: goals, misses and commands from stored runs."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from test_reports_experiment import gate_runs
+
+from embodied_iqa.analysis.gate_arms import compare_arms
+from embodied_iqa.cli.main import parse
+from embodied_iqa.experiment.arms import parse_arms
+from embodied_iqa.experiment.folder import ExperimentFolder, StoredExperiment, read_experiment
+from embodied_iqa.experiment.plan import ExperimentPlan, parse_distortions, parse_tasks
+from embodied_iqa.reports.experiment.goals import goals_of, missed
+from embodied_iqa.subjects.reference import parse_vla
+from write_gate_page import command_of, page
+
+GATES = "off,learned,oracle"
+PLAN = ExperimentPlan(
+    (parse_vla("panel-vla-query"),),
+    parse_tasks(2, (), 7, 5),
+    parse_distortions("04", (5,), 0, "burst:start=0,length=1.5"),
+    parse_arms(GATES),
+)
+
+
+def test_goals_state_what_is_reached_and_what_cannot_be_measured() -> None:
+    goals = goals_of(compare_arms(gate_runs(), GATES.split(","), draws=20))
+    cut = next(goal for goal in goals if goal.gate == "learned" and goal.what == "wrong motions cut")
+    assert cut.percent == pytest.approx(75.0)
+    assert cut.met is False
+    words = list(missed(goals))
+    assert "Missed by `learned`: wrong motions cut 75.0 %, goal at least 80 %." in words
+    assert words[-1] == "Not measured, because none happened without a gate: emergency stops cut."
+    assert goals_of(compare_arms(gate_runs(), ["learned", "oracle"], draws=20)) == []
+
+
+def test_the_page_states_misses_and_every_measure_of_every_gate() -> None:
+    text = "\n\n".join(page(StoredExperiment(PLAN, {}, tuple(gate_runs()), 10), "measured here"))
+    assert "- Missed: 10 scenes, goal at least 100." in text
+    assert "| wrong motions a run | 0.800 [" in text
+    assert "| learned | 0.200 [" in text
+    assert "measured here" in text
+
+
+def test_the_command_repeats_the_plan_and_the_parameters() -> None:
+    words = shlex.split(command_of(PLAN, {"gate_node.views": ["top"], "gate_node.judge.ttl_ms": 120.0}))
+    _, arguments = parse(words[1:])
+    assert (arguments.tasks, arguments.scenes, arguments.scene_seed, arguments.gate) == (2, 5, 7, GATES)
+    assert parse_distortions(arguments.distortions, (5,), 0, arguments.schedule) == PLAN.distortions
+    assert arguments.set == ["gate_node.views=[top]"]
+
+
+def test_an_unfinished_experiment_gives_its_finished_scenes(tmp_path: Path) -> None:
+    folder = ExperimentFolder(tmp_path, {}, PLAN)
+    row = gate_runs()[0]
+    for key in PLAN.runs()[:-1]:
+        folder.add(key, row)
+    stored = read_experiment(tmp_path)
+    assert stored.plan == PLAN
+    assert stored.finished == 9
+    assert len(stored.rows) == 9 * 6
