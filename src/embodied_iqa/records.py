@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from functools import cache
 from pathlib import Path
 from types import UnionType
@@ -87,10 +87,14 @@ def _converter() -> cattrs.Converter:
 
 
 def _checked(value: Any, kind: type) -> Any:
-    """Return a value of exactly this type; a word of an enum, and a whole number as a float."""
+    """Return a value of exactly this type; a word or number of an enum, and a whole number as a float."""
     if issubclass(kind, StrEnum):
         if value not in set(map(str, kind)):
             raise ValueError(f"unknown word {value!r}, available: {', '.join(kind)}")
+        return kind(value)
+    if issubclass(kind, IntEnum):
+        if type(value) is not int or value not in set(map(int, kind)):
+            raise ValueError(f"unknown number {value!r}, available: {', '.join(str(int(n)) for n in kind)}")
         return kind(value)
     number: Any = float(value) if kind is float and type(value) is int else value
     if type(number) is not kind or (kind is float and not math.isfinite(value)):

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from embodied_iqa.database.edits_check import check_edits
 from embodied_iqa.database.execution import duplicate_runs, joined_execution
 from embodied_iqa.database.pictures import picture_hash
 from embodied_iqa.database.schema import ANNOTATIONS
@@ -48,6 +49,7 @@ def check_database(store: DatabaseStore, *, pictures: bool = True) -> CheckRepor
     checker = _Checker(store)
     checks: list[Callable[[], Iterator[str]]] = [
         checker.hashes,
+        checker.edits,
         checker.links,
         checker.answers,
         checker.scores,
@@ -93,6 +95,12 @@ class _Checker:
         unfinished = list(self._store.path.rglob(f".*{PART_SUFFIX}"))
         if unfinished:
             self.remarks.append(f"{len(unfinished)} unfinished files of an interrupted build")
+
+    def edits(self) -> Iterator[str]:
+        """The journal is undamaged, and the tables follow from it."""
+        errors, remarks = check_edits(self._store)
+        self.remarks += remarks
+        yield from errors
 
     def links(self) -> Iterator[str]:
         """Every row belongs to a reference; names are unique."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -45,8 +46,13 @@ def views_of(store: DatabaseStore) -> dict[str, str]:
     return views
 
 
-def query(store: DatabaseStore, text: str) -> pa.Table:
+def query(store: DatabaseStore, text: str, values: Sequence[object] = ()) -> pa.Table:
     """Return the result of one query; the files are only read.
+
+    Args:
+        store: The database.
+        text: SQL.
+        values: Of the parameters, ``?`` in the text.
 
     Besides the tables there is a view `opinions` with one row for each pair: the mean opinions in [0, 5] that
     count in the report, and the number of subjects behind each.
@@ -64,7 +70,7 @@ def query(store: DatabaseStore, text: str) -> pa.Table:
         if OPINIONS in available:
             connection.execute(f"CREATE VIEW {OPINIONS} AS {_opinions()}")
         try:
-            result: pa.Table = connection.execute(text).to_arrow_table()
+            result: pa.Table = connection.execute(text, list(values)).to_arrow_table()
         except duckdb.Error as error:
             raise UsageError(" ".join(str(error).split()), available=available) from None
     return result

@@ -88,9 +88,19 @@ class DatabaseStore:
 
     Attributes:
         path: The folder.
+        built: Its references, tasks and pairs are those before the edits of people, see `database.edits`.
     """
 
     path: Path
+    built: bool = False
+
+    @property
+    def built_folder(self) -> Path:
+        """References, tasks and pairs before the edits of people; missing where nothing was edited."""
+        return self.path / "journal" / "built"
+
+    def _planned(self, name: str) -> Path:
+        return (self.built_folder if self.built and self.built_folder.is_dir() else self.path) / name
 
     @property
     def record_file(self) -> Path:
@@ -100,17 +110,17 @@ class DatabaseStore:
     @property
     def references_file(self) -> Path:
         """The reference pictures."""
-        return self.path / "references.parquet"
+        return self._planned("references.parquet")
 
     @property
     def tasks_file(self) -> Path:
         """Five tasks for each reference."""
-        return self.path / "tasks.parquet"
+        return self._planned("tasks.parquet")
 
     @property
     def pairs_file(self) -> Path:
         """The distorted pictures."""
-        return self.path / "pairs.parquet"
+        return self._planned("pairs.parquet")
 
     @property
     def scores_file(self) -> Path:

@@ -9,6 +9,7 @@ from embodied_iqa_msgs.srv import ConfirmRun
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 
+from embodied_iqa.trial.judging import refusal
 from embodied_iqa.trial.protocol import AskPerson, Event, Reply
 
 
@@ -52,7 +53,7 @@ class Attendance:
         question = self._question
         asked = None if question is None else (int(question.stage), question.run_index)
         if question is None or asked != (request.stage, request.run_index):
-            response.message = "no question is open" if asked is None else f"stage and run asked are {asked}"
+            response.message = refusal(asked)
             return response
         self._question = None
         response.success = True

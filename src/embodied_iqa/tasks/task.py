@@ -23,6 +23,8 @@ class TaskSource(StrEnum):
 
     SCENE = "scene"
     FILE = "file"
+    PERSON = "person"
+    """Edited in the database, see `database.edits`."""
 
 
 @dataclass(frozen=True, slots=True)

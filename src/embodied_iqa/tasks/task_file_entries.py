@@ -18,8 +18,8 @@ from embodied_iqa.errors import InputError
 
 MAX_BYTES: Final = 8 * 2**20
 
-_FORMAT: Final = "embodied-iqa-tasks"
-_VERSION: Final = 1
+FORMAT: Final = "embodied-iqa-tasks"
+VERSION: Final = 1
 _PLACE_FIELDS: Final = ("picture", "bag", "stamp_ns", "view")
 _TASK_FIELDS: Final = ("rank", "text", "verb")
 _COLUMNS: Final = (*_PLACE_FIELDS, *_TASK_FIELDS)
@@ -107,7 +107,7 @@ def _csv_entries(text: str) -> list[Entry]:
 
 
 def _check_heading(row: list[str]) -> None:
-    heading = f"# {_FORMAT} {_VERSION}"
+    heading = f"# {FORMAT} {VERSION}"
     if row != [heading]:
         raise _error(1, "not a task file of this version", repr(heading), ",".join(row))
 
@@ -149,7 +149,7 @@ def _add_labels(entry: Entry, fields: Fields) -> None:
 
 def _yaml_entries(text: str) -> list[Entry]:
     top = _members(_composed(text), ("format", "version", "pictures"), "the file")
-    for name, wanted in (("format", _FORMAT), ("version", str(_VERSION))):
+    for name, wanted in (("format", FORMAT), ("version", str(VERSION))):
         node = top.get(name)
         got = node.value if isinstance(node, yaml.ScalarNode) else None
         if got != wanted:
@@ -184,7 +184,7 @@ def _composed(text: str) -> Any:
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         raise _error(1 if mark is None else mark.line + 1, f"not YAML: {problem}") from None
     if root is None:
-        raise _error(1, "the file is empty", f"format: {_FORMAT}")
+        raise _error(1, "the file is empty", f"format: {FORMAT}")
     return root
 
 

@@ -18,6 +18,7 @@ from embodied_iqa.database.building.step_annotate import AnnotateStep
 from embodied_iqa.database.building.step_distort import make_pairs
 from embodied_iqa.database.building.step_references import ReferenceStep
 from embodied_iqa.database.building.step_score import score_database
+from embodied_iqa.database.edits import apply_edits
 from embodied_iqa.database.lock import locked
 from embodied_iqa.database.record import DatabaseRecord, RecordedSubject
 from embodied_iqa.database.store import DatabaseStore, is_database
@@ -158,14 +159,17 @@ class _Builder:
 
     def _run_step(self, step: Step) -> None:
         store, run = self._store, self._runner(step)
+        built = replace(store, built=True)
         match step:
             case Step.REFERENCES:
-                ReferenceStep(store, self._plan).run(run)
+                ReferenceStep(built, self._plan).run(run)
             case Step.TASKS:
-                ReferenceStep(store, self._plan).run_tasks(run)
+                ReferenceStep(built, self._plan).run_tasks(run)
             case Step.DISTORT:
-                make_pairs(store, self._plan, run)
+                make_pairs(built, self._plan, run)
+                apply_edits(store)
             case Step.ANNOTATE:
+                apply_edits(store)
                 names = {reference.text for reference in self._options.subjects}
                 subjects = [item for item in store.record().subjects if item.name in names]
                 AnnotateStep(store, subjects, self._options).run(run)

@@ -18,6 +18,7 @@ from embodied_iqa.database.building.finish import finish
 from embodied_iqa.database.building.options import EngineOptions
 from embodied_iqa.database.building.step_annotate import Block, blocks_of
 from embodied_iqa.database.building.step_score import score_database
+from embodied_iqa.database.edits import waiting_edits
 from embodied_iqa.database.execution import merged_execution, write_execution
 from embodied_iqa.database.lock import locked
 from embodied_iqa.database.record import DatabaseRecord, RecordedSubject
@@ -25,6 +26,7 @@ from embodied_iqa.database.rows import rows_of, table_of
 from embodied_iqa.database.schema import ANNOTATIONS, PAIRS, REFERENCES, TASKS, Annotation
 from embodied_iqa.database.store import DatabaseStore, write_table
 from embodied_iqa.errors import InputError
+from embodied_iqa.journal.journal import Journal
 
 
 def merge_databases(
@@ -45,6 +47,10 @@ def merge_databases(
     if out.exists() and any(out.iterdir()):
         raise InputError(f"{out} exists", expected="a new folder")
     stores = (first, second)
+    for store in stores:
+        if waiting := waiting_edits(store, Journal(store.path)):
+            command = f"embodied-iqa annotate --out {store.path}"
+            raise InputError(f"{store.path} has {waiting} edits that its tables lack", expected=command)
     subjects = _subjects(stores)
     execution = merged_execution(stores)
     with locked(out):

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -59,11 +59,18 @@ class Block:
 
 
 def blocks_of(store: DatabaseStore) -> tuple[Block, ...]:
-    """Return all blocks of a database that has references, tasks and pairs."""
+    """Return all blocks of a database that has references, tasks and pairs.
+
+    A reference that is rejected later leaves its block; the other blocks stay as they are.
+    """
     references = rows_of(Reference, store.references())
+    order = replace(store, built=True).references(["reference_id"])["reference_id"].to_pylist()
+    number_of = {name: at // BLOCK for at, name in enumerate(order)}
     tasks = _by_reference(rows_of(ReferenceTask, store.tasks()))
     pairs = _by_reference(rows_of(Pair, store.pairs()))
-    parts = [tuple(references[at : at + BLOCK]) for at in range(0, len(references), BLOCK)]
+    parts = {
+        number: tuple(rows) for number, rows in groupby(references, lambda row: number_of[row.reference_id])
+    }
     return tuple(
         Block(
             number,
@@ -71,7 +78,7 @@ def blocks_of(store: DatabaseStore) -> tuple[Block, ...]:
             tuple(task for row in part for task in tasks.get(row.reference_id, ())),
             tuple(pair for row in part for pair in pairs.get(row.reference_id, ())),
         )
-        for number, part in enumerate(parts)
+        for number, part in parts.items()
     )
 
 

@@ -133,7 +133,7 @@ def _score_part(store: DatabaseStore, references: Mapping[str, _Shown], part: _P
     scored = [
         _score(row, first[row.reference_id, row.task_id], references[row.reference_id], scale)
         for row in rows
-        if row.pair_id is not None
+        if row.pair_id is not None and row.reference_id in references  # else it was rejected
     ]
     write_table(part.scores, table_of(Score, scored), SCORES, part.digest)
     failures = sum(row.score is None for row in scored)
