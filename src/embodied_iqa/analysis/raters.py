@@ -63,7 +63,7 @@ def krippendorff_alpha(ratings: Array, scale: Scale, seed: int = 0) -> RaterAgre
     if not units:
         return RaterAgreement(np.nan, np.nan, np.nan, 0, 0, np.nan)
     rng = np.random.default_rng(seed)
-    draws = rng.multinomial(units, np.full(units, 1 / units), size=_DRAWS) if units >= _LEAST else []
+    draws = rng.multinomial(units, np.full(units, 1 / units), size=_DRAWS if units >= _LEAST else 0)
     found = [_alpha(values, counts, np.asarray(weight, np.float64), scale) for weight in draws]
     low, high = _interval(np.array(found))
     raters = int(np.isfinite(pairable).any(axis=1).sum())

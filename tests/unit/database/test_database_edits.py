@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -28,10 +29,16 @@ def tasks_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_photos(tmp_path_factory.mktemp("photos") / "p", range(8))
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, tasks_file: Path) -> Path:
+    path = tmp_path_factory.mktemp("whole") / "db"
+    build_photos(path, tasks_file, references=5)
+    return path
+
+
 @pytest.fixture
-def store(tmp_path: Path, tasks_file: Path) -> DatabaseStore:
-    build_photos(tmp_path / "db", tasks_file, references=5)
-    return DatabaseStore(tmp_path / "db")
+def store(tmp_path: Path, whole: Path) -> DatabaseStore:
+    return DatabaseStore(Path(shutil.copytree(whole, tmp_path / "db")))
 
 
 def edit(store: DatabaseStore, *changes: Change) -> None:
@@ -137,7 +144,7 @@ def test_check_finds_damage_of_the_edits(store: DatabaseStore, tasks_file: Path)
     assert any("journal/built/tasks.parquet" in line for line in check_database(store).errors)
 
 
-def test_task_files_out_and_in(store: DatabaseStore, tasks_file: Path, tmp_path: Path) -> None:
+def test_task_files_out_and_in(store: DatabaseStore, whole: Path, tmp_path: Path) -> None:
     first, second, third, *_ = ids(store)
     edit(
         store,
@@ -151,8 +158,7 @@ def test_task_files_out_and_in(store: DatabaseStore, tasks_file: Path, tmp_path:
     assert len(load_task_file(file)) == 4
     assert import_tasks(store, file, "ben").edits == 0
 
-    twin = tmp_path / "twin"
-    build_photos(twin, tasks_file, references=5)
+    twin = Path(shutil.copytree(whole, tmp_path / "twin"))
     assert import_tasks(DatabaseStore(twin), file, "ben").edits == 2
     again = tmp_path / "again.yaml"
     export_tasks(DatabaseStore(twin), again)
