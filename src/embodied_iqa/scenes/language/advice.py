@@ -16,6 +16,7 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.scenes.language.grammar import parse_task
 from embodied_iqa.scenes.language.resolver import resolve_plan
 from embodied_iqa.scenes.scene import Scene
+from embodied_iqa.tasks.instruction import Instruction
 from embodied_iqa.tasks.vocabulary import (
     COLOUR_WORDS,
     IGNORED_WORDS,
@@ -82,16 +83,15 @@ def advise(texts: Sequence[str], around: Surroundings) -> tuple[TaskAdvice, ...]
     """Return advice about each task of a reference, the easiest first; empty sentences get none."""
     advice: list[TaskAdvice] = []
     for index, text in enumerate(texts):
-        plan, problem = _meaning(text, around)
+        steps, problem = _meaning(text, around)
+        plan, verb = "; ".join(map(str, steps)), steps[0].verb if steps else verb_of(text)
         same = [
             rank
             for rank, other in enumerate(texts[:index], 1)
             if normalised(other) == normalised(text) or (plan and advice[rank - 1].meaning == plan)
         ]
         others = around.used.get(normalised(text), 0)
-        advice.append(
-            TaskAdvice(verb_of(text), plan, problem, spelling(text, around.words), (*same,), others)
-        )
+        advice.append(TaskAdvice(verb, plan, problem, spelling(text, around.words), (*same,), others))
     return tuple(advice)
 
 
@@ -134,11 +134,11 @@ def normalised(text: str) -> str:
     return " ".join(word for word in words_of(text) if word not in {"please", "the", "a", "an"})
 
 
-def _meaning(text: str, around: Surroundings) -> tuple[str, str]:
+def _meaning(text: str, around: Surroundings) -> tuple[tuple[Instruction, ...], str]:
+    """Return the steps of a sentence, or why the resolver refuses it."""
     if around.scene is None or not text:
-        return "", ""
+        return (), ""
     try:
-        plan = resolve_plan(text, around.scene, view=around.view)
+        return resolve_plan(text, around.scene, view=around.view), ""
     except UsageError as error:
-        return "", str(error)
-    return "; ".join(map(str, plan)), ""
+        return (), str(error)
