@@ -155,11 +155,19 @@ class VlaOptions:
 
 @dataclass(frozen=True, slots=True)
 class VlmRequest:
-    """Input of the factory of a VLM back end."""
+    """Input of the factory of a VLM back end.
+
+    Attributes:
+        reference: Which VLM.
+        options: How it is loaded, reached and queried.
+        progress: Takes lines that report how far loading is.
+        prompt: Template of its questions, see `subjects.prompt`; empty for that of the catalogue.
+    """
 
     reference: SubjectReference
     options: VlmOptions = field(default_factory=VlmOptions)
     progress: Progress = silent
+    prompt: str = ""
 
 
 @dataclass(frozen=True, slots=True)

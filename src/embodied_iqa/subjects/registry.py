@@ -51,7 +51,10 @@ _UNCACHED: Final = frozenset({Backend.EMBEDDED, Backend.PANEL, Backend.PYTHON})
 
 
 def make_vlm(
-    reference: SubjectReference, options: VlmOptions | None = None, progress: Progress = silent
+    reference: SubjectReference,
+    options: VlmOptions | None = None,
+    progress: Progress = silent,
+    prompt: str = "",
 ) -> Vlm:
     """Make a vision-language model, loaded and ready.
 
@@ -59,11 +62,12 @@ def make_vlm(
         reference: Of a VLM.
         options: How it is loaded, reached and queried.
         progress: Takes lines that report how far loading is.
+        prompt: Template of its questions, see `subjects.prompt`; empty for that of the catalogue.
 
     Raises:
         UserError: It cannot be loaded or reached.
     """
-    request = VlmRequest(reference, options or VlmOptions(), progress)
+    request = VlmRequest(reference, options or VlmOptions(), progress, prompt)
     vlm = cast("Vlm", _make(reference, Role.VLM, request))
     cache = request.options.cache
     if reference.backend in _UNCACHED or not cache.enabled:

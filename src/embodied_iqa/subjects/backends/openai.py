@@ -17,7 +17,13 @@ from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.subjects.batching import Question
 from embodied_iqa.subjects.options import DecodingOptions, ServerOptions, VlmRequest
-from embodied_iqa.subjects.prompt import DEFAULT_PROMPT, decoding_version, prompt_of, tidy
+from embodied_iqa.subjects.prompt import (
+    DEFAULT_PROMPT,
+    QUESTION_PROMPT,
+    decoding_version,
+    prompt_of,
+    tidy,
+)
 from embodied_iqa.subjects.protocols import SubjectInfo
 from embodied_iqa.subjects.reference import SubjectReference
 from embodied_iqa.subjects.wire.deadline import Deadline, retrying
@@ -53,7 +59,7 @@ def make(request: VlmRequest) -> OpenAiVlm:
     if not public:
         request.progress(f"asking {reference.target} for its models")
         server.check_model()
-    prompt = entry.prompt if entry is not None else DEFAULT_PROMPT
+    prompt = request.prompt or (entry.prompt if entry is not None else DEFAULT_PROMPT)
     revision = re.sub(r"[^A-Za-z0-9._]+", "-", reference.model)
     info = SubjectInfo(
         name=reference.text,
@@ -88,10 +94,10 @@ class OpenAiVlm:
             WireError: No answer within the deadline.
         """
         decoding = self._decoding
-        content = [
-            {"type": "text", "text": prompt_of(self._prompt, task, decoding.words)},
-            {"type": "image_url", "image_url": {"url": _data_url(frame)}},
-        ]
+        text = {"type": "text", "text": prompt_of(self._prompt, task, decoding.words)}
+        picture = {"type": "image_url", "image_url": {"url": _data_url(frame)}}
+        # a question stands behind its picture; the order of the other prompts is part of recorded versions
+        content = [picture, text] if self._prompt == QUESTION_PROMPT else [text, picture]
         body: dict[str, object] = {
             "model": self._server.reference.model,
             "messages": [{"role": "user", "content": content}],

@@ -49,7 +49,7 @@ def make(request: VlmRequest) -> Vlm:
     )
     loaded.model.generation_config = _generation(loaded, options.decoding)
     entry = reference.entry
-    prompt = entry.prompt if entry is not None else DEFAULT_PROMPT
+    prompt = request.prompt or (entry.prompt if entry is not None else DEFAULT_PROMPT)
     version = decoding_version(checkpoint.revision, prompt, options.decoding)
     info = SubjectInfo(
         name=reference.text,

@@ -1,0 +1,165 @@
+"""`embodied-iqa evaluate static`: subjects on a static benchmark."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from embodied_iqa.cli.node_options import add_node_options, overrides_of
+from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.database.building.options import EngineKind, EngineOptions
+from embodied_iqa.errors import UsageError
+from embodied_iqa.files import write_json_whole
+from embodied_iqa.lazy import load
+from embodied_iqa.progress import ProgressBars
+from embodied_iqa.records import unstructure
+
+if TYPE_CHECKING:
+    from embodied_iqa.database.building.engine import BlockReport
+    from embodied_iqa.static_benchmark.vlm_scores import GroupScore, SubjectScore, VlmScores
+
+_ROOM = "embodied_iqa.static_benchmark"
+VLM_FILE = "vlm.json"
+"""Scores of VLMs in the folder of results."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("bench", type=Path, metavar="BENCH", help="folder of `embodied-iqa static make` or `static import`")
+    add("--vlm", metavar="A,B", help="VLMs by commas: references, or oracle, letter-a, random")
+    add("--out", type=Path, metavar="RESULTS", help="new folder, or one to continue (default: BENCH/results)")
+    add("--circular", action="store_true", help="also ask every rotation of the options")
+    add("--grey", action="store_true", help="also show grey pictures: what the text alone gives away")
+    add("--distortion", action="append", default=[], metavar="TYPE:LEVEL", help="such as 12:3; repeatable")
+    add("--distortions", metavar="A,B", help="types by commas, or all; with --levels")
+    add("--levels", default="1-5", metavar="LEVELS", help="of --distortions: 3 or 1-5 (default)")
+    add("--workers", type=int, default=1, metavar="N", help="blocks in parallel (default 1)")
+    add("--engine", choices=[str(item) for item in EngineKind], default="processes", help="runs the workers")
+    add("--ray-address", default="", metavar="ADDRESS", help="of a cluster; default: start one here")
+    add("--retry", action="store_true", help="ask again where a subject failed")
+    add("--json", action="store_true", help="print the scores as JSON")
+    add_node_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Evaluate; return the exit code."""
+    if not arguments.vlm:
+        raise UsageError("nothing to evaluate", expected="--vlm A,B")
+    results: Path = arguments.out or arguments.bench / "results"
+    scores = _evaluate_vlms(arguments, results)
+    write_json_whole(results / VLM_FILE, unstructure(scores))
+    if arguments.json:
+        print(json.dumps(unstructure(scores), indent=2))
+    else:
+        _print(scores)
+        print(f"scores: {results / VLM_FILE}")
+    return 0
+
+
+def _evaluate_vlms(arguments: argparse.Namespace, results: Path) -> VlmScores:
+    runs, items_of = load(f"{_ROOM}.runs"), load(f"{_ROOM}.benchmark")
+    words = [*arguments.distortion, *(arguments.distortions.split(",") if arguments.distortions else ())]
+    record = items_of.read_record(arguments.bench)
+    node = load("embodied_iqa.graph.node_table:resolve")(
+        tuple(arguments.config), overrides_of(arguments.set)
+    ).vlm_node
+    plan = runs.VlmRun(
+        arguments.bench,
+        results,
+        load(f"{_ROOM}.subjects:parse_subjects")(arguments.vlm),
+        load(f"{_ROOM}.conditions:conditions_of")(words, arguments.levels, grey=arguments.grey),
+        arguments.circular,
+        node.options,
+        EngineOptions(EngineKind(arguments.engine), arguments.workers, arguments.ray_address),
+        arguments.retry,
+    )
+    with ProgressBars(transient=False) as bars:
+        watch = _Watch(bars)
+        parts = runs.run_vlms(plan, watch)
+    watch.report()
+    rows = runs.rows_of_run(items_of.read_items(arguments.bench), circular=arguments.circular)
+    scores: VlmScores = load(f"{_ROOM}.vlm_scores:score_vlms")(rows, parts, record.md5)
+    return scores
+
+
+class _Watch:
+    """Shows the progress and adds up the cost."""
+
+    def __init__(self, bars: ProgressBars) -> None:
+        self._bars = bars
+        self._rows, self._outside_s = 0, 0.0
+
+    def __call__(self, done: int, jobs: int, report: BlockReport) -> None:
+        self._bars.update("answers", done, jobs, note=", ".join(report.failures))
+        self._rows += report.rows
+        self._outside_s += max(0.0, report.busy_s - report.inference_s)
+
+    def report(self) -> None:
+        """Print the cost of the new answers."""
+        if self._rows:
+            each_ms = 1000 * self._outside_s / self._rows
+            print(f"{self._rows} new answers, {each_ms:.2f} ms each beside the models")
+
+
+def _print(scores: VlmScores) -> None:
+    groups = sorted({(group.dimension, group.person) for row in scores.subjects for group in row.groups})
+    chance, nobody = scores.subjects[0].chance, len(scores.failed_by_all)
+    print(f"chance {chance:.1%}; items that no subject has right: {nobody}")
+    table = table_of(
+        "subject", "adapter", "plain", "circular", "minus plain", "unparsed", "refused", "failed"
+    )
+    for row in scores.subjects:
+        circular = ("", "") if row.circular is None else _circular(row)
+        counts = [str(row.readings[name]) for name in ("unparsed", "refused", "failed")]
+        table.add_row(row.subject, row.adapter, str(row.plain), *circular, *counts)
+    console().print(table)
+    table = table_of("dimension", "view", *(row.subject for row in scores.subjects))
+    for key in groups:
+        table.add_row(*key, *(_cell(row, key) for row in scores.subjects))
+    console().print(table)
+    for row in scores.subjects:
+        bias = ", ".join(f"{one.letter} {one.answered:.0%} (right {one.right:.0%})" for one in row.bias)
+        print(f"letters of {row.subject}: {bias}")
+    _print_conditions(scores)
+    for pair in scores.comparisons:
+        only = f"only {pair.first} {pair.only_first}, only {pair.second} {pair.only_second}"
+        print(f"{pair.first} against {pair.second}: {only}, McNemar p = {pair.p_value:.3g}")
+
+
+def _circular(row: SubjectScore) -> tuple[str, str]:
+    found = row.circular
+    if found is None:
+        return "", ""
+    incomplete = f" ({found.incomplete} incomplete)" if found.incomplete else ""
+    return f"{found.hits}{incomplete}", f"{100 * found.minus_plain:+.1f}"
+
+
+def _cell(row: SubjectScore, key: tuple[str, str]) -> str:
+    found: GroupScore | None = next((one for one in row.groups if (one.dimension, one.person) == key), None)
+    return "" if found is None else f"{found.hits} of {found.hits.n}"
+
+
+def _print_conditions(scores: VlmScores) -> None:
+    if not any(row.conditions for row in scores.subjects):
+        return
+    headings = (
+        "subject",
+        "pictures",
+        "plain",
+        "minus clean",
+        "right to wrong",
+        "wrong to right",
+        "same letter",
+    )
+    table = table_of(*headings)
+    for row in scores.subjects:
+        for one in row.conditions:
+            flips = str(one.right_to_wrong), str(one.wrong_to_right)
+            same = "" if one.consistency is None else f"{one.consistency:.0%}"
+            table.add_row(
+                row.subject, one.condition, str(one.hits), f"{100 * one.minus_clean:+.1f}", *flips, same
+            )
+    console().print(table)
