@@ -1,0 +1,65 @@
+"""Write the tables of a benchmark of metrics as a Markdown page.
+
+python scripts/write_benchmark_page.py BENCHMARK --out docs/results/metrics.md --command "..." --note "..."
+
+`BENCHMARK` is the folder of `embodied-iqa benchmark`. The page has every table of its report but some
+breakdowns: those by background, main object, origin and person are in the report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.files import write_text_whole
+from embodied_iqa.metrics.benchmark.results import RESULTS, BenchmarkResults
+from embodied_iqa.records import read_json
+from embodied_iqa.reports.benchmark.report import build_page
+from embodied_iqa.reports.kit.markdown import prose, titled_table
+from embodied_iqa.reports.kit.page import Chapter
+
+_LEFT_OUT: Final = ("scores", "by_background_", "by_main_object_", "by_origin_", "by_person_")
+
+
+def main() -> int:
+    """Read, compute, write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("benchmark", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--command", action="append", required=True, help="that made it; may be repeated")
+    parser.add_argument("--note", action="append", default=[], help="a paragraph about how it was measured")
+    arguments = parser.parse_args()
+    results = read_json(BenchmarkResults, arguments.benchmark / RESULTS, "the benchmark")
+    parts = _page(results, arguments.command, arguments.note)
+    write_text_whole(arguments.out, "\n\n".join(part for part in parts if part) + "\n")
+    return 0
+
+
+def _page(results: BenchmarkResults, commands: list[str], notes: list[str]) -> Iterator[str]:
+    page = build_page(results, "", "")
+    yield f"# Quality metrics against the robot's scores\n\n{prose(f'{page.headline} {page.lead}')}"
+    yield prose("What the numbers mean and how to run your own benchmark: [the guide](../benchmark.md).")
+    yield "## How it was measured"
+    yield "```\n" + "\n".join(commands) + "\n```"
+    yield from (prose(note) for note in notes)
+    yield from (prose(f"- {remark}", indent="  ") for remark in page.remarks)
+    for chapter in page.chapters:
+        yield from _chapter(chapter)
+    yield prose("`scripts/write_benchmark_page.py` writes this page from the folder of the benchmark.")
+
+
+def _chapter(chapter: Chapter) -> Iterator[str]:
+    tables = [
+        table for part in chapter.parts for table in part.tables if not table.name.startswith(_LEFT_OUT)
+    ]
+    if tables:
+        yield f"## {chapter.title}\n\n{prose(chapter.lead)}"
+        yield prose(f"The paper: {chapter.paper}") if chapter.paper else ""
+        yield from map(titled_table, tables)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
