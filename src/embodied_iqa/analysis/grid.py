@@ -69,6 +69,12 @@ class PairTable:
         return len(self.pair_ids)
 
 
+def pair_kinds(pairs: PairTable, rows: NDArray[np.bool_]) -> tuple[str, ...]:
+    """Return distortion and level of some pairs, as ``12:3``."""
+    columns = pairs.distortion_ids[rows].tolist(), pairs.levels[rows].tolist()
+    return tuple(f"{distortion}:{level}" for distortion, level in zip(*columns, strict=True))
+
+
 @dataclass(frozen=True, slots=True)
 class GroupScores:
     """Scores of the subjects of one group; higher is better, NaN unless all tasks of a pair were scored.

@@ -22,15 +22,19 @@ class TrainingSet:
         pair_ids: ``(N,)`` pairs to train on; pairs of one reference are neighbours.
         reference_ids: ``(N,)`` the reference of each pair.
         labels: ``(N,)`` finite, higher is better.
+        kinds: ``(N,)`` what was done to each picture, such as ``12:3`` for a distortion and its level; empty
+            if unknown. Not to be predicted from: it only tells which pictures should have about one label.
     """
 
     pictures: PictureSet
     pair_ids: tuple[str, ...]
     reference_ids: tuple[str, ...]
     labels: NDArray[np.float64]
+    kinds: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         sizes = {len(self.pair_ids), len(self.reference_ids), len(self.labels)}
+        sizes |= {len(self.kinds)} if self.kinds else set()
         if len(sizes) != 1 or not np.isfinite(self.labels).all():
             raise InputError("wrong training set", expected="a finite label for each pair", got=sizes)
 

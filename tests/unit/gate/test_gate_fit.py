@@ -200,7 +200,9 @@ def frames(loss: list[float], scenes: list[str], clean: list[bool] | None = None
     values = np.array(loss)
     ids = np.array([f"p{k}" for k in range(len(loss))])
     is_clean = np.array(clean if clean is not None else [False] * len(loss))
-    return GateFrames(ids, np.array(scenes), is_clean, values, values / 2, values > 0.2)
+    return GateFrames(
+        ids, np.array(scenes), np.where(is_clean, "", "12:3"), is_clean, values, values / 2, values > 0.2
+    )
 
 
 def test_results_are_those_of_the_frames_that_pass() -> None:

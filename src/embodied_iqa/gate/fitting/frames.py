@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.database.building.options import digest_of
 from embodied_iqa.database.pictures import read_frames
-from embodied_iqa.database.schema import Reference, SourceKind
+from embodied_iqa.database.schema import Pair, Reference, SourceKind
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.errors import InputError
 from embodied_iqa.gate.fitted import LossKind
@@ -38,6 +38,7 @@ class GateFrames:
     Attributes:
         ids: ``(N,)`` pair, or reference of a clean picture.
         scenes: ``(N,)`` the exchangeable unit: a simulated scene, a recording or a photograph.
+        kinds: ``(N,)`` distortion and level, as ``12:3``; that of a clean picture is empty.
         clean: ``(N,)`` whether a picture is a reference, on which the policy loses nothing by definition.
         decision: ``(N,)`` mean over the tasks of what the decision score lacks of 1.
         wrong_motion_loss: ``(N,)`` the same with 0 where the policy refuses.
@@ -46,6 +47,7 @@ class GateFrames:
 
     ids: NDArray[np.str_]
     scenes: NDArray[np.str_]
+    kinds: NDArray[np.str_]
     clean: Mask
     decision: Array
     wrong_motion_loss: Array
@@ -115,18 +117,25 @@ def gate_frames(store: DatabaseStore, policy: str, view: View) -> GateFrames:
     Raises:
         InputError: No such policy, or it has no scores for this camera.
     """
-    _, references = tables_of(store.path)
+    known, references = tables_of(store.path)
     pairs = _scored_pairs(store, policy, view)
     owners = pairs["reference_id"].to_pylist()
     clean = sorted(set(owners))
     ids = np.array([*clean, *pairs["pair_id"].to_pylist()])
     scenes = np.array([scene_of(references[name]) for name in (*clean, *owners)])
+    kinds = np.array([kind_of(known.get(name)) for name in ids.tolist()])
     zeros, order = np.zeros(len(clean)), np.lexsort((ids, scenes))
     numbers = (
         np.concatenate([zeros, pairs[f"{name}_mean"].to_numpy()])[order]
         for name in ("loss", "acted", "wrong")
     )
-    return GateFrames(ids[order], scenes[order], (np.arange(len(ids)) < len(clean))[order], *numbers)
+    is_clean = np.arange(len(ids)) < len(clean)
+    return GateFrames(ids[order], scenes[order], kinds[order], is_clean[order], *numbers)
+
+
+def kind_of(pair: Pair | None) -> str:
+    """Return distortion and level of a pair, or nothing for a reference."""
+    return "" if pair is None else f"{pair.distortion_id}:{pair.level}"
 
 
 def _scored_pairs(store: DatabaseStore, policy: str, view: View) -> Any:

@@ -28,14 +28,16 @@ def train_networks(pictures: FramePictures, frames: GateFrames, plan: FitPlan, o
     Raises:
         InputError: Too few scenes, or a file is missing or damaged.
     """
-    ids, scenes = tuple(frames.ids.tolist()), tuple(frames.scenes.tolist())
+    ids, scenes, kinds = (tuple(one.tolist()) for one in (frames.ids, frames.scenes, frames.kinds))
     labels = {"loss": -frames.loss(plan.loss), "wrong-motion": -frames.wrong_motion}
     recipe, values = recipe_by_name(plan.recipe), [one.tolist() for one in labels.values()]
-    digest = digest_of(recipe.name, recipe.input.version(), plan.seed, pictures.digest(ids), values)[:8]
+    digest = digest_of(recipe.name, recipe.input.version(), plan.seed, pictures.digest(ids), values, kinds)[
+        :8
+    ]
     folder, files = out.with_suffix("") / f"{plan.view}-{digest}", []
     for name, label in labels.items():
         training = RecipeTraining(recipe, plan.workers, f"{name} of {plan.policy}", plan.command)
-        training.train(TrainingSet(pictures, ids, scenes, label), folder / name, plan.seed)
+        training.train(TrainingSet(pictures, ids, scenes, label, kinds), folder / name, plan.seed)
         shutil.rmtree(folder / name / TRAINING_FOLDER, ignore_errors=True)  # only needed to continue
         place = (folder / name).relative_to(out.parent).as_posix()
         files.append(NetworkFile(place, sha256_of(folder / name / CARD_FILE)))

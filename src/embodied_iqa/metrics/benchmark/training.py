@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.analysis.grid import PairTable, pair_kinds
 from embodied_iqa.database.building.engine import BlockReport, Job
 from embodied_iqa.database.building.options import digest_of
 from embodied_iqa.errors import InputError
@@ -73,7 +74,13 @@ class Training:
         own = self.samples
         labels = [round(label, 9) for label in own.labels.tolist()]
         return digest_of(
-            "training", recipe.name, recipe.version, _SEED, own.pictures.digest(own.pair_ids), labels
+            "training",
+            recipe.name,
+            recipe.version,
+            _SEED,
+            own.pictures.digest(own.pair_ids),
+            labels,
+            own.kinds,
         )
 
     def metric(self, benchmark: Path) -> str:
@@ -92,18 +99,19 @@ def training_set(
     pair_ids: NDArray[np.str_],
     reference_ids: NDArray[np.str_],
     labels: Array,
-    rows: NDArray[np.bool_],
+    pairs: PairTable | None = None,
 ) -> TrainingSet:
-    """Return the rows with a label as a training set.
+    """Return the rows with a finite label as a training set; `pairs` of a database give their kinds.
 
     Raises:
         InputError: There is none.
     """
-    chosen = rows & np.isfinite(labels)
+    chosen = np.isfinite(labels)
     if not chosen.any():
         raise InputError("nothing to train on", expected="pairs with a score among the training references")
     names, owners = tuple(pair_ids[chosen].tolist()), tuple(reference_ids[chosen].tolist())
-    return TrainingSet(pictures, names, owners, labels[chosen])
+    kinds = () if pairs is None else pair_kinds(pairs, chosen)
+    return TrainingSet(pictures, names, owners, labels[chosen], kinds)
 
 
 def training_jobs(benchmark: Path, trainings: Sequence[Training]) -> list[Job]:

@@ -94,8 +94,7 @@ class BenchmarkWork:
         for line in self.lines:
             if line.trained_on in self.human:
                 human = self.human[line.trained_on]
-                rows = np.ones(len(human.pairs), np.bool_)
-                samples = training_set(human, human.pair_ids, human.reference_ids, human.opinions, rows)
+                samples = training_set(human, human.pair_ids, human.reference_ids, human.opinions)
                 yield Training(line.recipe, _WHOLE, line.trained_on, samples)
             elif line.recipe:
                 yield from self._trainings(line)
@@ -103,9 +102,9 @@ class BenchmarkWork:
     def _trainings(self, line: Line) -> Iterator[Training]:
         scores = self._learned_by(line)
         for fold in self._folds_of(line):
-            labels = scores.opinion(fold.train_subjects)
+            labels = np.where(fold.train, scores.opinion(fold.train_subjects), np.nan)
             samples = training_set(
-                self.pictures, self.pairs.pair_ids, self.pairs.reference_ids, labels, fold.train
+                self.pictures, self.pairs.pair_ids, self.pairs.reference_ids, labels, self.pairs
             )
             yield Training(line.recipe, fold.name, line.trained_on, samples)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.metrics.learned.differences import DIFFERENCES_VERSION, picture_differences
+from embodied_iqa.metrics.learned.fine_texture import FINE_SIZE_PX, FINE_VERSION, fine_statistics
 from embodied_iqa.metrics.learned.statistics import (
     SIZE_PX,
     STATISTICS_VERSION,
@@ -32,6 +33,8 @@ class InputKind(StrEnum):
 
     STATISTICS = "statistics"
     """`learned.statistics` of the distorted picture."""
+    FINE = "fine"
+    """Statistics, then `learned.fine_texture` of the picture."""
     TOKENS = "tokens"
     """Statistics, then the token map of the picture in the features of a subject."""
     DIFFERENCES = "differences"
@@ -42,6 +45,7 @@ class InputKind(StrEnum):
 
 _VERSIONS: Final = {
     InputKind.STATISTICS: STATISTICS_VERSION,
+    InputKind.FINE: f"{FINE_VERSION}.{STATISTICS_VERSION}",
     InputKind.TOKENS: f"{TOKENS_VERSION}.{STATISTICS_VERSION}",
     InputKind.DIFFERENCES: f"{DIFFERENCES_VERSION}.{STATISTICS_VERSION}",
     InputKind.PICTURE: "1",
@@ -99,6 +103,8 @@ class NetworkInput:
 
     def _without_reference(self, distorted: Picture, context: MetricContext | None) -> NDArray[Any]:
         check_picture(distorted, SMALLEST_PX)
+        if self.kind is InputKind.FINE:
+            return self._with_fine_texture(distorted)
         small = small_picture(distorted, self.size_px)
         if self.kind is InputKind.PICTURE:
             return small
@@ -111,6 +117,12 @@ class NetworkInput:
         return np.concatenate(
             [statistics, token_cells(chosen.features(small, view or chosen.subject_info.views[0]))]
         )
+
+    def _with_fine_texture(self, distorted: Picture) -> NDArray[Any]:
+        """Shrink in two steps: from a large picture that is faster than twice."""
+        medium = small_picture(distorted, FINE_SIZE_PX)
+        statistics = picture_statistics(small_picture(medium, self.size_px))
+        return np.concatenate([statistics, fine_statistics(medium)])
 
 
 @lru_cache(maxsize=16)

@@ -60,7 +60,7 @@ def picture_statistics(rgb: NDArray[np.uint8]) -> Vector:
     ]
     parts.append(_planes(small))
     for _ in range(_SCALES):
-        parts += [_edges(gray), mscn_statistics(gray)]
+        parts += [edges(gray), mscn_statistics(gray)]
         gray = cv2.resize(gray, (gray.shape[1] // 2, gray.shape[0] // 2), interpolation=cv2.INTER_AREA)
     return np.concatenate(parts).astype(np.float32)
 
@@ -121,12 +121,12 @@ def gradient(gray: Plane) -> Plane:
     return magnitude
 
 
-def _edges(gray: Plane) -> Vector:
-    """Gradient and Laplacian: percentiles and moments, as logarithms."""
-    edges = gradient(gray)
+def edges(gray: Plane) -> Vector:
+    """Return percentiles and moments of gradient and Laplacian, as logarithms."""
+    slope = gradient(gray)
     fine: Plane = np.abs(cv2.Laplacian(gray, cv2.CV_32F))
-    moments = np.array([edges.mean(), edges.std(), fine.mean(), fine.std()], np.float32)
-    values: Vector = np.log1p(np.concatenate([percentiles(edges), percentiles(fine), moments]))
+    moments = np.array([slope.mean(), slope.std(), fine.mean(), fine.std()], np.float32)
+    values: Vector = np.log1p(np.concatenate([percentiles(slope), percentiles(fine), moments]))
     return values
 
 

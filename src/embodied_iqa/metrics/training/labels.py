@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.analysis.grid import PairTable, ScoreGrid
+from embodied_iqa.analysis.grid import PairTable, ScoreGrid, pair_kinds
 from embodied_iqa.database.splits import SPLIT_SEEDS, training_references
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.export.opinions import opinions_of
@@ -55,7 +55,7 @@ def split_samples(pictures: PictureSet, pairs: PairTable, labels: Array, split: 
 
     def part(rows: NDArray[np.bool_]) -> TrainingSet:
         ids, owners = pairs.pair_ids[rows].tolist(), pairs.reference_ids[rows].tolist()
-        return TrainingSet(pictures, tuple(ids), tuple(owners), labels[rows])
+        return TrainingSet(pictures, tuple(ids), tuple(owners), labels[rows], pair_kinds(pairs, rows))
 
     return SplitSamples(part(training & known), part(~training & known))
 

@@ -222,6 +222,23 @@ class _Lesson:
         return two_head_loss(outputs, self.ranks[rows], self.labels[rows], self.recipe.rank_share)
 
 
+def with_shared_labels(
+    inputs: LabelledInputs, kinds: NDArray[np.str_] | None, share: float
+) -> LabelledInputs:
+    """Return the inputs with labels that pictures of the same kind and camera have in part in common.
+
+    Args:
+        inputs: N pictures.
+        kinds: ``(N,)`` what was done to each picture; None if unknown, which changes nothing.
+        share: Weight of the mean label of these pictures, in [0, 1].
+    """
+    if kinds is None:
+        return inputs
+    _, group = np.unique(np.char.add(kinds, np.char.add("@", inputs.views.astype(str))), return_inverse=True)
+    means = np.bincount(group, inputs.labels) / np.bincount(group)
+    return replace(inputs, labels=share * means[group] + (1.0 - share) * inputs.labels)
+
+
 def label_scale(labels: NDArray[np.float64]) -> tuple[float, float]:
     """Return mean and deviation by which the label head is standardised."""
     return float(labels.mean()), max(float(labels.std()), 1e-6)

@@ -16,10 +16,10 @@ from embodied_iqa.metrics.trainable import Trainable
 _PLUS: Final = re.compile(r"\+(?!http|wss)")
 """Between subjects; not the plus sign of a protocol."""
 _WITH_SUBJECTS: Final = MappingProxyType(
-    {InputKind.STATISTICS: InputKind.TOKENS, InputKind.DIFFERENCES: InputKind.DIFFERENCES}
+    {InputKind.FINE: InputKind.TOKENS, InputKind.DIFFERENCES: InputKind.DIFFERENCES}
 )
 """Kind of input with subjects, by that without."""
-RECIPES_VERSION: Final = "1"
+RECIPES_VERSION: Final = "2"
 """Changes whenever a training with the same set and seed can end otherwise."""
 
 
@@ -47,6 +47,8 @@ class MetricRecipe:
         rate: Largest learning rate.
         weight_decay: Of weights, not of offsets.
         rank_share: Weight of the rank head's loss; the label head has the rest.
+        shared_label: Weight of the mean label of the training pictures of the same kind and camera in what is
+            learned; the picture's own label has the rest. The labels of a handful of subjects are noisy.
     """
 
     name: str
@@ -59,6 +61,7 @@ class MetricRecipe:
     rate: float
     weight_decay: float
     rank_share: float = 0.7
+    shared_label: float = 0.8
 
 
 _SMALL_PICTURE: Final = NetworkInput(InputKind.PICTURE, size_px=(128, 96))
@@ -70,8 +73,8 @@ RECIPES: Final = MappingProxyType(
         for recipe in (
             MetricRecipe(
                 "embodied-nr",
-                "No reference: statistics at the policy's input size, standardised per camera.",
-                Architecture.VECTOR, NetworkInput(InputKind.STATISTICS), 80, 20, 256, 2e-3, 0.05,
+                "No reference: statistics at the policy's input size and of fine texture, per camera.",
+                Architecture.VECTOR, NetworkInput(InputKind.FINE), 80, 20, 256, 2e-3, 0.05,
             ),
             MetricRecipe(
                 "embodied-fr",

@@ -35,6 +35,7 @@ from embodied_iqa.metrics.training.loop import (
     TrainingRun,
     label_scale,
     train_network,
+    with_shared_labels,
 )
 from embodied_iqa.metrics.training.measuring import measure_inputs
 from embodied_iqa.metrics.training.recipes import RECIPES_VERSION, MetricRecipe
@@ -111,7 +112,8 @@ class RecipeTraining:
         held = validation_references(samples.reference_ids, seed)
         validating = np.array([name in held for name in samples.reference_ids])
         inputs = self._inputs(samples)
-        training = inputs.part(~validating)
+        kinds = np.array(samples.kinds)[~validating] if samples.kinds else None
+        training = with_shared_labels(inputs.part(~validating), kinds, self.recipe.shared_label)
         run = TrainingRun(self.recipe, seed, out / TRAINING_FOLDER, record)
         network, epochs = train_network(run, training, inputs.part(validating), watch)
         facts = {
@@ -121,7 +123,7 @@ class RecipeTraining:
         }
         export_network(network, training, label_scale(training.labels), out / NETWORK_FILE)
         save_curve([EpochResult(one.epoch, one.loss, 0.0) for one in epochs], self.name, out / _CURVE)
-        card = self._card(training, sha256_of(out / NETWORK_FILE), samples.pictures.name)
+        card = self._card(inputs, sha256_of(out / NETWORK_FILE), samples.pictures.name)
         learned = _learned(network, epochs)
         save_metric_card(replace(card, training={"seed": seed, **facts, **learned, **record}), out)
         return f"{KIND}:{out}"
@@ -130,6 +132,7 @@ class RecipeTraining:
         """Return what the result depends on beside recipe and seed."""
         digest = hashlib.sha256(samples.pictures.digest(samples.pair_ids).encode())
         digest.update(np.ascontiguousarray(samples.labels, np.float64).tobytes())
+        digest.update(" ".join(samples.kinds).encode())
         return {"samples": digest.hexdigest(), "version": self.version}
 
     def _inputs(self, samples: TrainingSet) -> LabelledInputs:
@@ -147,7 +150,7 @@ class RecipeTraining:
         note = f"loss {epoch.loss:.3f}, validation SRCC {epoch.validation_srcc:.3f}"
         bars.update(self.name, epoch.epoch, self.recipe.epochs, note=note)
 
-    def _card(self, training: LabelledInputs, sha256: str, database: str) -> MetricCard:
+    def _card(self, inputs: LabelledInputs, sha256: str, database: str) -> MetricCard:
         recipe = self.recipe
         return MetricCard(
             name=self.name,
@@ -158,8 +161,8 @@ class RecipeTraining:
             size_px=recipe.input.size_px,
             views=tuple(View),
             target=self.target,
-            label_low=float(training.labels.min()),
-            label_high=float(training.labels.max()),
+            label_low=float(inputs.labels.min()),
+            label_high=float(inputs.labels.max()),
             sha256=sha256,
             database={"name": database},
             versions=_versions(),

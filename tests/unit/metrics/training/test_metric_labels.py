@@ -56,6 +56,8 @@ def test_the_split_is_that_of_the_benchmark_and_pairs_without_label_are_left_out
     assert len(samples.training.pair_ids) + len(samples.held_out.pair_ids) == len(pairs) - 1
     place = {name: at for at, name in enumerate(pairs.pair_ids.tolist())}
     assert [place[name] for name in samples.held_out.pair_ids] == samples.held_out.labels.tolist()
+    at = place[samples.training.pair_ids[0]]
+    assert samples.training.kinds[0] == f"{pairs.distortion_ids[at]}:{pairs.levels[at]}"
     with pytest.raises(UsageError, match="no such split"):
         split_samples(NoPictures(), pairs, labels, 10)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no pair has a label"):

@@ -25,7 +25,13 @@ from embodied_iqa.metrics.picture_set import PairPictures
 from embodied_iqa.metrics.trainable import Trainable, TrainingSet
 from embodied_iqa.metrics.training.cache import input_cache
 from embodied_iqa.metrics.training.held_out import measure_held_out
-from embodied_iqa.metrics.training.loop import LabelledInputs, TrainingRun, predict, train_network
+from embodied_iqa.metrics.training.loop import (
+    LabelledInputs,
+    TrainingRun,
+    predict,
+    train_network,
+    with_shared_labels,
+)
 from embodied_iqa.metrics.training.measuring import measure_inputs
 from embodied_iqa.metrics.training.recipes import RECIPES, recipe_by_name, trainable_by_name
 from embodied_iqa.metrics.training.training import RecipeTraining, validation_references
@@ -86,6 +92,31 @@ def small(name: str, epochs: int = 6) -> RecipeTraining:
     return RecipeTraining(
         replace(recipe, epochs=epochs, batch=8, input=replace(recipe.input, size_px=size)), target="noise"
     )
+
+
+def test_pictures_of_one_kind_and_camera_share_part_of_their_label() -> None:
+    labels, views = np.array([1.0, 3.0, 5.0, 9.0]), np.array([0, 0, 1, 0])
+    inputs, kinds = (
+        LabelledInputs(np.zeros((4, 2), np.float32), views, labels),
+        np.array(["1:2"] * 3 + ["1:3"]),
+    )
+    np.testing.assert_allclose(with_shared_labels(inputs, kinds, 0.8).labels, [1.8, 2.2, 5, 9])
+    np.testing.assert_array_equal(with_shared_labels(inputs, kinds, 0.0).labels, labels)
+    assert with_shared_labels(inputs, None, 0.8) is inputs
+
+
+def test_kinds_take_the_noise_out_of_labels(tmp_path: Path) -> None:
+    true, rng = samples(owners=REFERENCES[:6]), np.random.default_rng(5)
+    kinds = tuple(str(label) for label in true.labels)
+    noisy = replace(true, labels=true.labels + rng.normal(0, 2.5, len(true.labels)))
+    training, held_out = small("embodied-nr", epochs=20), samples(owners=REFERENCES[6:])
+    found = []
+    for name, one in (("alone", noisy), ("shared", replace(noisy, kinds=kinds))):
+        training.train(one, tmp_path / name, 0)
+        found.append(measure_held_out(tmp_path / name, training.recipe, held_out).results["srcc"])
+    assert found[1] > found[0]
+    with pytest.raises(InputError, match="wrong training set"):
+        replace(noisy, kinds=("1:1",))
 
 
 @pytest.mark.parametrize("name", ["embodied-nr", "embodied-fr"])
@@ -223,7 +254,7 @@ def test_damaged_folders_are_refused(tmp_path: Path) -> None:
         TrainedMetric(tmp_path / "metric")
     network.write_bytes(content)
     card = (tmp_path / "metric" / "card.json").read_text()
-    (tmp_path / "metric" / "card.json").write_text(card.replace('"statistics 1', '"statistics 0'))
+    (tmp_path / "metric" / "card.json").write_text(card.replace('"fine 1', '"fine 0'))
     with pytest.raises(InputError, match="is measured otherwise"):
         TrainedMetric(tmp_path / "metric")
     with pytest.raises(InputError, match="cannot read the card"):
