@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -19,6 +20,7 @@ _WITH_SUBJECTS: Final = MappingProxyType(
     {InputKind.FINE: InputKind.TOKENS, InputKind.DIFFERENCES: InputKind.DIFFERENCES}
 )
 """Kind of input with subjects, by that without."""
+_FEWEST_EPOCHS: Final = 20
 RECIPES_VERSION: Final = "2"
 """Changes whenever a training with the same set and seed can end otherwise."""
 
@@ -49,6 +51,7 @@ class MetricRecipe:
         rank_share: Weight of the rank head's loss; the label head has the rest.
         shared_label: Weight of the mean label of the training pictures of the same kind and camera in what is
             learned; the picture's own label has the rest. The labels of a handful of subjects are noisy.
+        steps: After which more epochs gain nothing; 0 for no such limit.
     """
 
     name: str
@@ -62,6 +65,14 @@ class MetricRecipe:
     weight_decay: float
     rank_share: float = 0.7
     shared_label: float = 0.8
+    steps: int = 0
+
+    def of_size(self, pairs: int) -> MetricRecipe:
+        """Return the recipe for a training set of this size: fewer epochs if it is large."""
+        if not self.steps:
+            return self
+        epochs = max(_FEWEST_EPOCHS, math.ceil(self.steps * self.batch / pairs))
+        return replace(self, epochs=min(self.epochs, epochs))
 
 
 _SMALL_PICTURE: Final = NetworkInput(InputKind.PICTURE, size_px=(128, 96))
@@ -74,12 +85,12 @@ RECIPES: Final = MappingProxyType(
             MetricRecipe(
                 "embodied-nr",
                 "No reference: statistics at the policy's input size and of fine texture, per camera.",
-                Architecture.VECTOR, NetworkInput(InputKind.FINE), 80, 20, 256, 2e-3, 0.05,
+                Architecture.VECTOR, NetworkInput(InputKind.FINE), 80, 20, 256, 2e-3, 0.05, steps=2500,
             ),
             MetricRecipe(
                 "embodied-fr",
                 "Full reference: differences at the policy's input size, and in the features of subjects.",
-                Architecture.VECTOR, NetworkInput(InputKind.DIFFERENCES), 80, 20, 256, 2e-3, 0.05,
+                Architecture.VECTOR, NetworkInput(InputKind.DIFFERENCES), 80, 20, 256, 2e-3, 0.05, steps=2500,
             ),
             MetricRecipe(
                 "cnniqa",

@@ -95,8 +95,9 @@ class RecipeTraining:
         Raises:
             InputError: Too few references, a picture is missing, or the folder belongs to another training.
         """
+        epochs = self.recipe.of_size(len(samples.pair_ids)).epochs
         with ProgressBars() as bars:
-            return self.train_watched(samples, out, seed, lambda epoch: self._show(bars, epoch))
+            return self.train_watched(samples, out, seed, lambda epoch: self._show(bars, epoch, epochs))
 
     def train_watched(self, samples: TrainingSet, out: Path, seed: int, watch: Watch) -> str:
         """Train, and call `watch` after each epoch; see `train`."""
@@ -114,7 +115,7 @@ class RecipeTraining:
         inputs = self._inputs(samples)
         kinds = np.array(samples.kinds)[~validating] if samples.kinds else None
         training = with_shared_labels(inputs.part(~validating), kinds, self.recipe.shared_label)
-        run = TrainingRun(self.recipe, seed, out / TRAINING_FOLDER, record)
+        run = TrainingRun(self.recipe.of_size(len(samples.pair_ids)), seed, out / TRAINING_FOLDER, record)
         network, epochs = train_network(run, training, inputs.part(validating), watch)
         facts = {
             "pairs": len(samples.pair_ids),
@@ -146,9 +147,9 @@ class RecipeTraining:
         )
         return LabelledInputs(measured.values, measured.views, np.asarray(samples.labels, np.float64))
 
-    def _show(self, bars: ProgressBars, epoch: MetricEpoch) -> None:
+    def _show(self, bars: ProgressBars, epoch: MetricEpoch, epochs: int) -> None:
         note = f"loss {epoch.loss:.3f}, validation SRCC {epoch.validation_srcc:.3f}"
-        bars.update(self.name, epoch.epoch, self.recipe.epochs, note=note)
+        bars.update(self.name, epoch.epoch, epochs, note=note)
 
     def _card(self, inputs: LabelledInputs, sha256: str, database: str) -> MetricCard:
         recipe = self.recipe

@@ -105,6 +105,14 @@ def test_pictures_of_one_kind_and_camera_share_part_of_their_label() -> None:
     assert with_shared_labels(inputs, None, 0.8) is inputs
 
 
+def test_a_large_training_set_needs_fewer_epochs() -> None:
+    recipe = RECIPES["embodied-nr"]
+    assert recipe.of_size(7_200) == recipe
+    assert recipe.of_size(29_500).epochs == 22
+    assert recipe.of_size(10**6).epochs == 20
+    assert RECIPES["cnniqa"].of_size(10**6) == RECIPES["cnniqa"]
+
+
 def test_kinds_take_the_noise_out_of_labels(tmp_path: Path) -> None:
     true, rng = samples(owners=REFERENCES[:6]), np.random.default_rng(5)
     kinds = tuple(str(label) for label in true.labels)
