@@ -44,6 +44,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "evaluate the embedded panel, or subjects on a static benchmark",
     ),
     "static": ("embodied_iqa.cli.static", "make, import and rotate static benchmarks (StaticEmbodiedBench)"),
+    "manipulate": (
+        "embodied_iqa.cli.manipulate",
+        "episodes of the benchmark of VLMs as planners",
+    ),
     "subjects": ("embodied_iqa.cli.subjects", "list, check and calibrate subjects"),
     "completion": ("embodied_iqa.cli.completion", "print the script for completion in a shell"),
 }

@@ -1,0 +1,34 @@
+"""`embodied-iqa manipulate`: episodes of the benchmark of planners, and what belongs to it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.cell_manipulation.episodes import Subset
+from embodied_iqa.cli.parser import perform
+
+_ACTIONS: Final = {"make": "making:make", "ceiling": "ceiling:ceiling"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    make = actions.add_parser("make", help="make the episodes of cell-manipulation from a seed")
+    subsets = f"by commas: {', '.join(Subset)}; all: the protocol's five, 228 episodes (default)"
+    make.add_argument("--subset", default="all", metavar="NAMES", help=subsets)
+    make.add_argument("--seed", type=int, default=1, metavar="N", help="seed of all episodes (default: 1)")
+    make.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the episodes")
+    ceiling = actions.add_parser("ceiling", help="what the expert achieves on the grid of the actions")
+    episodes = "folder of `manipulate make`"
+    ceiling.add_argument("episodes", type=Path, metavar="EP", help=episodes)
+    ceiling.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default: 1)")
+    ceiling.add_argument("--out", type=Path, metavar="FILE", help="write every run as JSON, with its actions")
+    for action in (make, ceiling):
+        action.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the action; return the exit code."""
+    return perform(f"{__name__}.{_ACTIONS[arguments.action]}", arguments)
