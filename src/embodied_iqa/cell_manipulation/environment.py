@@ -132,7 +132,7 @@ class Environment:
         Raises:
             UsageError: The episode's scene lacks one of its objects.
         """
-        self._episode = episode
+        self._episode = None
         self._cell = build_cell_scene(episode.goals, episode.scene_seed)
         self._world = World(self._cell.scene)
         self._gripper = GridAction(0, 0, 0).gripper
@@ -142,6 +142,7 @@ class Environment:
         self._dirt = {area.name: np.ones(len(area.spots_m), dtype=bool) for area in self._cell.areas}
         self._pictures.load(self._cell)
         self._steps, self._done = 0, False
+        self._episode = episode
         return self._observation()
 
     def step(self, action: GridAction) -> StepResult:
