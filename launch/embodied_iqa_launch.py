@@ -27,8 +27,8 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.graph.launching import (
     LaunchArgument,
     files_of,
+    graph_of_recording,
     overrides_of,
-    recorded_overrides,
 )
 from embodied_iqa.graph.node_table import UNINTERRUPTED, Purpose, nodes_of, resolve, write_parameters
 from embodied_iqa.graph.session_plan import check_subjects
@@ -72,8 +72,10 @@ def _actions(
     command, words = session
     arguments = [command, *words(values, folder)]
     _CHECKS[command](parse(arguments)[1])
-    recorded = recorded_overrides(Path(values["recording"])) if values.get("recording") else {}
-    graph = check_subjects(resolve(files_of(values), {**recorded, **overrides}))
+    recording, files = values.get("recording"), files_of(values)
+    graph = check_subjects(
+        graph_of_recording(Path(recording), files, overrides) if recording else resolve(files, overrides)
+    )
     parameters = make_run_folder(folder) / "log" / "parameters.yaml"
     _DOMAIN.enter_context(session_on(os.environ.get("ROS_DOMAIN_ID") or "0"))
     parameters.parent.mkdir(exist_ok=True)

@@ -6,7 +6,6 @@ line, because both call the same functions.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -16,16 +15,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from embodied_iqa.api_gate import Gate
 from embodied_iqa.database.execution import joined_execution
 from embodied_iqa.database.query import query
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.database.store import open_database as open_store
 from embodied_iqa.distortions import FrameDistorter, parse_distortion
 from embodied_iqa.errors import UsageError
-from embodied_iqa.gate.gatekeeper import Gatekeeper
-from embodied_iqa.gate.judge import GateOptions, ImageQuality
-from embodied_iqa.gate.judges import load_judge, shared_judge
-from embodied_iqa.graph.parameters import GateParameters
+from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.images.frame import Frame, parse_view
 from embodied_iqa.lazy import load
 from embodied_iqa.metrics.catalogue import close_metric, metric_by_name
@@ -45,6 +42,23 @@ from embodied_iqa.subjects.reference import parse_reference
 from embodied_iqa.subjects.registry import make_vla, make_vlm
 from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.trial.scores import RunScores
+
+__all__ = [
+    "Database",
+    "Gate",
+    "GateOptions",
+    "Run",
+    "distort",
+    "load_metric",
+    "load_vla",
+    "load_vlm",
+    "measure",
+    "open_database",
+    "open_run",
+    "score_actions",
+    "score_answer",
+    "simulated_frame",
+]
 
 Picture = NDArray[np.uint8]
 
@@ -106,40 +120,6 @@ def load_metric(name: str) -> Metric:
         UserError: An unknown metric, or it cannot be loaded.
     """
     return metric_by_name(name)
-
-
-class Gate:
-    """The quality gate: judges the pictures of one robot's cameras in the order in which they were taken.
-
-    Args:
-        calibration: File of `embodied-iqa gate calibrate` or `gate fit`; None for that of the simulated cell.
-        options: Rules of the gate, such as the judge and the number of bad frames that give HOLD.
-
-    Raises:
-        InputError: The file cannot be read, or is from another version.
-    """
-
-    def __init__(self, calibration: Path | str | None = None, options: GateOptions | None = None) -> None:
-        options = options or GateOptions()
-        if calibration is None:
-            judge = shared_judge(options.kind, GateParameters().calibration)
-        else:
-            judge = load_judge(options.kind, Path(calibration))
-        self._gatekeeper = Gatekeeper(judge, options)
-
-    def judge(self, picture: Picture, view: str = "top", stamp_ns: int | None = None) -> ImageQuality:
-        """Return verdict, reason and statistics of the next picture of a camera.
-
-        `frame_verdict` is the verdict on this picture alone; `verdict` includes the frames before it.
-
-        Args:
-            picture: ``(H, W, 3)`` uint8 RGB.
-            view: Camera: ``"top"``, ``"side"`` or ``"wrist"``.
-            stamp_ns: Time stamp of the picture in nanoseconds; None for now.
-        """
-        now_ns = time.time_ns() if stamp_ns is None else stamp_ns
-        quality, _ = self._gatekeeper.judge(parse_view(view), now_ns, picture, now_ns)
-        return quality
 
 
 def score_answer(

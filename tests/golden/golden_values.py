@@ -256,11 +256,11 @@ def _experiment() -> Values:
 
 def _trial_scores() -> Values:
     """What scores.json holds of a reference run and two distorted ones."""
-    settings = HeadlessOptions(resolve((), {"gate_node.judge.mode": "shadow"}))
     task = ExperimentTask(TASK, SCENE_SEED)
     found: Values = {}
     for vlm, vla in (("classical-vlm", "classical-vla"), ("panel-vlm-fine", "panel-vla-query")):
-        runner = HeadlessRunner(settings, parse_vlm(vlm))
+        nodes = resolve((), {"gate_node.judge.mode": "shadow", "vla_node.subject": vla})
+        runner = HeadlessRunner(HeadlessOptions(nodes), parse_vlm(vlm))
         specs = (None, DistortionSpec("12", 3), DistortionSpec("19", 5))
         runs = tuple(runner.record(RunKey(parse_vla(vla), task, spec)) for spec in specs)
         for spec, run, scores in zip(

@@ -48,7 +48,12 @@ SPEC = DistortionSpec("12", 2, schedule="burst:start=0,length=1")
 DEADLINE_S = 110.0
 CAMERA = "camera_node.model", "d455"
 """Its noise, exposure control and motion blur have to be the same, too."""
-OPTIONS = HeadlessOptions(resolve((), {"gate_node.judge.mode": "shadow", CAMERA[0]: CAMERA[1]}))
+OPTIONS = HeadlessOptions(
+    resolve(
+        (),
+        {"gate_node.judge.mode": "shadow", "vla_node.subject": "classical-vla", CAMERA[0]: CAMERA[1]},
+    )
+)
 PLAIN = ("stamp_ns", "view", "status", "reason", "target_px", "seen", "gripper", "step", "subject")
 Targets = NDArray[np.float64]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from embodied_iqa.distortions.time_course import KINDS
+from embodied_iqa.distortions.time_course import KINDS, canonical_schedule
+from embodied_iqa.errors import UsageError
 
 _EXAMPLE: Final = "burst:start=2,length=1"
 
@@ -16,8 +17,22 @@ def add_distortion_options(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=0, metavar="N", help="seed of the distortions (default 0)")
     add(
         "--schedule",
-        default="",
+        action="append",
+        default=[],
         metavar="COURSE",
         help=f"level over time since the start of a run: {', '.join(KINDS)}, such as {_EXAMPLE} [s]"
-        " (default: constant)",
+        " (default: constant, also ''); may be repeated: every distortion with each",
     )
+
+
+def schedules_of(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """Return the schedules of `--schedule` in full, an empty text for constant levels.
+
+    Raises:
+        UsageError: A wrong schedule, or the same twice.
+    """
+    schedules = [canonical_schedule(word) for word in arguments.schedule] or [""]
+    twice = next((one for one in schedules if schedules.count(one) > 1), None)
+    if twice is not None:
+        raise UsageError("duplicate schedule", got=twice)
+    return tuple(schedules)

@@ -12,10 +12,11 @@ from pathlib import Path
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.gate.judges import load_judge, shared_judge
-from embodied_iqa.graph.launching import recorded_overrides
-from embodied_iqa.graph.node_table import resolve
-from embodied_iqa.graph.parameters import GraphParameters
+from embodied_iqa.gate.calibration_file import load_gate_file, shared_gate_file
+from embodied_iqa.gate.judgement import JudgeChoice, PictureJudge
+from embodied_iqa.gate.judges import make_judge
+from embodied_iqa.graph.launching import graph_of_recording
+from embodied_iqa.graph.parameters import GateParameters, GraphParameters
 from embodied_iqa.graph.session_results import score_session
 from embodied_iqa.lazy import load
 from embodied_iqa.offline.rescoring import Rescorer, Subjects
@@ -45,16 +46,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Rescore; return the exit code."""
-    graph = resolve(tuple(arguments.config), recorded_overrides(arguments.recording))
+    graph = graph_of_recording(arguments.recording, tuple(arguments.config))
     if arguments.playback:
         return _play_back(arguments, graph)
-    path, gate = arguments.calibration, graph.gate_node
+    gate = graph.gate_node
+    judge, remarks = _judge(gate, arguments.calibration)
     subjects = Subjects(
         vlm=cache(lambda name: make_vlm(parse_vlm(name), graph.vlm_node.options)),
         vla=cache(lambda name: make_vla(parse_vla(name), graph.vla_node.options)),
-        judge=load_judge(gate.judge.kind, path, gate.policy)
-        if path
-        else shared_judge(gate.judge.kind, gate.calibration, gate.policy),
+        judge=judge,
         gate=gate.judge,
     )
     rescorer = Rescorer(arguments.recording, subjects)
@@ -64,7 +64,17 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out is not None:
         make_run_folder(arguments.out)
         _link(recording_file(arguments.recording), arguments.out / "trial.mcap")
-    return _report(arguments, record, rescorer.failures)
+    return _report(arguments, record, (*remarks, *rescorer.failures))
+
+
+def _judge(gate: GateParameters, calibration: Path | None) -> tuple[PictureJudge, tuple[str, ...]]:
+    """Return the judge of the recorded trial, and a remark where the given calibration has no fit of it."""
+    file = load_gate_file(calibration) if calibration else shared_gate_file(gate.calibration)
+    choice = gate.judge.kind
+    if calibration is None or choice == JudgeChoice() or any(one.choice == choice for one in file.fitted):
+        return make_judge(choice, file, gate.policy), ()
+    remark = f"the gate judges by statistics: {calibration} holds no fit of the judge {choice}"
+    return make_judge(JudgeChoice(), file), (remark,)
 
 
 def check(arguments: argparse.Namespace) -> None:

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from embodied_iqa.cli.output import breakable, console, table_of
 from embodied_iqa.distortions import entry
+from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.trial.scores import Cognition, Decision, Execution, RunScores
 
 _NUMBERS: Final = ("cognition", "decision", "execution", "pass / hold / reject", "lost")
@@ -18,10 +19,10 @@ def results_table(runs: Sequence[RunScores]) -> None:
     """Print the scores of runs, one table per task."""
     tables: dict[str, Table] = {}
     for run in runs:
-        if run.task not in tables:
-            title = f"{run.task} (scene {run.scene_seed})"
-            tables[run.task] = table_of("run", *_NUMBERS, "outcome", title=title, right=_NUMBERS)
-        tables[run.task].add_row(*_cells(run))
+        title = f"{run.task} (scene {run.scene_seed}{', gate on' if run.gate.mode is GateMode.ON else ''})"
+        if title not in tables:
+            tables[title] = table_of("run", *_NUMBERS, "outcome", title=title, right=_NUMBERS)
+        tables[title].add_row(*_cells(run))
     for table in tables.values():
         console().print(table)
 

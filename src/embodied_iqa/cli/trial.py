@@ -6,11 +6,13 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from embodied_iqa.cli.distortion_options import add_distortion_options
+from embodied_iqa.cli.distortion_options import add_distortion_options, schedules_of
 from embodied_iqa.cli.node_options import add_consent, add_node_options, overrides_of, with_consent
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.cli.person import person_at_terminal
@@ -92,9 +94,11 @@ def run(arguments: argparse.Namespace) -> int:
     run_folder = make_run_folder(arguments.run_dir or Path("runs") / new_run_id(started))
     info = SessionInfo(run_folder, started.isoformat(timespec="seconds"), tuple(sys.argv))
     info.write_config(plan)
-    folders = plan.folders(run_folder)
+    sessions = [(one, one.folders(run_folder)) for one in (plan, plan.guarded) if one is not None]
+    folders = [folder for _, own in sessions for folder in own]
+    note = plan.graph.gate_node.judge_note
     try:
-        remarks = _run_with_progress(plan, folders, run_folder)
+        remarks = [*([note] if note else []), *_run_with_progress(sessions, run_folder)]
     except BaseException:
         if any(folder.recording.is_file() for folder in folders):
             sys.stderr.write(f"what was recorded: embodied-iqa report {os.path.relpath(run_folder)}\n")
@@ -123,13 +127,16 @@ def check(arguments: argparse.Namespace) -> SessionPlan:
     if arguments.no_distortion and arguments.schedule:
         raise UsageError("--no-distortion excludes --schedule")
     words = () if arguments.no_distortion else tuple(arguments.distortion or DEFAULT_DISTORTIONS)
+    graph = check_graph(resolve(tuple(arguments.config), _overrides(arguments)))
     return SessionPlan(
         tasks=check_tasks(tuple(arguments.task or DEFAULT_TASKS)),
         scene_seed=arguments.scene_seed,
         distortions=tuple(
-            parse_distortion(word, seed=arguments.seed, schedule=arguments.schedule) for word in words
+            parse_distortion(word, seed=arguments.seed, schedule=schedule)
+            for word in words
+            for schedule in schedules_of(arguments)
         ),
-        graph=check_graph(resolve(tuple(arguments.config), _overrides(arguments))),
+        graph=graph,
         attach=arguments.attach,
     )
 
@@ -158,21 +165,29 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
     return overrides | overrides_of(with_consent(arguments, "vlm_node", "vla_node"))
 
 
-def _run_with_progress(plan: SessionPlan, folders: tuple[TaskFolder, ...], run_folder: Path) -> list[str]:
-    runs = 1 + len(plan.distortions)
-    total = runs * len(folders)
+def _run_with_progress(
+    sessions: Sequence[tuple[SessionPlan, tuple[TaskFolder, ...]]], run_folder: Path
+) -> list[str]:
+    total = sum(folder.runs for _, folders in sessions for folder in folders)
+    run_session = load("embodied_iqa.ros.trial_session:run_session")
+    remarks: list[str] = []
     with ProgressBars(transient=False) as bars:
-        bars.update("trial", 0, total, title="starting the graph")
-
-        def show(number: int, progress: TrialProgress) -> None:
-            run = min(progress.run_index + 1, progress.run_count)
-            where = f"run {run} of {progress.run_count}, {_STAGES.get(progress.stage, '?')}"
-            title = f"{folders[number].task}: {where}"
-            bars.update("trial", number * runs + progress.run_index, title=title)
-
-        attended = plan.graph.arm_node.robot is RobotKind.UR5
-        person = person_at_terminal(bars) if attended else None
-        run_session = load("embodied_iqa.ros.trial_session:run_session")
-        remarks: list[str] = run_session(plan, folders, run_folder, show, person)
+        done = 0
+        for plan, folders in sessions:
+            bars.update("trial", done, total, title="starting the graph")
+            attended = plan.graph.arm_node.robot is RobotKind.UR5
+            person = person_at_terminal(bars) if attended else None
+            show = partial(_show, bars, done, folders)
+            remarks += run_session(plan, folders, run_folder, show, person)
+            done += sum(folder.runs for folder in folders)
         bars.update("trial", total, title="done")
     return remarks
+
+
+def _show(
+    bars: ProgressBars, done: int, folders: Sequence[TaskFolder], number: int, progress: TrialProgress
+) -> None:
+    run = min(progress.run_index + 1, progress.run_count)
+    where = f"run {run} of {progress.run_count}, {_STAGES.get(progress.stage, '?')}"
+    before = done + sum(folder.runs for folder in folders[:number])
+    bars.update("trial", before + progress.run_index, title=f"{folders[number].task}: {where}")

@@ -172,16 +172,21 @@ def parse_tasks(
 
 
 def parse_distortions(
-    text: str, levels: Sequence[int], seed: int, schedule: str = ""
+    text: str, levels: Sequence[int], seed: int, schedules: Sequence[str] = ("",)
 ) -> tuple[DistortionSpec, ...]:
-    """Parse `all` or numbers and names such as `02,12,max-darken`; each gets every level and the schedule.
+    """Parse `all` or numbers and names such as `02,12,max-darken`; each gets every level and schedule.
 
     Raises:
         UsageError: An unknown or duplicate distortion, or a wrong schedule.
     """
     words = [line.id for line in catalogue()] if text == "all" else _words(text)
     ids = _once([entry(word).id for word in words], "distortion")
-    return tuple(DistortionSpec(number, level, seed, schedule=schedule) for number in ids for level in levels)
+    return tuple(
+        DistortionSpec(number, level, seed, schedule=schedule)
+        for number in ids
+        for level in levels
+        for schedule in schedules
+    )
 
 
 def parse_levels(text: str) -> tuple[int, ...]:

@@ -68,6 +68,28 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
+class Ordinary:
+    """What is predicted at most of a picture whose statistics are all ordinary for its camera.
+
+    Nothing in such a picture says that it is distorted. What a judge predicts of it beyond this is about the
+    scene, which stays as it is: a hold would have no end. The risk of these pictures counts in the promise.
+
+    Attributes:
+        value: Median predicted value of the clean frames of training.
+        wrong_motion: Median probability of a wrong motion of these; None where it is not predicted.
+    """
+
+    value: float
+    wrong_motion: float | None = None
+
+    def limited(self, value: float, wrong_motion: float | None) -> tuple[float, float | None]:
+        """Return a prediction of an ordinary picture."""
+        if wrong_motion is not None and self.wrong_motion is not None:
+            wrong_motion = min(wrong_motion, self.wrong_motion)
+        return min(value, self.value), wrong_motion
+
+
+@dataclass(frozen=True, slots=True)
 class FittedGate:
     """A judge's threshold for one camera at one size.
 
@@ -84,6 +106,7 @@ class FittedGate:
         seen: Lowest and highest value of each statistic in training, with a margin: what is outside is unlike
             everything that the judge learned from, and is rejected.
         networks: Of the learned judge; None for a metric.
+        ordinary: Limits what is predicted of ordinary pictures; None: no limit.
         second: Judges decisions of the policy, where it reports whether it sees its target; else None.
         calibration: Risk, confidence, numbers of scenes and frames, risk and share of passed frames seen.
         check: Results on held-out scenes.
@@ -102,6 +125,7 @@ class FittedGate:
     expected: Expected
     seen: dict[Statistic, tuple[float, float]]
     networks: Networks | None = None
+    ordinary: Ordinary | None = None
     second: SecondStage | None = None
     calibration: dict[str, float | None] = field(default_factory=dict)
     check: dict[str, float | None] = field(default_factory=dict)

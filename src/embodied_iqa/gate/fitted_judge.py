@@ -37,7 +37,8 @@ class FittedJudge:
     """Holds a picture whose predicted value is above the threshold of its camera.
 
     A picture of a camera and size that was not fitted is judged by statistics alone. One that cannot be
-    measured, that is unlike everything in training, or whose prediction is not a number is rejected.
+    measured, that is unlike everything in training, or whose prediction is not a number is rejected. The
+    prediction of a picture whose statistics are all ordinary is limited, see `fitted.Ordinary`.
 
     Args:
         statistics: Of the cameras; gives the reasons in words.
@@ -63,19 +64,22 @@ class FittedJudge:
         if found is None:
             return self._statistics.judge_measured(view, measured)
         gate, predictor = found
-        strange = unlike(gate.seen, measured)
+        faults, strange = unusual(measured, calibration), unlike(gate.seen, measured)
         if strange:
             reason = f"unlike every picture of the calibration: {strange}"
-            return Judgement(Verdict.REJECT, reason, measured, faults=unusual(measured, calibration))
+            return Judgement(Verdict.REJECT, reason, measured, faults=faults)
         value, wrong_motion = predictor.predict(view, rgb)
         if not all(math.isfinite(number) for number in (value, wrong_motion or 0.0)):
             return Judgement(Verdict.REJECT, "the prediction is not a number", measured)
+        predicted = value
+        if gate.ordinary is not None and not faults:
+            value, wrong_motion = gate.ordinary.limited(value, wrong_motion)
         second = gate.second if gate.policy == self._policy else None
         prediction = Prediction(value, gate.threshold if second is None else second.screen, wrong_motion)
         if value <= prediction.threshold:
-            return Judgement(Verdict.PASS, "", measured, prediction, second=second)
+            by_limit = predicted > prediction.threshold
+            return Judgement(Verdict.PASS, "", measured, prediction, second=second, by_limit=by_limit)
         reason = f"{predictor.words(prediction)}: {_signs(measured, calibration)}"
-        faults = unusual(measured, calibration)
         return Judgement(Verdict.HOLD, reason, measured, prediction, at_once=True, faults=faults)
 
 

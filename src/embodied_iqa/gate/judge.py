@@ -27,7 +27,7 @@ class GateOptions:
     Attributes:
         mode: on: the arm obeys; shadow: judges, always leases; off: does not measure, leases every frame.
         kind: The judge: statistics, learned or metric:NAME; the last two need a calibration of
-            `embodied-iqa gate fit`.
+            `embodied-iqa gate fit`. In a simulated trial learned, where the shipped one applies, unless set.
         trip_frames: Bad frames among the newest window_frames that give HOLD [frames].
         window_frames: Length of the window [frames].
         recover_frames: Good frames in a row that end HOLD or REJECT [frames].

@@ -77,6 +77,7 @@ class Judgement:
         repaired: ``(H, W, 3)`` uint8, the repaired picture, which everything above is about; else None.
         received: Judgement of the picture as received, if it was repaired; else None.
         second: Judges what the policy decides on this picture; None without a second stage.
+        by_limit: It passes only because nothing in it is unusual, see `fitted.Ordinary`.
     """
 
     verdict: Verdict
@@ -89,6 +90,7 @@ class Judgement:
     repaired: NDArray[np.uint8] | None = field(default=None, compare=False, repr=False)
     received: Judgement | None = None
     second: SecondStage | None = field(default=None, repr=False)
+    by_limit: bool = False
 
 
 class PictureJudge(Protocol):

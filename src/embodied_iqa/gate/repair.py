@@ -61,7 +61,8 @@ def judge_repaired(
 
     Returns:
         A PASS with the repaired picture and the names of the repairs; else the judgement as received, whose
-        reason says what was tried. Never a worse verdict, and a PASS is returned as it is.
+        reason says what was tried. Never a worse verdict, and a PASS is returned as it is. A repaired picture
+        does not pass for ordinary statistics alone: these are what a repair brings back.
     """
     if received.verdict is Verdict.PASS or not options.enabled:
         return received
@@ -79,7 +80,7 @@ def judge_repaired(
             late_ms = 0.0 if clock is None else (clock() - began_ns) / MILLISECOND_NS
             if late_ms > options.time_limit_ms:
                 return _tried(received, done, f"took {late_ms:.0f} ms of {options.time_limit_ms:.0f} ms")
-            if found.verdict is Verdict.PASS:
+            if found.verdict is Verdict.PASS and not found.by_limit:
                 return _passed(received, found, done, picture)
     except Exception as error:  # noqa: BLE001 - whatever fails in a repair must not let a picture pass
         return _tried(received, done, f"failed: {first_line(error)}")

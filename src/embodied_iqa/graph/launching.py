@@ -8,8 +8,9 @@ from pathlib import Path
 
 from embodied_iqa.config import Scalar, parameters_of
 from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.graph.node_table import nodes_with
-from embodied_iqa.graph.parameters import VlmParameters
+from embodied_iqa.gate.judgement import JudgeKind
+from embodied_iqa.graph.node_table import nodes_with, resolve
+from embodied_iqa.graph.parameters import GraphParameters, VlmParameters
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.trial.reading import METADATA
 
@@ -71,17 +72,31 @@ def overrides_of(arguments: tuple[LaunchArgument, ...], values: Mapping[str, str
     }
 
 
-def recorded_overrides(recording: Path) -> dict[str, Scalar]:
-    """Return the parameters that a playback takes from a recorded trial.
+def graph_of_recording(
+    recording: Path, files: tuple[Path, ...] = (), overrides: Mapping[str, object] | None = None
+) -> GraphParameters:
+    """Resolve the parameters of a playback.
 
-    These are the subjects, the decoding options of the VLM and the mode of the gate; never a consent. Every
-    recorded picture counts.
+    The subjects, the decoding options of the VLM and the mode of the gate are those of the recorded trial,
+    never its consents, and so is the judge of the gate, unless a file sets another. Every recorded picture
+    counts.
+
+    Args:
+        recording: Of a trial.
+        files: See `node_table.resolve`.
+        overrides: `node.parameter` to value; they replace what the recording says.
 
     Raises:
-        InputError: The recording cannot be read.
+        UserError: The recording cannot be read, or see `node_table.resolve`.
     """
     with TrialReader(recording) as reader:
         metadata = reader.metadata().get(METADATA, {})
+    found = _recorded_overrides(recording, metadata)
+    judge = metadata.get("gate_node.judge.kind", str(JudgeKind.STATISTICS))
+    return resolve(files, {**found, **(overrides or {})}, judge=judge)
+
+
+def _recorded_overrides(recording: Path, metadata: Mapping[str, str]) -> dict[str, Scalar]:
     found: dict[str, Scalar] = {name: metadata[name] for name in _TAKEN_OVER if name in metadata}
     found |= {f"{node}.newest_only": False for node in nodes_with("newest_only")}
     for parameter in parameters_of(VlmParameters):

@@ -20,7 +20,8 @@ from embodied_iqa.config import build, flatten, load_yaml, parameters_of
 from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.graph.camera_parameters import CameraSource
-from embodied_iqa.graph.parameters import GateParameters, GraphParameters, RobotKind
+from embodied_iqa.graph.default_judge import SHIPPED_CALIBRATION, default_judge
+from embodied_iqa.graph.parameters import GraphParameters, RobotKind
 from embodied_iqa.resources import shared_file
 from embodied_iqa.subjects.registry import refuse_real_arm
 
@@ -29,10 +30,10 @@ _WORLD_PAUSE_S: Final = 30.0
 """A simulated world pauses while it waits for the nodes, so its arm is not given up for that long."""
 _ROS_KEY: Final = "ros__parameters"
 _MODE: Final = "judge.mode"
+_JUDGE: Final = "judge.kind"
 _CAMERA_TOOL: Final = "hand_eye.tool_length_m"
 _NEWEST: Final = "newest_only"
 _CALIBRATION: Final = "calibration"
-_SHIPPED_CALIBRATION: Final = GateParameters().calibration
 _ALL_NODES: Final = "/**"
 
 
@@ -83,7 +84,9 @@ _CLASSES: Final[dict[str, type]] = typing.get_type_hints(GraphParameters)
 """Parameter class of each node."""
 
 
-def resolve(files: tuple[Path, ...] = (), overrides: Mapping[str, object] | None = None) -> GraphParameters:
+def resolve(
+    files: tuple[Path, ...] = (), overrides: Mapping[str, object] | None = None, *, judge: str = ""
+) -> GraphParameters:
     """Resolve the parameters: class defaults, the installed file, the user's files, then overrides.
 
     If no source sets the gate's mode, it is ``on`` for a real arm, which must not move on bad pictures, and
@@ -92,6 +95,7 @@ def resolve(files: tuple[Path, ...] = (), overrides: Mapping[str, object] | None
     Args:
         files: YAML in the form of ROS parameter files; later ones win.
         overrides: ``node.parameter`` to value.
+        judge: Of the gate if no source sets one; empty for that of `default_judge`.
 
     Raises:
         UsageError: An unknown node, name or value, or parameters of two nodes that contradict each other.
@@ -115,10 +119,13 @@ def resolve(files: tuple[Path, ...] = (), overrides: Mapping[str, object] | None
     if _MODE not in merged["gate_node"]:
         simulated = merged["arm_node"].get("robot", RobotKind.SIM) == RobotKind.SIM
         merged["gate_node"][_MODE] = str(GateMode.SHADOW if simulated else GateMode.ON)
+    if judge:
+        merged["gate_node"].setdefault(_JUDGE, judge)
     nodes: dict[str, typing.Any] = {
         name: build(kind, merged[name], f"the configuration of {name}") for name, kind in _CLASSES.items()
     }
-    return _completed(GraphParameters(**nodes))
+    graph = _completed(GraphParameters(**nodes))
+    return graph if _JUDGE in merged["gate_node"] else _with_judge(graph)
 
 
 def nodes_of(graph: GraphParameters, purpose: Purpose = Purpose.TRIAL) -> tuple[NodeEntry, ...]:
@@ -189,6 +196,13 @@ def _completed(graph: GraphParameters) -> GraphParameters:
     )
 
 
+def _with_judge(graph: GraphParameters) -> GraphParameters:
+    """Return the parameters with the judge that holds where no source sets one."""
+    kind, note = default_judge(graph)
+    gate = graph.gate_node
+    return replace(graph, gate_node=replace(gate, judge=replace(gate.judge, kind=kind), judge_note=note))
+
+
 def _check_views(graph: GraphParameters) -> None:
     views = graph.camera_node.views
     for name in nodes_with("views"):
@@ -243,8 +257,8 @@ def _link_time(merged: dict[str, dict[str, object]]) -> None:
 
 def _locate_calibration(gate: dict[str, object], folder: Path) -> None:
     """Make the user's calibration an absolute path; the default one is in the installed config folder."""
-    calibration = gate.get(_CALIBRATION, _SHIPPED_CALIBRATION)
-    if calibration != _SHIPPED_CALIBRATION:
+    calibration = gate.get(_CALIBRATION, SHIPPED_CALIBRATION)
+    if calibration != SHIPPED_CALIBRATION:
         gate[_CALIBRATION] = str((folder / str(calibration)).resolve())
 
 

@@ -116,6 +116,8 @@ class GateParameters:
             working folder; the default is in the installed config folder.
         judge: Rules of the verdicts.
         policy: Whose decisions the second stage judges. Follows from vla_node.
+        judge_note: Why a simulated trial is judged by statistics although its user sets no judge; else empty.
+            Follows from the cameras and vla_node.
         newest_only: See distortion_node.
     """
 
@@ -123,6 +125,7 @@ class GateParameters:
     calibration: str = "config/gate/simulated.yaml"
     judge: GateOptions = field(default_factory=GateOptions)
     policy: str = ""
+    judge_note: str = ""
     newest_only: bool = False
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,9 @@ from embodied_iqa.trial.run_folder import slug
 DEFAULT_TASKS: Final = ("pick the red cube", "push the green cylinder", "press the blue button")
 DEFAULT_DISTORTIONS: Final = ("02:2", "18:5", "19:5")
 """Mild lens blur, severe glare, severe darkness."""
+DEFAULT_BURST: Final = DistortionSpec("07", 5, schedule="burst:start=0,length=1.5")
+"""False colours, of the last task, without the gate and with it: they mislead the default policy there."""
+_GUARDED: Final = "gate-on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +31,17 @@ class TaskFolder:
     Attributes:
         task: The instruction.
         folder: Holds `trial.mcap` and `scores.json`.
+        distortions: One run each, after the reference run.
     """
 
     task: str
     folder: Path
+    distortions: tuple[DistortionSpec, ...] = ()
+
+    @property
+    def runs(self) -> int:
+        """Number of runs, the reference run included."""
+        return 1 + len(self.distortions)
 
     @property
     def recording(self) -> Path:
@@ -50,6 +60,8 @@ class SessionPlan:
         graph: Parameters of every node.
         attach: Use a running graph instead of starting one.
         run_deadline_s: Longest time of one run, real time, without the person's answers.
+        burst: A further distortion of the last task, which `guarded` repeats; None for none.
+        name: Part of the names of folders, for a plan that follows another in the same run folder.
     """
 
     tasks: tuple[str, ...]
@@ -58,19 +70,42 @@ class SessionPlan:
     graph: GraphParameters
     attach: bool = False
     run_deadline_s: float = 180.0
+    burst: DistortionSpec | None = None
+    name: str = ""
 
     @property
-    def deadline_s(self) -> float:
-        """Longest time of one task, real time; an attended run waits for two answers of a person."""
+    def guarded(self) -> SessionPlan | None:
+        """The last task under the burst with a gate that the arm obeys; None without a burst."""
+        if self.burst is None:
+            return None
+        gate = self.graph.gate_node
+        on = replace(gate, judge=replace(gate.judge, mode=GateMode.ON))
+        return replace(
+            self,
+            tasks=self.tasks[-1:],
+            distortions=(self.burst,),
+            graph=replace(self.graph, gate_node=on),
+            burst=None,
+            name=_GUARDED,
+        )
+
+    def deadline_s(self, folder: TaskFolder) -> float:
+        """Longest time of a task, real time; an attended run waits for two answers of a person."""
         trial = self.graph.trial_node
         person_s = 2 * trial.person_limit_s if trial.attended else 0.0
-        return (self.run_deadline_s + person_s) * (1 + len(self.distortions))
+        return (self.run_deadline_s + person_s) * folder.runs
 
     def folders(self, run_folder: Path) -> tuple[TaskFolder, ...]:
-        """Return the folder of each task: the run folder itself for one task, else one folder each."""
-        if len(self.tasks) == 1:
-            return (TaskFolder(self.tasks[0], run_folder),)
-        return tuple(TaskFolder(task, run_folder / slug(task)) for task in self.tasks)
+        """Return the folder of each task: the run folder itself for the only one, else one folder each."""
+        if len(self.tasks) == 1 and self.burst is None and not self.name:
+            return (TaskFolder(self.tasks[0], run_folder, self.distortions),)
+        names = [slug(f"{task} {self.name}".rstrip()) for task in self.tasks]
+        bursts = () if self.burst is None else (self.burst,)
+        more = [()] * (len(names) - 1) + [bursts]
+        return tuple(
+            TaskFolder(task, run_folder / name, (*self.distortions, *own))
+            for task, name, own in zip(self.tasks, names, more, strict=True)
+        )
 
 
 def check_tasks(words: tuple[str, ...]) -> tuple[str, ...]:

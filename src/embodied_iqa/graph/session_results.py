@@ -45,6 +45,7 @@ class SessionInfo:
             "tasks": list(settings.tasks),
             "scene_seed": settings.scene_seed,
             "distortions": [asdict(spec) for spec in settings.distortions],
+            **({} if settings.burst is None else {"burst": asdict(settings.burst)}),
             "versions": versions(),
             "parameters": settings.graph.values(),
         }

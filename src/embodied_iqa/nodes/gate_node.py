@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from functools import partial
 from time import perf_counter, perf_counter_ns
-from typing import Final
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from embodied_iqa_msgs import msg as ours
@@ -18,10 +16,10 @@ from embodied_iqa.gate.drift import DriftWatch
 from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import ImageQuality
 from embodied_iqa.gate.judges import make_judge
-from embodied_iqa.gate.second_stage import GateDecision
 from embodied_iqa.gate.statistics import Statistic
 from embodied_iqa.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.gate.verdict import GateMode, Verdict
+from embodied_iqa.gate.waiting_decisions import WaitingDecisions
 from embodied_iqa.graph.parameters import GateParameters
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.image_cdr import image_from_cdr, image_to_cdr
@@ -31,9 +29,6 @@ from embodied_iqa.ros.frames import REPAIRED
 from embodied_iqa.ros.late_count import LateCount
 from embodied_iqa.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.ros.qos import EVENT, PICTURE, STATE, picture_input
-
-_DECISIONS_KEPT: Final = 8
-"""Decisions that wait for the verdict on their frame."""
 
 
 class GateNode(ManagedNode[GateParameters]):
@@ -50,7 +45,7 @@ class GateNode(ManagedNode[GateParameters]):
         self._counts = dict.fromkeys(Verdict, 0)
         self._refused = 0
         self._repaired = 0
-        self._decisions: deque[GateDecision] = deque(maxlen=_DECISIONS_KEPT)
+        self._decisions = WaitingDecisions()
         self._decided = dict.fromkeys(Verdict, 0)
         self._late = LateCount()
         self._latency_ms = 0.0
@@ -69,6 +64,8 @@ class GateNode(ManagedNode[GateParameters]):
     def load(self) -> None:
         """Read the calibration, and the networks of a learned judge."""
         if self.config.judge.mode is not GateMode.OFF:
+            if self.config.judge_note:
+                self.get_logger().info(self.config.judge_note)
             file, kind = shared_gate_file(self.config.calibration), self.config.judge.kind
             judge = make_judge(kind, file, self.config.policy)
             self._gatekeeper = Gatekeeper(judge, self.config.judge, perf_counter_ns)
@@ -82,7 +79,8 @@ class GateNode(ManagedNode[GateParameters]):
         values |= {"refused": self._refused, "late": self._late.total}
         if self.config.judge.repairs:
             values["repaired"] = self._repaired
-        if any(self._decided.values()):
+        if any(self._decided.values()) or self._decisions.dropped:
+            values["decisions dropped"] = self._decisions.dropped
             values |= {f"decisions {verdict.name.lower()}": count for verdict, count in self._decided.items()}
         values |= {"latency_ms": round(self._latency_ms, 2), **self._thresholds, **self._drift.values()}
         options, warning = self.config.judge, self._drift.warning()
@@ -114,17 +112,25 @@ class GateNode(ManagedNode[GateParameters]):
         self._judge_decisions()
 
     def _take_decision(self, message: ours.ActionChunk) -> None:
-        if self.active and message.status == ours.ActionChunk.STATUS_ACT:
-            self._decisions.append(decision_of(message))
-            self._judge_decisions()
+        if not self.active or message.status != ours.ActionChunk.STATUS_ACT:
+            return
+        try:
+            dropped = self._decisions.add(decision_of(message))
+        except UserError as error:
+            self._refused += 1
+            self.get_logger().error(f"decision {message.sequence}: {error}", throttle_duration_sec=1.0)
+            return
+        if dropped is not None:
+            self.get_logger().warning(
+                f"decision {dropped.sequence} dropped: its frame was not judged, and newer ones wait",
+                throttle_duration_sec=1.0,
+            )
+        self._judge_decisions()
 
     def _judge_decisions(self) -> None:
-        """Judge the decisions whose frame is judged; the others wait for it, and the oldest give way."""
+        """Judge the decisions whose frame is judged; the others wait for it."""
         now_ns = self.get_clock().now().nanoseconds
-        for decision in tuple(self._decisions):
-            if not self._gatekeeper.knows(decision.view, decision.stamp_ns):
-                continue
-            self._decisions.remove(decision)
+        for decision in self._decisions.take(self._gatekeeper.knows):
             lease = self._gatekeeper.judge_decision(decision, now_ns)
             if lease is not None:
                 self._decided[lease.judged] += 1

@@ -17,7 +17,7 @@ from std_msgs.msg import Header
 from embodied_iqa.distortions import DistortionSpec, entry
 from embodied_iqa.gate.second_stage import GateDecision
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
-from embodied_iqa.images.frame import Intrinsics, View
+from embodied_iqa.images.frame import Intrinsics, View, parse_view
 from embodied_iqa.images.realsense import RgbdFrame
 from embodied_iqa.kinematics.se3 import matrix_to_quaternion
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus
@@ -176,10 +176,10 @@ def decision_of(message: ours.ActionChunk) -> GateDecision:
     """Return what the gate needs of a decision.
 
     Raises:
-        ValueError: The view does not exist.
+        UsageError: The view does not exist.
     """
     seen = None if math.isnan(message.seen) else message.seen
-    return GateDecision(View(message.view), ns_of(message.header.stamp), message.sequence, seen)
+    return GateDecision(parse_view(message.view), ns_of(message.header.stamp), message.sequence, seen)
 
 
 def optical_frame(view: View) -> str:

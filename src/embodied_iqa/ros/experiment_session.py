@@ -65,7 +65,8 @@ def run_on_graph(
 
 def _graph_of(key: RunKey, graph: GraphParameters) -> GraphParameters:
     """Return the parameters with the subject and the gate of a run."""
-    gate = replace(graph.gate_node, judge=key.arm.options(graph.gate_node.judge))
+    judge = key.arm.options(graph.gate_node.judge)
+    gate = replace(graph.gate_node, judge=judge, policy=key.subject.text)
     return replace(graph, vla_node=replace(graph.vla_node, subject=key.subject), gate_node=gate)
 
 

@@ -50,7 +50,7 @@ def run_session(
         for number, folder in enumerate(folders):
             folder.folder.mkdir(parents=True, exist_ok=True)
             goal = _goal(settings, folder)
-            remark = client.run(goal, partial(progress, number), settings.deadline_s)
+            remark = client.run(goal, partial(progress, number), settings.deadline_s(folder))
             if remark:
                 remarks.append(f"{folder.task}: {remark}")
     return remarks
@@ -93,7 +93,7 @@ def _goal(settings: SessionPlan, folder: TaskFolder) -> RunTrial.Goal:
     return RunTrial.Goal(
         task=folder.task,
         scene_seed=settings.scene_seed,
-        distortions=[spec_to_msg(spec) for spec in settings.distortions],
+        distortions=[spec_to_msg(spec) for spec in folder.distortions],
         recording=str(folder.recording),
         metadata_keys=list(metadata),
         metadata_values=list(metadata.values()),

@@ -95,6 +95,7 @@ def _check_another_plan(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--set", "nonsense"], "node.parameter=value"),
         (["--gate", "maybe"], "unknown gate"),
         (["--gate", "off,oracle", "--ros"], "no live gate knows the schedule"),
+        (["--schedule", "burst", "--schedule", "burst:start=1"], "duplicate schedule"),
         (["--gate", "off,on", "--ros", "--attach"], "a running graph has one gate"),
     ],
 )

@@ -52,6 +52,10 @@ def test_words() -> None:
     assert parse_subjects(" classical-vla ,") == (parse_vla("classical-vla"),)
     assert parse_levels("1-3,5") == (1, 2, 3, 5)
     assert parse_distortions("max-darken", (2,), 9) == (DistortionSpec("19", 2, 9),)
+    scheduled = parse_distortions("19,02", (2,), 9, ("", "burst"))
+    assert [(spec.id, spec.schedule.partition(":")[0]) for spec in scheduled] == [
+        ("19", ""), ("19", "burst"), ("02", ""), ("02", "burst"),
+    ]  # fmt: skip
     assert parse_tasks(2, (), 30) == (ExperimentTask(TASKS[0], 30), ExperimentTask(TASKS[1], 31))
     assert parse_tasks(None, ["Pick red cube."], 3) == (ExperimentTask("pick the red cube", 3),)
     assert len(set(TASKS)) == 10

@@ -241,7 +241,9 @@ def test_each_gate_has_runs_and_rows_of_its_own(
 
 
 def test_a_schedule_has_a_row_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    burst = ExperimentPlan(PLAN.subjects, PLAN.tasks[:1], parse_distortions("19", (5,), 0, "burst:length=1"))
+    burst = ExperimentPlan(
+        PLAN.subjects, PLAN.tasks[:1], parse_distortions("19", (5,), 0, ("burst:length=1",))
+    )
     plan = ExperimentPlan(PLAN.subjects, PLAN.tasks[:1], PLAN.distortions).extended(burst)
     keys = plan.runs()
     assert len({key.name for key in keys}) == len(keys) == 6

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.cli.main import main
 from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.gate.bounds import Bounds
 from embodied_iqa.gate.calibration_file import load_gate_file, save_calibrations
 from embodied_iqa.gate.fitted import LossKind
 from embodied_iqa.gate.fitting import split
@@ -98,7 +99,8 @@ def test_a_gate_is_fitted_from_clean_recordings_alone(
     bags: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, usual = tmp_path / "gate.yaml", tmp_path / "usual.yaml"
-    save_calibrations([replace(calibration(), width_px=WIDTH_PX, height_px=HEIGHT_PX)], usual)
+    narrow = calibration(sharpness=Bounds(0.0, 1e6, 1e7, 1e8))
+    save_calibrations([replace(narrow, width_px=WIDTH_PX, height_px=HEIGHT_PX)], usual)
     arguments = [
         "gate", "fit", str(bags), "--camera", "top", "--policy", POLICY, "--risk", "0.25",
         "--statistics", str(usual), "--out", str(out), "--json",
@@ -115,6 +117,10 @@ def test_a_gate_is_fitted_from_clean_recordings_alone(
     assert "30 distortions, one random level each" in fitted.promise
     assert "14 recordings" in fitted.promise
     assert fitted.check["auc_harmful"] is None or fitted.check["auc_harmful"] > 0.7
+
+    assert fitted.ordinary is not None
+    assert fitted.ordinary.value < fitted.threshold
+    assert fitted.ordinary.wrong_motion is not None
 
     second = fitted.second
     assert second is not None
@@ -141,6 +147,8 @@ def test_a_gate_is_fitted_from_clean_recordings_alone(
     assert main([*again, "--judge", "metric:piqe", "--loss", "wrong-motion"]) == 0
     (fitted,) = load_gate_file(metric).fitted
     assert (fitted.judge, fitted.loss, fitted.networks) == ("metric:piqe", LossKind.WRONG_MOTION, None)
+    assert fitted.ordinary is not None
+    assert fitted.ordinary.wrong_motion is None, "a metric predicts none"
     load_judge(parse_judge("metric:piqe"), metric)
 
 

@@ -16,7 +16,7 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.gate.bounds import Bounds
 from embodied_iqa.gate.calibration_file import load_gate_file, save_calibrations
-from embodied_iqa.gate.fitted import Networks
+from embodied_iqa.gate.fitted import Networks, Ordinary
 from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.gate.judgement import JudgeChoice, JudgeKind, Judgement, parse_judge
@@ -105,6 +105,26 @@ def test_where_nothing_is_unusual_the_reason_names_the_nearest_statistic(tmp_pat
     reason = judged(write_gate(tmp_path, (usual,)), DIM).reason
     assert "no statistic is unusual, nearest to its bound is exposure 0.19" in reason
     assert reason.endswith("to 0.100: too dark")
+
+
+def test_a_picture_in_which_nothing_is_unusual_is_predicted_like_a_clean_one(tmp_path: Path) -> None:
+    usual = calibration(exposure=Bounds(0.0, 0.1, 0.9, 1.0))
+    limits = Ordinary(0.25, 0.05)
+    held = judged(write_gate(tmp_path / "no limit", (usual,)), DIM)
+    passed = judged(write_gate(tmp_path / "limit", (usual,), ordinary=limits), DIM)
+    assert (held.verdict, passed.verdict) == (HOLD, PASS)
+    assert passed.prediction == Prediction(0.25, THRESHOLD, 0.05)
+    assert load_gate_file(tmp_path / "limit" / "gate.yaml").fitted[0].ordinary == limits
+
+    assert (passed.by_limit, judged(tmp_path / "limit" / "gate.yaml", GOOD).by_limit) == (True, False)
+
+    unusual = judged(write_gate(tmp_path / "unusual", ordinary=limits), DIM)
+    assert unusual.prediction == held.prediction
+    assert unusual.verdict is HOLD, "too dark for the camera"
+    good = judged(write_gate(tmp_path / "better", (usual,), ordinary=Ordinary(0.9, 0.9)), GOOD)
+    assert good.prediction is not None
+    assert good.prediction.value < 0.9, "a limit raises no prediction"
+    assert Ordinary(0.2).limited(0.5, None) == (0.2, None), "a metric predicts no probability"
 
 
 def test_one_frame_above_the_threshold_shuts_the_gate_at_once(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embodied_iqa.errors import InputError
+from embodied_iqa.api import Gate
+from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.gate.calibration_file import load_gate_file
 from embodied_iqa.gate.fitting.second import JudgedMotions, fit_second_stage, fit_weights
 from embodied_iqa.gate.fitting.split import SceneSplit
@@ -102,6 +103,22 @@ def test_a_frame_below_the_screen_needs_a_verdict_on_the_decision(tmp_path: Path
     assert (good.verdict, good.decision, good.frame_stamp_ns, good.reason) == (Verdict.PASS, 7, 1_000, "")
     assert (bad.verdict, bad.judged) == (Verdict.HOLD, Verdict.HOLD)
     assert good.expires_ns == lease.expires_ns
+
+
+def test_the_python_interface_has_the_second_stage(tmp_path: Path) -> None:
+    file = write_gate(tmp_path, second=STAGE)
+    gate = Gate(file, judge="learned", policy=POLICY)
+    quality = gate.judge(DIM, "top", 1_000)
+    good, bad = (gate.judge_motion(seen, quality.stamp_ns) for seen in (0.9, 0.1))
+    assert good is not None
+    assert bad is not None
+    assert (quality.verdict, good.verdict, bad.verdict) == (Verdict.PASS, Verdict.PASS, Verdict.HOLD)
+    assert bad.decision == 2
+    assert "sees its target with probability 0.10" in bad.reason
+    assert gate.judge_motion(0.9, 2_000) is None, "no picture of this stamp was judged"
+    assert Gate(file, GateOptions(kind=LEARNED)).judge_motion(0.9, 1_000) is None, "the policy is not named"
+    with pytest.raises(UsageError, match="unknown camera view"):
+        gate.judge_motion(0.9, 1_000, view="back")
 
 
 def test_another_policy_has_the_first_stage_alone(tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ import pytest
 
 from embodied_iqa.distortions import DistortionSpec, parse_distortion
 from embodied_iqa.errors import UsageError
+from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.graph.session_plan import (
+    DEFAULT_BURST,
     DEFAULT_DISTORTIONS,
     DEFAULT_TASKS,
     SessionPlan,
@@ -55,6 +57,27 @@ def test_one_task_lies_in_the_runs_folder_several_in_one_each() -> None:
     several = SessionPlan(DEFAULT_TASKS, 1, (), graph).folders(root)
     assert len({folder.recording for folder in several}) == 3
     assert all(folder.folder.parent == root for folder in several)
+
+
+def test_the_last_task_has_a_burst_and_is_repeated_with_a_gate_that_the_arm_obeys() -> None:
+    graph, root = resolve(), Path("runs/x")
+    lens = parse_distortion("02:2")
+    plan = SessionPlan(DEFAULT_TASKS, 1, (lens,), graph, burst=DEFAULT_BURST)
+    folders = plan.folders(root)
+    assert [folder.distortions for folder in folders] == [(lens,), (lens,), (lens, DEFAULT_BURST)]
+    assert [folder.runs for folder in folders] == [2, 2, 3]
+    assert plan.deadline_s(folders[2]) == 3 * plan.run_deadline_s
+
+    guarded = plan.guarded
+    assert guarded is not None
+    assert guarded.guarded is None
+    (folder,) = guarded.folders(root)
+    assert (folder.task, folder.distortions) == (DEFAULT_TASKS[2], (DEFAULT_BURST,))
+    assert folder.folder.name == f"{folders[2].folder.name}-gate-on"
+    modes = [one.graph.gate_node.judge.mode for one in (plan, guarded)]
+    assert modes == [GateMode.SHADOW, GateMode.ON]
+    assert guarded.graph.gate_node.judge.kind == plan.graph.gate_node.judge.kind
+    assert SessionPlan(DEFAULT_TASKS, 1, (lens,), graph).guarded is None
 
 
 @pytest.mark.parametrize(("name", "what"), [("vlm_node", "VLM"), ("vla_node", "VLA")])

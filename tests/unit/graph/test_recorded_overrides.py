@@ -10,8 +10,7 @@ import pytest
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.graph import launching
-from embodied_iqa.graph.launching import recorded_overrides
-from embodied_iqa.graph.node_table import resolve
+from embodied_iqa.graph.launching import graph_of_recording
 from embodied_iqa.graph.parameters import VlmParameters
 from embodied_iqa.trial.reading import METADATA
 
@@ -33,7 +32,7 @@ def test_words_are_chosen_again_as_they_were(monkeypatch: pytest.MonkeyPatch) ->
         vlm_node__loading__trust_remote_code="True",
         vlm_node__decoding__of_another_version="1",
     )
-    vlm = resolve((), recorded_overrides(Path("trial.mcap"))).vlm_node
+    vlm = graph_of_recording(Path("trial.mcap")).vlm_node
     assert isinstance(vlm, VlmParameters)
     assert (vlm.decoding.max_new_tokens, vlm.decoding.temperature) == (17, 0.5)
     assert not vlm.loading.allow_network
@@ -43,4 +42,18 @@ def test_words_are_chosen_again_as_they_were(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_value_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     record(monkeypatch, vlm_node__decoding__seed="many")
     with pytest.raises(InputError, match=r"trial\.mcap has a wrong vlm_node\.decoding\.seed; got 'many'"):
-        recorded_overrides(Path("trial.mcap"))
+        graph_of_recording(Path("trial.mcap"))
+
+
+def test_the_judge_is_that_of_the_recording_unless_a_file_sets_another(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def judge(*files: Path) -> str:
+        return str(graph_of_recording(Path("trial.mcap"), files).gate_node.judge.kind)
+
+    other = tmp_path / "other.yaml"
+    other.write_text("gate_node: {ros__parameters: {judge: {kind: statistics}}}")
+    record(monkeypatch, gate_node__judge__kind="learned", vla_node__subject="panel-vla-side")
+    assert (judge(), judge(other)) == ("learned", "statistics")
+    record(monkeypatch, vla_node__subject="panel-vla-query")
+    assert judge() == "statistics", "recorded before there were other judges"

@@ -79,6 +79,7 @@ class Script:
     task: str = "Pick up the red cube."
     scene_seed: int = 7
     width_px: int = 160
+    gate_mode: int = 0
     views: Sequence[View] = (View.TOP, View.WRIST)
     types: TypeStore = field(default_factory=cache(TypeStore))
 
@@ -227,7 +228,7 @@ class Script:
             view=str(view),
             verdict=int(verdict),
             judged=int(verdict),
-            mode=0,
+            mode=self.gate_mode,
             reason=reason,
         )
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from embodied_iqa import __version__
+from embodied_iqa.cli.distortion_options import schedules_of
 from embodied_iqa.cli.experiment.table import as_tree, print_gates, print_table, write_csv
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command
@@ -27,6 +28,7 @@ from embodied_iqa.experiment.plan import (
 from embodied_iqa.experiment.rows import RunRow
 from embodied_iqa.experiment.scores import mean_rows, score_rows
 from embodied_iqa.gate.judge import GateOptions
+from embodied_iqa.gate.judgement import JudgeKind
 from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.graph.parameters import GraphParameters, RobotKind
@@ -45,6 +47,7 @@ _NO_RESULT: Final = {
     ("sim_node", "emulator_ip"),
     ("arm_node", "ur.ip"),
     ("gate_node", "judge.mode"),
+    ("gate_node", "judge_note"),
 }
 """Parameters that do not change results or, as subject and gate, are part of each run's key."""
 
@@ -102,7 +105,7 @@ def _plan(
         subjects=subjects,
         tasks=parse_tasks(arguments.tasks, arguments.task, arguments.scene_seed, arguments.scenes),
         distortions=parse_distortions(
-            arguments.distortions, parse_levels(arguments.levels), arguments.seed, arguments.schedule
+            arguments.distortions, parse_levels(arguments.levels), arguments.seed, schedules_of(arguments)
         ),
         arms=arms,
     )
@@ -121,10 +124,14 @@ def _graph(arguments: argparse.Namespace, subjects: Sequence[SubjectReference]) 
 def _resolved(
     arguments: argparse.Namespace, subject: SubjectReference, mode: GateMode | None
 ) -> GraphParameters:
-    """Resolve the configuration for one subject; the gate is off unless ``--gate`` or ``--set`` sets it."""
+    """Resolve the configuration for one subject; the gate is off unless ``--gate`` or ``--set`` sets it.
+
+    The judge of the arms ``on`` and ``shadow`` is statistics unless it is set: it must not depend on the
+    subject, since all subjects of a folder have the same parameters.
+    """
     named: dict[str, Scalar] = {} if mode is None else {_GATE: str(mode)}
     overrides = {_GATE: str(GateMode.OFF)} | named | _overrides(arguments) | {"vla_node.subject": subject}
-    graph = resolve(tuple(arguments.config), overrides)
+    graph = resolve(tuple(arguments.config), overrides, judge=str(JudgeKind.STATISTICS))
     if graph.arm_node.robot is RobotKind.UR5 and not (arguments.ros and arguments.gate):
         raise UsageError(
             "an experiment on a real arm", expected="--ros and --gate", got="one of them is missing"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict
+from functools import cached_property
 from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Final
@@ -17,7 +18,7 @@ from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.errors import InputError
 from embodied_iqa.gate.calibration import GateCalibration, calibrate, seen_ranges
 from embodied_iqa.gate.calibration_file import GateFile, save_calibrations
-from embodied_iqa.gate.fitted import FittedGate, LossKind, Networks, unlike
+from embodied_iqa.gate.fitted import FittedGate, LossKind, Networks, Ordinary, unlike
 from embodied_iqa.gate.fitting.check import JudgedFrames, Mask, advice_of, check_threshold, expected_of
 from embodied_iqa.gate.fitting.frames import FramePictures, gate_frames, picture_size
 from embodied_iqa.gate.fitting.measured import GateStatistics, statistics_from
@@ -29,6 +30,7 @@ from embodied_iqa.gate.predictors import MetricPredictor, NetworkPredictor
 from embodied_iqa.gate.risk_control import Threshold, control_risk
 from embodied_iqa.gate.second_stage import SecondStage
 from embodied_iqa.gate.statistics import ImageStatistics
+from embodied_iqa.gate.statistics_judge import unusual
 from embodied_iqa.lazy import load
 from embodied_iqa.metrics.benchmark.database_pictures import DatabasePictures
 from embodied_iqa.metrics.training.cache import input_cache
@@ -62,24 +64,31 @@ def fit_gate(database: Path, plan: FitPlan, known: GateFile) -> FittedGate:
         InputError: Too few scenes for the promise, or no threshold keeps it.
         UserError: A file is missing or damaged, or the metric cannot be loaded.
     """
-    fit = _Fit(DatabaseStore(database), plan, known.path)
+    fit = _Fit(DatabaseStore(database), plan, known)
     fitted = fit.run()
-    cameras = known.cameras
-    if fitted.camera not in [(one.view, one.width_px, one.height_px) for one in cameras]:
-        cameras = (*cameras, fit.calibration())
+    cameras = known.cameras if fit.calibration in known.cameras else (*known.cameras, fit.calibration)
     others = [one for one in known.fitted if (one.judge, one.camera) != (fitted.judge, fitted.camera)]
     save_calibrations(cameras, known.path, [*others, fitted])
     return fitted
 
 
 class _Fit:
-    def __init__(self, store: DatabaseStore, plan: FitPlan, out: Path) -> None:
-        self._store, self._plan, self._out = store, plan, out
+    def __init__(self, store: DatabaseStore, plan: FitPlan, known: GateFile) -> None:
+        self._store, self._plan, self._known = store, plan, known
         self._pictures = FramePictures(DatabasePictures(store.path))
         self._frames = gate_frames(store, plan.policy, plan.view)
         self._size_px = picture_size(store, plan.view)
         self._split = split_scenes(self._frames.scenes.tolist(), plan.promise, plan.seed)
         self._statistics: tuple[ImageStatistics, ...] = ()
+
+    @cached_property
+    def calibration(self) -> GateCalibration:
+        """The ordinary range of the camera: the known one, else that of the clean training frames."""
+        camera = self._plan.view, *self._size_px
+        for known in self._known.cameras:
+            if (known.view, known.width_px, known.height_px) == camera:
+                return known
+        return calibrate(self._plan.view, self._of(self._clean()), f"clean frames of {self._pictures.name}")
 
     def run(self) -> FittedGate:
         plan, frames = self._plan, self._frames
@@ -87,7 +96,8 @@ class _Fit:
         self._statistics = self._measured_statistics()
         seen = seen_ranges(self._of(frames.of_scenes(self._split.train)), _MARGIN)
         rejected = np.array([bool(unlike(seen, one)) for one in self._statistics])
-        judged = JudgedFrames(frames, *self._predicted(networks), rejected)
+        ordinary, predicted = self._limited(*self._predicted(networks))
+        judged = JudgedFrames(frames, *predicted, rejected)
         calibrating = judged.part(frames.of_scenes(self._split.calibrate))
         threshold = self._threshold(calibrating)
         second = self._second(judged, threshold.value) if networks is not None else None
@@ -104,6 +114,7 @@ class _Fit:
             expected=expected_of(calibrating, threshold.value),
             seen=seen,
             networks=networks,
+            ordinary=ordinary,
             second=second,
             calibration=_record_of(threshold, int((~calibrating.frames.clean).sum())),
             check=check_threshold(checked, threshold.value, plan.loss),
@@ -131,10 +142,22 @@ class _Fit:
             )
         return threshold
 
-    def calibration(self) -> GateCalibration:
-        """Return the ordinary range of the clean training frames."""
-        rows = self._frames.of_scenes(self._split.train) & self._frames.clean
-        return calibrate(self._plan.view, self._of(rows), f"clean frames of {self._pictures.name}")
+    def _limited(self, value: Array, wrong: Array) -> tuple[Ordinary, tuple[Array, Array]]:
+        """Return what is predicted at most of ordinary pictures, and the predictions with this limit."""
+        clean = self._clean()
+        most = [round(float(np.median(one[clean])), 6) for one in (value, wrong)]
+        usual = np.array([not unusual(one, self.calibration) for one in self._statistics])
+        value, wrong = (
+            np.where(usual, np.minimum(one, high), one)
+            for one, high in zip((value, wrong), most, strict=True)
+        )
+        learned = self._plan.judge.kind is JudgeKind.LEARNED
+        return Ordinary(most[0], most[1] if learned else None), (value, wrong)
+
+    def _clean(self) -> Mask:
+        """Return which pictures are clean training frames."""
+        rows: Mask = self._frames.of_scenes(self._split.train) & self._frames.clean
+        return rows
 
     def _of(self, rows: Mask) -> list[ImageStatistics]:
         return [self._statistics[index] for index in np.flatnonzero(rows)]
@@ -142,7 +165,7 @@ class _Fit:
     def _networks(self) -> Networks:
         part = self._frames.part(self._frames.of_scenes(self._split.first))
         trained: Networks = load("embodied_iqa.gate.fitting.networks:train_networks")(
-            self._pictures, part, self._plan, self._out
+            self._pictures, part, self._plan, self._known.path
         )
         return trained
 
@@ -165,7 +188,7 @@ class _Fit:
             values = np.array([metric.value(pair.distorted, pair.context) for pair in pairs])
             return values, values
         measured = self._measure(recipe_by_name(self._plan.recipe).input, "measure pictures")
-        return NetworkPredictor(networks, self._out.parent).outputs(measured.values, measured.views)
+        return NetworkPredictor(networks, self._known.path.parent).outputs(measured.values, measured.views)
 
     def _promise(self, threshold: Threshold) -> str:
         plan, record = self._plan, self._store.record().plan

@@ -11,12 +11,14 @@ from typing import Final
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import write_text_whole
+from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.images.frame import View
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.reports.kit.page import Page
 from embodied_iqa.reports.kit.picture_encoding import bytes_for_each
 from embodied_iqa.reports.kit.render import render_page
 from embodied_iqa.reports.trial import header
+from embodied_iqa.reports.trial.gate_pairs import GatePair, gate_pairs, guarded_tasks
 from embodied_iqa.reports.trial.recorded_frames import RecordedFrame, Window, frames_at
 from embodied_iqa.reports.trial.run_page import RunPage, run_page
 from embodied_iqa.reports.trial.run_pictures import moment_of
@@ -33,6 +35,7 @@ class TaskPage:
     Attributes:
         anchor: For links.
         record: Of the trial.
+        guarded: Whether the arm obeyed the gate.
         recording: Path relative to the page.
         rescore_command: To run in the folder of the page.
         runs: The reference run first.
@@ -41,6 +44,7 @@ class TaskPage:
 
     anchor: str
     record: TrialRecord
+    guarded: bool
     recording: str
     rescore_command: str
     runs: tuple[RunPage, ...]
@@ -54,11 +58,13 @@ class TrialPage(Page):
     Attributes:
         subtitle: What was run.
         tasks: In order.
+        pairs: Runs with a gate that the arm obeys, beside the same without it.
         context: Origin of the run.
     """
 
     subtitle: str
     tasks: tuple[TaskPage, ...]
+    pairs: tuple[GatePair, ...]
     context: RunContext
 
 
@@ -98,13 +104,16 @@ def write_report(tasks: Sequence[ReportedTask], out: Path, context: RunContext) 
         len(View) * (1 if run.distortion is None else 2) for task in tasks for run in task.record.runs
     )
     max_bytes = bytes_for_each(count)
+    guarded = guarded_tasks(tasks)
+    measured = [task for task in tasks if task not in guarded]
     page = TrialPage(
         name=context.run_id,
-        headline=header.headline(tasks),
-        tiles=header.tiles(tasks),
+        headline=header.headline(measured),
+        tiles=header.tiles(measured),
         remarks=context.remarks,
         subtitle=header.subtitle(tasks),
         tasks=tuple(_task_page(task, place, out.parent, max_bytes) for place, task in enumerate(tasks, 1)),
+        pairs=gate_pairs(tasks),
         context=context,
     )
     write_text_whole(out, render_page("trial.html.j2", page))
@@ -119,6 +128,7 @@ def _task_page(task: ReportedTask, place: int, folder: Path, max_bytes: int) -> 
     return TaskPage(
         anchor=anchor,
         record=task.record,
+        guarded=any(run.gate_mode is GateMode.ON for run in task.record.runs),
         recording=recording,
         rescore_command=f"embodied-iqa rescore {shlex.quote(recording)}",
         runs=tuple(

@@ -194,7 +194,12 @@ def _task(recording: Path, session: StoredScores | None) -> tuple[ReportedTask, 
     if stored is None:
         fresh = score_session(recording.parent.name, record)
         return ReportedTask(record, fresh.runs, recording), fresh.remarks
-    scores = [run for run in stored.runs if (run.task, run.scene_seed) == (record.task, record.scene_seed)]
+    modes = {run.gate_mode for run in record.runs}
+    scores = [
+        run
+        for run in stored.runs
+        if (run.task, run.scene_seed) == (record.task, record.scene_seed) and run.gate.mode in modes
+    ]
     if [run.distortion for run in scores] != [run.distortion for run in record.runs]:
         raise InputError(
             f"the scores of {recording} belong to other runs",
@@ -234,6 +239,8 @@ def _unfinished(config: Mapping[str, Any], tasks: Sequence[ReportedTask]) -> Ite
     planned, distortions = config.get("tasks"), config.get("distortions")
     if isinstance(planned, list) and isinstance(distortions, list):
         total = len(planned) * (1 + len(distortions))
+        if config.get("burst") is not None:  # of the last task, which is repeated with it and the gate
+            total += 3
         done = sum(run.outcome is not None or bool(run.reason) for task in tasks for run in task.record.runs)
         if done < total:
             yield f"The session did not finish: {done} of {total} runs were recorded to their end."
