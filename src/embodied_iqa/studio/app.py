@@ -15,12 +15,12 @@ from starlette.routing import Route
 
 from embodied_iqa.errors import UserError
 from embodied_iqa.studio import home
-from embodied_iqa.studio.browse import pictures_page, table_page
+from embodied_iqa.studio.browse import pair_page, pictures_page, table_page
 from embodied_iqa.studio.kit.context import Studio
 from embodied_iqa.studio.kit.security import Address, App, Guard
 from embodied_iqa.studio.kit.sources import NotFoundError
 
-PAGES: Final[tuple[ModuleType, ...]] = (home, table_page, pictures_page)
+PAGES: Final[tuple[ModuleType, ...]] = (home, table_page, pair_page, pictures_page)
 """Modules with pages, each with ``routes(studio) -> list[Route]``."""
 
 _ASSETS: Final = {"studio.css": "text/css; charset=utf-8", "studio.js": "text/javascript; charset=utf-8"}

@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.studio.browse.overview import Choices
-from embodied_iqa.subjects.catalogue import Role
 
 DECISION: Final = "decision"
 COGNITION: Final = "cognition"
@@ -122,28 +121,6 @@ def filters_from(parameters: Mapping[str, str], choices: Choices) -> Filters:
         down=_one_of(given, "down", ("0", "1")) == "1",
         page=_page(given),
     )
-
-
-def where(filters: Filters, choices: Choices) -> tuple[str, list[object]]:
-    """Return the condition of the filters in SQL, and its parameters."""
-    column = filters.of if not filters.subject else SCORE
-    role = choices.subjects[filters.subject].role if filters.subject else None
-    spread = "cognition_spread" if role == Role.VLM or filters.of == COGNITION else "decision_spread"
-    conditions: list[tuple[str, object]] = [
-        ("distortion_id = ?", filters.distortion),
-        ("distortion_class = ?", filters.group),
-        ("level = CAST(? AS TINYINT)", filters.level),
-        ("view = ?", filters.view),
-        ("list_contains(verbs, ?)", filters.verb),
-        ("main_object = ?", filters.main_object),
-        ("reference_id = ?", filters.reference),
-        (f"{column} >= ?", filters.low),
-        (f"{column} <= ?", filters.high),
-        (f"{spread} >= ?", filters.spread),
-    ]
-    used = [(text, value) for text, value in conditions if value not in {"", None}]
-    words = [text for text, _ in used] + ([f"{SCORE} IS NOT NULL"] if filters.subject else [])
-    return " AND ".join(words) or "TRUE", [value for _, value in used]
 
 
 def _one_of(given: Mapping[str, str], name: str, available: Any) -> str:

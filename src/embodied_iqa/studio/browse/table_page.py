@@ -9,8 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from embodied_iqa.studio.browse.filters import COLUMNS, LEVELS, PER_PAGE, SCORE, Filters, filters_from, where
+from embodied_iqa.studio.browse.filters import COLUMNS, LEVELS, PER_PAGE, SCORE, Filters, filters_from
 from embodied_iqa.studio.browse.overview import Overview, overviews
+from embodied_iqa.studio.browse.selection import Selection
 from embodied_iqa.studio.kit.context import Studio
 from embodied_iqa.studio.kit.sources import SourceKind
 
@@ -34,20 +35,14 @@ class Found:
 
 def find(overview: Overview, filters: Filters) -> Found:
     """Return the pairs of one page; a page beyond the last is empty."""
-    condition, values = where(filters, overview.choices)
-    source, subject = "overview", filters.subject
-    if subject:
-        source = (
-            "(SELECT overview.*, totals.score FROM overview JOIN totals USING (pair_id) WHERE subject = ?)"
-        )
-        values = [subject, *values]
-    filtered = f"FROM {source} WHERE {condition}"
+    selection = Selection.of(filters, overview.choices)
+    values = selection.values
     means = overview.rows(
-        f"SELECT count(*) AS count, avg(decision) AS decision, avg(cognition) AS cognition {filtered}", values
+        "SELECT count(*) AS count, avg(decision) AS decision, avg(cognition) AS cognition " + selection.rows,
+        values,
     )[0]
-    order = f"{filters.sort} {'DESC' if filters.down else 'ASC'} NULLS LAST, pair_id"
-    part = f"LIMIT {PER_PAGE} OFFSET {(filters.page - 1) * PER_PAGE}"
-    rows = overview.rows(f"SELECT * {filtered} ORDER BY {order} {part}", values)
+    part = f"ORDER BY {selection.order} LIMIT {PER_PAGE} OFFSET {(filters.page - 1) * PER_PAGE}"
+    rows = overview.rows(f"SELECT * {selection.rows} {part}", values)
     count = means.pop("count")
     return Found(rows, count, max(1, -(-count // PER_PAGE)), means)
 
