@@ -15,15 +15,18 @@ from starlette.routing import Route
 
 from embodied_iqa.errors import UserError
 from embodied_iqa.studio import home
+from embodied_iqa.studio.boards import board_page
 from embodied_iqa.studio.browse import pair_page, pictures_page, table_page
 from embodied_iqa.studio.kit.context import Studio
 from embodied_iqa.studio.kit.security import Address, App, Guard
 from embodied_iqa.studio.kit.sources import NotFoundError
+from embodied_iqa.studio.watch import run_page
 
-PAGES: Final[tuple[ModuleType, ...]] = (home, table_page, pair_page, pictures_page)
+PAGES: Final[tuple[ModuleType, ...]] = (home, table_page, pair_page, pictures_page, board_page, run_page)
 """Modules with pages, each with ``routes(studio) -> list[Route]``."""
 
-_ASSETS: Final = {"studio.css": "text/css; charset=utf-8", "studio.js": "text/javascript; charset=utf-8"}
+_SCRIPT: Final = "text/javascript; charset=utf-8"
+_ASSETS: Final = {"studio.css": "text/css; charset=utf-8", "studio.js": _SCRIPT, "watch.js": _SCRIPT}
 
 
 def create_app(studio: Studio, address: Address) -> App:

@@ -27,6 +27,7 @@ COOKIE: Final = "embodied_iqa_studio"
 _READING: Final = frozenset({"GET", "HEAD"})
 _LARGEST_BODY: Final = 20_000_000
 _LONGEST_QUERY: Final = 8_000
+_LONGEST_PATH: Final = 1_000
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; img-src 'self' data:; style-src 'self'; "
     "script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -113,7 +114,7 @@ class Guard:
             return _refuse(HTTPStatus.MISDIRECTED_REQUEST, "another Host than the studio's")
         if method not in _READING and method != "POST":
             return _refuse(HTTPStatus.METHOD_NOT_ALLOWED, "only GET, HEAD and POST exist")
-        if len(scope["query_string"]) > _LONGEST_QUERY:
+        if len(scope["query_string"]) > _LONGEST_QUERY or len(scope["path"]) > _LONGEST_PATH:
             return _refuse(HTTPStatus.REQUEST_URI_TOO_LONG, "the address is too long")
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         if origin != f"{scope['scheme']}://{hosts[0]}" and (origin is not None or method == "POST"):

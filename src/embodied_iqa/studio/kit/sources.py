@@ -15,6 +15,7 @@ from embodied_iqa.errors import InputError, UserError
 
 _RECORDING: Final = "trial.mcap"
 _EXPERIMENT: Final = "experiment.json"
+_BENCHMARK: Final = ("benchmark.json", "plan.json")
 _MOST_ENTRIES: Final = 2_000
 """Entries of a folder that are looked at."""
 _UNSAFE: Final = re.compile(r"[^\w.-]+", re.ASCII)
@@ -30,6 +31,7 @@ class SourceKind(StrEnum):
     DATABASE = "database"
     RUN = "run"
     EXPERIMENT = "experiment"
+    BENCHMARK = "benchmark"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,8 @@ def kind_of(path: Path) -> SourceKind | None:
         return SourceKind.DATABASE
     if (path / _EXPERIMENT).is_file():
         return SourceKind.EXPERIMENT
+    if all((path / name).is_file() for name in _BENCHMARK):
+        return SourceKind.BENCHMARK
     if (path / _RECORDING).is_file() or any((child / _RECORDING).is_file() for child in _folders(path)):
         return SourceKind.RUN
     return None

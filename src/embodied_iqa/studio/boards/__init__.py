@@ -1,0 +1,1 @@
+"""Leaderboards: subjects of a database, gates of an experiment, metrics of a benchmark."""

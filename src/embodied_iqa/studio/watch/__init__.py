@@ -1,0 +1,1 @@
+"""Pages of a run: its overview, and the player of its recording."""

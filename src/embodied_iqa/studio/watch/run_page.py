@@ -1,0 +1,89 @@
+"""The pages of a run: all tasks and runs, the player, and the pictures that it shows."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.images.frame import View
+from embodied_iqa.studio.browse.pictures import ByteCache, webp
+from embodied_iqa.studio.kit.context import Studio
+from embodied_iqa.studio.kit.rendering import path_segment
+from embodied_iqa.studio.kit.sources import Source, SourceKind
+from embodied_iqa.studio.watch.lanes import Lane, lane_of
+from embodied_iqa.studio.watch.recordings import OpenRun, open_runs
+
+_CACHED = {"Cache-Control": "private, max-age=3600"}
+_SIDES = ("clean", "distorted")
+_BESIDE = "beside"
+_PARTS = 3
+
+
+def routes(studio: Studio) -> list[Route]:
+    """Return the routes of the pages."""
+
+    def overview(request: Request) -> Response:
+        source = studio.source(SourceKind.RUN, request)
+        found = open_runs(studio).of(source)
+        return studio.page(
+            request, "studio_run.html.j2", source=source, tasks=found.tasks, remarks=found.remarks
+        )
+
+    def player(request: Request) -> Response:
+        source = studio.source(SourceKind.RUN, request)
+        task, run = int(request.path_params["task"]), int(request.path_params["run"])
+        lanes = [_lane(studio, source, task, run)]
+        beside = request.query_params.get(_BESIDE, "")
+        if beside:
+            lanes.append(_lane(studio, *_parsed(studio, beside)))
+        return studio.page(
+            request,
+            "studio_watch.html.j2",
+            source=source,
+            tasks=open_runs(studio).of(source).tasks,
+            task=task,
+            run=run,
+            lanes=lanes,
+            beside=beside,
+            others=[one.name for one in studio.sources.all() if one.kind is SourceKind.RUN],
+        )
+
+    def picture(request: Request) -> Response:
+        source = studio.source(SourceKind.RUN, request)
+        found = open_runs(studio).of(source)
+        task, run, number = (int(request.path_params[name]) for name in ("task", "run", "number"))
+        view, side = request.path_params["view"], request.path_params["side"]
+        if view not in set(View) or side not in _SIDES:
+            raise HTTPException(HTTPStatus.NOT_FOUND)
+        data = studio.part(ByteCache).get(
+            (id(found), task, run, view, side, number),
+            lambda: webp(found.picture(task, run, View(view), number, distorted=side == "distorted")),
+        )
+        return Response(data, media_type="image/webp", headers=_CACHED)
+
+    place = "/run/{name}/{task:int}/{run:int}"
+    return [
+        Route("/run/{name}", overview),
+        Route(place, player),
+        Route(place + "/{view}/{side}/{number:int}", picture),
+    ]
+
+
+def _lane(studio: Studio, source: Source, task: int, run: int) -> Lane:
+    found: OpenRun = open_runs(studio).of(source)
+    address = f"/run/{path_segment(source.name)}/{task}/{run}"
+    return lane_of(found.run(task, run), found.track(task, run), address)
+
+
+def _parsed(studio: Studio, text: str) -> tuple[Source, int, int]:
+    """Return the run that "NAME/TASK/RUN" names."""
+    parts = text.rsplit("/", 2)
+    numbers = [part for part in parts[1:] if part.isascii() and part.isdigit() and len(part) < _PARTS * 2]
+    if len(parts) != _PARTS or len(numbers) != _PARTS - 1:
+        raise UsageError(f"{_BESIDE} is wrong", expected="NAME/TASK/RUN", got=text[:100])
+    return studio.sources.get(SourceKind.RUN, parts[0]), int(numbers[0]), int(numbers[1])
