@@ -74,12 +74,17 @@ class Browser:
         )  # fmt: skip
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.call("Emulation.setEmulatedMedia", media=medium, features=features)
+        self.open(page.resolve().as_uri())
+
+    def open(self, url: str) -> None:
+        """Load an address, with its pictures."""
         self.events.clear()
-        self.call("Page.navigate", url=page.resolve().as_uri())
+        self.call("Page.navigate", url=url)
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
             self.events.append(self._next())
         self.value(
-            "Promise.all([...document.images].map(image => image.decode().catch(() => null))).then(() => 1)"
+            "Promise.all([...document.images].filter(image => image.loading !== 'lazy')"
+            ".map(image => image.decode().catch(() => null))).then(() => 1)"
         )
 
     def _next(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from synthetic_trial import BLURRED, NOISY, REFERENCE, RunPlan, write_trial
 
 from chromium_pipe import Browser, chromium, executable
 from embodied_iqa.images.frame import View
+from page_checks import CONTRAST, STICKING_OUT
 
 pytestmark = pytest.mark.skipif(
     executable() is None, reason="needs a browser: apt-get install chromium (Debian) to look at the page"
@@ -20,37 +21,6 @@ pytestmark = pytest.mark.skipif(
 
 WIDE = "x" * 400
 SIZES = (320, 390, 768, 1024, 1440, 1920)
-STICKING_OUT = """
-[...document.querySelectorAll('body *')].filter(item => {
-  const box = item.getBoundingClientRect();
-  return box.right > innerWidth + 1 && box.width > 0 && !item.closest('pre, .overlay, .definitions')
-    && getComputedStyle(item).position !== 'absolute';
-}).slice(0, 5).map(item => item.tagName + '.' + item.getAttribute('class'))
-"""
-CONTRAST = """
-(() => {
-  const parse = text => (text.match(/[\\d.]+/g) || []).map(Number);
-  const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
-    .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-  const ground = item => {
-    for (; item; item = item.parentElement) {
-      const colour = parse(getComputedStyle(item).backgroundColor);
-      if (colour.length === 3 || colour[3] > 0.99) return colour;
-    }
-    return parse(getComputedStyle(document.body).backgroundColor);
-  };
-  const bad = new Set();
-  for (const item of document.querySelectorAll('body *')) {
-    const own = [...item.childNodes].some(node => node.nodeType === 3 && node.textContent.trim());
-    if (!own || item.closest('svg') || item.closest('[aria-hidden]')) continue;
-    const a = light(parse(getComputedStyle(item).color)), b = light(ground(item));
-    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    if (ratio < 4.5) bad.add(`${item.tagName}.${item.className} ${ratio.toFixed(2)}`);
-  }
-  return [...bad];
-})()
-"""
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from test_reports_browser import CONTRAST
 
 from chromium_pipe import Browser, chromium, executable
 from database_folders import write_database, write_experiment
@@ -27,6 +26,7 @@ from embodied_iqa.database.store import DatabaseStore, write_table
 from embodied_iqa.export.opinions import opinions_of
 from embodied_iqa.export.plain import opinion_columns
 from embodied_iqa.reports.database.report import write_database_report
+from page_checks import CONTRAST
 
 ROOT = Path(__file__).resolve().parents[3]
 HOMES = {"vla-0": "top", "vla-1": "side", "vla-2": "wrist", "vlm-0": "top"}

@@ -1,0 +1,125 @@
+"""The studio in a real browser: every page at two widths and in both schemes, slider, keys, player."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from chromium_pipe import Browser, chromium, executable
+from database_folders import write_database
+from page_checks import CONTRAST, STICKING_OUT
+from trial_recording import NOISE, write_trial
+
+pytestmark = pytest.mark.skipif(
+    executable() is None, reason="needs a browser: apt-get install chromium (Debian) to look at the pages"
+)
+PAGES = (
+    "/", "/db/made", "/db/made?level=1&of=vla-0", "/db/made/pair/r00000-12", "/db/made/leaderboard",
+    "/run/watch", "/run/watch/0/1", "/run/watch/0/1?beside=watch/0/0", "/nothing",
+)  # fmt: skip
+FRAME = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))"
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("studio")
+    write_database(folder / "made", references=2, pictures=True)
+    (folder / "watch").mkdir()
+    write_trial(folder / "watch" / "trial.mcap", (None, NOISE))
+    command = [sys.executable, "-m", "embodied_iqa.cli.main", "studio", "--port", "0", str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().split()[-1].rstrip("/")
+        process.terminate()
+        assert process.wait(30) == 0
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with chromium(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+def _size(browser: Browser, width_px: int, scheme: str) -> None:
+    size = {"width": width_px, "height": 900, "deviceScaleFactor": 1, "mobile": width_px < 600}
+    browser.call("Emulation.setDeviceMetricsOverride", **size)
+    features = [
+        {"name": "prefers-color-scheme", "value": scheme},
+        {"name": "prefers-reduced-motion", "value": "reduce"},
+    ]
+    browser.call("Emulation.setEmulatedMedia", media="", features=features)
+
+
+def _press(browser: Browser, key: str) -> None:
+    for kind in ("keyDown", "keyUp"):
+        browser.call("Input.dispatchKeyEvent", type=kind, key=key, text=key if kind == "keyDown" else "")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width_px", [420, 1280])
+def test_pages_fit_and_can_be_read(browser: Browser, studio: str, width_px: int, scheme: str) -> None:
+    _size(browser, width_px, scheme)
+    for page in PAGES:
+        browser.open(studio + page)
+        assert browser.value("document.documentElement.scrollWidth <= innerWidth"), page
+        out = browser.value(STICKING_OUT.replace("pre, .overlay", "pre, .scroll, .window, .overlay"))
+        assert out == [], page
+        assert browser.value(CONTRAST) == [], page
+        names = "[...document.querySelectorAll('a, button, select, input:not([type=hidden])')]"
+        unnamed = f"{names}.filter(i => !(i.textContent.trim() || i.ariaLabel || i.labels?.length)).length"
+        assert browser.value(unnamed) == 0, page
+        faults = [event for event in browser.events if event["method"] == "Runtime.exceptionThrown"]
+        logged = [event["params"]["entry"] for event in browser.events if event["method"] == "Log.entryAdded"]
+        assert not faults, page
+        assert [entry["text"] for entry in logged if "404" not in entry["text"]] == [], page
+        requests = [event for event in browser.events if event["method"] == "Network.requestWillBeSent"]
+        addresses = [event["params"]["request"]["url"] for event in requests]
+        assert all(address.startswith((studio, "data:")) for address in addresses), page
+
+
+def test_slider_and_zoom_move_both_pictures(browser: Browser, studio: str) -> None:
+    _size(browser, 1280, "light")
+    browser.open(f"{studio}/db/made/pair/r00000-12")
+    assert browser.value("document.querySelector('[data-compare]').classList.contains('wipe')")
+    browser.value("document.querySelector('[data-slider]').value = 20")
+    browser.value("document.querySelector('[data-slider]').dispatchEvent(new Event('input'))")
+    clip = "getComputedStyle(document.querySelector('.pane.distorted')).clipPath"
+    assert browser.value(clip) == "inset(0px 0px 0px 20%)"
+    _press(browser, "+")
+    moved = browser.value("[...document.querySelectorAll('.zoom')].map(item => item.style.transform)")
+    assert moved[0] == moved[1]
+    assert "scale(1.5)" in moved[0]
+    _press(browser, "s")
+    assert browser.value(clip) == "none"
+
+
+def test_filters_submit_themselves_and_stay_in_the_address(browser: Browser, studio: str) -> None:
+    _size(browser, 1280, "light")
+    browser.open(f"{studio}/db/made")
+    browser.events.clear()
+    browser.value(
+        "(() => { const s = document.querySelector('[name=level]'); s.value = '2';"
+        " s.dispatchEvent(new Event('change', {bubbles: true})); })()"
+    )
+    while not any(event["method"] == "Page.loadEventFired" for event in browser.events):
+        browser.value("1")
+    assert "level=2" in browser.value("location.search")
+    assert "verb=" not in browser.value("location.search"), "empty fields stay out"
+
+
+def test_the_player_steps_jumps_and_keeps_its_time(browser: Browser, studio: str) -> None:
+    _size(browser, 1280, "light")
+    browser.open(f"{studio}/run/watch/0/1")
+    _press(browser, ".")
+    browser.value(FRAME)
+    assert browser.value("location.hash") == "#t=0.07"
+    _press(browser, "d")
+    assert browser.value("location.hash") == "#t=0.13", "the decision on the third frame"
+    shown = "[...document.querySelectorAll('[data-side]')].every(i => i.wanted.endsWith('/2'))"
+    assert browser.value(shown)
+    _press(browser, ",")
+    assert browser.value("location.hash") == "#t=0.07"
+    assert browser.value("document.querySelector('[data-verdict]').textContent.length > 0")
