@@ -38,6 +38,10 @@ from embodied_iqa.recording.repair.recover import recover
 from embodied_iqa.recording.writer import TrialWriter
 from embodied_iqa.resources import shared_file, source_checkout
 from embodied_iqa.robot.robotiq_connection import RobotiqConnection
+from embodied_iqa.static_benchmark.circular import circular_items
+from embodied_iqa.static_benchmark.items import Item
+from embodied_iqa.static_benchmark.pictures import encode_picture
+from embodied_iqa.static_benchmark.tsv import read_tsv, write_tsv
 from embodied_iqa.subjects.model_card import load_card
 from embodied_iqa.subjects.safetensors_header import read_size
 from embodied_iqa.subjects.wire import json_arrays, msgpack_arrays
@@ -136,6 +140,18 @@ def tables() -> list[bytes]:
 
 def read_columns(path: Path) -> None:
     read_table(path, ("a", "b", "c")).to_pylist()
+
+
+def item_tables() -> list[bytes]:
+    image = encode_picture(picture(3))
+    items = [Item(number, number, "Which?", ("red", "green", 'a "quoted" one'), "B") for number in range(3)]
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for rows in (items, circular_items(items)):
+            path = Path(folder) / "items.tsv"
+            write_tsv(path, rows, {item.index: image for item in items})
+            found.append(path.read_bytes())
+    return found
 
 
 def shipped(*names: str) -> list[bytes]:
@@ -370,6 +386,7 @@ _ALL = (
     from_file("gate", ".yaml", lambda: shipped("config/gate/simulated.yaml"), load_calibrations),
     from_file("task yaml", ".yaml", task_yaml, lambda path: load_task_file(path, files_exist=False)),
     from_file("task csv", ".csv", lambda: [TASK_CSV], lambda path: load_task_file(path, files_exist=False)),
+    from_file("static benchmark", ".tsv", item_tables, read_tsv),
     from_file("parquet", ".parquet", tables, read_columns),
     from_file("onnx card", ".json", cards, load_card),
     from_file("safetensors", ".safetensors", weights, read_size),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -249,19 +249,20 @@ def find_destination(scene: Scene, instruction: Instruction) -> int | None:
 
 def tasks_of(scene: Scene) -> tuple[Instruction, ...]:
     """Return every task that the scene affords, in the order of verbs and objects."""
+    names = scene.names
     return tuple(
         Instruction(verb, thing, destination)
         for verb in Verb
-        for thing in scene.names
+        for thing in names
         if thing.kind in KINDS_OF_VERB[verb]
-        for destination in _destinations(scene, verb)
+        for destination in _destinations(names, verb)
         if destination is None or destination.colour is not thing.colour
     )
 
 
-def _destinations(scene: Scene, verb: Verb) -> list[Thing | None]:
+def _destinations(names: Sequence[Thing], verb: Verb) -> list[Thing | None]:
     wanted = DESTINATIONS_OF_VERB[verb]
-    return [thing for thing in scene.names if thing.kind in wanted] if wanted else [None]
+    return [thing for thing in names if thing.kind in wanted] if wanted else [None]
 
 
 def _find(scene: Scene, thing: Thing) -> int:

@@ -49,7 +49,7 @@ def write_benchmark(folder: Path, table: ItemTable, source: str, source_md5: str
         InputError: The folder holds other items, or cannot be written.
     """
     record_file = folder / RECORD_FILE
-    if record_file.exists() or (folder / ITEMS_FILE).exists():
+    if record_file.exists():
         raise InputError(f"{folder} holds a benchmark already", expected="a new folder")
     write_tsv(folder / ITEMS_FILE, table.items, table.pictures)
     record = BenchmarkRecord(FORMAT, source, len(table.items), md5_of(folder / ITEMS_FILE), source_md5)

@@ -13,7 +13,7 @@ from embodied_iqa.subjects.options import DecodingOptions
 
 DEFAULT_PROMPT: Final = "ten-words"
 QUESTION_PROMPT: Final = "question"
-"""Template of questions that need no words around them."""
+"""Template of questions that need no words around them and end in a full stop."""
 
 PROMPTS: Final = MappingProxyType(
     {

@@ -24,6 +24,7 @@ from embodied_iqa.subjects.options import (
     ServerOptions,
     VlmOptions,
 )
+from embodied_iqa.subjects.prompt import QUESTION_PROMPT
 from embodied_iqa.subjects.reference import parse_vlm
 from embodied_iqa.subjects.registry import make_vlm
 from embodied_iqa.subjects.wire.errors import WireError
@@ -52,6 +53,15 @@ def reach(server: ChatServer, options: VlmOptions = OPTIONS) -> OpenAiVlm:
 
 def with_server(**changes: object) -> VlmOptions:
     return replace(OPTIONS, server=replace(OPTIONS.server, **changes))
+
+
+def test_a_question_without_words_around_it_stands_behind_its_picture(server: ChatServer) -> None:
+    vlm = make_vlm(parse_vlm(server.reference), OPTIONS, prompt=QUESTION_PROMPT)
+    assert vlm.info.version != reach(server).info.version
+    vlm.answer(frame_of(3), "Question: where?\nA. left\nAnswer with a letter.")
+    content = server.requests[-1]["messages"][0]["content"]
+    assert [part["type"] for part in content] == ["image_url", "text"]
+    assert content[1]["text"] == "Question: where?\nA. left\nAnswer with a letter."
 
 
 def test_the_question_is_as_the_protocol_says_and_the_picture_whole(server: ChatServer) -> None:

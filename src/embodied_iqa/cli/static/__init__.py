@@ -8,6 +8,7 @@ from typing import Final
 from embodied_iqa.cli.parser import configure_each, perform
 
 _ACTIONS: Final = {
+    "make": (f"{__name__}.make", "draw items from the simulated cell"),
     "import": (f"{__name__}.importing", "read the published TSV file, plain or circular"),
     "circular": (f"{__name__}.circular", "write every rotation of the options of a TSV file"),
 }

@@ -1,0 +1,55 @@
+"""`embodied-iqa static make`: items drawn from the simulated cell."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from pathlib import Path
+
+from embodied_iqa.cli.output import next_command
+from embodied_iqa.database.building.options import EngineKind, EngineOptions
+from embodied_iqa.errors import UsageError
+from embodied_iqa.lazy import load
+from embodied_iqa.progress import ProgressBars
+from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
+
+_MAKING = "embodied_iqa.static_benchmark.making"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("--out", type=Path, required=True, metavar="BENCH", help="new folder, or one that was cut short")
+    add("--items", type=int, default=1000, metavar="N", help="number of items (default 1000)")
+    add("--seed", type=int, default=0, metavar="S", help="of everything random (default 0)")
+    add("--size", default="480x360", metavar="WxH", help="of the pictures (default 480x360)")
+    models = [str(model) for model in CameraModel]
+    add("--camera-model", choices=models, default=str(DEFAULT_MODEL), help="of the simulated pictures")
+    add("--workers", type=int, default=1, metavar="N", help="blocks in parallel (default 1)")
+    add("--engine", choices=[str(item) for item in EngineKind], default="processes", help="runs the workers")
+    add("--ray-address", default="", metavar="ADDRESS", help="of a cluster; default: start one here")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Make the items; return the exit code."""
+    width, times, height = arguments.size.partition("x")
+    if not (times and width.isdecimal() and height.isdecimal()):
+        raise UsageError("wrong --size", expected="such as 480x360", got=arguments.size)
+    plan = load(f"{_MAKING}.make_items:MakePlan")(
+        arguments.items,
+        arguments.seed,
+        int(width),
+        int(height),
+        CameraModel(arguments.camera_model),
+        EngineOptions(EngineKind(arguments.engine), arguments.workers, arguments.ray_address),
+    )
+    with ProgressBars(transient=False) as bars:
+        record = load(f"{_MAKING}.make_items:make_items")(
+            arguments.out, plan, lambda done, total: bars.update("blocks of items", done, total)
+        )
+    slots = load(f"{_MAKING}.drafts:slots_of")(arguments.items, arguments.seed)
+    counts = Counter(str(slot.dimension) for slot in slots)
+    print(f"{arguments.out}: {record.items} items, md5 {record.md5}")
+    print(", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
+    next_command("evaluate", "static", arguments.out, "--vlm", "oracle,letter-a,random,panel-vlm-fine")
+    return 0
