@@ -14,11 +14,14 @@ from embodied_iqa.subjects.options import DecodingOptions
 DEFAULT_PROMPT: Final = "ten-words"
 QUESTION_PROMPT: Final = "question"
 """Template of questions that need no words around them and end in a full stop."""
+PLAN: Final = "plan"
+"""Template of planners, whose messages are complete."""
 
 PROMPTS: Final = MappingProxyType(
     {
         "plain": "{task}",
         QUESTION_PROMPT: "{task}.",
+        PLAN: "{task}",
         "ten-words": (
             "You see the workspace of a robot arm. Its task: {task}. In about {words} words, say where the "
             "object of the task is and what the robot has to do."

@@ -1,4 +1,4 @@
-"""Subjects: models that answer (VLM) or act (VLA) on images."""
+"""Subjects: models that answer (VLM), act (VLA) or plan (planner) on images."""
 
 from __future__ import annotations
 
@@ -139,6 +139,50 @@ class Vla(Protocol):
 
     def act(self, observation: VlaObservation) -> ActionChunk:
         """Return the next chunk."""
+        ...
+
+
+class Speaker(StrEnum):
+    """Who says a message."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Message:
+    """One message of a conversation with a planner.
+
+    Attributes:
+        speaker: Who says it.
+        parts: Text and pictures in order; a picture is ``(H, W, 3)`` uint8, red first.
+    """
+
+    speaker: Speaker
+    parts: tuple[str | NDArray[np.uint8], ...]
+
+    @property
+    def text(self) -> str:
+        """The text parts, one a line."""
+        return "\n".join(part for part in self.parts if isinstance(part, str))
+
+
+class Planner(Protocol):
+    """A vision-language model that plans low-level actions itself: several pictures in, text out."""
+
+    @property
+    def info(self) -> SubjectInfo:
+        """Description of the subject."""
+        ...
+
+    def plan(self, messages: Sequence[Message], schema: str = "") -> str:
+        """Return the answer to a conversation, as the model wrote it; may be empty.
+
+        Args:
+            messages: The conversation; the last message is the user's.
+            schema: JSON schema of the answer, as text, for models that can be bound to one; may be empty.
+        """
         ...
 
 

@@ -56,13 +56,15 @@ _SCHEMES: Final = {
     "panel:": Backend.PANEL,
     "python:": Backend.PYTHON,
 }
-_ONLY_ROLE: Final = {
-    Backend.OPENAI: Role.VLM,
-    Backend.OPENPI: Role.VLA,
-    Backend.OPENVLA_HTTP: Role.VLA,
+_ROLES: Final = {
+    Backend.OPENAI: (Role.VLM, Role.PLANNER),
+    Backend.OPENPI: (Role.VLA,),
+    Backend.OPENVLA_HTTP: (Role.VLA,),
+    Backend.PANEL: (Role.VLM, Role.VLA),
 }
-METHODS: Final = {Role.VLM: "answer", Role.VLA: "act"}
-"""The method that makes a class a VLM or a VLA."""
+"""Roles that a back end serves, the usual one first; all for those that are missing."""
+METHODS: Final = {Role.VLM: "answer", Role.VLA: "act", Role.PLANNER: "plan"}
+"""The method that makes a class a VLM, a VLA or a planner."""
 _REVISION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 
 
@@ -72,7 +74,7 @@ class SubjectReference:
 
     Attributes:
         text: As given, without blanks around it; answers, scores and recordings call the subject by it.
-        role: VLM or VLA.
+        role: VLM, VLA or planner.
         backend: What runs the subject.
         target: Folder or repository (transformers), address without model (openai), address (openpi;
             openvla+http with its scheme reduced to http or https), path of a network and its card without
@@ -131,16 +133,16 @@ def parse_reference(text: str, role: Role | None = None) -> SubjectReference:
     role = _role_of(parts) if role is None else role
     entry = _entry(parts.name, role) if parts.name else None
     if entry is not None and not parts.scheme:
-        return _of_entry(parts, entry)
+        return _of_entry(parts, role, entry)
     if parts.revision:
         raise UsageError("a revision belongs behind the repository", got=parts.text, available=FORMS)
-    if _ONLY_ROLE.get(parts.backend, role) is not role:
+    if role not in _ROLES.get(parts.backend, (role,)):
         raise UsageError(f"{parts.scheme} reaches no {role.upper()}", got=parts.text)
     match parts.backend:
         case Backend.TRANSFORMERS:
             return _checkpoint(parts, role, parts.rest, entry)
         case Backend.OPENAI:
-            return _api(parts, parts.rest, entry)
+            return _api(parts, role, parts.rest, entry)
         case Backend.PANEL | Backend.PYTHON if entry is not None:
             raise UsageError(f"a {parts.scheme} subject describes itself", expected=parts.scheme, got=text)
         case Backend.PANEL:
@@ -155,6 +157,7 @@ def parse_reference(text: str, role: Role | None = None) -> SubjectReference:
 
 parse_vlm: Final = partial(parse_reference, role=Role.VLM)
 parse_vla: Final = partial(parse_reference, role=Role.VLA)
+parse_planner: Final = partial(parse_reference, role=Role.PLANNER)
 
 
 def role_of(text: str) -> Role:
@@ -173,7 +176,7 @@ def _role_of(parts: _Parts) -> Role:
         return _card(parts).role
     if parts.backend is Backend.PYTHON:
         return _role_of_factory(parts.rest)
-    return _ONLY_ROLE.get(parts.backend, Role.VLM)
+    return _ROLES.get(parts.backend, (Role.VLM,))[0]
 
 
 def _split(text: str) -> _Parts:
@@ -191,12 +194,21 @@ def _split(text: str) -> _Parts:
 def _entry(name: str, role: Role | None = None) -> SubjectEntry:
     entry = find_entry(name)
     if entry is None:
-        known = [word for kind in Role if role in {None, kind} for word in names_of(kind)]
+        known = [word for kind in _serving(role) for word in names_of(kind)]
         kind = "subject" if role is None else role.upper()
         raise UsageError(f"unknown {kind}", got=name, available=(*known, *FORMS[1:]))
-    if role not in {None, entry.role}:
+    if role is not None and entry.role not in _serving(role):
         raise UsageError(f"{name} is a {entry.role.upper()}, not a {role.upper()}", available=names_of(role))
+    if role is Role.PLANNER and entry.role is Role.VLM and entry.backend is Backend.EMBEDDED:
+        raise UsageError(f"{name} answers in a few words and cannot plan", available=names_of(role))
     return entry
+
+
+def _serving(role: Role | None) -> tuple[Role, ...]:
+    """Return the roles of entries that can serve as a role: a VLM can plan, too."""
+    if role is None:
+        return tuple(Role)
+    return (Role.PLANNER, Role.VLM) if role is Role.PLANNER else (role,)
 
 
 def _reference(
@@ -206,23 +218,23 @@ def _reference(
     return SubjectReference(parts.text, role, backend, entry=entry, simulation_only=limited, **more)
 
 
-def _of_entry(parts: _Parts, entry: SubjectEntry) -> SubjectReference:
+def _of_entry(parts: _Parts, role: Role, entry: SubjectEntry) -> SubjectReference:
     """Return the reference to where the catalogue itself locates a subject.
 
     Raises:
         UsageError: The subject runs behind a server, and the user has not named one.
     """
     if entry.backend is Backend.TRANSFORMERS:
-        return _checkpoint(parts, entry.role, entry.model_id, entry)
+        return _checkpoint(parts, role, entry.model_id, entry)
     if parts.revision:
         reason = "is part of this package and has no revisions"
         if entry.backend is not Backend.EMBEDDED:
             reason = "runs on a server, which decides about the revision"
         raise UsageError(f"{entry.name} {reason}", got=parts.text)
     if entry.backend is Backend.EMBEDDED:
-        return _reference(parts, entry.role, entry.backend, entry)
+        return _reference(parts, role, entry.backend, entry)
     if entry.is_api:
-        return _api(parts, entry.url, entry)
+        return _api(parts, role, entry.url, entry)
     raise UsageError(
         f"{entry.name} runs behind a server ({entry.server})",
         expected=f"where: {entry.name}={LOCATIONS[entry.backend]}",
@@ -243,7 +255,7 @@ def _checkpoint(parts: _Parts, role: Role, target: str, entry: SubjectEntry | No
     return _reference(parts, role, Backend.TRANSFORMERS, entry, target=target, revision=revision)
 
 
-def _api(parts: _Parts, address: str, entry: SubjectEntry | None) -> SubjectReference:
+def _api(parts: _Parts, role: Role, address: str, entry: SubjectEntry | None) -> SubjectReference:
     base, _, model = address.partition("#")
     model = model or (entry.model_id if entry is not None else "")
     if not model:
@@ -251,7 +263,7 @@ def _api(parts: _Parts, address: str, entry: SubjectEntry | None) -> SubjectRefe
             "an OpenAI-compatible server needs the model's name", expected=FORMS[2], got=parts.text
         )
     _check_address(base, parts.text)
-    return _reference(parts, Role.VLM, Backend.OPENAI, entry, target=base.rstrip("/"), model=model)
+    return _reference(parts, role, Backend.OPENAI, entry, target=base.rstrip("/"), model=model)
 
 
 def _panel_member(parts: _Parts, role: Role) -> SubjectReference:
@@ -300,9 +312,10 @@ def _role_of_factory(target: str) -> Role:
         except (NameError, TypeError):  # names for type checkers only, or no function
             made = None
     roles = [role for role, method in METHODS.items() if hasattr(made, method)]
+    roles = [role for role in roles if role is not Role.PLANNER] or roles  # `plan` may be a helper
     if len(roles) != 1:
         raise UsageError(
-            f"python:{target} leaves open whether it makes a VLM or a VLA",
-            expected="an annotated return type with a method `answer` or `act`, such as `-> Vla`",
+            f"python:{target} leaves open whether it makes a VLM, a VLA or a planner",
+            expected="an annotated return type with a method `answer`, `act` or `plan`, such as `-> Vla`",
         )
     return roles[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NoReturn, cast
 
@@ -10,14 +11,17 @@ from embodied_iqa.lazy import load
 from embodied_iqa.subjects.answer_cache import AnswerCache, CachedVlm
 from embodied_iqa.subjects.catalogue import Backend, Role, names_of
 from embodied_iqa.subjects.options import (
+    DecodingOptions,
     Progress,
+    ServerOptions,
     VlaOptions,
     VlaRequest,
     VlmOptions,
     VlmRequest,
     silent,
 )
-from embodied_iqa.subjects.protocols import SubjectInfo, Vla, Vlm, close_subject
+from embodied_iqa.subjects.planner_cache import CachedPlanner
+from embodied_iqa.subjects.protocols import Planner, SubjectInfo, Vla, Vlm, close_subject
 from embodied_iqa.subjects.reference import SubjectReference
 from embodied_iqa.subjects.user_folders import cache_folder
 
@@ -36,15 +40,28 @@ BACKENDS: Final[dict[Role, dict[Backend, str]]] = {
         Backend.PANEL: f"{_BACKENDS}.panel.members:make_vla",
         Backend.PYTHON: f"{_BACKENDS}.python:make",
     },
+    Role.PLANNER: {
+        Backend.TRANSFORMERS: f"{_BACKENDS}.transformers.planner:make",
+        Backend.OPENAI: f"{_BACKENDS}.openai_planner:make",
+        Backend.PYTHON: f"{_BACKENDS}.python:make",
+    },
 }
-"""``module:factory`` of each back end; the factory makes a `Vlm` of a `VlmRequest` or a `Vla` of a
-`VlaRequest`, loaded and ready. Embedded subjects have theirs in the catalogue."""
+"""``module:factory`` of each back end; the factory makes a `Vlm` or a `Planner` of a `VlmRequest`, or a `Vla`
+of a `VlaRequest`, loaded and ready. Embedded subjects have theirs in the catalogue."""
 
 VLMS: Final = names_of(Role.VLM, Backend.EMBEDDED)
 """Vision-language models that are part of this package."""
 
 VLAS: Final = names_of(Role.VLA, Backend.EMBEDDED)
 """Vision-language-action models that are part of this package."""
+
+PLANNERS: Final = names_of(Role.PLANNER, Backend.EMBEDDED)
+"""Planners that are part of this package; they need the simulated cell."""
+
+PLANNER_OPTIONS: Final = VlmOptions(
+    server=ServerOptions(deadline_s=300.0), decoding=DecodingOptions(max_new_tokens=2048)
+)
+"""Greedy decoding and 2,048 new tokens, as in the protocol of EmbodiedBench."""
 
 _UNCACHED: Final = frozenset({Backend.EMBEDDED, Backend.PANEL, Backend.PYTHON})
 """Fast, or without a version that is known to change with the answers."""
@@ -69,11 +86,34 @@ def make_vlm(
     """
     request = VlmRequest(reference, options or VlmOptions(), progress, prompt)
     vlm = cast("Vlm", _make(reference, Role.VLM, request))
-    cache = request.options.cache
-    if reference.backend in _UNCACHED or not cache.enabled:
-        return vlm
-    folder = Path(cache.folder) if cache.folder else cache_folder() / "answers"
-    return CachedVlm(vlm, AnswerCache(folder, round(1e6 * cache.max_mb)))
+    cache = _cache(reference, request.options)
+    return vlm if cache is None else CachedVlm(vlm, cache)
+
+
+def make_planner(
+    reference: SubjectReference, options: VlmOptions = PLANNER_OPTIONS, progress: Progress = silent
+) -> Planner:
+    """Make a planner, loaded and ready.
+
+    Args:
+        reference: Of a planner.
+        options: How it is loaded, reached and queried.
+        progress: Takes lines that report how far loading is.
+
+    Raises:
+        UserError: It cannot be loaded or reached.
+    """
+    planner = cast("Planner", _make(reference, Role.PLANNER, VlmRequest(reference, options, progress)))
+    cache = _cache(reference, options)
+    return planner if cache is None else CachedPlanner(planner, cache)
+
+
+def _cache(reference: SubjectReference, options: VlmOptions) -> AnswerCache | None:
+    """Return the cache of a subject's answers, or None."""
+    if reference.backend in _UNCACHED or not options.cache.enabled:
+        return None
+    folder = Path(options.cache.folder) if options.cache.folder else cache_folder() / "answers"
+    return AnswerCache(folder, round(1e6 * options.cache.max_mb))
 
 
 def make_vla(
@@ -98,10 +138,17 @@ def info_of(reference: SubjectReference) -> SubjectInfo:
     Raises:
         UserError: It cannot be loaded or reached.
     """
-    subject = make_vlm(reference) if reference.role is Role.VLM else make_vla(reference)
+    subject = _MAKERS[reference.role](reference)
     info = subject.info
     close_subject(subject)
     return info
+
+
+_MAKERS: Final[dict[Role, Callable[[SubjectReference], Vlm | Vla | Planner]]] = {
+    Role.VLM: make_vlm,
+    Role.VLA: make_vla,
+    Role.PLANNER: make_planner,
+}
 
 
 def check_backend(reference: SubjectReference) -> None:

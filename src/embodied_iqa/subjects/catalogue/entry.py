@@ -22,6 +22,8 @@ class Role(StrEnum):
     """Answers in words: cognition."""
     VLA = "vla"
     """Answers with actions: decision."""
+    PLANNER = "planner"
+    """Answers with a plan of actions as text."""
 
 
 class Backend(StrEnum):
@@ -59,7 +61,7 @@ class SubjectEntry:
     Attributes:
         name: Unique, lower case, such as ``qwen2.5-vl-7b``.
         label: Name in the papers.
-        role: VLM or VLA.
+        role: VLM, VLA or planner; a VLM that reads several pictures can plan, too.
         backend: Runtime.
         model_id: Repository on the Hugging Face Hub, ``gs://`` folder, or model name of an API; empty for
             embedded subjects.
@@ -69,8 +71,8 @@ class SubjectEntry:
         download_gb: Size of the weights [GB], or None for two bytes a parameter.
         memory_gb: Memory that inference takes [GB], or None for an estimate in bfloat16.
         picture_px: Side of the square input image [px]; 0 for any size.
-        prompt: A VLM's prompt template, see `subjects.prompt`; empty for a VLA.
-        convention: A VLA's action convention, by name; empty for a VLM.
+        prompt: A VLM's prompt template, see `subjects.prompt`; empty for others.
+        convention: A VLA's action convention, by name; empty for others.
         views: Input views; a VLA aims in the first.
         any_view: A VLM for images of any camera; ``views`` then only names its live input.
         simulation_only: Trained on simulated images only: a VLA must not move a real arm.

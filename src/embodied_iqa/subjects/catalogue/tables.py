@@ -13,7 +13,14 @@ from embodied_iqa.errors import InternalError, UsageError
 from embodied_iqa.records import structure
 from embodied_iqa.subjects.catalogue.entry import Backend, Role, SubjectEntry
 
-_TABLES: Final = ("embedded", "panel", "database_vlms", "database_vlas", "static_vlms", "static_vlas")
+_TABLES: Final = (
+    "embedded",
+    "panel",
+    "database_vlms",
+    "database_vlas",
+    "static_vlms",
+    "static_vlas",
+)
 """In listing order; the first document of a table holds the common fields of its entries."""
 _Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 

@@ -36,6 +36,18 @@ def make(request: VlmRequest) -> Vlm:
     Raises:
         UserError: A library is missing, the checkpoint is refused, or it does not fit.
     """
+    entry = request.reference.entry
+    prompt = request.prompt or (entry.prompt if entry is not None else DEFAULT_PROMPT)
+    info, loaded = load_chat_model(request, prompt)
+    return TransformersVlm(info, loaded, request.options.decoding, prompt)
+
+
+def load_chat_model(request: VlmRequest, prompt: str) -> tuple[SubjectInfo, LoadedModel]:
+    """Load a model and its processor, with the decoding options set.
+
+    Raises:
+        UserError: A library is missing, the checkpoint is refused, or it does not fit.
+    """
     reference, options = request.reference, request.options
     load_libraries()
     checkpoint = open_checkpoint(reference, options.loading, request.progress)
@@ -49,7 +61,6 @@ def make(request: VlmRequest) -> Vlm:
     )
     loaded.model.generation_config = _generation(loaded, options.decoding)
     entry = reference.entry
-    prompt = request.prompt or (entry.prompt if entry is not None else DEFAULT_PROMPT)
     version = decoding_version(checkpoint.revision, prompt, options.decoding)
     info = SubjectInfo(
         name=reference.text,
@@ -58,7 +69,7 @@ def make(request: VlmRequest) -> Vlm:
         views=entry.views if entry is not None else (View.TOP,),
         any_view=entry.any_view if entry is not None else True,
     )
-    return TransformersVlm(info, loaded, options.decoding, prompt)
+    return info, loaded
 
 
 class TransformersVlm:
@@ -135,10 +146,10 @@ class TransformersVlm:
         digest = hashlib.sha256(f"{self._decoding.seed} {frame.rgb.shape} {task}".encode())
         digest.update(frame.rgb.tobytes())
         number = int.from_bytes(digest.digest()[:_SEED_BYTES], "little")
-        return _Seeded(self._torch, self._model.device, number)
+        return Seeded(self._torch, self._model.device, number)
 
 
-class _Seeded:
+class Seeded:
     """Seeds torch inside the block and restores its random state afterwards."""
 
     def __init__(self, torch: Any, device: Any, seed: int) -> None:
