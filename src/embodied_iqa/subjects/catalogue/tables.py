@@ -16,6 +16,7 @@ from embodied_iqa.subjects.catalogue.entry import Backend, Role, SubjectEntry
 _TABLES: Final = (
     "embedded",
     "panel",
+    "planners",
     "database_vlms",
     "database_vlas",
     "static_vlms",

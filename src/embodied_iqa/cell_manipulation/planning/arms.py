@@ -1,0 +1,78 @@
+"""Arms of a run: the same episodes under distortions and gates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from embodied_iqa.cell_manipulation.environment import Observation
+from embodied_iqa.cell_manipulation.planning.loop import Look
+from embodied_iqa.cell_manipulation.planning.options import GateArm, PromptOptions
+from embodied_iqa.cell_manipulation.planning.seeing import see, with_front
+from embodied_iqa.distortions.spec import DistortionSpec
+from embodied_iqa.distortions.stream import FrameDistorter
+from embodied_iqa.gate.judgement import PictureJudge
+from embodied_iqa.gate.repair import RepairOptions, judge_repaired
+from embodied_iqa.gate.verdict import Verdict
+
+_ATTEMPTS: Final = 3
+_CLEAN: Final = "clean"
+_REPAIR: Final = RepairOptions(enabled=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One arm.
+
+    Attributes:
+        distortion: The distortion of all pictures; None for clean ones.
+        gate: What happens to rejected pictures.
+    """
+
+    distortion: DistortionSpec | None = None
+    gate: GateArm = GateArm.OFF
+
+    @property
+    def name(self) -> str:
+        """Name of its folder, such as ``12-3`` or ``12-3+hold``."""
+        base = _CLEAN if self.distortion is None else f"{self.distortion.id}-{self.distortion.level}"
+        return base if self.gate is GateArm.OFF else f"{base}+{self.gate}"
+
+
+class ArmCamera:
+    """Delivers the states of one arm: distorts, judges, repairs, takes again.
+
+    Args:
+        arm: The arm.
+        options: What the planner is shown.
+        judge: Judges the front picture; None only with the gate off.
+    """
+
+    def __init__(self, arm: Arm, options: PromptOptions, judge: PictureJudge | None) -> None:
+        self._arm, self._options, self._judge = arm, options, judge
+        self._distorter = FrameDistorter(arm.distortion)
+
+    def __call__(self, observation: Observation) -> Look:
+        """Return what the planner gets of a state."""
+        reason = ""
+        attempts = _ATTEMPTS if self._arm.gate is GateArm.RETAKE else 1
+        for attempt in range(attempts):
+            sighting = see(observation, self._options, self._distorter, attempt)
+            frame = sighting.front
+            if self._judge is None or frame is None:
+                return Look(sighting, attempt + 1)
+            judgement = self._judge.judge(frame.view, frame.rgb)
+            if self._arm.gate is GateArm.REPAIR:
+                judgement = judge_repaired(self._judge, frame.view, frame.rgb, judgement, _REPAIR)
+            if judgement.repaired is not None:
+                sighting = with_front(sighting, observation, self._options, judgement.repaired)
+            if judgement.verdict is Verdict.PASS:
+                return Look(sighting, attempt + 1)
+            reason = judgement.reason
+        return Look(None, attempts, reason)
+
+
+def arms_of(specs: Iterable[DistortionSpec], gates: Iterable[GateArm]) -> list[Arm]:
+    """Return the clean arm and one for each distortion, each with every gate."""
+    return [Arm(spec, gate) for spec in (None, *specs) for gate in dict.fromkeys((GateArm.OFF, *gates))]
