@@ -164,15 +164,13 @@ def _grip_failure(grip: _Moment, goal: Goal, *, by_place: bool) -> Failure | Non
         return None
     if name == goal.target and grip.step.holding == goal.target:
         return None
-    if grip.listed and name != goal.target and _misled(place, grip):
-        return Failure(ErrorKind.COORDINATES, f"grips a listed place, {away:.0f} bins from any object")
+    if grip.listed and _misled(place, grip):
+        return Failure(ErrorKind.COORDINATES, f"grips a listed place, {off:.0f} bins from the {goal.target}")
     if away > _AT_OBJECT_BINS:
         return Failure(ErrorKind.HALLUCINATION, f"grips {away:.0f} bins from any object")
     if name != goal.target:
         kind = ErrorKind.SPATIAL_UNDERSTANDING if by_place else ErrorKind.WRONG_RECOGNITION
         return Failure(kind, f"grips the {name}, not the {goal.target}")
-    if grip.listed and _misled(place, grip):
-        return Failure(ErrorKind.COORDINATES, f"grips a listed place, {off:.0f} bins from the {goal.target}")
     return Failure(ErrorKind.INACCURATE_ACTION, f"grips {off:.0f} bins from the {goal.target}")
 
 
