@@ -44,8 +44,16 @@ def transcript(
     answer: str = "plan",
 ) -> Transcript:
     steps = tuple(
-        StepRecord(GridAction(x, y, z, gripper=g), fault, "", 0.0, False, TRUTH, holding if g == CLOSED else "")
-        for x, y, z, g in moves
+        StepRecord(
+            GridAction(x, y, z, gripper=grip),
+            fault,
+            "",
+            0.0,
+            False,
+            TRUTH,
+            holding if grip == CLOSED else "",
+        )
+        for x, y, z, grip in moves
     )
     turns = [Turn(listed, TRUTH, answer, "", len(steps), steps)] if steps else []
     turns += [Turn(listed, TRUTH, "?", "no JSON", 0, ())] * errors
