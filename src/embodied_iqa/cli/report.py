@@ -1,4 +1,4 @@
-"""`embodied-iqa report`: the report of a run or of a database, from its folder."""
+"""`embodied-iqa report`: the report of a run, a database or a static benchmark, from its folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ _DATABASE = "database"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="of a run (runs/<id>) or of a database")
+    parser.add_argument(
+        "folder", type=Path, metavar="FOLDER", help="of a run (runs/<id>), a database or `evaluate static`"
+    )
     parser.add_argument("--out", type=Path, metavar="FILE", help="page to write (default FOLDER/report.html)")
     parser.add_argument("--json", action="store_true", help="print path, kind and recoveries as JSON")
     database = parser.add_argument_group("of a database")
@@ -61,6 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
         page = write(database, arguments.out, all_views=arguments.all_views, seed=arguments.seed)
     elif arguments.all_views or arguments.seed:
         raise UsageError(f"{arguments.folder} is not a database", expected="one, for --all-views and --seed")
+    elif load("embodied_iqa.reports.static.stored_results:is_static_results")(arguments.folder):
+        kind = "static benchmark"
+        page = load("embodied_iqa.reports.static.report:write_static_report")(arguments.folder, arguments.out)
     else:
         recovered = _recover(arguments.folder)
         write = load("embodied_iqa.reports.trial.report:report_of_folder")

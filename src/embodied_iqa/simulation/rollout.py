@@ -188,22 +188,36 @@ def straight_poses(start: Array, target: Array, options: RolloutOptions) -> Iter
     """Yield poses at the servo rate along a straight line with a trapezoidal speed."""
     shift = target[:3, 3] - start[:3, 3]
     turn = rotation_to_rotvec(start[:3, :3].T @ target[:3, :3])
-    distance, angle = float(np.linalg.norm(shift)), float(np.linalg.norm(turn))
-    if distance < 1e-6 and angle < 1e-6:
-        return
-    ramp_s = options.tool_speed_mps / options.tool_acceleration_mps2
-    cruise_s = max(distance / options.tool_speed_mps, angle / options.turn_speed_radps)
-    count = int(np.ceil((cruise_s + ramp_s) * SECOND_NS / PERIOD_NS))
-    for part in _trapezoid(count, ramp_s / (cruise_s + ramp_s)):
+    duration_s, ramp = motion_time(float(np.linalg.norm(shift)), float(np.linalg.norm(turn)), options)
+    count = int(np.ceil(duration_s * SECOND_NS / PERIOD_NS))
+    for part in _trapezoid(count, ramp) if count else ():
         pose = np.eye(4)
         pose[:3, :3] = start[:3, :3] @ rotvec_to_rotation(part * turn)
         pose[:3, 3] = start[:3, 3] + part * shift
         yield pose
 
 
+def motion_time(distance_m: float, angle_rad: float, options: RolloutOptions) -> tuple[float, float]:
+    """Return the duration (s) of a straight motion from rest to rest, and the part with rising speed."""
+    if distance_m < 1e-6 and angle_rad < 1e-6:
+        return 0.0, 0.0
+    ramp_s = options.tool_speed_mps / options.tool_acceleration_mps2
+    cruise_s = max(distance_m / options.tool_speed_mps, angle_rad / options.turn_speed_radps)
+    return cruise_s + ramp_s, ramp_s / (cruise_s + ramp_s)
+
+
 def _trapezoid(count: int, ramp: float) -> Array:
     """Return the way in (0, 1] at ``count`` equal times; the speed rises and falls in ``ramp`` of them."""
-    time = np.arange(1, count + 1) / count
+    return trapezoid_way(np.arange(1, count + 1) / count, ramp)
+
+
+def trapezoid_way(time: Array, ramp: float) -> Array:
+    """Return the way in [0, 1] at times in [0, 1] of a motion from rest to rest.
+
+    Args:
+        time: ``(n,)``, as a part of the motion's duration.
+        ramp: Part of the duration in which the speed rises, and in which it falls.
+    """
     ramp = min(ramp, 0.5)
     rise = time**2 / (2 * ramp)
     fall = (1 - ramp) - (1 - time) ** 2 / (2 * ramp)

@@ -25,6 +25,8 @@ class SubjectInfo:
         views: Input views; a VLA aims in the first.
         any_view: It accepts images of any camera; ``views`` then only names its live input.
         simulation_only: A VLA that must not move a real arm: it was trained on simulated images only.
+        rate_hz: Rate at which the increments of a VLA's chunks follow each other; None for waypoints, which
+            the arm reaches at its own speed, and where it is unknown.
     """
 
     name: str
@@ -33,6 +35,7 @@ class SubjectInfo:
     views: tuple[View, ...]
     any_view: bool = False
     simulation_only: bool = False
+    rate_hz: float | None = None
 
     def is_made_for(self, view: View) -> bool:
         """Whether the subject is meant for images of this camera."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from embodied_iqa.static_benchmark.vlm_scores import GroupScore, SubjectScore, VlmScores
 
 _ROOM = "embodied_iqa.static_benchmark"
+_REPORT = "embodied_iqa.reports.static"
 VLM_FILE = "vlm.json"
 """Scores of VLMs in the folder of results."""
 
@@ -30,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("bench", type=Path, metavar="BENCH", help="folder of `embodied-iqa static make` or `static import`")
     add("--vlm", metavar="A,B", help="VLMs by commas: references, or oracle, letter-a, random")
+    add("--vla", metavar="A,B", help="VLAs by commas: references, or expert, expert-1cm, still")
     add("--out", type=Path, metavar="RESULTS", help="new folder, or one to continue (default: BENCH/results)")
     add("--circular", action="store_true", help="also ask every rotation of the options")
     add("--grey", action="store_true", help="also show grey pictures: what the text alone gives away")
@@ -46,16 +48,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate; return the exit code."""
-    if not arguments.vlm:
-        raise UsageError("nothing to evaluate", expected="--vlm A,B")
+    if not (arguments.vlm or arguments.vla):
+        raise UsageError("nothing to evaluate", expected="--vlm A,B or --vla A,B")
     results: Path = arguments.out or arguments.bench / "results"
-    scores = _evaluate_vlms(arguments, results)
-    write_json_whole(results / VLM_FILE, unstructure(scores))
-    if arguments.json:
-        print(json.dumps(unstructure(scores), indent=2))
-    else:
-        _print(scores)
-        print(f"scores: {results / VLM_FILE}")
+    stored = load(f"{_REPORT}.stored_results")
+    stored.check_evaluation(results, arguments.bench)
+    found: dict[str, object] = {}
+    if arguments.vlm:
+        scores = _evaluate_vlms(arguments, results)
+        write_json_whole(results / VLM_FILE, unstructure(scores))
+        found["vlm"] = unstructure(scores)
+        if not arguments.json:
+            _print(scores)
+    if arguments.vla:
+        vla = load("embodied_iqa.cli.evaluate.static_vla")
+        of_vlas = vla.evaluate(arguments, results)
+        found["vla"] = unstructure(of_vlas)
+        if not arguments.json:
+            vla.print_scores(of_vlas)
+    stored.write_evaluation(results, arguments.bench)
+    page = load(f"{_REPORT}.report:write_static_report")(results)
+    print(json.dumps(found, indent=2) if arguments.json else f"scores: {results}; report: {page}")
     return 0
 
 

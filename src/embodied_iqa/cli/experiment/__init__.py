@@ -19,6 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--subjects", default=EMBEDDED, metavar="NAMES", help=f"VLAs by commas, or {EMBEDDED} (default)")
     add("--tasks", type=int, metavar="N", help="the first N of the ten tasks (default: all)")
     add("--task", action="append", default=[], metavar="TEXT", help="a task in words; may be repeated")
+    add("--bench", type=Path, metavar="BENCH", help="the tasks of a static benchmark, each in its scene")
     add("--scene-seed", type=int, default=7, metavar="N", help="scene of the first task (default 7)")
     add("--distortions", default="all", metavar="IDS", help="such as 02,12,19, or all (default)")
     add("--levels", default="5", metavar="LEVELS", help="such as 5 (default), 1,3,5 or 1-5")

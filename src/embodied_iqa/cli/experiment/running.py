@@ -19,6 +19,7 @@ from embodied_iqa.experiment.arms import GateArm, parse_arms
 from embodied_iqa.experiment.folder import ExperimentFolder
 from embodied_iqa.experiment.plan import (
     ExperimentPlan,
+    ExperimentTask,
     RunKey,
     parse_distortions,
     parse_levels,
@@ -103,12 +104,30 @@ def _plan(
 ) -> ExperimentPlan:
     return ExperimentPlan(
         subjects=subjects,
-        tasks=parse_tasks(arguments.tasks, arguments.task, arguments.scene_seed, arguments.scenes),
+        tasks=_tasks(arguments),
         distortions=parse_distortions(
             arguments.distortions, parse_levels(arguments.levels), arguments.seed, schedules_of(arguments)
         ),
         arms=arms,
     )
+
+
+def _tasks(arguments: argparse.Namespace) -> tuple[ExperimentTask, ...]:
+    if arguments.bench is None:
+        return parse_tasks(arguments.tasks, arguments.task, arguments.scene_seed, arguments.scenes)
+    if arguments.tasks is not None or arguments.task:
+        raise UsageError("both a benchmark and tasks", expected="--bench or --task, not both")
+    folder = load("embodied_iqa.static_benchmark.trajectories").TrajectoryFolder(arguments.bench)
+    tasks = tuple(
+        ExperimentTask(task.instruction, task.scene_seed)
+        for task in folder.read()
+        if task.scene_seed is not None
+    )
+    if not tasks:
+        raise UsageError(
+            f"{arguments.bench} has no simulated tasks", expected="trajectories of `static make`"
+        )
+    return tasks
 
 
 def _graph(arguments: argparse.Namespace, subjects: Sequence[SubjectReference]) -> GraphParameters:

@@ -1,9 +1,10 @@
-"""`embodied-iqa static make`: items drawn from the simulated cell."""
+"""`embodied-iqa static make`: items and expert trajectories drawn from the simulated cell."""
 
 from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from embodied_iqa.cli.output import next_command
@@ -14,13 +15,17 @@ from embodied_iqa.progress import ProgressBars
 from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
 
 _MAKING = "embodied_iqa.static_benchmark.making"
+_ITEMS, _TRAJECTORIES = 1000, 100
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     add("--out", type=Path, required=True, metavar="BENCH", help="new folder, or one that was cut short")
-    add("--items", type=int, default=1000, metavar="N", help="number of items (default 1000)")
+    add("--vla", action="store_true", help="expert trajectories for VLAs instead of items")
+    number = f"number of items (default {_ITEMS}), with --vla of trajectories (default {_TRAJECTORIES})"
+    add("--items", type=int, metavar="N", help=number)
+    add("--step-pictures", action="store_true", help="with --vla: also draw every step from every camera")
     add("--seed", type=int, default=0, metavar="S", help="of everything random (default 0)")
     add("--size", default="480x360", metavar="WxH", help="of the pictures (default 480x360)")
     models = [str(model) for model in CameraModel]
@@ -35,8 +40,15 @@ def run(arguments: argparse.Namespace) -> int:
     width, times, height = arguments.size.partition("x")
     if not (times and width.isdecimal() and height.isdecimal()):
         raise UsageError("wrong --size", expected="such as 480x360", got=arguments.size)
+    if arguments.vla:
+        count = _TRAJECTORIES if arguments.items is None else arguments.items
+        make: Callable[..., int] = load("embodied_iqa.cli.static.make_vla:make")
+        return make(arguments, count, int(width), int(height))
+    if arguments.step_pictures:
+        raise UsageError("--step-pictures needs --vla")
+    items = _ITEMS if arguments.items is None else arguments.items
     plan = load(f"{_MAKING}.make_items:MakePlan")(
-        arguments.items,
+        items,
         arguments.seed,
         int(width),
         int(height),
@@ -47,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         record = load(f"{_MAKING}.make_items:make_items")(
             arguments.out, plan, lambda done, total: bars.update("blocks of items", done, total)
         )
-    slots = load(f"{_MAKING}.drafts:slots_of")(arguments.items, arguments.seed)
+    slots = load(f"{_MAKING}.drafts:slots_of")(items, arguments.seed)
     counts = Counter(str(slot.dimension) for slot in slots)
     print(f"{arguments.out}: {record.items} items, md5 {record.md5}")
     print(", ".join(f"{count} {name}" for name, count in sorted(counts.items())))

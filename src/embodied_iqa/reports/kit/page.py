@@ -27,6 +27,21 @@ class Tile:
 
 
 @dataclass(frozen=True, slots=True)
+class PictureCard:
+    """A picture with words below.
+
+    Attributes:
+        title: Above the words; also the text for screen readers.
+        uri: The picture as a data URI.
+        lines: From the top.
+    """
+
+    title: str
+    uri: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """A block of a chapter: figures, with the tables of the same numbers below.
 
@@ -35,12 +50,14 @@ class Part:
         tables: From the top.
         figure: Above the tables, or None.
         scatters: Beside each other, above the tables.
+        pictures: Beside each other, below the tables.
     """
 
     title: str
     tables: tuple[Table, ...]
     figure: LaneFigure | None = None
     scatters: tuple[ScatterPlot, ...] = ()
+    pictures: tuple[PictureCard, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,8 @@ class Table:
         rows: As many cells as columns each.
         note: Explanation of the columns.
         folded: Whether the page hides it at first, because a figure shows the same numbers.
+        sorted_by: Title of the column by which the page sorts at first; empty for a fixed order. Readers
+            choose another column.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Table:
     rows: Sequence[Row]
     note: str = ""
     folded: bool = False
+    sorted_by: str = ""
 
     @classmethod
     def of(
@@ -82,6 +85,15 @@ class Table:
     def shown(self) -> tuple[int, ...]:
         """Indices of the columns in HTML and Markdown."""
         return tuple(index for index, column in enumerate(self.columns) if column.shown)
+
+    def ranks(self, row: int) -> tuple[int, ...]:
+        """Return the place of a row when the page sorts by each of the shown columns, from 0."""
+        return tuple(self._places(index)[row] for index in self.shown)
+
+    def _places(self, index: int) -> tuple[int, ...]:
+        """Return the place of each row by one column: words by alphabet, numbers from the highest down."""
+        order = sorted(range(len(self.rows)), key=lambda row: _sort_key(self.rows[row][index]))
+        return tuple(order.index(row) for row in range(len(self.rows)))
 
     def markdown(self) -> str:
         """Return the table as Markdown."""
@@ -112,6 +124,15 @@ def heat_class(cell: Cell, column: Column) -> str:
         return ""
     low, high = column.heat
     return f"h{round(_HEAT_STEPS * min(1.0, max(0.0, (cell - low) / (high - low))))}"
+
+
+def _sort_key(cell: Cell) -> tuple[int, float, str]:
+    """Return what sorts numbers first, from the highest down, then words, then absent values."""
+    if isinstance(cell, str):
+        return 1, 0.0, cell.casefold()
+    if cell is None or not math.isfinite(cell):
+        return 2, 0.0, ""
+    return 0, -float(cell), ""
 
 
 def _csv_cell(cell: Cell) -> str:

@@ -119,6 +119,7 @@ class ActionConvention:
         joint_scale_rad: Radians of one unit of a joint.
         arms: One or two; of two, the arm that moves more is used.
         joints: Number of joints; 0 for a Cartesian convention.
+        rate_hz: Rate of the rows in the training data; None where it is not published, and for waypoints.
     """
 
     name: str
@@ -136,6 +137,7 @@ class ActionConvention:
     joint_scale_rad: float = 1.0
     arms: int = 1
     joints: int = 0
+    rate_hz: float | None = None
 
     def __post_init__(self) -> None:
         is_joints = self.kind is ActionKind.JOINTS

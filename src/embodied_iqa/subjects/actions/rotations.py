@@ -39,6 +39,22 @@ def euler_xyz_to_rotation(angles_rad: Array) -> Array:
     return product
 
 
+def rotation_to_euler_xyz(R: Array) -> Array:
+    """Return roll, pitch, yaw ``(..., 3)`` (rad) of matrices; inverts `euler_xyz_to_rotation`.
+
+    Args:
+        R: ``(..., 3, 3)``.
+
+    Roll and yaw are in [-pi, pi], pitch in [-pi / 2, pi / 2]. Where the pitch is a quarter turn, only the sum
+    or the difference of roll and yaw is known: yaw is 0.
+    """
+    across = np.hypot(R[..., 0, 0], R[..., 1, 0])
+    locked = across < _DEGENERATE
+    roll = np.where(locked, np.arctan2(-R[..., 1, 2], R[..., 1, 1]), np.arctan2(R[..., 2, 1], R[..., 2, 2]))
+    yaw = np.where(locked, 0.0, np.arctan2(R[..., 1, 0], R[..., 0, 0]))
+    return np.stack([roll, np.arctan2(-R[..., 2, 0], across), yaw], axis=-1)
+
+
 def _quaternion(values: Array) -> Array:
     norm = np.linalg.norm(values, axis=-1, keepdims=True)
     if bool((norm < _DEGENERATE).any()):

@@ -40,6 +40,7 @@ _bridge = partial(
     rotation=RotationForm.EULER_XYZ,
     gripper=_OPEN_IS_ONE,
     observation=ObservationForm.SINGLE,
+    rate_hz=5.0,
 )
 _libero = partial(
     ActionConvention,
@@ -50,9 +51,10 @@ _libero = partial(
     rotation_scale_rad=0.5,
     gripper=_OPEN_IS_ONE,
     observation=ObservationForm.LIBERO,
+    rate_hz=20.0,
 )
 _joints = partial(ActionConvention, kind=ActionKind.JOINTS, motion=Motion.ABSOLUTE, gripper=_OPEN_IS_ZERO)
-_ur5 = partial(_joints, arm="ur5", joints=6, chunk_length=50, observation=ObservationForm.UR5)
+_ur5 = partial(_joints, arm="ur5", joints=6, chunk_length=50, observation=ObservationForm.UR5, rate_hz=20.0)
 
 _ALL: Final = (
     OWN,
@@ -73,6 +75,7 @@ _ALL: Final = (
     ),
     _bridge(
         name="rt-1-x",
+        rate_hz=3.0,
         gripper=GripperForm(open_at=-1.0, closed_at=1.0, keeps_within=0.1),
         chunk_length=1,
         source="RT-1-X: world_vector [m], rotation_delta [rad], gripper_closedness_action (a change)",
@@ -112,6 +115,7 @@ _ALL: Final = (
         source="DROID joint_velocity, one unit is 0.2 rad a step at 15 Hz; gripper position, 1 is closed",
         motion=Motion.DELTA,
         joint_scale_rad=0.2,
+        rate_hz=15.0,
     ),
     _joints(
         name="pi0-aloha",
@@ -122,6 +126,7 @@ _ALL: Final = (
         observation=ObservationForm.ALOHA,
         source="ALOHA: two arms, six joints [rad] and a normalised gripper each, 1 is open",
         arms=2,
+        rate_hz=50.0,
     ),
 )
 

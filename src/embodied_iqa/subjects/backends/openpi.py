@@ -56,7 +56,7 @@ class OpenPiVla:
         try:
             self._convention = _convention(request, metadata)
             self._offers_features = metadata.get("features") is True
-            self.info = _info(request, metadata)
+            self.info = _info(request, metadata, self._convention.rate_hz)
         except BaseException:
             self._client.close()
             raise
@@ -112,7 +112,7 @@ def _convention(request: VlaRequest, metadata: Mapping[str, Any]) -> ActionConve
     return OWN
 
 
-def _info(request: VlaRequest, metadata: Mapping[str, Any]) -> SubjectInfo:
+def _info(request: VlaRequest, metadata: Mapping[str, Any], rate_hz: float | None) -> SubjectInfo:
     """Return the description of the subject.
 
     A subject that our own server calls by a name of the catalogue is that subject, on whichever machine it
@@ -131,6 +131,7 @@ def _info(request: VlaRequest, metadata: Mapping[str, Any]) -> SubjectInfo:
         description=_word(metadata, "description") or f"A policy that runs at {reference.target}.",
         views=views_for(request, _DEFAULT_VIEWS, _views(metadata)),
         simulation_only=reference.simulation_only or _simulation_only(metadata),
+        rate_hz=rate_hz,
     )
 
 

@@ -57,6 +57,7 @@ class OpenVlaHttp:
             description=f"A policy that runs at {reference.target}.",
             views=views_for(request, (View.TOP,)),
             simulation_only=reference.simulation_only,
+            rate_hz=self._convention.rate_hz,
         )
         self._stop = Event()
         request.progress(f"connecting to {address}")

@@ -57,6 +57,7 @@ def load_pi0(checkpoint: Checkpoint, request: VlaRequest) -> Pi0Vla:
         description=f"pi0 with {checkpoint.size.parameters / 1e9:.3g} billion parameters ({convention.name})",
         views=views_for(request, _VIEWS),
         simulation_only=reference.simulation_only,
+        rate_hz=convention.rate_hz,
     )
     return Pi0Vla(info, loaded, convention, normalisation, policy)
 

@@ -1,0 +1,38 @@
+"""`embodied-iqa static make --vla`: expert trajectories of the simulated cell."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+
+from embodied_iqa.cli.output import next_command
+from embodied_iqa.database.building.options import EngineKind, EngineOptions
+from embodied_iqa.progress import ProgressBars
+from embodied_iqa.simulation.camera import CameraModel
+from embodied_iqa.static_benchmark.vla_making import PictureOptions, make_trajectories
+
+
+def make(arguments: argparse.Namespace, tasks: int, width_px: int, height_px: int) -> int:
+    """Make the trajectories; return the exit code."""
+    pictures = PictureOptions(
+        width_px, height_px, CameraModel(arguments.camera_model), arguments.step_pictures
+    )
+    with ProgressBars(transient=False) as bars:
+        folder = make_trajectories(
+            arguments.out,
+            tasks=tasks,
+            seed=arguments.seed,
+            pictures=pictures,
+            engine=EngineOptions(EngineKind(arguments.engine), arguments.workers, arguments.ray_address),
+            done=lambda done, tasks: bars.update("trajectories", done, tasks),
+        )
+    made = folder.read()
+    verbs = Counter(task.verb for task in made)
+    kinds, backgrounds = {task.kind for task in made}, {task.background for task in made}
+    print(
+        f"{folder.path}: {len(made)} trajectories, {sum(task.draws for task in made)} failed experts replaced"
+    )
+    print(", ".join(f"{count} {verb}" for verb, count in sorted(verbs.items())))
+    print(f"{len(kinds)} kinds of objects, {len(backgrounds)} backgrounds")
+    next_command("evaluate", "static", arguments.out, "--vla", "panel-vla-query,expert,still")
+    return 0

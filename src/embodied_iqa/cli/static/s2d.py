@@ -1,0 +1,88 @@
+"""`embodied-iqa static s2d`: static scores against execution of the same tasks."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.errors import InputError
+from embodied_iqa.experiment.rows import RunRow, read_rows
+from embodied_iqa.files import write_json_whole
+from embodied_iqa.graph.parameters import RobotKind
+from embodied_iqa.records import load_json, unstructure
+from embodied_iqa.static_benchmark import static_to_simulated as s2d
+from embodied_iqa.static_benchmark.static_to_simulated import Executions, Relation, S2dRow
+from embodied_iqa.static_benchmark.vla_results import VlaResults, read_vla_results
+
+_RECORD = "experiment.json"
+_REFERENCES = "shards/*.reference.parquet"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("results", type=Path, metavar="RESULTS", help="folder of `embodied-iqa evaluate static --vla`")
+    add(
+        "execution",
+        type=Path,
+        metavar="EXECUTION",
+        help="folder of `embodied-iqa experiment --bench`, or a CSV file of real runs with the columns "
+        "subject, task, execution (0 to 1)",
+    )
+    add("--simulated", action="store_true", help="the runs of the CSV file are simulated")
+    add("--json", action="store_true", help="print as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Correlate, write `s2d.json` and print; return the exit code."""
+    results = read_vla_results(arguments.results)
+    executions, relation = _executions(arguments, results)
+    rows = s2d.s2d_rows(results, executions, relation)
+    write_json_whole(arguments.results / s2d.S2D_FILE, unstructure(rows))
+    if arguments.json:
+        print(json.dumps(unstructure(rows), indent=2))
+        return 0
+    _print(rows, relation)
+    next_command("report", arguments.results)
+    return 0
+
+
+def _executions(arguments: argparse.Namespace, results: VlaResults) -> tuple[Executions, Relation]:
+    path: Path = arguments.execution
+    if path.is_file():
+        relation = Relation.SIMULATED if arguments.simulated else Relation.REAL
+        return s2d.executions_of_csv(path), relation
+    parameters = _parameters(path)
+    is_real = parameters.get("arm_node.robot") == RobotKind.UR5
+    runs: list[RunRow] = [row for file in sorted(path.glob(_REFERENCES)) for row in read_rows(file)]
+    relation = Relation.REAL if is_real else Relation.SIMULATED
+    return s2d.executions_of_runs(results, runs), relation
+
+
+def _parameters(path: Path) -> dict[str, object]:
+    if not (path / _RECORD).is_file():
+        raise InputError(f"{path} holds no execution", expected="the folder of an experiment, or a CSV file")
+    tree = load_json(path / _RECORD, "the experiment")
+    found = tree.get("parameters") if isinstance(tree, dict) else None
+    if not isinstance(found, dict):
+        raise InputError(f"{path / _RECORD} is damaged", expected="parameters of an experiment")
+    return found
+
+
+def _print(rows: Sequence[S2dRow], relation: Relation) -> None:
+    table = table_of(
+        "subject", "static score", "tasks", "static", "execution", "PLCC", "95 % interval",
+        title=f"{relation}: correlation over tasks",
+    )  # fmt: skip
+    for row in rows:
+        one = row.plcc
+        value, ends = f"undefined: {one.undefined}", ""
+        if one.value is not None:
+            value, ends = f"{one.value:.3f}", f"{one.low:.3f} to {one.high:.3f}"
+        means = (str(one.tasks), f"{row.static:.2f}", f"{row.execution:.2f}")
+        table.add_row(row.subject, str(row.score), *means, value, ends)
+    console().print(table)
+    print(f"published (static-to-real, Octo, 50 instances): {', '.join(map(str, s2d.PUBLISHED))}")

@@ -1,0 +1,1 @@
+"""The report of subjects on a static benchmark."""

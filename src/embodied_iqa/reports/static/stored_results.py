@@ -1,0 +1,93 @@
+"""What a folder of results of a static benchmark holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.errors import InputError
+from embodied_iqa.files import write_json_whole
+from embodied_iqa.records import load_json, read_json, structure, unstructure
+from embodied_iqa.static_benchmark.static_to_simulated import S2D_FILE, S2dRow
+from embodied_iqa.static_benchmark.vla_results import VLA_FILE, VlaResults, read_vla_results
+from embodied_iqa.static_benchmark.vlm_scores import VlmScores
+
+VLM_FILE: Final = "vlm.json"
+_RECORD: Final = "evaluation.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Where results come from.
+
+    Attributes:
+        bench: Folder of the benchmark.
+    """
+
+    bench: str
+
+
+@dataclass(frozen=True, slots=True)
+class StaticResults:
+    """Results of an evaluation; None for what was not evaluated.
+
+    Attributes:
+        name: Of the benchmark's folder.
+        bench: The benchmark's folder; it may be gone.
+        vlm: Scores of VLMs.
+        vla: Scores of VLAs.
+        s2d: Correlations with execution.
+    """
+
+    name: str
+    bench: Path
+    vlm: VlmScores | None
+    vla: VlaResults | None
+    s2d: tuple[S2dRow, ...]
+
+
+def is_static_results(folder: Path) -> bool:
+    """Whether a folder holds results of a static benchmark."""
+    return (folder / _RECORD).is_file()
+
+
+def check_evaluation(folder: Path, bench: Path) -> None:
+    """Check that a folder holds no results of another benchmark.
+
+    Raises:
+        InputError: It does.
+    """
+    if is_static_results(folder) and (found := _record(folder).bench) != str(bench.resolve()):
+        raise InputError(f"{folder} holds results of another benchmark", expected="another --out", got=found)
+
+
+def write_evaluation(folder: Path, bench: Path) -> None:
+    """Note where the results in a folder come from.
+
+    Raises:
+        InputError: It cannot be written.
+    """
+    write_json_whole(folder / _RECORD, unstructure(Evaluation(str(bench.resolve()))))
+
+
+def read_static_results(folder: Path) -> StaticResults:
+    """Read everything in a folder of results.
+
+    Raises:
+        InputError: There are no results, or a file is damaged.
+    """
+    bench = Path(_record(folder).bench)
+    vlm_file, s2d_file = folder / VLM_FILE, folder / S2D_FILE
+    vlm = read_json(VlmScores, vlm_file, "the scores of VLMs") if vlm_file.is_file() else None
+    vla = read_vla_results(folder) if (folder / VLA_FILE).is_file() else None
+    if vlm is None and vla is None:
+        raise InputError(f"{folder} holds no scores", expected=f"{VLM_FILE} or {VLA_FILE}: run it to its end")
+    s2d: tuple[S2dRow, ...] = ()
+    if s2d_file.is_file():
+        s2d = structure(tuple[S2dRow, ...], load_json(s2d_file, "the correlations"), str(s2d_file))
+    return StaticResults(bench.name, bench, vlm, vla, s2d)
+
+
+def _record(folder: Path) -> Evaluation:
+    return read_json(Evaluation, folder / _RECORD, "the record of the evaluation")
