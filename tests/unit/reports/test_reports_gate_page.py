@@ -9,6 +9,7 @@ import pytest
 from test_reports_experiment import gate_runs
 
 from embodied_iqa.analysis.gate_arms import compare_arms
+from embodied_iqa.cli.distortion_options import schedules_of
 from embodied_iqa.cli.main import parse
 from embodied_iqa.experiment.arms import parse_arms
 from embodied_iqa.experiment.folder import ExperimentFolder, StoredExperiment, read_experiment
@@ -21,7 +22,7 @@ GATES = "off,learned,oracle"
 PLAN = ExperimentPlan(
     (parse_vla("panel-vla-query"),),
     parse_tasks(2, (), 7, 5),
-    parse_distortions("04", (5,), 0, "burst:start=0,length=1.5"),
+    parse_distortions("04", (5,), 0, ("burst:start=0,length=1.5",)),
     parse_arms(GATES),
 )
 
@@ -49,7 +50,7 @@ def test_the_command_repeats_the_plan_and_the_parameters() -> None:
     words = shlex.split(command_of(PLAN, {"gate_node.views": ["top"], "gate_node.judge.ttl_ms": 120.0}))
     _, arguments = parse(words[1:])
     assert (arguments.tasks, arguments.scenes, arguments.scene_seed, arguments.gate) == (2, 5, 7, GATES)
-    assert parse_distortions(arguments.distortions, (5,), 0, arguments.schedule) == PLAN.distortions
+    assert parse_distortions(arguments.distortions, (5,), 0, schedules_of(arguments)) == PLAN.distortions
     assert arguments.set == ["gate_node.views=[top]"]
 
 
