@@ -8,8 +8,20 @@ from typing import Final
 
 from embodied_iqa.cell_manipulation.episodes import Subset
 from embodied_iqa.cli.parser import perform
+from embodied_iqa.lazy import load
 
-_ACTIONS: Final = {"make": "making:make", "ceiling": "ceiling:ceiling"}
+_ACTIONS: Final = {
+    "make": "making:make",
+    "ceiling": "ceiling:ceiling",
+    "errors": "failing:run",
+    "import": "importing:run",
+    "published": "published:run",
+}
+_RESULTS: Final = {
+    "errors": ("failing", "why a planner's episodes failed"),
+    "import": ("importing", "counts of a public trajectory file of EB-Manipulation"),
+    "published": ("published", "the published table of EB-Manipulation, and its arithmetic"),
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +39,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     ceiling.add_argument("--out", type=Path, metavar="FILE", help="write every run as JSON, with its actions")
     for action in (make, ceiling):
         action.add_argument("--json", action="store_true", help="print the result as JSON")
+    for name, (module, summary) in _RESULTS.items():
+        load(f"{__name__}.{module}").configure(actions.add_parser(name, help=summary))
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,209 @@
+"""A run: all episodes of a benchmark with one planner, in arms; continues where it was interrupted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Final
+
+from embodied_iqa import __version__
+from embodied_iqa.cell_manipulation.environment import Environment, EnvironmentOptions
+from embodied_iqa.cell_manipulation.episodes import Episode, Subset
+from embodied_iqa.cell_manipulation.planning.arms import Arm, ArmCamera
+from embodied_iqa.cell_manipulation.planning.examples import examples_for
+from embodied_iqa.cell_manipulation.planning.loop import EpisodeLoop
+from embodied_iqa.cell_manipulation.planning.options import Coordinates, GateArm, LoopOptions
+from embodied_iqa.cell_manipulation.planning.prompt import Picture
+from embodied_iqa.cell_manipulation.planning.results import (
+    PLAN_FILE,
+    SubsetSummary,
+    config_text,
+    subset_folder,
+    transcript_file,
+    write_episode,
+    write_summaries,
+)
+from embodied_iqa.database.building.engine import BlockReport, Engine, Job
+from embodied_iqa.database.building.options import EngineOptions
+from embodied_iqa.database.lock import locked
+from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.files import remove_parts, write_json_whole, write_text_whole
+from embodied_iqa.gate.judgement import PictureJudge, parse_judge
+from embodied_iqa.gate.judges import load_judge
+from embodied_iqa.images.codecs import write_picture
+from embodied_iqa.images.frame import View
+from embodied_iqa.records import load_json, unstructure
+from embodied_iqa.subjects.options import VlmOptions
+from embodied_iqa.subjects.protocols import Planner
+from embodied_iqa.subjects.reference import SubjectReference
+from embodied_iqa.subjects.registry import PLANNER_OPTIONS, make_planner
+
+_BLOCK: Final = 4
+"""Episodes of a job: little is lost when a run is killed."""
+Progress = Callable[[int, int], object]
+"""Called with the number of finished episodes and of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """What a run's results depend on, besides the episodes.
+
+    Attributes:
+        planner: The planner.
+        arms: Distortions and gates.
+        loop: What the planner is shown, and the rules.
+        size_px: Width and height of the pictures.
+        judge: Name of the gate's judge.
+        gate_file: The gate's calibration; None without a gate.
+        options: How the planner is loaded, reached and queried.
+        keep_pictures: Keep the pictures that the planner gets.
+    """
+
+    planner: SubjectReference
+    arms: tuple[Arm, ...]
+    loop: LoopOptions = field(default_factory=LoopOptions)
+    size_px: int = 500
+    judge: str = "statistics"
+    gate_file: Path | None = None
+    options: VlmOptions = PLANNER_OPTIONS
+    keep_pictures: bool = False
+
+    def __post_init__(self) -> None:
+        gated = any(arm.gate is not GateArm.OFF for arm in self.arms)
+        if gated and self.gate_file is None:
+            raise UsageError("an arm with a gate", expected="a calibration of the gate (--calibration FILE)")
+        sees = not self.loop.prompt.language_only or self.loop.prompt.coordinates is Coordinates.DETECTOR
+        if gated and not sees:
+            raise UsageError("a gate without pictures", expected="a run that uses pictures")
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """Pictures that the run needs."""
+        prompt = self.loop.prompt
+        if prompt.language_only and prompt.coordinates is not Coordinates.DETECTOR:
+            return ()
+        return (View.TOP, View.WRIST) if prompt.multiview else (View.TOP,)
+
+    def tree(self) -> dict[str, Any]:
+        """Return what must be the same when a run is continued; arms and episodes may be added."""
+        return {
+            "planner": self.planner.text,
+            "decoding": unstructure(self.options.decoding),
+            "loop": unstructure(self.loop),
+            "size_px": self.size_px,
+            "judge": self.judge if self.gate_file else "",
+        }
+
+
+def run_benchmark(
+    episodes: Sequence[Episode], out: Path, plan: RunPlan, engine: EngineOptions, progress: Progress
+) -> dict[tuple[str, Subset], SubsetSummary]:
+    """Run what is missing, write the summaries and return them.
+
+    Args:
+        episodes: The episodes.
+        out: New, or the folder of a run of the same plan.
+        plan: The plan.
+        engine: What runs the jobs.
+        progress: Observes the progress.
+
+    Raises:
+        UsageError: The folder holds a run of another plan.
+        InputError: A file is damaged, or another process works in the folder. Finished episodes are kept.
+        UserError: The planner cannot be reached.
+    """
+    out = out.resolve()  # workers of Ray have another working folder
+    check_run(out, plan)
+    missing = {
+        arm: [one for one in episodes if not transcript_file(out, arm.name, one).is_file()]
+        for arm in plan.arms
+    }
+    done = len(episodes) * len(plan.arms) - sum(map(len, missing.values()))
+    total = len(episodes) * len(plan.arms)
+    with locked(out):
+        remove_parts(out)
+        write_json_whole(out / PLAN_FILE, {"version": __version__, **plan.tree()})
+        for arm in plan.arms:
+            for subset in dict.fromkeys(one.subset for one in episodes):
+                text = config_text(plan.tree() | {"arm": arm.name})
+                write_text_whole(subset_folder(out, arm.name, subset) / "config.txt", text)
+        progress(done, total)
+        with Engine(engine) as running:
+            for report in running.run(_jobs(out, plan, missing)):
+                done += report.rows
+                progress(done, total)
+        return write_summaries(out, as_published=plan.loop.as_published)
+
+
+def check_run(out: Path, plan: RunPlan) -> None:
+    """Check that a folder is new or holds a run of the same plan.
+
+    Raises:
+        UsageError: It holds a run of another plan.
+        InputError: Its plan cannot be read.
+    """
+    if not (out / PLAN_FILE).is_file():
+        return
+    stored = load_json(out / PLAN_FILE, "the plan of a run")
+    wanted = json.loads(json.dumps(plan.tree()))
+    other = [key for key, value in wanted.items() if stored.get(key) != value]
+    if other:
+        raise UsageError(f"{out} holds a run of another plan", expected="a new folder", got=", ".join(other))
+
+
+def _jobs(out: Path, plan: RunPlan, missing: dict[Arm, list[Episode]]) -> Iterator[Job]:
+    number = 0
+    for arm, episodes in missing.items():
+        for start in range(0, len(episodes), _BLOCK):
+            block = tuple(episodes[start : start + _BLOCK])
+            yield partial(run_block, out, replace(plan, arms=(arm,)), block, number)
+            number += 1
+
+
+def run_block(out: Path, plan: RunPlan, episodes: tuple[Episode, ...], number: int) -> BlockReport:
+    """Run some episodes of one arm in this process.
+
+    Raises:
+        UserError: The planner cannot be reached.
+    """
+    (arm,) = plan.arms
+    planner = _planner(plan.planner, plan.options)
+    judge = None if arm.gate is GateArm.OFF else _judge(plan.judge, plan.gate_file)
+    camera = ArmCamera(arm, plan.loop.prompt, judge)
+    with ExitStack() as stack:
+        environment = stack.enter_context(Environment(EnvironmentOptions(plan.views, plan.size_px)))
+        for episode in episodes:
+            keep = partial(_keep, out, arm.name, episode) if plan.keep_pictures else _ignore
+            loop = EpisodeLoop(planner, environment, camera, plan.loop, keep)
+            examples = examples_for(episode.task, plan.loop.prompt, plan.size_px)
+            transcript = loop.run(episode, examples, arm.name)
+            write_episode(out, transcript, as_published=plan.loop.as_published)
+    return BlockReport(number, len(episodes))
+
+
+@cache
+def _planner(reference: SubjectReference, options: VlmOptions) -> Planner:
+    """Load a planner once a process."""
+    return make_planner(reference, options)
+
+
+@cache
+def _judge(name: str, file: Path | None) -> PictureJudge:
+    """Load the gate's judge once a process."""
+    if file is None:
+        raise InputError("an arm with a gate has no calibration")
+    return load_judge(parse_judge(name), file)
+
+
+def _keep(out: Path, arm: str, episode: Episode, step: int, picture: Picture) -> None:
+    folder = subset_folder(out, arm, episode.subset) / "images" / f"episode_{episode.index}"
+    folder.mkdir(parents=True, exist_ok=True)
+    write_picture(folder / f"episode_{episode.index}_step_{step}_front_rgb_annotated.png", picture)
+
+
+def _ignore(_step: int, _picture: Picture) -> None:
+    return

@@ -1,0 +1,205 @@
+"""`embodied-iqa evaluate manipulation`: a planner in the simulated cell, on clean and distorted pictures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from embodied_iqa.cell_manipulation.episodes import Subset
+from embodied_iqa.cell_manipulation.planning.options import (
+    Coordinates,
+    GateArm,
+    LoopOptions,
+    OnInvalid,
+    PromptOptions,
+)
+from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.database.building.options import EngineKind, EngineOptions
+from embodied_iqa.distortions import LEVELS, DistortionSpec, catalogue, parse_distortion
+from embodied_iqa.errors import UsageError
+from embodied_iqa.lazy import load
+from embodied_iqa.progress import ProgressBars
+
+if TYPE_CHECKING:
+    from embodied_iqa.cell_manipulation.episodes import Episode
+    from embodied_iqa.cell_manipulation.planning.results import SubsetSummary
+    from embodied_iqa.cell_manipulation.planning.runner import RunPlan
+
+_PLANNING: Final = "embodied_iqa.cell_manipulation.planning"
+_ALL: Final = "all"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("episodes", type=Path, metavar="EP", help="folder of `embodied-iqa manipulate make`")
+    planner = "planner-oracle, planner-reader, planner-panel, planner-faulty, planner-blind, openai:URL#MODEL"
+    add("--planner", required=True, metavar="SUBJECT", help=f"such as {planner}")
+    add("--out", type=Path, required=True, metavar="RUN", help="new folder, or a run to continue")
+    add("--subset", default=_ALL, metavar="A,B", help=f"some of {','.join(Subset)} (default: all in EP)")
+    add("--limit", type=int, metavar="N", help="at most N episodes of each task and subset")
+    _add_prompt(parser)
+    _add_arms(parser)
+    add("--workers", type=int, default=1, metavar="N", help="jobs in parallel (default 1)")
+    runner = "what runs the workers"
+    add("--engine", choices=[str(item) for item in EngineKind], default="processes", help=runner)
+    add("--ray-address", default="", metavar="ADDRESS", help="of a cluster; default: start one here")
+    add("--fault-seed", type=int, default=0, metavar="N", help="of planner-faulty (default 0)")
+    add("--allow-network", action="store_true", help="consent to send pictures to a public API")
+    add("--json", action="store_true", help="print the summaries as JSON")
+
+
+def _add_prompt(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    switch = argparse.BooleanOptionalAction
+    add("--shots", type=int, default=4, metavar="N", help="text examples in the prompt (default 4)")
+    add("--boxes", action=switch, default=True, help="numbered boxes in the picture (default: yes)")
+    add("--multiview", action="store_true", help="add the wrist camera's picture")
+    add("--multistep", action="store_true", help="add the two pictures before the present one")
+    add("--visual-examples", action="store_true", help="two examples with pictures instead of text examples")
+    add("--history", action="store_true", help="repeat the texts of the conversation so far")
+    add("--language-only", action="store_true", help="show no picture")
+    add("--resolution", type=int, default=500, metavar="PX", help="side of the pictures (default 500)")
+    source = "where the object list comes from (default truth)"
+    add("--coordinates", choices=[str(item) for item in Coordinates], default="truth", help=source)
+    invalid = "after an invalid action (default replan)"
+    add("--on-invalid", choices=[str(item) for item in OnInvalid], default="replan", help=invalid)
+    published = "as the published code: plans go on after invalid actions; an empty plan counts -1 errors"
+    add("--as-published", action="store_true", help=published)
+    add("--keep-pictures", action="store_true", help="keep the pictures that the planner gets")
+
+
+def _add_arms(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    one = "distortion and level, such as 12:3; may be repeated"
+    add("--distortion", action="append", default=[], metavar="ID:LEVEL", help=one)
+    add("--distortions", metavar="A,B", help="distortions by number or name, or all; at each of --levels")
+    add("--levels", default="1-5", metavar="A-B", help="levels of --distortions (default 1-5)")
+    add("--seed", type=int, default=0, metavar="N", help="seed of the distortions (default 0)")
+    gates = [str(item) for item in GateArm if item is not GateArm.OFF]
+    add("--gate", metavar="A,B", help=f"also run each arm with gates, some of {','.join(gates)}")
+    add("--judge", default="statistics", metavar="NAME", help="of the gate (default statistics)")
+    add("--calibration", type=Path, metavar="FILE", help="of the gate; needed with --gate")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run what is missing; return the exit code."""
+    plan = _plan(arguments)
+    episodes = _episodes(arguments)
+    engine = EngineOptions(EngineKind(arguments.engine), arguments.workers, arguments.ray_address)
+    with ProgressBars() as bars:
+        summaries: Mapping[tuple[str, Subset], SubsetSummary] = load(f"{_PLANNING}.runner:run_benchmark")(
+            episodes, arguments.out, plan, engine, lambda done, total: bars.update("episodes", done, total)
+        )
+    page: Path = load("embodied_iqa.reports.manipulation.report:write_manipulation_report")(arguments.out)
+    if arguments.json:
+        unstructure = load("embodied_iqa.records:unstructure")
+        rows = [
+            {"arm": arm, "subset": str(subset)} | unstructure(one) for (arm, subset), one in summaries.items()
+        ]
+        print(json.dumps(rows, indent=1))
+        return 0
+    _print_summaries(summaries)
+    print(f"report: {page}")
+    next_command("manipulate", "errors", arguments.out)
+    return 0
+
+
+def _plan(arguments: argparse.Namespace) -> RunPlan:
+    prompt = PromptOptions(
+        arguments.shots,
+        arguments.boxes,
+        arguments.multiview,
+        arguments.multistep,
+        arguments.visual_examples,
+        arguments.history,
+        arguments.language_only,
+        Coordinates(arguments.coordinates),
+    )
+    invalid = OnInvalid.CONTINUE if arguments.as_published else OnInvalid(arguments.on_invalid)
+    if not 64 <= arguments.resolution <= 1000:
+        raise UsageError("wrong resolution", expected="64 to 1000 px", got=arguments.resolution)
+    options = load("embodied_iqa.subjects.registry:PLANNER_OPTIONS")
+    replace = load("dataclasses:replace")
+    options = replace(
+        options,
+        decoding=replace(options.decoding, seed=arguments.fault_seed),
+        loading=replace(options.loading, allow_network=arguments.allow_network),
+    )
+    plan: RunPlan = load(f"{_PLANNING}.runner").RunPlan(
+        load("embodied_iqa.subjects.reference:parse_planner")(arguments.planner),
+        tuple(load(f"{_PLANNING}.arms:arms_of")(_specs(arguments), _gates(arguments.gate))),
+        LoopOptions(prompt, invalid, arguments.as_published),
+        arguments.resolution,
+        arguments.judge,
+        arguments.calibration,
+        options,
+        arguments.keep_pictures,
+    )
+    return plan
+
+
+def _specs(arguments: argparse.Namespace) -> Iterator[DistortionSpec]:
+    for word in arguments.distortion:
+        yield parse_distortion(word, seed=arguments.seed)
+    if arguments.distortions is None:
+        return
+    words = arguments.distortions.split(",")
+    names = [line.id for line in catalogue()] if words == [_ALL] else words
+    for name in names:
+        for level in _levels(arguments.levels):
+            yield parse_distortion(f"{name}:{level}", seed=arguments.seed)
+
+
+def _levels(text: str) -> range:
+    first, _, last = text.partition("-")
+    last = last or first
+    if not (first.isdecimal() and last.isdecimal() and LEVELS[0] <= int(first) <= int(last) <= LEVELS[-1]):
+        raise UsageError("wrong levels", expected="such as 1-5 or 3", got=text)
+    return range(int(first), int(last) + 1)
+
+
+def _gates(text: str | None) -> list[GateArm]:
+    words = text.split(",") if text else []
+    for word in words:
+        if word not in set(map(str, GateArm)):
+            raise UsageError("unknown gate", got=word, available=list(GateArm))
+    return [GateArm(word) for word in words]
+
+
+def _episodes(arguments: argparse.Namespace) -> list[Episode]:
+    found: list[Episode] = list(
+        load("embodied_iqa.cell_manipulation.making:read_episodes")(arguments.episodes)
+    )
+    there = list(dict.fromkeys(one.subset for one in found))
+    words = there if arguments.subset == _ALL else arguments.subset.split(",")
+    for word in words:
+        if word not in there:
+            raise UsageError("no episodes of this subset", got=word, available=there)
+    chosen = [one for one in found if one.subset in set(words)]
+    if arguments.limit is None:
+        return chosen
+    if arguments.limit < 1:
+        raise UsageError("wrong limit", expected="1 or more", got=arguments.limit)
+    counts: dict[tuple[Subset, str], int] = {}
+    kept = []
+    for one in chosen:
+        key = one.subset, str(one.task)
+        counts[key] = counts.get(key, 0) + 1
+        if counts[key] <= arguments.limit:
+            kept.append(one)
+    return kept
+
+
+def _print_summaries(summaries: Mapping[tuple[str, Subset], SubsetSummary]) -> None:
+    right = ("episodes", "success", "rate", "planner steps", "format errors")
+    table = table_of("arm", "subset", *right, right=right)
+    for (arm, subset), one in summaries.items():
+        numbers = (str(one.total_num_tasks), str(one.num_success), f"{one.success_rate:.1%}")
+        table.add_row(
+            arm, str(subset), *numbers, f"{one.avg_planner_steps:.2f}", str(one.output_format_error)
+        )
+    console().print(table)

@@ -1,0 +1,50 @@
+"""`embodied-iqa manipulate errors`: why a planner's episodes failed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from pathlib import Path
+
+from embodied_iqa.cell_manipulation.planning.failures import CLASS_OF, ErrorKind
+from embodied_iqa.cell_manipulation.planning.labels import agreement, confusion, read_labels
+from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.lazy import load
+from embodied_iqa.records import unstructure
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("run", type=Path, metavar="RUN", help="folder of `embodied-iqa evaluate manipulation`")
+    labels = "hand labels, CSV with the columns arm, episode, kind; they win over the rules"
+    add("--labels", type=Path, metavar="FILE", help=labels)
+    add("--json", action="store_true", help="print every failed episode as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the errors and write the report anew; return the exit code."""
+    labels = read_labels(arguments.labels) if arguments.labels else {}
+    study = load("embodied_iqa.reports.manipulation.study:load_study")(arguments.run, labels)
+    page = load("embodied_iqa.reports.manipulation.report:write_manipulation_report")(arguments.run, labels)
+    table = confusion(study.failures)
+    right, total = agreement(table)
+    if arguments.json:
+        tree = [unstructure(one) | {"class": str(one.error_class)} for one in study.failures]
+        print(json.dumps(tree, indent=1))
+        return 0
+    counts = Counter(one.kind for one in study.failures)
+    shown = table_of("class", "kind", "episodes", right=("episodes",))
+    for kind in ErrorKind:
+        if counts[kind]:
+            shown.add_row(str(CLASS_OF[kind]), str(kind), str(counts[kind]))
+    console().print(shown)
+    if table:
+        faults = table_of("seeded fault", "found as")
+        for fault, found in table.items():
+            faults.add_row(str(fault), ", ".join(f"{kind} {count}" for kind, count in found.most_common()))
+        console().print(faults)
+        print(f"rules find {right} of {total} seeded faults")
+    print(f"report: {page}")
+    return 0

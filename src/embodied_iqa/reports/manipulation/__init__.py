@@ -1,0 +1,1 @@
+"""The report of planners in the simulated cell."""

@@ -1,0 +1,118 @@
+"""A run of a planner in the cell: files, continuation, replay, report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from embodied_iqa.cell_manipulation.environment import Environment, EnvironmentOptions
+from embodied_iqa.cell_manipulation.episodes import Episode, Subset
+from embodied_iqa.cell_manipulation.making import make_episodes, write_episodes
+from embodied_iqa.cell_manipulation.planning.results import read_transcripts
+from embodied_iqa.cell_manipulation.planning.transcript import Transcript, replay
+from embodied_iqa.cli.main import main
+from embodied_iqa.records import unstructure
+
+COMMAND = ("--language-only", "--shots", "0")
+
+
+@pytest.fixture(scope="module")
+def episode() -> Episode:
+    return next(make_episodes((Subset.BASE,), 1))
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory, episode: Episode) -> Path:
+    folder = tmp_path_factory.mktemp("manipulation")
+    write_episodes(folder / "ep", [episode])
+    for planner in ("planner-blind", "planner-reader"):
+        out = str(folder / planner)
+        command = ["evaluate", "manipulation", str(folder / "ep"), "--planner", planner, "--out", out]
+        assert main([*command, *COMMAND]) == 0
+    return folder
+
+
+def stored(ran: Path, planner: str) -> Transcript:
+    (one,) = read_transcripts(ran / planner)
+    return one
+
+
+def test_who_reads_the_true_list_solves_the_task_and_who_is_blind_does_not(ran: Path) -> None:
+    assert stored(ran, "planner-reader").success
+    blind = stored(ran, "planner-blind")
+    assert not blind.success
+    assert sum(turn.costs for turn in blind.turns) == 15
+
+
+def test_the_files_are_those_of_the_protocol(ran: Path) -> None:
+    folder = ran / "planner-reader" / "clean" / "base"
+    result = json.loads((folder / "results" / "episode_0_res.json").read_text())
+    assert set(result) == {
+        "instruction",
+        "reward",
+        "action_success",
+        "avg_reward",
+        "task_success",
+        "num_steps",
+        "planner_steps",
+        "planner_output_error",
+        "episode_elapsed_seconds",
+    }
+    assert (result["task_success"], result["reward"][-1], result["planner_steps"]) == (1.0, 1.0, 1)
+    summary = json.loads((folder / "summary.json").read_text())
+    assert (summary["total_num_tasks"], summary["success_rate"]) == (1, 1.0)
+    assert "executable_plan" in (folder / "results" / "planner_output_episode_0.txt").read_text()
+    assert json.loads((folder / "config.txt").read_text())["arm"] == "clean"
+
+
+def test_a_transcript_replays_in_physics(ran: Path) -> None:
+    with Environment(EnvironmentOptions(())) as environment:
+        replay(stored(ran, "planner-reader"), environment)
+
+
+def test_a_finished_run_asks_nobody_again_and_another_plan_is_refused(
+    ran: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = unstructure(stored(ran, "planner-blind"))
+    out = str(ran / "planner-blind")
+    command = ["evaluate", "manipulation", str(ran / "ep"), "--planner", "planner-blind", "--out", out]
+    assert main([*command, *COMMAND]) == 0
+    assert unstructure(stored(ran, "planner-blind")) == before
+    assert main([*command, "--language-only", "--shots", "1"]) == 2
+    assert "another plan" in capsys.readouterr().err
+
+
+def test_the_report_names_the_other_simulator(ran: Path) -> None:
+    page = (ran / "planner-reader" / "report.html").read_text(encoding="utf-8")
+    assert "planner-reader solves 100.0 % of 1 episode" in page
+    assert "EmbodiedBench&#39;s own simulator" in page
+    table = (ran / "planner-reader" / "report_tables" / "leaderboard.csv").read_text()
+    assert table.count("own simulator") == 14
+
+
+def test_errors_of_a_run_are_printed_and_labelled(ran: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    labels = ran / "labels.csv"
+    labels.write_text("arm,episode,kind\nclean,base-000,reflection\n")
+    command = ["manipulate", "errors", str(ran / "planner-blind"), "--json", "--labels", str(labels)]
+    assert main(command) == 0
+    (one,) = json.loads(capsys.readouterr().out)
+    assert (one["kind"], one["by_hand"], one["class"]) == ("reflection", True, "reasoning")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--multiview", "--history"), "exclude each other"),
+        (("--levels", "0-9", "--distortions", "all"), "wrong levels"),
+        (("--gate", "hold"), "calibration"),
+        (("--subset", "spatial"), "no episodes of this subset"),
+    ],
+)
+def test_wrong_options_are_usage_errors_in_one_line(
+    ran: Path, words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["evaluate", "manipulation", str(ran / "ep"), "--planner", "planner-blind"]
+    assert main([*command, "--out", str(ran / "new"), *words]) == 2
+    assert message in capsys.readouterr().err
