@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import socket
 import struct
 import tempfile
@@ -36,11 +37,14 @@ from embodied_iqa.images.image_cdr import image_from_cdr, image_to_cdr
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.recording.repair.recover import recover
 from embodied_iqa.recording.writer import TrialWriter
+from embodied_iqa.records import unstructure
 from embodied_iqa.resources import shared_file, source_checkout
 from embodied_iqa.robot.robotiq_connection import RobotiqConnection
 from embodied_iqa.static_benchmark.circular import circular_items
 from embodied_iqa.static_benchmark.items import Item
 from embodied_iqa.static_benchmark.pictures import encode_picture
+from embodied_iqa.static_benchmark.static_to_simulated import executions_of_csv
+from embodied_iqa.static_benchmark.trajectories import Trajectory, read_trajectory
 from embodied_iqa.static_benchmark.tsv import read_tsv, write_tsv
 from embodied_iqa.subjects.model_card import load_card
 from embodied_iqa.subjects.safetensors_header import read_size
@@ -152,6 +156,16 @@ def item_tables() -> list[bytes]:
             write_tsv(path, rows, {item.index: image for item in items})
             found.append(path.read_bytes())
     return found
+
+
+def trajectories() -> list[bytes]:
+    steps = ((-0.4, 0.0, 0.3, 3.1, 0.0, 1.57, 0.0), (-0.4, 0.1, 0.2, 3.1, 0.0, 1.5, 1.0))
+    words = ("input", "pick the red cube", "pick", "cube", "wood", 7, 4.0)
+    made = Trajectory(*words, tuple(np.eye(4).ravel().tolist()), 0.0, steps, (0.0, 0.4), ())
+    return [json.dumps(unstructure(made)).encode()]
+
+
+EXECUTION_CSV = b'subject,task,execution\npanel-vla-query,000,1\n"a, b",001,0.25\n'
 
 
 def shipped(*names: str) -> list[bytes]:
@@ -382,6 +396,8 @@ _ALL = (
     from_file("tiff, webp, bmp", ".tiff", lambda: encoded(".tiff", ".webp", ".bmp"), read_picture),
     Target("cdr", lambda: [image_to_cdr(picture(1), 5, "top")], lambda data, _folder: image_from_cdr(data)),
     from_file("yaml", ".yaml", lambda: shipped("config/trial.yaml"), load_yaml),
+    from_file("expert trajectory", ".json", trajectories, read_trajectory),
+    from_file("executions", ".csv", lambda: [EXECUTION_CSV], executions_of_csv),
     from_file("parameters", ".yaml", lambda: shipped("config/trial.yaml"), lambda path: resolve((path,))),
     from_file("gate", ".yaml", lambda: shipped("config/gate/simulated.yaml"), load_calibrations),
     from_file("task yaml", ".yaml", task_yaml, lambda path: load_task_file(path, files_exist=False)),

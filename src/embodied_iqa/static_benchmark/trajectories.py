@@ -174,7 +174,7 @@ class TrajectoryFolder:
                 expected=f"{plan.tasks} trajectories: run `embodied-iqa static make --vla` again",
                 got=len(files),
             )
-        return tuple(map(self._read, files))
+        return tuple(map(read_trajectory, files))
 
     def digest(self) -> str:
         """Return a hash of all trajectories with their pictures, 64 hexadecimal digits."""
@@ -205,12 +205,18 @@ class TrajectoryFolder:
         camera = Intrinsics(width_px, height_px, *picture.pinhole_px)
         return Frame(picture.view, 0, rgb, camera, np.array(picture.T_base_camera).reshape(4, 4))
 
-    def _read(self, file: Path) -> Trajectory:
-        trajectory = read_json(Trajectory, file, "the trajectory")
-        fault = _fault(trajectory, file.stem)
-        if fault:
-            raise InputError(f"{file}: {fault}")
-        return trajectory
+
+def read_trajectory(file: Path) -> Trajectory:
+    """Read the trajectory of a task.
+
+    Raises:
+        InputError: It is damaged.
+    """
+    trajectory = read_json(Trajectory, file, "the trajectory")
+    fault = _fault(trajectory, file.stem)
+    if fault:
+        raise InputError(f"{file}: {fault}")
+    return trajectory
 
 
 def store_picture(folder: Path, name: str, frame: Frame) -> StoredPicture:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +11,14 @@ import pytest
 
 from embodied_iqa.cli.main import main
 from embodied_iqa.errors import InputError
+from embodied_iqa.experiment.rows import RunRow
 from embodied_iqa.files import write_json_whole
 from embodied_iqa.records import unstructure
 from embodied_iqa.static_benchmark.static_to_simulated import (
     Relation,
     StaticScore,
     executions_of_csv,
+    executions_of_runs,
     plcc,
     s2d_rows,
 )
@@ -82,6 +85,28 @@ def test_both_static_scores_are_correlated_where_both_exist() -> None:
     assert {row.relation for row in found} == {"static-to-simulated"}
     with pytest.raises(InputError, match="no task of the benchmark"):
         s2d_rows(_results(*rows), {("c", "000"): 1.0}, Relation.REAL)
+
+
+def _run(subject: str, task: str, scene_seed: int, outcome: str, distortion_id: str = "") -> RunRow:
+    values = dict.fromkeys((field.name for field in fields(RunRow)), 0)
+    named = {"subject": subject, "task": task, "scene_seed": scene_seed, "outcome": outcome}
+    return RunRow(**values | named | {"distortion_id": distortion_id})  # type: ignore[arg-type] # by name
+
+
+def test_runs_of_an_experiment_are_joined_by_subject_words_and_scene() -> None:
+    results = _results(*(_task("a", index, 10.0 * index) for index in range(4)))
+    words = "pick the red cube"
+    runs = [
+        _run("a", words, 0, "success"),
+        _run("a", words, 0, "failure"),
+        _run("a", words, 1, "failure"),
+        _run("a", words, 1, "success", "02"),
+        _run("a", words, 2, "held_by_the_gate"),
+        _run("b", words, 2, "success"),
+        _run("a", "push the red cube", 3, "success"),
+        _run("a", words, 9, "success"),
+    ]
+    assert executions_of_runs(results, runs) == {("a", "000"): 0.5, ("a", "001"): 0.0}
 
 
 def test_the_command_joins_a_csv_file_and_writes_its_result(

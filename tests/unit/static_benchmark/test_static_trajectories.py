@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from embodied_iqa.cli.experiment import running
+from embodied_iqa.cli.main import main
 from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.experiment.plan import ExperimentTask
 from embodied_iqa.records import unstructure
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.static_benchmark import vla_making
 from embodied_iqa.static_benchmark.trajectories import TrajectoryFolder
-from embodied_iqa.static_benchmark.vla_making import VERBS, draw_task, make_trajectories
+from embodied_iqa.static_benchmark.vla_making import VERBS, PictureOptions, draw_task, make_trajectories
 from embodied_iqa.tasks.instruction import parse_instruction
 from static_trajectories import made_trajectory, write_trajectories
 
@@ -88,13 +92,16 @@ def test_verbs_alternate_and_a_task_is_that_of_its_scene_seed() -> None:
 
 
 def test_made_trajectories_are_seeded_and_a_killed_run_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    whole = make_trajectories(tmp_path / "whole", tasks=2, seed=4)
+    words = ["--vla", "--items", "2", "--seed", "4", "--size", "160x120", "--out", str(tmp_path / "whole")]
+    assert main(["static", "make", *words]) == 0
+    assert "1 pull, 1 push" in capsys.readouterr().out
+    whole = TrajectoryFolder(tmp_path / "whole")
     assert [task.verb for task in whole.read()] == ["push", "pull"]
     assert all(len(task.steps) == 50 and len(task.pictures) == 3 for task in whole.read())
-
     drawn_expert = vla_making._drawn_expert
+    small = PictureOptions(160, 120)
 
     def interrupted(seed: int, index: int) -> object:
         if index == 1:
@@ -104,13 +111,23 @@ def test_made_trajectories_are_seeded_and_a_killed_run_goes_on(
     with monkeypatch.context() as patch:
         patch.setattr(vla_making, "_drawn_expert", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            make_trajectories(tmp_path / "cut", tasks=2, seed=4)
+            make_trajectories(tmp_path / "cut", tasks=2, seed=4, pictures=small)
     cut = TrajectoryFolder(tmp_path / "cut")
     assert cut.file("000").is_file()
     assert not cut.file("001").is_file()
     first = cut.file("000").stat().st_mtime_ns
-    make_trajectories(tmp_path / "cut", tasks=2, seed=4)
+    make_trajectories(tmp_path / "cut", tasks=2, seed=4, pictures=small)
     assert cut.file("000").stat().st_mtime_ns == first
     assert cut.digest() == whole.digest()
     with pytest.raises(UsageError, match="another plan"):
-        make_trajectories(tmp_path / "cut", tasks=2, seed=5)
+        make_trajectories(tmp_path / "cut", tasks=2, seed=5, pictures=small)
+
+
+def test_an_experiment_takes_the_tasks_of_a_benchmark(tmp_path: Path) -> None:
+    write_trajectories(tmp_path, 3)
+    given = Namespace(bench=tmp_path, tasks=None, task=[])
+    assert running._tasks(given) == tuple(
+        ExperimentTask("pick the red cube", 7 + index) for index in range(3)
+    )
+    with pytest.raises(UsageError, match="both a benchmark and tasks"):
+        running._tasks(Namespace(bench=tmp_path, tasks=3, task=[]))
