@@ -12,7 +12,7 @@ from embodied_iqa.analysis.correlation import Correlation, srcc
 from embodied_iqa.analysis.intervals import Interval, srcc_interval
 from embodied_iqa.analysis.means import References
 from embodied_iqa.analysis.raters import RaterAgreement, Scale, krippendorff_alpha
-from embodied_iqa.database.query import query
+from embodied_iqa.database.query import query, views_of
 from embodied_iqa.database.rows import rows_of
 from embodied_iqa.database.schema import Annotation
 from embodied_iqa.database.store import DatabaseStore
@@ -76,6 +76,8 @@ def draw_item(store: DatabaseStore, role: Role, person: str, done: Collection[Ke
         person: The same person gets the same order.
         done: What this person has checked.
     """
+    if not {"annotations", "scores"} <= views_of(store).keys():
+        return None
     for turn in range(_BINS):
         low = (len(done) + turn) % _BINS / _BINS
         high = low + 1 / _BINS if low + 1 / _BINS < 1 else 2.0
@@ -95,6 +97,8 @@ def draw_item(store: DatabaseStore, role: Role, person: str, done: Collection[Ke
 
 def read_item(store: DatabaseStore, key: Key) -> SpotItem | None:
     """Return the answers of a key; None where the database has none."""
+    if not {"annotations", "scores"} <= views_of(store).keys():
+        return None
     table = query(
         store,
         "SELECT reference_id, score FROM scores WHERE pair_id = ? AND task_id = ? AND subject = ?",

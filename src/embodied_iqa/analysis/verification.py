@@ -58,7 +58,8 @@ def verification_result(
     opinions = {name: _wanted(view, name, tasks, blind=blind) for name, tasks in texts.items()}
     opinions = {name: found for name, found in opinions.items() if found}
     people = sorted({person for found in opinions.values() for person in found})
-    verdicts = np.array([_verdicts(person, opinions, texts) for person in people]).reshape(len(people), -1)
+    tasks = sum(len(texts[name]) for name in opinions)
+    verdicts = np.array([_verdicts(person, opinions, texts) for person in people]).reshape(len(people), tasks)
     ranks = np.array([_ranks(person, opinions, texts) for person in (WRITER, *people)])
     known = np.isfinite(verdicts)
     pairs = tuple(

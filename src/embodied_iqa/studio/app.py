@@ -20,13 +20,27 @@ from embodied_iqa.studio.browse import pair_page, pictures_page, table_page
 from embodied_iqa.studio.kit.context import Studio
 from embodied_iqa.studio.kit.security import Address, App, Guard
 from embodied_iqa.studio.kit.sources import NotFoundError
+from embodied_iqa.studio.people import (
+    agreement_page,
+    annotate_page,
+    edits_page,
+    judge_page,
+    person,
+    spot_page,
+    verify_page,
+)
 from embodied_iqa.studio.watch import run_page
 
-PAGES: Final[tuple[ModuleType, ...]] = (home, table_page, pair_page, pictures_page, board_page, run_page)
+_LOOK: Final = (home, table_page, pair_page, pictures_page, board_page, run_page)
+_WORK: Final = (person, annotate_page, verify_page, spot_page, agreement_page, edits_page, judge_page)
+PAGES: Final[tuple[ModuleType, ...]] = (*_LOOK, *_WORK)
 """Modules with pages, each with ``routes(studio) -> list[Route]``."""
 
+_STYLE: Final = "text/css; charset=utf-8"
 _SCRIPT: Final = "text/javascript; charset=utf-8"
-_ASSETS: Final = {"studio.css": "text/css; charset=utf-8", "studio.js": _SCRIPT, "watch.js": _SCRIPT}
+_ASSETS: Final = {"studio.css": _STYLE, "people.css": _STYLE} | dict.fromkeys(
+    ("studio.js", "watch.js", "people.js"), _SCRIPT
+)
 
 
 def create_app(studio: Studio, address: Address) -> App:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from functools import cache
 from urllib.parse import quote
@@ -11,6 +12,7 @@ from markupsafe import Markup
 
 from embodied_iqa.reports.kit.formatting import clean_text, distortion_label
 from embodied_iqa.reports.kit.render import make_environment
+from embodied_iqa.units import SECOND_NS
 
 
 def fill(template: str, **values: object) -> str:
@@ -33,9 +35,14 @@ def labelled(distortions: Iterable[str]) -> list[tuple[str, str]]:
     return [(number, distortion_label(number)) for number in distortions]
 
 
+def utc_text(stamp_ns: int) -> str:
+    """Return a time in UTC, to the second."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(stamp_ns // SECOND_NS))
+
+
 @cache
 def _environment() -> Environment:
     environment = make_environment("embodied_iqa.studio", "embodied_iqa.reports")
     environment.filters |= {"segment": path_segment, "distortion_label": distortion_label}
-    environment.filters |= {"doubled": doubled, "labelled": labelled}
+    environment.filters |= {"doubled": doubled, "labelled": labelled, "utc": utc_text}
     return environment

@@ -1,0 +1,1 @@
+"""Pages on which people work: annotate, verify, judge, and the journal of what they did."""
