@@ -32,9 +32,12 @@ from studio_client import ORIGIN, client_of
 
 ONE = "/db/db/annotate/r00000"
 TASKS = {
-    "text1": "pick the red cube", "text2": "push the cube that is left of the bowl", "text3": "tidy up the table",
-    "text4": "open the upper drawer", "text5": "put the cup on the plate, then press the button",
-} | {f"verb{rank}": "sentence" for rank in range(1, 6)}  # fmt: skip
+    "text1": "pick the red cube",
+    "text2": "push the cube that is left of the bowl",
+    "text3": "tidy up the table",
+    "text4": "open the upper drawer",
+    "text5": "put the cup on the plate, then press the button",
+} | {f"verb{rank}": "sentence" for rank in range(1, 6)}
 
 
 @dataclass

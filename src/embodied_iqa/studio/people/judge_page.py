@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-from http import HTTPStatus
 from typing import Final
 
 from starlette.requests import Request
@@ -17,7 +16,7 @@ from embodied_iqa.journal.journal import ConflictError, Journal
 from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.studio.kit.context import Studio
 from embodied_iqa.studio.kit.sources import NotFoundError, Source
-from embodied_iqa.studio.people.person import Form, named, person_of, posted, see
+from embodied_iqa.studio.people.person import Form, named, person_of, posted, see, status_of
 from embodied_iqa.studio.people.photographs import photograph_file, store_photograph
 from embodied_iqa.trial.attendance import Answer, Question
 from embodied_iqa.trial.judging import JudgingState, RunJudge, judgement_answer
@@ -78,9 +77,6 @@ def routes(studio: Studio) -> list[Route]:
 def _page(
     studio: Studio, request: Request, state: JudgingState, form: Form | None, error: UserError | None
 ) -> Response:
-    status = HTTPStatus.OK
-    if error is not None:
-        status = HTTPStatus.CONFLICT if isinstance(error, ConflictError) else HTTPStatus.BAD_REQUEST
     judged = [
         (source, edit, change)
         for source in studio.sources.all()
@@ -89,7 +85,7 @@ def _page(
     return studio.page(
         request,
         "people_judge.html.j2",
-        status,
+        status_of(error),
         state=state,
         version=_version(state),
         preparing=state.question is not None and state.question.stage is Stage.PREPARE,

@@ -15,8 +15,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.errors import InputError, UsageError, UserError
 from embodied_iqa.journal.changes import MAX_NAME_CHARACTERS
+from embodied_iqa.journal.journal import ConflictError
 from embodied_iqa.studio.kit.context import Studio
 
 COOKIE: Final = "embodied_iqa_person"
@@ -106,6 +107,13 @@ def require_person(request: Request) -> str:
     if not person:
         raise UsageError("the studio does not know who you are", expected="your name, on the page /person")
     return person
+
+
+def status_of(error: UserError | None) -> HTTPStatus:
+    """Return the status of a page that shows an error."""
+    if error is None:
+        return HTTPStatus.OK
+    return HTTPStatus.CONFLICT if isinstance(error, ConflictError) else HTTPStatus.BAD_REQUEST
 
 
 def named(handler: Callable[[Request], Response]) -> Callable[[Request], Response]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
-from http import HTTPStatus
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,7 +17,7 @@ from embodied_iqa.journal.view import EditView, disputed
 from embodied_iqa.studio.kit.context import Studio
 from embodied_iqa.studio.kit.rendering import path_segment
 from embodied_iqa.studio.kit.sources import Source, SourceKind
-from embodied_iqa.studio.people.person import Form, named, person_of, posted, require_person, see
+from embodied_iqa.studio.people.person import Form, named, person_of, posted, require_person, see, status_of
 from embodied_iqa.studio.people.workspace import Standing, Workspace, workspaces
 
 MEANINGS = {
@@ -136,13 +135,10 @@ def _page(studio: Studio, request: Request, form: Form | None, error: UserError 
     shown = list(texts)
     if blind:
         random.Random(f"{person}|{reference.reference_id}").shuffle(shown)
-    status = HTTPStatus.OK
-    if error is not None:
-        status = HTTPStatus.CONFLICT if isinstance(error, ConflictError) else HTTPStatus.BAD_REQUEST
     return studio.page(
         request,
         "people_verify.html.j2",
-        status,
+        status_of(error),
         source=source,
         reference=reference,
         texts=texts,
