@@ -90,8 +90,9 @@ def draw_item(store: DatabaseStore, role: Role, person: str, done: Collection[Ke
         )
         for row in table.to_pylist():
             key = row["pair_id"], row["task_id"], row["subject"]
-            if key not in done:
-                return _item(store, key, row["reference_id"], row["score"])
+            item = None if key in done else _item(store, key, row["reference_id"], row["score"])
+            if item is not None:
+                return item
     return None
 
 

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+import pyarrow as pa
 import pytest
 from starlette.testclient import TestClient
 
 from database_folders import write_database
 from embodied_iqa.database.rows import table_of
 from embodied_iqa.database.schema import ANNOTATIONS, Annotation
+from embodied_iqa.database.schema import TASKS as TASK_COLUMNS
 from embodied_iqa.database.store import DatabaseStore, write_table
 from embodied_iqa.journal.changes import JudgeRun, Reject, Settle, SpotCheck, Verify, WriteLabels, WriteTasks
 from embodied_iqa.journal.journal import Journal
@@ -63,26 +65,22 @@ class Someone:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database with one VLM's answers to the first task of every picture."""
+    """A database with one VLM's answers."""
     path = tmp_path_factory.mktemp("whole") / "db"
     store = write_database(path, references=3, subjects=1, pictures=True)
-    rows = []
-    for row in store.pairs(["reference_id", "pair_id"]).to_pylist():
-        for pair_id in (row["pair_id"], None):
-            known = (
-                "vlm-0",
-                "1",
-                Role.VLM,
-                row["reference_id"],
-                pair_id,
-                f"{row['reference_id']}/1",
-                1,
-                "01",
-                1,
-            )
-            rows.append(Annotation(*known, True, f"answer on {pair_id}", None, None, None, None, None))
-    unique = list({(row.reference_id, row.pair_id): row for row in rows}.values())
-    write_table(store.annotation_part("vlm-0", 0), table_of(Annotation, unique), ANNOTATIONS)
+    tasks = [row | {"text": f"pick the cube {row['rank']}"} for row in store.tasks().to_pylist()]
+    write_table(store.tasks_file, pa.Table.from_pylist(tasks, schema=TASK_COLUMNS), TASK_COLUMNS)
+    pairs = store.pairs(["reference_id", "pair_id"]).to_pylist()
+    pictures = {(row["reference_id"], pair) for row in pairs for pair in (row["pair_id"], None)}
+    rows = [
+        Annotation(
+            "vlm-0", "1", Role.VLM, name, pair, f"{name}/{rank}", rank, "01", 1, True,
+            f"answer on {pair}", None, None, None, None, None,
+        )
+        for name, pair in sorted(pictures, key=str)
+        for rank in range(1, 6)
+    ]  # fmt: skip
+    write_table(store.annotation_part("vlm-0", 0), table_of(Annotation, rows), ANNOTATIONS)
     return path
 
 
