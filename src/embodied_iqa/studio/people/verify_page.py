@@ -65,7 +65,8 @@ def routes(studio: Studio) -> list[Route]:
 
 
 def _settles(request: Request) -> bool:
-    return request.url.path.split("/")[3] == "settle"
+    step: str = request.url.path.split("/")[3]
+    return step == "settle"
 
 
 def may_verify(name: str, form: Form) -> Check:
