@@ -20,6 +20,7 @@ from embodied_iqa.journal.journal import Journal, unchanged_since
 from embodied_iqa.journal.view import EditView
 from embodied_iqa.tasks.task_file_entries import FORMAT, VERSION
 from embodied_iqa.tasks.task_files import PictureTasks, load_task_file
+from embodied_iqa.tasks.vocabulary import Verb
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ def _entry(row: Reference, tasks: Sequence[ReferenceTask], view: EditView) -> di
         **{name: text for name, text in named.items() if text is not None},
         "real": row.real,
         "tasks": [
-            {"rank": task.rank, "text": task.text, **({} if task.verb is None else {"verb": task.verb})}
+            {"rank": task.rank, "text": task.text, **({"verb": task.verb} if task.verb in set(Verb) else {})}
             for task in tasks
         ],
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 from typing import Final
@@ -27,72 +28,83 @@ from embodied_iqa.journal.changes import (
 )
 from embodied_iqa.studio.kit.context import Studio
 from embodied_iqa.studio.kit.rendering import path_segment
-from embodied_iqa.studio.kit.sources import SourceKind
+from embodied_iqa.studio.kit.sources import Source, SourceKind
 from embodied_iqa.studio.people.person import Form, local_path, person_of, posted, see
-from embodied_iqa.studio.people.workspace import workspaces
+from embodied_iqa.studio.people.workspace import Workspace, workspaces
 
 _PER_PAGE: Final = 100
 _EXPORT: Final = "tasks.yaml"
+_SEQUENCE: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 def routes(studio: Studio) -> list[Route]:
     """Return the routes of the pages."""
+    pages, base = _Pages(studio), "/db/{name}/edits"
+    return [
+        Route(base, pages.page),
+        Route(base + "/undo", posted(pages.undo), methods=["POST"]),
+        Route(base + "/" + _EXPORT, pages.export),
+        Route(base + "/import", posted(pages.take_in), methods=["POST"]),
+    ]
 
-    def page(request: Request) -> Response:
-        source = studio.source(SourceKind.DATABASE, request)
-        work = workspaces(studio).of(source)
+
+class _Pages:
+    def __init__(self, studio: Studio) -> None:
+        self._studio = studio
+
+    def _source(self, request: Request) -> Source:
+        return self._studio.source(SourceKind.DATABASE, request)
+
+    def _work(self, request: Request) -> Workspace:
+        return workspaces(self._studio).of(self._source(request))
+
+    def page(self, request: Request) -> Response:
+        work = self._work(request)
         view = work.journal.view()
-        text = request.query_params.get("before", "")
-        end = min(int(text) - 1, len(view.edits)) if text.isdecimal() and len(text) < 10 else len(view.edits)
+        before = request.query_params.get("before", "")
+        end = int(before) - 1 if _SEQUENCE.fullmatch(before) else len(view.edits)
+        end = max(0, min(end, len(view.edits)))
         first = max(0, end - _PER_PAGE)
-        return studio.page(
+        return self._studio.page(
             request,
             "people_edits.html.j2",
-            source=source,
+            source=self._source(request),
             view=view,
-            edits=list(reversed(view.edits[first : max(end, 0)])),
-            before=first + 1 if first > 0 else None,
+            edits=view.edits[first:end][::-1],
+            before=first + 1 if first else None,
             words=words_of,
             waiting=waiting_edits(work.store, work.journal),
             cut=work.journal.cut_bytes(),
             person=person_of(request),
         )
 
-    def undo(request: Request, form: Form) -> Response:
-        source = studio.source(SourceKind.DATABASE, request)
-        work = workspaces(studio).of(source)
-        work.journal.append(Undo(form.number("sequence")), form.person, form.origin)
-        return see(local_path(form.text("back") or f"/db/{path_segment(source.name)}/edits"))
+    def undo(self, request: Request, form: Form) -> Response:
+        self._work(request).journal.append(Undo(form.number("sequence")), form.person, form.origin)
+        return see(local_path(form.text("back") or self._own(request)))
 
-    def export(request: Request) -> Response:
-        source = studio.source(SourceKind.DATABASE, request)
+    def export(self, request: Request) -> Response:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / _EXPORT
-            export_tasks(workspaces(studio).of(source).store, file)
+            export_tasks(self._work(request).store, file)
             headers = {"Content-Disposition": f'attachment; filename="{_EXPORT}"'}
             return Response(file.read_bytes(), media_type="application/yaml", headers=headers)
 
-    def take_in(request: Request, form: Form) -> Response:
-        source = studio.source(SourceKind.DATABASE, request)
+    def take_in(self, request: Request, form: Form) -> Response:
         if "file" not in form.files:
             raise InputError("no file", expected="a task file, YAML or CSV")
-        is_csv = form.files["file"].lstrip(b'\xef\xbb\xbf"').startswith(b"# embodied-iqa-tasks")
+        content = form.files["file"]
+        is_csv = content.lstrip(b'\xef\xbb\xbf"').startswith(b"# embodied-iqa-tasks")
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / ("tasks.csv" if is_csv else _EXPORT)
-            file.write_bytes(form.files["file"])
+            file.write_bytes(content)
             try:
-                import_tasks(workspaces(studio).of(source).store, file, form.person)
+                import_tasks(self._work(request).store, file, form.person)
             except UserError as error:
                 raise InputError(str(error).replace(f"{folder}/", "")) from None
-        return see(f"/db/{path_segment(source.name)}/edits")
+        return see(self._own(request))
 
-    base = "/db/{name}/edits"
-    return [
-        Route(base, page),
-        Route(base + "/undo", posted(undo), methods=["POST"]),
-        Route(base + "/" + _EXPORT, export),
-        Route(base + "/import", posted(take_in), methods=["POST"]),
-    ]
+    def _own(self, request: Request) -> str:
+        return f"/db/{path_segment(self._source(request).name)}/edits"
 
 
 def words_of(change: Change) -> str:
