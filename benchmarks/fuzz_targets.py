@@ -20,6 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from embodied_iqa.cell_manipulation.episodes import Subset
+from embodied_iqa.cell_manipulation.making import make_episodes, read_episodes, write_episodes
 from embodied_iqa.config import load_yaml
 from embodied_iqa.database.store import read_table
 from embodied_iqa.emulator.controller import Controller
@@ -121,6 +123,12 @@ def recordings() -> list[bytes]:
             writer.close()
             found.append(path.read_bytes())
     return found
+
+
+def manipulation_episodes() -> list[bytes]:
+    episodes = tuple(make_episodes([Subset.LONG_HORIZON], 1))[::16]
+    with tempfile.TemporaryDirectory() as folder:
+        return [write_episodes(Path(folder), episodes).read_bytes()]
 
 
 def read_recording(path: Path) -> None:
@@ -405,6 +413,7 @@ _ALL = (
     from_file("static benchmark", ".tsv", item_tables, read_tsv),
     from_file("parquet", ".parquet", tables, read_columns),
     from_file("onnx card", ".json", cards, load_card),
+    from_file("episodes", ".jsonl", manipulation_episodes, read_episodes),
     from_file("safetensors", ".safetensors", weights, read_size),
     Target("msgpack", cache(msgpack_messages), lambda data, _: msgpack_arrays.unpack(data, MOST_BYTES)),
     Target("json", cache(json_messages), lambda data, _: json_arrays.unpack(data, MOST_BYTES)),

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from embodied_iqa.errors import UsageError
+
 MAX_STEPS: Final = 15
 """Environment steps in an episode."""
 
@@ -60,6 +62,9 @@ class Episode:
         scene_seed: With the goals it gives the scene (`cell_scene`).
         instruction: What the planner is asked for.
         goals: What is judged, in the order of the instruction: one, or several in the long-horizon subset.
+
+    Raises:
+        UsageError: No goals, or a negative number or seed.
     """
 
     subset: Subset
@@ -69,6 +74,13 @@ class Episode:
     scene_seed: int
     instruction: str
     goals: tuple[Goal, ...]
+
+    def __post_init__(self) -> None:
+        if not self.goals:
+            raise UsageError("an episode without goals", expected="one or more")
+        if min(self.index, self.seed, self.scene_seed) < 0:
+            got = (self.index, self.seed, self.scene_seed)
+            raise UsageError("wrong number or seed of an episode", expected="integers from 0", got=got)
 
     @property
     def name(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -105,6 +106,26 @@ def test_a_broken_file_is_an_error_with_its_line(tmp_path: Path, content: str, m
     (tmp_path / EPISODES_FILE).write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         read_episodes(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"scene_seed": ', '"scene_seed": -', "line 1.*integers from 0"),
+        ('"task": "place"', '"task": "juggle"', "line 1.*unknown word 'juggle'"),
+        ('"index": 0', '"index": 0.5', "line 1.*a whole number"),
+    ],
+)
+def test_a_wrong_value_is_an_error_with_its_line(tmp_path: Path, old: str, new: str, message: str) -> None:
+    path = write_episodes(tmp_path, _episodes(Subset.BASE)[:1])
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        read_episodes(tmp_path)
+
+
+def test_an_episode_has_a_goal() -> None:
+    with pytest.raises(UsageError, match="without goals"):
+        replace(_episodes(Subset.BASE)[0], goals=())
 
 
 def test_a_folder_without_episodes_and_a_negative_seed_are_errors(tmp_path: Path) -> None:
