@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from embodied_iqa.errors import UsageError
+from embodied_iqa.scenes.scene import WORLD_VERSION
 
 MAX_STEPS: Final = 15
 """Environment steps in an episode."""
@@ -62,9 +63,10 @@ class Episode:
         scene_seed: With the goals it gives the scene (`cell_scene`).
         instruction: What the planner is asked for.
         goals: What is judged, in the order of the instruction: one, or several in the long-horizon subset.
+        world_version: Version of the simulated world in which the seed means this scene.
 
     Raises:
-        UsageError: No goals, or a negative number or seed.
+        UsageError: No goals, a negative number or seed, or another version of the world.
     """
 
     subset: Subset
@@ -74,6 +76,7 @@ class Episode:
     scene_seed: int
     instruction: str
     goals: tuple[Goal, ...]
+    world_version: int = WORLD_VERSION
 
     def __post_init__(self) -> None:
         if not self.goals:
@@ -81,6 +84,9 @@ class Episode:
         if min(self.index, self.seed, self.scene_seed) < 0:
             got = (self.index, self.seed, self.scene_seed)
             raise UsageError("wrong number or seed of an episode", expected="integers from 0", got=got)
+        if self.world_version != WORLD_VERSION:
+            wanted = f"version {WORLD_VERSION}: make the episodes again"
+            raise UsageError("an episode of another world", expected=wanted, got=self.world_version)
 
     @property
     def name(self) -> str:

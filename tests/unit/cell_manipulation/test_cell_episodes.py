@@ -113,6 +113,7 @@ def test_a_broken_file_is_an_error_with_its_line(tmp_path: Path, content: str, m
     [
         ('"scene_seed": ', '"scene_seed": -', "line 1.*integers from 0"),
         ('"task": "place"', '"task": "juggle"', "line 1.*unknown word 'juggle'"),
+        ('"world_version": ', '"world_version": 1', "line 1.*make the episodes again"),
         ('"index": 0', '"index": 0.5', "line 1.*a whole number"),
     ],
 )
