@@ -178,7 +178,7 @@ class Environment:
         """
         episode, moment = self._running(), self._moment()
         open_goals = [goal for goal in episode.goals if goal_missing(goal, moment)]
-        return [action for goal in open_goals for action in expert_actions(self._cell, moment.now, goal)]
+        return list(expert_actions(self._cell, moment.now, open_goals))
 
     @property
     def cell(self) -> CellScene:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embodied_iqa.cell_manipulation.actions import GridAction
 from embodied_iqa.cell_manipulation.cell_scene import Area, CellScene
@@ -17,46 +19,66 @@ from embodied_iqa.scenes.snapshot import WorldSnapshot, object_position_m, objec
 from embodied_iqa.simulation.rollout import KINEMATICS
 from embodied_iqa.tasks.vocabulary import Verb
 
+Array = NDArray[np.float64]
+
 _VERBS: Final = {
     CellTask.PLACE: Verb.PLACE,
     CellTask.INSERT: Verb.INSERT,
     CellTask.STACK: Verb.MOVE,  # onto an object instead of a mat
-    CellTask.WIPE: Verb.PICK,
 }
 _SWEEP_ABOVE_M: Final = 0.10
+_SETTLED_M: Final = 0.005
+"""An object whose foot is lower stands on the table."""
 _FETCHED: Final = 4
 """Waypoints until an object is lifted."""
 
 
-def expert_actions(cell: CellScene, now: WorldSnapshot, goal: Goal) -> tuple[GridAction, ...]:
-    """Plan a goal from the true state.
+def expert_actions(cell: CellScene, now: WorldSnapshot, goals: Sequence[Goal]) -> tuple[GridAction, ...]:
+    """Plan goals one after the other from the true state.
 
     Args:
         cell: What is on the table.
         now: The present state.
-        goal: The goal.
+        goals: The goals; a later one may build on what an earlier one stacks.
 
     Raises:
         UsageError: An object is outside of the grid.
     """
-    target = _pose(cell, now, goal.target)
     yaw_rad = tool_yaw_rad(KINEMATICS.forward(now.qpos[:6]))
-    if goal.task is CellTask.WIPE:
-        fetch = plan_waypoints(Verb.PICK, target, None, yaw_rad)[:_FETCHED]
-        return _on_grid((*fetch, *_sweep(cell.area_of(goal.destination), fetch[1].z_m)))
-    destination = _pose(cell, now, goal.destination)
-    return _on_grid(plan_waypoints(_VERBS[goal.task], target, destination, yaw_rad))
+    centres_m = {
+        f"{item.colour} {item.kind}": object_position_m(cell.scene, now, index)
+        for index, item in enumerate(cell.scene.objects)
+    }
+    actions: list[GridAction] = []
+    for goal in goals:
+        target = _pose(cell, now, goal.target, centres_m)
+        if goal.task is CellTask.WIPE:
+            fetch = plan_waypoints(Verb.PICK, target, None, yaw_rad)[:_FETCHED]
+            actions += _on_grid((*fetch, *_sweep(cell.area_of(goal.destination), fetch[1])))
+            continue
+        destination = _pose(cell, now, goal.destination, centres_m)
+        plan = plan_waypoints(_VERBS[goal.task], target, destination, yaw_rad)
+        if goal.task is CellTask.STACK:
+            under_m = centres_m[goal.destination]
+            foot_m = float(under_m[2]) - destination.shape.height_m / 2
+            foot_m = foot_m if foot_m > _SETTLED_M else 0.0
+            plan = (*plan[:_FETCHED], *(replace(point, z_m=point.z_m + foot_m) for point in plan[_FETCHED:]))
+            seat_m = (target.shape.height_m + destination.shape.height_m) / 2
+            centres_m[goal.target] = under_m + np.array([0.0, 0.0, seat_m])
+        actions += _on_grid(plan)
+    return tuple(actions)
 
 
-def _sweep(area: Area, low_m: float) -> Iterator[Waypoint]:
-    """Yield a pass along the middle of an area, the sponge's sides along the area's."""
+def _sweep(area: Area, gripped: Waypoint) -> Iterator[Waypoint]:
+    """Yield a pass along the middle of an area, the sponge's sides along the area's; it stays at the end."""
+    low_m = gripped.z_m
     (x, y), (half_x, half_y) = area.centre_m, area.half_m
     along_x, along_y = (half_x, 0.0) if half_x > half_y else (0.0, half_y)
     start, end = (x - along_x, y - along_y), (x + along_x, y + along_y)
     yield Waypoint(*start, low_m + _SWEEP_ABOVE_M, gripper=1.0)
     yield Waypoint(*start, low_m, gripper=1.0)
-    yield Waypoint(*end, low_m, gripper=1.0)
-    yield Waypoint(*end, low_m + _SWEEP_ABOVE_M, gripper=1.0)
+    yield Waypoint(*end, low_m, gripper=gripped.gripper)
+    yield Waypoint(*end, low_m + _SWEEP_ABOVE_M, gripper=gripped.gripper)
 
 
 def _on_grid(waypoints: tuple[Waypoint, ...]) -> tuple[GridAction, ...]:
@@ -70,8 +92,8 @@ def _on_grid(waypoints: tuple[Waypoint, ...]) -> tuple[GridAction, ...]:
     )
 
 
-def _pose(cell: CellScene, now: WorldSnapshot, name: str) -> ObjectPose:
+def _pose(cell: CellScene, now: WorldSnapshot, name: str, centres_m: Mapping[str, Array]) -> ObjectPose:
     index = cell.index_of(name)
-    x, y, _ = object_position_m(cell.scene, now, index).tolist()
+    x, y, _ = centres_m[name].tolist()
     item = cell.scene.objects[index]
     return ObjectPose(item.kind, x, y, object_yaw_rad(cell.scene, now, index), item.size)

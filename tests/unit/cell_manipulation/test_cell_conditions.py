@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from embodied_iqa.cell_manipulation.actions import BIN_M, OPENING_M, GridAction
+from embodied_iqa.cell_manipulation.ceiling import run_expert
 from embodied_iqa.cell_manipulation.cell_scene import SPOTS, CellScene, build_cell_scene
 from embodied_iqa.cell_manipulation.conditions import Moment, goal_missing, wiped
 from embodied_iqa.cell_manipulation.environment import Environment, EnvironmentOptions
 from embodied_iqa.cell_manipulation.episodes import CellTask, Episode, Goal, Subset
 from embodied_iqa.cell_manipulation.execution import LIMITS, execute
+from embodied_iqa.cell_manipulation.making import make_episodes
 from embodied_iqa.manipulation.shapes import STROKE_M
 from embodied_iqa.scenes.snapshot import WorldSnapshot, nominal_snapshot, object_address
 from embodied_iqa.simulation.rollout import RolloutOptions
@@ -109,6 +111,14 @@ def test_the_expert_reaches_the_goals_of_the_other_tasks(goal: Goal) -> None:
                 break
         assert success
         assert environment.missing() == ("",)
+
+
+def test_the_expert_builds_a_tower_of_three_and_lays_the_sponge_down() -> None:
+    tower = next(e for e in make_episodes([Subset.LONG_HORIZON], 1) if e.task is CellTask.STACK)
+    wiping = next(e for e in make_episodes([Subset.LONG_HORIZON], 1) if e.task is CellTask.WIPE)
+    with Environment(EnvironmentOptions(views=())) as environment:
+        for episode in (tower, wiping):
+            assert run_expert(environment, episode).success
 
 
 def test_no_action_moves_the_hand_out_of_the_workspace() -> None:
