@@ -97,11 +97,11 @@ def _vlm_table(scores: VlmScores) -> Table:
     columns = (
         Column("Model"),
         Column("Source"),
-        *(Column(str(item).capitalize(), 2, _PERCENT, name=item.name.lower()) for item in Dimension),
-        *(Column(str(item).capitalize(), 2, _PERCENT, name=item.name.lower()) for item in Person),
         Column("Score", 2, _PERCENT),
         Column("Low", 2),
         Column("High", 2),
+        *(Column(str(item).capitalize(), 2, _PERCENT, name=item.name.lower()) for item in Dimension),
+        *(Column(str(item).capitalize(), 2, _PERCENT, name=item.name.lower()) for item in Person),
         Column("Items"),
         Column("Circular", 2, _PERCENT),
         Column("Chance", 2),
@@ -117,15 +117,17 @@ def _vlm_table(scores: VlmScores) -> Table:
 def _own_vlm(row: SubjectScore) -> Row:
     parts = [_percent(_hits(row, str(item), _ALL)) for item in Dimension]
     views = [_percent(_hits(row, _ALL, str(item))) for item in Person]
-    ends = (100.0 * row.plain.value, 100.0 * row.plain.low, 100.0 * row.plain.high, row.plain.n)
+    value, low, high, items = _ends(row.plain)
     circular = None if row.circular is None else 100.0 * row.circular.hits.value
     counts = (row.readings[name] for name in ("unparsed", "refused", "failed"))
-    return (row.subject, HERE, *parts, *views, *ends, circular, 100.0 * row.chance, *counts, row.adapter)
+    more = (items, circular, 100.0 * row.chance, *counts, row.adapter)
+    return (row.subject, HERE, value, low, high, *parts, *views, *more)
 
 
 def _published_vlms(width: int) -> Iterator[Row]:
     for row in published_tables().vlm:
-        known = (row.model, PUBLISHED, row.macro, row.micro, row.stage, row.first, row.third, row.score)
+        parts = (row.macro, row.micro, row.stage, row.first, row.third)
+        known = (row.model, PUBLISHED, row.score, None, None, *parts)
         yield (*known, *(None,) * (width - len(known)))
 
 
@@ -215,13 +217,13 @@ def _vla_table(results: VlaResults) -> Table:
     columns = (
         Column("Model"),
         Column("Source"),
+        Column("Score", 2, _PERCENT),
+        Column("Low", 2),
+        Column("High", 2),
         Column("Steps", 0),
         Column("Position", 2, _PERCENT),
         Column("Orientation", 2, _PERCENT),
         Column("End effector", 2, _PERCENT),
-        Column("Score", 2, _PERCENT),
-        Column("Low", 2),
-        Column("High", 2),
         Column("Score, arm timing", 2, _PERCENT, name="score_arm"),
         Column("Tasks"),
         Column("Refused"),
@@ -239,15 +241,16 @@ def _own_vla(row: VlaRow, results: VlaResults) -> Row:
         for one in results.rows
         if (one.subject, one.timing, one.level) == (row.subject, Timing.ARM, 0)
     )
-    parts = (row.position, row.orientation, row.end_effector, row.overall, row.low, row.high)
+    parts = (row.position, row.orientation, row.end_effector)
     counts = (row.tasks, row.refused, row.failed, str(row.timing))
-    return (row.subject, HERE, row.chunk, *parts, next(arms, None), *counts)
+    ends = (row.overall, row.low, row.high)
+    return (row.subject, HERE, *ends, row.chunk, *parts, next(arms, None), *counts)
 
 
 def _published_vlas(width: int) -> Iterator[Row]:
     for row in published_tables().vla:
-        parts = (row.position, row.orientation, row.end_effector, row.score)
-        known = (row.model, PUBLISHED, float(row.steps), *parts)
+        parts = (row.position, row.orientation, row.end_effector)
+        known = (row.model, PUBLISHED, row.score, None, None, float(row.steps), *parts)
         yield (*known, *(None,) * (width - len(known)))
 
 

@@ -94,9 +94,8 @@ def _tiles(results: StaticResults) -> Iterator[Tile]:
         yield Tile("Best VLM, % of items", text, note, share(vlm.plain.value, 1))
     if vla is not None:
         ends = f"; {number(vla.low, 1)} to {number(vla.high, 1)}" if vla.low is not None else ""
-        yield Tile(
-            "Best VLA, points", number(vla.overall, 1), f"{vla.subject}{ends}", share(vla.overall, _WHOLE)
-        )
+        note = f"{vla.subject}, timing {vla.timing}{ends}"
+        yield Tile("Best VLA, points", number(vla.overall, 1), note, share(vla.overall, _WHOLE))
 
 
 def _remarks(results: StaticResults) -> Iterator[str]:
