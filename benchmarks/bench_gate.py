@@ -12,6 +12,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -28,17 +29,21 @@ from skimage import data
 from skimage.measure import blur_effect
 
 from embodied_iqa.distortions.catalogue import catalogue, distort
+from embodied_iqa.gate.calibration_file import shared_gate_file
+from embodied_iqa.gate.fitted_judge import FittedJudge
 from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.gate.judgement import JudgeChoice
-from embodied_iqa.gate.judges import shared_judge
+from embodied_iqa.gate.judges import predictor_of, shared_judge
 from embodied_iqa.gate.simulated_frames import frames_a_scene, simulated_frames
-from embodied_iqa.gate.statistics import measure
+from embodied_iqa.gate.statistics import Statistic, measure
+from embodied_iqa.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View
 from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
 
 Picture = NDArray[np.uint8]
+GATE = "config/gate/simulated.yaml"
 SIZES = ((640, 480), (1280, 720), (1920, 1080))
 LEVELS = (1, 3, 5)
 SEED_OF_FRESH_SCENES = 7_000_000
@@ -90,9 +95,46 @@ def speed(repeats: int) -> dict[str, dict[str, float]]:
     return results
 
 
+def judge_speed(repeats: int) -> dict[str, dict[str, float]]:
+    """Return median and 99th percentile in ms a picture of the learned judge, and peers over the median.
+
+    The networks are those that are shipped, for another size where there is no fit of it: their input has the
+    same size for every picture.
+    """
+    results: dict[str, dict[str, float]] = {}
+    for size in SIZES:
+        picture, judge = np.ascontiguousarray(cv2.resize(data.astronaut(), size)), learned_judge(*size)
+        judge.judge(View.TOP, picture)
+        ours: list[float] = []
+        peers: dict[str, list[float]] = {name: [] for name in PEERS}
+        for _ in range(repeats):
+            ours += [_milliseconds(partial(judge.judge, View.TOP, picture)) for _ in range(10)]
+            for name, peer in PEERS.items():
+                peers[name].append(_milliseconds(partial(peer, picture)))
+        median = statistics.median(ours)
+        result = {"ms": median, "ms, 99th percentile": float(np.quantile(ours, 0.99))}
+        result |= {
+            f"times faster than {name}": statistics.median(values) / median for name, values in peers.items()
+        }
+        results[f"{size[0]}x{size[1]}"] = result
+    return results
+
+
+def learned_judge(width_px: int, height_px: int) -> FittedJudge:
+    """Return the shipped learned judge of the top camera at another size; it rejects nothing as unlike."""
+    file, size = shared_gate_file(GATE), {"width_px": width_px, "height_px": height_px}
+    fit = next(fit for fit in file.fitted if fit.view is View.TOP)
+    camera = next(one for one in file.cameras if one.view is View.TOP)
+    anything = dict.fromkeys(Statistic, (-np.inf, np.inf))
+    gate = replace(fit, seen=anything, **size)
+    return FittedJudge(
+        StatisticsJudge([replace(camera, **size)]), [(gate, predictor_of(fit, file.path.parent))]
+    )
+
+
 def detection(scenes: int, model: CameraModel) -> dict[str, dict[str, float]]:
     """Return the share of single frames that are not passed: clean, and distorted at three levels."""
-    gatekeeper = Gatekeeper(shared_judge(JudgeChoice(), "config/gate/simulated.yaml"), GateOptions())
+    gatekeeper = Gatekeeper(shared_judge(JudgeChoice(), GATE), GateOptions())
     frames = list(simulated_frames(tuple(View), ((640, 480),), scenes, SEED_OF_FRESH_SCENES, model))
 
     def stopped(view: View, rgb: Picture) -> bool:
@@ -132,8 +174,9 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     cv2.setNumThreads(1)
-    results = {"speed": speed(arguments.repeats)}
+    results = {"speed": speed(arguments.repeats), "learned": judge_speed(arguments.repeats)}
     _show("Statistics of a picture", results["speed"], ".2f")
+    _show("Learned judge of a picture", results["learned"], ".2f")
     if arguments.detection:
         results["detection"] = detection(arguments.detection, CameraModel(arguments.camera_model))
         _show("Share of frames not passed", results["detection"], ".3f")

@@ -23,8 +23,9 @@ from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.graph.camera_parameters import CameraSource
 from embodied_iqa.graph.node_table import nodes_with, resolve
-from embodied_iqa.graph.parameters import RobotKind
+from embodied_iqa.graph.parameters import GraphParameters, RobotKind
 from embodied_iqa.graph.session_plan import (
+    DEFAULT_BURST,
     DEFAULT_DISTORTIONS,
     DEFAULT_TASKS,
     SessionPlan,
@@ -138,6 +139,16 @@ def check(arguments: argparse.Namespace) -> SessionPlan:
         ),
         graph=graph,
         attach=arguments.attach,
+        burst=DEFAULT_BURST if _shows_the_gate(arguments, graph) else None,
+    )
+
+
+def _shows_the_gate(arguments: argparse.Namespace, graph: GraphParameters) -> bool:
+    """Return whether the session ends with a task under an obeyed gate: where the user chooses nothing."""
+    chosen = (arguments.task, arguments.distortion, arguments.no_distortion, arguments.schedule)
+    gate = graph.gate_node.judge.mode
+    return (
+        not any((*chosen, arguments.attach)) and graph.arm_node.robot.is_simulated and gate is GateMode.SHADOW
     )
 
 

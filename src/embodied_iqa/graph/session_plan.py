@@ -78,13 +78,14 @@ class SessionPlan:
         """The last task under the burst with a gate that the arm obeys; None without a burst."""
         if self.burst is None:
             return None
-        gate = self.graph.gate_node
-        on = replace(gate, judge=replace(gate.judge, mode=GateMode.ON))
+        gate, vla = self.graph.gate_node, self.graph.vla_node
+        judge = replace(gate.judge, mode=GateMode.ON)
+        gate, vla = replace(gate, judge=judge), replace(vla, repaired=judge.repairs)
         return replace(
             self,
             tasks=self.tasks[-1:],
             distortions=(self.burst,),
-            graph=replace(self.graph, gate_node=on),
+            graph=replace(self.graph, gate_node=gate, vla_node=vla),
             burst=None,
             name=_GUARDED,
         )

@@ -34,7 +34,8 @@ def run_session(
     Args:
         settings: The session.
         folders: Output folder of each task.
-        run_folder: Folder of the run; logs go to its `log/`.
+        run_folder: Folder of the run; logs go to its `log/`, of a plan with a name to a
+            folder in it.
         progress: Called with the number of the task and its progress.
         person: Answers the questions of a trial on a real arm; without, another client of /trial/confirm
             does.
@@ -81,7 +82,9 @@ def _graph(settings: SessionPlan, run_folder: Path) -> Iterator[Callable[[], Non
         yield lambda: None
         return
     entries = nodes_of(settings.graph)
-    with running_nodes(settings.graph, entries, run_folder / "log", "parameters.yaml") as group:
+    with running_nodes(
+        settings.graph, entries, run_folder / "log" / settings.name, "parameters.yaml"
+    ) as group:
         yield group.check
 
 

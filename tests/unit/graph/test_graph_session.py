@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from embodied_iqa.cli.main import parse
+from embodied_iqa.cli.trial import check
 from embodied_iqa.distortions import DistortionSpec, parse_distortion
 from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.verdict import GateMode
@@ -77,7 +80,27 @@ def test_the_last_task_has_a_burst_and_is_repeated_with_a_gate_that_the_arm_obey
     modes = [one.graph.gate_node.judge.mode for one in (plan, guarded)]
     assert modes == [GateMode.SHADOW, GateMode.ON]
     assert guarded.graph.gate_node.judge.kind == plan.graph.gate_node.judge.kind
+    repairing = replace(plan, graph=resolve((), {"gate_node.judge.repair.enabled": True})).guarded
+    assert repairing is not None
+    assert repairing.graph.vla_node.repaired, "the policy sees what the gate passes on"
     assert SessionPlan(DEFAULT_TASKS, 1, (lens,), graph).guarded is None
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ([], True),
+        (["--scene-seed", "3"], True),
+        (["--gate", "on"], False),
+        (["--task", "pick the red cube"], False),
+        (["--distortion", "19:5"], False),
+        (["--schedule", "burst"], False),
+        (["--attach"], False),
+    ],
+)
+def test_the_gate_is_shown_where_the_user_chooses_nothing(words: list[str], shown: bool) -> None:
+    plan = check(parse(["trial", *words])[1])
+    assert (plan.burst is not None) is shown
 
 
 @pytest.mark.parametrize(("name", "what"), [("vlm_node", "VLM"), ("vla_node", "VLA")])
