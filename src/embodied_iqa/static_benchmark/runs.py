@@ -37,6 +37,7 @@ from embodied_iqa.subjects.options import VlmOptions
 _BLOCK: Final = 40
 """Unrotated items in a block: the work of one job, and the most that a kill loses."""
 _FORMAT: Final = 1
+"""Changes where subjects are asked, or their answers read, in another way."""
 
 
 @dataclass(frozen=True, slots=True)

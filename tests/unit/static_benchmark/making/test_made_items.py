@@ -14,14 +14,18 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from embodied_iqa.images.frame import View
+from embodied_iqa.images.frame import View, picture_frame
 from embodied_iqa.manipulation.shapes import DRAWER_HANDLE_AHEAD_M
 from embodied_iqa.scenes.language.resolver import resolve_plan
 from embodied_iqa.scenes.scene import Scene, SceneObject, find_destination, find_object
 from embodied_iqa.scenes.viewpoints import viewpoint_of
+from embodied_iqa.scoring.proportions import wilson
+from embodied_iqa.static_benchmark.asking import asked_text, read_answer
 from embodied_iqa.static_benchmark.items import Dimension, Person
 from embodied_iqa.static_benchmark.making.draft import Cut, Draft
 from embodied_iqa.static_benchmark.making.drafts import draw_draft, slots_of
+from embodied_iqa.static_benchmark.subjects import load_answerer, parse_subjects
+from embodied_iqa.subjects.options import VlmOptions
 from embodied_iqa.tasks.instruction import Instruction
 from embodied_iqa.tasks.vocabulary import Verb
 
@@ -277,6 +281,24 @@ def test_the_same_seed_gives_the_same_items_and_another_one_others() -> None:
         assert draw_draft(slots[index], SEED + 1, index).item(index) != again.item(index)
     person = Person.FIRST if slots[0].view is View.WRIST else Person.THIRD
     assert drafts()[0].item(0).person is person
+
+
+@pytest.mark.parametrize("name", ["panel-vlm-fine", "panel-vlm-mixer"])
+def test_a_subject_that_sees_grey_pictures_is_not_above_chance(name: str) -> None:
+    (asked,) = parse_subjects(name)
+    answerer = load_answerer(asked, VlmOptions())
+    items = [draft.item(index) for index, draft in enumerate(drafts())]
+    grey = picture_frame(np.full((72, 96, 3), 128, np.uint8), View.TOP)
+    texts = [asked_text(item, asked.adapter) for item in items]
+    answers = answerer.answers(items, [grey] * len(items), texts)
+    for dimension in Dimension:
+        hits = [
+            read_answer(answer, item, asked.adapter).letter == item.answer
+            for item, answer in zip(items, answers, strict=True)
+            if item.dimension is dimension and isinstance(answer, str)
+        ]
+        assert wilson(sum(hits), len(hits)).low <= 1 / 4, dimension
+    assert all(isinstance(answer, str) for answer in answers)
 
 
 @pytest.mark.parametrize("cut", [draft.cut for draft in drafts()[:30] if draft.cut is not None])
