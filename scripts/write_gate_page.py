@@ -23,7 +23,9 @@ from embodied_iqa.experiment.arms import OFF, ORACLE
 from embodied_iqa.experiment.folder import StoredExperiment, read_experiment
 from embodied_iqa.experiment.plan import TASKS, ExperimentPlan
 from embodied_iqa.files import write_text_whole
+from embodied_iqa.gate.peers.stored import ComparedDetectors, read_detectors
 from embodied_iqa.graph.node_table import resolve
+from embodied_iqa.reports.experiment import detectors
 from embodied_iqa.reports.experiment.gate_arms import LEAD, TIMES, TITLES, headline
 from embodied_iqa.reports.experiment.goals import goals_of, goals_table, missed
 from embodied_iqa.reports.kit.formatting import ABSENT, distortion_label, number, plural
@@ -43,12 +45,13 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--note", default="", help="a sentence about how it was measured")
     arguments = parser.parse_args()
-    text = "\n\n".join(page(read_experiment(arguments.experiment), arguments.note)) + "\n"
-    write_text_whole(arguments.out, text)
+    folder: Path = arguments.experiment
+    parts = page(read_experiment(folder), read_detectors(folder), arguments.note)
+    write_text_whole(arguments.out, "\n\n".join(parts) + "\n")
     return 0
 
 
-def page(stored: StoredExperiment, note: str = "") -> Iterator[str]:
+def page(stored: StoredExperiment, peers: ComparedDetectors | None = None, note: str = "") -> Iterator[str]:
     """Yield the paragraphs and tables of the page."""
     comparison = compare_arms(stored.rows, [arm.name for arm in stored.plan.arms])
     yield f"# {_TITLE}"
@@ -66,6 +69,10 @@ def page(stored: StoredExperiment, note: str = "") -> Iterator[str]:
         if group == ALL:
             yield titled_table(_availability(comparison))
         yield from (titled_table(table) for table in _tables(comparison, group))
+    if peers is not None:
+        found = detectors.chapter(peers)
+        yield f"## {found.title}\n\n{prose(found.lead)}"
+        yield from (titled_table(table) for part in found.parts for table in part.tables)
 
 
 def _measured(stored: StoredExperiment, comparison: Comparison, note: str) -> Iterator[str]:

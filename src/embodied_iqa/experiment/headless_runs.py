@@ -61,6 +61,22 @@ class HeadlessRunner:
         cell = self._cell(key.task, self._vla(key.subject), judge)
         return HeadlessRun(cell, options, plan, 0 if spec is None else 1).record()
 
+    def watch(self, key: RunKey, judge: PictureJudge, limit_s: float) -> RunRecord:
+        """Execute the beginning of a run with a judge that only looks at the pictures of the policy's camera.
+
+        Args:
+            key: The run; its arm does not count.
+            judge: Sees every picture; the arm does not obey it.
+            limit_s: The run ends here [s].
+        """
+        nodes, vla, spec = self._options.nodes, self._vla(key.subject), key.distortion
+        rules = replace(nodes.gate_node.judge, mode=GateMode.SHADOW)
+        gate = replace(nodes.gate_node, judge=rules, views=vla.info.views[:1])
+        trial = replace(nodes.trial_node, run_limit_s=limit_s)
+        options = replace(self._options, nodes=replace(nodes, gate_node=gate, trial_node=trial))
+        plan = options.plan(key.task.task, key.task.scene_seed, () if spec is None else (spec,))
+        return HeadlessRun(self._cell(key.task, vla, judge), options, plan, 0 if spec is None else 1).record()
+
     def _make_gate(self, arm: GateArm, policy: str) -> tuple[HeadlessOptions, PictureJudge | None]:
         """Return the options of an arm and its judge, None for the oracle."""
         nodes = self._options.nodes

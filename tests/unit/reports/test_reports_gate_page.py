@@ -10,11 +10,16 @@ from test_reports_experiment import gate_runs
 
 from embodied_iqa.analysis.gate_arms import compare_arms
 from embodied_iqa.cli.distortion_options import schedules_of
+from embodied_iqa.cli.experiment.table import as_tree, print_detectors
 from embodied_iqa.cli.main import parse
 from embodied_iqa.experiment.arms import parse_arms
 from embodied_iqa.experiment.folder import ExperimentFolder, StoredExperiment, read_experiment
 from embodied_iqa.experiment.plan import ExperimentPlan, parse_distortions, parse_tasks
+from embodied_iqa.experiment.scores import mean_rows, score_rows
+from embodied_iqa.gate.peers.comparison import DetectorResult
+from embodied_iqa.gate.peers.stored import ComparedDetectors
 from embodied_iqa.reports.experiment.goals import goals_of, missed
+from embodied_iqa.reports.experiment.report import write_experiment_report
 from embodied_iqa.subjects.reference import parse_vla
 from write_gate_page import command_of, page
 
@@ -39,11 +44,34 @@ def test_goals_state_what_is_reached_and_what_cannot_be_measured() -> None:
 
 
 def test_the_page_states_misses_and_every_measure_of_every_gate() -> None:
-    text = "\n\n".join(page(StoredExperiment(PLAN, {}, tuple(gate_runs()), 10), "measured here"))
+    text = "\n\n".join(page(StoredExperiment(PLAN, {}, tuple(gate_runs()), 10), note="measured here"))
     assert "- Missed: 10 scenes, goal at least 100." in text
     assert "| wrong motions a run | 0.800 [" in text
     assert "| learned | 0.200 [" in text
     assert "measured here" in text
+
+
+def test_report_page_and_terminal_have_the_detectors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = DetectorResult(
+        name="SAFE-like", runs=20, wrong=8, auc=0.91, auc_low=0.8, auc_high=0.97, auc_distorted=0.7,
+        auc_first=0.88, auc_failed=None, clean_alarms=0.05, harmless_alarms=0.3, stopped=0.75,
+        stopped_at_first=0.5, detection_s=None, cost_ms=4.2,
+    )  # fmt: skip
+    compared = ComparedDetectors(0.05, 10, (result,))
+    text = "\n\n".join(page(StoredExperiment(PLAN, {}, tuple(gate_runs()), 10), compared))
+    assert "**20 runs in 10 scenes, 8 with a wrong motion.** AUC:" in text
+    assert "| SAFE-like | 0.910 | 0.800 to 0.970 | 0.700 | 0.880 | \N{EM DASH} | 0.05 |" in text
+    comparison = compare_arms(gate_runs(), GATES.split(","), draws=20)
+    (tmp_path / "experiment.json").write_text("{}")
+    written = write_experiment_report(comparison, tmp_path, compared)
+    assert "SAFE-like" in written.read_text(encoding="utf-8")
+    assert (tmp_path / "report_tables" / "detectors.csv").is_file()
+    print_detectors(compared)
+    assert "0.91" in capsys.readouterr().out
+    tree = as_tree(mean_rows(score_rows(gate_runs())), comparison, compared)
+    assert tree["detectors"]["detectors"][0]["auc"] == 0.91
 
 
 def test_the_command_repeats_the_plan_and_the_parameters() -> None:

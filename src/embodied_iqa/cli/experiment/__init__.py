@@ -32,6 +32,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "statistics, learned, metric:NAME, oracle",
     )
     add("--scenes", type=int, default=1, metavar="N", help="scenes of each task (default 1)")
+    add(
+        "--peers",
+        type=float,
+        nargs="?",
+        const=0.05,
+        metavar="RATE",
+        help="also compare the gate's judges with failure detectors of the literature, on the runs of the "
+        "gate off; each may have an alarm in this share of the clean runs (default 0.05)",
+    )
     add("--vlm", default="", metavar="NAME", help="also query this VLM: cognition beside execution")
     add(
         "--out",

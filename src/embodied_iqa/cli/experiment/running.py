@@ -5,17 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from embodied_iqa import __version__
 from embodied_iqa.cli.distortion_options import schedules_of
-from embodied_iqa.cli.experiment.table import as_tree, print_gates, print_table, write_csv
+from embodied_iqa.cli.experiment.table import as_tree, print_detectors, print_gates, print_table, write_csv
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.cli.person import person_at_terminal
 from embodied_iqa.config import Scalar
 from embodied_iqa.errors import UsageError
-from embodied_iqa.experiment.arms import GateArm, parse_arms
+from embodied_iqa.experiment.arms import OFF, GateArm, parse_arms
 from embodied_iqa.experiment.folder import ExperimentFolder
 from embodied_iqa.experiment.plan import (
     ExperimentPlan,
@@ -39,6 +39,9 @@ from embodied_iqa.offline.headless_options import HeadlessOptions
 from embodied_iqa.progress import ProgressBars
 from embodied_iqa.subjects.reference import SubjectReference
 
+if TYPE_CHECKING:
+    from embodied_iqa.gate.peers.stored import ComparedDetectors
+
 _GATE: Final = "gate_node.judge.mode"
 _RESULT_FREE: Final = ("recorder_node", "playback_node")
 """Nodes whose parameters do not change results."""
@@ -61,7 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--attach needs --ros")
     subjects = parse_subjects(arguments.subjects)
     graph = _graph(arguments, subjects)
-    plan = _plan(arguments, subjects, _arms(arguments, graph))
+    arms = _arms(arguments, graph)
+    _check_peers(arguments, subjects, arms)
+    plan = _plan(arguments, subjects, arms)
     folder = ExperimentFolder(arguments.out, _parameters(arguments, graph), plan, add=arguments.add)
     missing = folder.missing()
     if missing:
@@ -70,23 +75,47 @@ def run(arguments: argparse.Namespace) -> int:
     results, means = folder.write_results(scored), mean_rows(scored)
     write_csv(means, arguments.out / "scores.csv")
     comparison = page = None
+    peers = None if arguments.peers is None else _peers(arguments, graph)
     if len(folder.plan.arms) > 1:
         names = [arm.name for arm in folder.plan.arms]
         compare_arms = load("embodied_iqa.analysis.gate_arms:compare_arms")
         comparison = compare_arms([item.run for item in scored], names)
         write = load("embodied_iqa.reports.experiment.report:write_experiment_report")
-        page = write(comparison, arguments.out)
+        page = write(comparison, arguments.out, peers)
     if arguments.json:
-        print(json.dumps(as_tree(means, comparison), indent=2))
+        print(json.dumps(as_tree(means, comparison, peers), indent=2))
         return 0
     print_table(means)
     if comparison is not None:
         print_gates(comparison)
+    if peers is not None:
+        print_detectors(peers)
+    if page is not None:
         print(f"report: {page}")
     print(f"runs: {results}")
     if comparison is None:
         next_command("db", "join-execution", "DB", arguments.out)
     return 0
+
+
+def _check_peers(
+    arguments: argparse.Namespace, subjects: Sequence[SubjectReference], arms: Sequence[GateArm]
+) -> None:
+    if arguments.peers is None:
+        return
+    if not 0 < arguments.peers < 1:
+        raise UsageError("wrong --peers", expected="a share between 0 and 1", got=arguments.peers)
+    if arguments.ros or len(subjects) != 1 or OFF not in arms:
+        raise UsageError("--peers watches one policy", expected="one subject, --gate off,..., without --ros")
+
+
+def _peers(arguments: argparse.Namespace, graph: GraphParameters) -> ComparedDetectors:
+    with ProgressBars(transient=False) as bars:
+        compare_on = load("embodied_iqa.gate.peers.recorder:compare_on")
+        compared: ComparedDetectors = compare_on(
+            arguments.out, HeadlessOptions(graph), arguments.peers, lambda done: bars.update("watched", done)
+        )
+    return compared
 
 
 def _arms(arguments: argparse.Namespace, graph: GraphParameters) -> tuple[GateArm, ...]:

@@ -18,6 +18,7 @@ from embodied_iqa.scoring.execution import EXECUTION_RECIPE
 
 if TYPE_CHECKING:
     from embodied_iqa.analysis.gate_arms import Comparison, MeasuredArm
+    from embodied_iqa.gate.peers.stored import ComparedDetectors
 
 _SCHEMA: Final = 2
 _ENDS: Final = {"emergency_stops": "e-stops", "held_by_gate": "held", "no_target": "refused"}
@@ -25,9 +26,12 @@ ALL_DISTORTED: Final = "all"
 _COLUMNS: Final = tuple(item.name for item in fields(MeanRow))[:-1]
 
 
-def as_tree(rows: Sequence[MeanRow], comparison: Comparison | None = None) -> dict[str, Any]:
-    """Return the table, and the comparison of gates where there is one, as plain data for JSON."""
+def as_tree(
+    rows: Sequence[MeanRow], comparison: Comparison | None = None, peers: ComparedDetectors | None = None
+) -> dict[str, Any]:
+    """Return the table, and the comparisons of gates and detectors where there are any, as data for JSON."""
     compared = {} if comparison is None else {"gates": _finite(unstructure(comparison))}
+    compared |= {} if peers is None else {"detectors": unstructure(peers)}
     return compared | {
         "schema": _SCHEMA,
         "recipe": EXECUTION_RECIPE,
@@ -78,6 +82,23 @@ def print_gates(comparison: Comparison) -> None:
     for measure in dict.fromkeys(item.measure for item in measured):
         cells = [_against_off(item) for item in measured if item.measure is measure]
         table.add_row(measure.replace("_", " "), *cells)
+    console().print(table)
+
+
+def print_detectors(compared: ComparedDetectors) -> None:
+    """Print how well each detector sees wrong motions."""
+    numbers = {
+        "AUC": "auc",
+        "first picture": "auc_first",
+        "clean alarms": "clean_alarms",
+        "stopped": "stopped",
+        "delay s": "detection_s",
+        "ms": "cost_ms",
+    }
+    table = table_of("detector", *numbers, title="wrong motions, by detector", right=[*numbers])
+    for one in compared.detectors:
+        values = [getattr(one, name) for name in numbers.values()]
+        table.add_row(one.name, *("-" if value is None else f"{value:.2f}" for value in values))
     console().print(table)
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.analysis.gate_arms import ALL, Comparison, Measure
-from embodied_iqa.reports.experiment import gate_arms
+from embodied_iqa.gate.peers.stored import ComparedDetectors
+from embodied_iqa.reports.experiment import detectors, gate_arms
 from embodied_iqa.reports.kit.chapters import ChapterPage, tables_folder, write_chapters
 from embodied_iqa.reports.kit.formatting import number, plural, share
 from embodied_iqa.reports.kit.page import Tile
@@ -15,12 +16,15 @@ from embodied_iqa.reports.kit.page import Tile
 REPORT: Final = "report.html"
 
 
-def write_experiment_report(comparison: Comparison, folder: Path) -> Path:
+def write_experiment_report(
+    comparison: Comparison, folder: Path, peers: ComparedDetectors | None = None
+) -> Path:
     """Write the report of an experiment into its folder, whole or not at all.
 
     Args:
         comparison: Its arms.
         folder: With `experiment.json`; the tables go to `report_tables`.
+        peers: Failure detectors on its runs; None for no chapter.
 
     Returns:
         The page's path.
@@ -36,7 +40,7 @@ def write_experiment_report(comparison: Comparison, folder: Path) -> Path:
         tiles=tuple(_tiles(comparison)),
         remarks=tuple(_remarks(comparison)),
         lead=f"{plural(len(comparison.arms), 'gate')} on the same scenes, seeds and schedules.",
-        chapters=(gate_arms.chapter(comparison),),
+        chapters=(gate_arms.chapter(comparison), *(() if peers is None else (detectors.chapter(peers),))),
         record_text=record,
         tables_folder=tables_folder(path),
     )
