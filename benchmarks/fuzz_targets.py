@@ -22,6 +22,8 @@ import pyarrow.parquet as pq
 
 from embodied_iqa.cell_manipulation.episodes import Subset
 from embodied_iqa.cell_manipulation.making import make_episodes, read_episodes, write_episodes
+from embodied_iqa.cell_manipulation.planning.answers import parse_answer
+from embodied_iqa.cell_manipulation.planning.trajectories import read_trajectories
 from embodied_iqa.config import load_yaml
 from embodied_iqa.database.store import read_table
 from embodied_iqa.emulator.controller import Controller
@@ -59,6 +61,10 @@ from embodied_iqa.tasks.task_files import load_task_file
 
 MOST_BYTES = 1 << 20
 REPLY_S = 0.2
+PLANS = [
+    b'{"executable_plan": [{"action": "[54, 60, 17, 0, 60, 30, 1]", "action_success": 1}]}',
+    b"Here it is:\n```json\n{'executable_plan': '[[54, 60, 17, 0, 60, 30, 0]]',}\n```",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +223,11 @@ CONTENT = {
 
 def msgpack_messages() -> list[bytes]:
     return [msgpack_arrays.pack(CONTENT), msgpack_arrays.pack({"endpoint": "infer", "n": 2**40})]
+
+
+def trajectory_files() -> list[bytes]:
+    head = b'{"model_name": "m", "eval_set": "base", "episode_id": 1, "success": 1, "trajectory": '
+    return [b"[" + head + turns + b"}]" for turns in (b"[" + PLANS[0] + b"]", PLANS[0])]
 
 
 def json_messages() -> list[bytes]:
@@ -411,6 +422,8 @@ _ALL = (
     from_file("task yaml", ".yaml", task_yaml, lambda path: load_task_file(path, files_exist=False)),
     from_file("task csv", ".csv", lambda: [TASK_CSV], lambda path: load_task_file(path, files_exist=False)),
     from_file("static benchmark", ".tsv", item_tables, read_tsv),
+    from_file("trajectories", ".json", trajectory_files, read_trajectories),
+    Target("plan", lambda: PLANS, lambda data, _: parse_answer(data.decode("utf-8", "replace"))),
     from_file("parquet", ".parquet", tables, read_columns),
     from_file("onnx card", ".json", cards, load_card),
     from_file("episodes", ".jsonl", manipulation_episodes, read_episodes),

@@ -88,6 +88,8 @@ def test_the_report_names_the_other_simulator(ran: Path) -> None:
     page = (ran / "planner-reader" / "report.html").read_text(encoding="utf-8")
     assert "planner-reader solves 100.0 % of 1 episode" in page
     assert "EmbodiedBench&#39;s own simulator" in page
+    assert "How success is judged" in page
+    assert "How the scores are computed" not in page
     table = (ran / "planner-reader" / "report_tables" / "leaderboard.csv").read_text()
     assert table.count("own simulator") == 14
 
