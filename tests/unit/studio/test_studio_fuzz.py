@@ -89,9 +89,8 @@ def test_no_request_ends_in_an_internal_error(tmp_path: Path) -> None:
         found = {}
         for _ in range(REQUESTS):
             scope = _scope(chance)
-            found[
-                repr((scope["method"], scope["path"], scope["query_string"], scope["headers"]))
-            ] = await _status(app, scope, chance.randbytes(chance.randrange(0, 60)))
+            request = repr([scope[name] for name in ("method", "path", "query_string", "headers")])
+            found[request] = await _status(app, scope, chance.randbytes(chance.randrange(0, 60)))
         return found
 
     found = asyncio.run(ask_all())
