@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -18,6 +19,7 @@ from embodied_iqa.studio.kit.context import Studio
 from embodied_iqa.studio.kit.sources import Source
 
 Stamp: TypeAlias = tuple[tuple[str, int, int], ...]
+_MOST_OPEN: Final = 4
 _SETTINGS: Final = {"threads": 2, "memory_limit": "300MB"}
 _SCHEMAS: Final = {"refs": REFERENCES, "tasks": TASKS, "pairs": PAIRS, "scores": SCORES}
 _TOTALS: Final = """
@@ -143,10 +145,10 @@ def stamp_of(store: DatabaseStore) -> Stamp:
 
 
 class Overviews:
-    """The indices of all databases of a studio."""
+    """The indices of the databases of a studio that were looked at last."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[Stamp, Overview]] = {}
+        self._known: OrderedDict[str, tuple[Stamp, Overview]] = OrderedDict()
         self._lock = Lock()
 
     def of(self, source: Source) -> Overview:
@@ -161,6 +163,9 @@ class Overviews:
             known = self._known.get(source.name)
             if known is None or known[0] != stamp:
                 known = self._known[source.name] = stamp, Overview(store)
+            self._known.move_to_end(source.name)
+            while len(self._known) > _MOST_OPEN:
+                self._known.popitem(last=False)
             return known[1]
 
 
