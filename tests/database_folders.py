@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from database_grids import DISTORTIONS
+from embodied_iqa.database.pictures import picture_hash
 from embodied_iqa.database.record import DatabaseRecord, RecordedSubject
-from embodied_iqa.database.schema import PAIRS, REFERENCES, SCORES, TASKS
+from embodied_iqa.database.rows import rows_of, table_of
+from embodied_iqa.database.schema import PAIRS, REFERENCES, SCORES, TASKS, Camera, Reference
 from embodied_iqa.database.store import DatabaseStore, write_table
 from embodied_iqa.distortions import entry
 from embodied_iqa.experiment.rows import COLUMNS
+from embodied_iqa.images.codecs import write_picture
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.protocols import SubjectInfo
 
@@ -59,6 +63,22 @@ def write_database(
             file.parent.mkdir(parents=True, exist_ok=True)
             cv2.imwrite(str(file), rng.integers(0, 256, (24, 32, 3), dtype=np.uint8))
     return store
+
+
+def add_cameras(store: DatabaseStore, count: int) -> None:
+    """Give the first references pictures, with a camera 1 m above the base that looks down."""
+    rows = rows_of(Reference, store.references())
+    T_base_camera = np.array([[1, 0, 0, 0], [0, -1, 0, 0], [0, 0, -1, 1], [0, 0, 0, 1]], float)
+    for number, row in enumerate(rows[:count]):
+        file = store.path / row.picture
+        file.parent.mkdir(parents=True, exist_ok=True)
+        rgb = np.random.default_rng(number).integers(0, 256, (96, 128, 3), dtype=np.uint8)
+        write_picture(file, rgb)
+        camera = Camera(
+            row.view, row.picture, picture_hash(rgb), 100, 100, 64, 48, tuple(T_base_camera.ravel())
+        )
+        rows[number] = replace(row, cameras=(camera,), sha256=camera.sha256, width_px=128, height_px=96)
+    write_table(store.references_file, table_of(Reference, rows), REFERENCES)
 
 
 def _reference(number: int, rng: np.random.Generator) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embodied_iqa.database.schema import Camera, Pair, Reference
 from embodied_iqa.distortions.spec import DistortionSpec
@@ -47,6 +48,43 @@ def _read_frame(path: Path, camera: Camera, stamp_ns: int) -> Frame:
     return Frame(
         camera.view, stamp_ns, rgb, intrinsics, np.array(camera.T_base_camera, np.float64).reshape(4, 4)
     )
+
+
+def reference_frame(path: Path, reference: Reference) -> Frame:
+    """Read the picture of a reference with its camera.
+
+    Raises:
+        InputError: The file is missing, damaged, outside of the database, or not the one that was written.
+    """
+    view = reference.view
+    camera = next((camera for camera in reference.cameras if camera.view is view), None)
+    if camera is None:
+        raise InputError(f"the reference has no picture of the {view} camera")
+    inside(path, camera.picture)
+    return read_frames(path, reference, [view])[view]
+
+
+def distorted_rgb(path: Path, reference: Reference, pair: Pair) -> NDArray[np.uint8]:
+    """Return a distorted picture, ``(H, W, 3)`` uint8 RGB: from its file, or else from its seed.
+
+    Raises:
+        InputError: A file is missing, damaged or outside of the database.
+    """
+    if pair.picture is not None:
+        return read_picture(inside(path, pair.picture))
+    return distorted_frame(reference_frame(path, reference), spec_of(pair)).rgb
+
+
+def inside(path: Path, name: str) -> Path:
+    """Return a file of a database.
+
+    Raises:
+        InputError: The name leads out of the folder, as a damaged or hostile table may.
+    """
+    file = (path / name).resolve()
+    if not file.is_relative_to(path.resolve()):
+        raise InputError("a picture is outside of the database", got=name)
+    return file
 
 
 def spec_of(pair: Pair) -> DistortionSpec:

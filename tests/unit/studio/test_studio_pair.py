@@ -9,10 +9,9 @@ import cv2
 import numpy as np
 import pytest
 
-from database_folders import write_database
-from embodied_iqa.database.pictures import picture_hash
+from database_folders import add_cameras, write_database
 from embodied_iqa.database.rows import rows_of, table_of
-from embodied_iqa.database.schema import ANNOTATIONS, PAIRS, REFERENCES, Annotation, Camera, Pair, Reference
+from embodied_iqa.database.schema import ANNOTATIONS, PAIRS, Annotation, Pair, Reference
 from embodied_iqa.database.store import DatabaseStore, write_table
 from embodied_iqa.distortions import DistortionSpec, FrameDistorter
 from embodied_iqa.images.codecs import read_picture
@@ -27,8 +26,6 @@ from embodied_iqa.subjects.protocols import ChunkStatus
 from studio_client import client_of
 
 PAIR = "r00000-12"
-DOWN = np.array([[1, 0, 0, 0], [0, -1, 0, 0], [0, 0, -1, 1], [0, 0, 0, 1]], float)
-"""A camera 1 m above the base that looks down."""
 
 
 def _answer(subject: str, role: Role, pair_id: str | None, **values: object) -> Annotation:
@@ -43,16 +40,7 @@ def _answer(subject: str, role: Role, pair_id: str | None, **values: object) -> 
 def store(tmp_path_factory: pytest.TempPathFactory) -> DatabaseStore:
     """A database of `--store seeds` with a camera, answers of a VLM and of a VLA."""
     store = write_database(tmp_path_factory.mktemp("pair") / "made", references=2)
-    rgb = np.random.default_rng(1).integers(0, 256, (96, 128, 3), dtype=np.uint8)
-    references = rows_of(Reference, store.references())
-    first = references[0]
-    file = store.path / first.picture
-    file.parent.mkdir(parents=True)
-    cv2.imwrite(str(file), rgb)
-    sha = picture_hash(read_picture(file))
-    camera = Camera(first.view, first.picture, sha, 100, 100, 64, 48, tuple(DOWN.ravel()))
-    references[0] = replace(first, cameras=(camera,), sha256=sha, width_px=128, height_px=96)
-    write_table(store.references_file, table_of(Reference, references), REFERENCES)
+    add_cameras(store, 1)
     moves = ((0.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0), (0.05, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
     act = {"status": ChunkStatus.ACT, "increments": tuple(np.ravel(moves)), "reason": "plans", "seen": 0.75}
     answers = {

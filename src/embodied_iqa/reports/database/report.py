@@ -20,6 +20,7 @@ from embodied_iqa.reports.database import (
     breakdowns,
     distributions,
     execution,
+    extremes,
     header,
     jnd,
     losses,
@@ -56,7 +57,7 @@ def write_database_report(
     page = replace(
         page,
         remarks=(*page.remarks, *benchmark.remarks(beside)),
-        chapters=(*page.chapters, *benchmark.chapters(beside, path)),
+        chapters=(*page.chapters, extremes.chapter(found, store), *benchmark.chapters(beside, path)),
     )
     write_chapters(path, "database.html.j2", page)
     return path

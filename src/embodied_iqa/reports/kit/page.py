@@ -32,7 +32,7 @@ class PictureCard:
 
     Attributes:
         title: Above the words; also the text for screen readers.
-        uri: The picture as a data URI.
+        uri: The picture as a data URI; empty where there is none.
         lines: From the top.
     """
 

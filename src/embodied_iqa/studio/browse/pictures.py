@@ -14,11 +14,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.database.pictures import distorted_frame, read_frames, spec_of
+from embodied_iqa.database.pictures import distorted_rgb, reference_frame
 from embodied_iqa.database.schema import Pair, Reference
-from embodied_iqa.errors import InputError
-from embodied_iqa.images.codecs import read_picture
-from embodied_iqa.images.frame import Frame
 
 THUMBNAIL_PX: Final = 160
 _MOST_BYTES: Final = 64_000_000
@@ -75,41 +72,15 @@ class PairPictures:
     reference: Reference
     pair: Pair
 
-    def frame(self) -> Frame:
-        """Return the reference's picture with its camera.
-
-        Raises:
-            InputError: It is missing, outside of the database, or not the one that was written.
-        """
-        view = self.reference.view
-        camera = next((camera for camera in self.reference.cameras if camera.view is view), None)
-        if camera is None:
-            raise InputError(f"the reference has no picture of the {view} camera")
-        inside(self.folder, camera.picture)
-        return read_frames(self.folder, self.reference, [view])[view]
-
     def rgb(self, which: Which) -> NDArray[np.uint8]:
         """Return ``(H, W, 3)`` uint8 RGB.
 
         Raises:
-            InputError: A file is missing or damaged.
+            InputError: A file is missing, damaged or outside of the database.
         """
-        if which is Which.DISTORTED and self.pair.picture is not None:
-            return read_picture(inside(self.folder, self.pair.picture))
-        frame = self.frame()
-        return frame.rgb if which is Which.REFERENCE else distorted_frame(frame, spec_of(self.pair)).rgb
-
-
-def inside(folder: Path, name: str) -> Path:
-    """Return a file of a database.
-
-    Raises:
-        InputError: The name leads out of the folder, as a damaged or hostile table may.
-    """
-    file = (folder / name).resolve()
-    if not file.is_relative_to(folder.resolve()):
-        raise InputError("a picture is outside of the database", got=name)
-    return file
+        if which is Which.DISTORTED:
+            return distorted_rgb(self.folder, self.reference, self.pair)
+        return reference_frame(self.folder, self.reference).rgb
 
 
 def thumbnail(rgb: NDArray[np.uint8]) -> bytes:
