@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from chromium_pipe import Browser, chromium, executable
-from database_folders import write_database
+from database_folders import add_cameras, write_database
 from page_checks import CONTRAST, STICKING_OUT
 from trial_recording import NOISE, write_trial
 
@@ -26,7 +27,7 @@ FRAME = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame((
 @pytest.fixture(scope="module")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("studio")
-    write_database(folder / "made", references=2, pictures=True)
+    add_cameras(write_database(folder / "made", references=2, pictures=True), 2)
     (folder / "watch").mkdir()
     write_trial(folder / "watch" / "trial.mcap", (None, NOISE))
     command = [sys.executable, "-m", "embodied_iqa.cli.main", "studio", "--port", "0", str(folder)]
@@ -34,7 +35,7 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         assert process.stdout is not None
         yield process.stdout.readline().split()[-1].rstrip("/")
         process.terminate()
-        assert process.wait(30) == 0
+        assert process.wait(30) == -signal.SIGTERM
 
 
 @pytest.fixture(scope="module")
