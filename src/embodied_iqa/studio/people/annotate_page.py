@@ -11,12 +11,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from embodied_iqa.database.edits import labels_of
+from embodied_iqa.database.pictures import inside
 from embodied_iqa.errors import UsageError, UserError
 from embodied_iqa.images.codecs import read_picture
 from embodied_iqa.journal.changes import Reject, WriteLabels, WriteTasks, WrittenTask
 from embodied_iqa.journal.journal import ConflictError, unchanged_since
 from embodied_iqa.scenes.language.advice import advise, verb_of
-from embodied_iqa.studio.browse.pictures import ByteCache, inside, webp
+from embodied_iqa.studio.browse.pictures import ByteCache, webp
 from embodied_iqa.studio.kit.context import Studio
 from embodied_iqa.studio.kit.rendering import path_segment
 from embodied_iqa.studio.people.annotate_view import (
