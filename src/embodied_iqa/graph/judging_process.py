@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -90,8 +91,9 @@ class JudgingProcess:
             process, self._process = self._process, None
         if process is None:
             return
-        if process.stdin is not None:
-            process.stdin.close()
+        with suppress(BrokenPipeError):  # it has ended already
+            if process.stdin is not None:
+                process.stdin.close()
         try:
             process.wait(_END_S)
         except subprocess.TimeoutExpired:

@@ -1,0 +1,56 @@
+"""The studio's connection to a trial: sees the open question, answers it through /trial/confirm."""
+
+from __future__ import annotations
+
+import queue
+import time
+
+import rclpy
+from rclpy.node import Node
+
+from embodied_iqa.graph.judging_process import JudgingProcess
+from embodied_iqa.ros.attendance import Attendance
+from embodied_iqa.ros.spinning import SpinThread
+from embodied_iqa.trial.attendance import Answer, Question
+from embodied_iqa.trial.judging import JudgingState
+from embodied_iqa.trial.protocol import AskPerson, Event, Reply, Stage
+
+DEADLINE_S = 120.0
+
+
+def _until(process: JudgingProcess, idle: Node, *, wanted: bool) -> JudgingState:
+    """Wait until a question is open, or none; the state comes from another process."""
+    deadline_s = time.monotonic() + DEADLINE_S
+    while True:
+        state = process.state()
+        if (state.question is not None) is wanted and not state.problem:
+            return state
+        assert time.monotonic() < deadline_s, state
+        rclpy.spin_once(idle, timeout_sec=0.05)
+
+
+def test_a_question_is_seen_and_answered_once() -> None:
+    rclpy.init()
+    node, idle = Node("trial_node"), Node("idle")
+    events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+    attendance = Attendance(node, DEADLINE_S, events.put)
+    spin, process = SpinThread(node), JudgingProcess()
+    try:
+        asked = AskPerson(Stage.JUDGE, 1, "the run took too long")
+        attendance.ask(asked)
+        question = _until(process, idle, wanted=True).question
+        assert question is not None
+        assert (question.stage, question.run_index) == (Stage.JUDGE, 1)
+        wrong = Question(Stage.JUDGE, 2, 3, "")
+        assert process.answer(wrong, Answer(True)) == "stage and run asked are (8, 1)"
+        assert process.answer(question, Answer(False, remark="it slipped")) == ""
+        reply = events.get(timeout=DEADLINE_S)
+        assert reply == Reply(asked, ok=True, message="it slipped", yes=False)
+        assert process.answer(question, Answer(True)) == "no question is open"
+        _until(process, idle, wanted=False)
+    finally:
+        process.close()
+        spin.close()
+        node.destroy_node()
+        idle.destroy_node()
+        rclpy.try_shutdown()
