@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from embodied_iqa.api import (
         Database,
-        Gate,
         Run,
         distort,
+        load_metric,
         load_vla,
         load_vlm,
         measure,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         score_answer,
         simulated_frame,
     )
+    from embodied_iqa.api_gate import Gate
     from embodied_iqa.gate.judge import GateOptions
 
 __version__ = "0.1.0"
@@ -34,6 +35,7 @@ __all__ = [
     "Run",
     "__version__",
     "distort",
+    "load_metric",
     "load_vla",
     "load_vlm",
     "measure",
@@ -44,10 +46,14 @@ __all__ = [
     "simulated_frame",
 ]
 
+_ELSEWHERE = {"Gate": "embodied_iqa.api_gate", "GateOptions": "embodied_iqa.gate.judge"}
+"""Module of the names that are not in `embodied_iqa.api`."""
+
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(importlib.import_module("embodied_iqa.api"), name)
+        module = _ELSEWHERE.get(name, "embodied_iqa.api")
+        return getattr(importlib.import_module(module), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -15,14 +15,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from embodied_iqa.api_gate import Gate
 from embodied_iqa.database.execution import joined_execution
 from embodied_iqa.database.query import query
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.database.store import open_database as open_store
 from embodied_iqa.distortions import FrameDistorter, parse_distortion
 from embodied_iqa.errors import UsageError
-from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.images.frame import Frame, parse_view
 from embodied_iqa.lazy import load
 from embodied_iqa.metrics.catalogue import close_metric, metric_by_name
@@ -42,23 +40,6 @@ from embodied_iqa.subjects.reference import parse_reference
 from embodied_iqa.subjects.registry import make_vla, make_vlm
 from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.trial.scores import RunScores
-
-__all__ = [
-    "Database",
-    "Gate",
-    "GateOptions",
-    "Run",
-    "distort",
-    "load_metric",
-    "load_vla",
-    "load_vlm",
-    "measure",
-    "open_database",
-    "open_run",
-    "score_actions",
-    "score_answer",
-    "simulated_frame",
-]
 
 Picture = NDArray[np.uint8]
 
