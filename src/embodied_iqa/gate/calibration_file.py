@@ -91,8 +91,13 @@ def shared_gate_file(calibration: str) -> GateFile:
     Raises:
         InputError: The file is missing, broken, or of another version.
     """
+    return load_gate_file(gate_file_path(calibration))
+
+
+def gate_file_path(calibration: str) -> Path:
+    """Return the path of the file that the parameter of a node names; see `shared_gate_file`."""
     path = Path(calibration)
-    return load_gate_file(path if path.is_absolute() else shared_file(calibration))
+    return path if path.is_absolute() else shared_file(calibration)
 
 
 def shared_calibrations(calibration: str) -> tuple[GateCalibration, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import signal
@@ -12,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from embodied_iqa.cli.experiment.running import _parameters
 from embodied_iqa.cli.main import main
+from embodied_iqa.graph.node_table import resolve
 
 WORDS = [
     "experiment",
@@ -106,6 +109,18 @@ def test_what_is_refused_leaves_nothing(
     assert main([*WORDS, str(out), *words]) == 2
     assert said in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_a_gate_that_was_fitted_anew_is_another_parameter(tmp_path: Path) -> None:
+    file = tmp_path / "gate.yaml"
+    graph = resolve((), {"gate_node.calibration": str(file)})
+    arguments = argparse.Namespace(ros=False, vlm=False)
+    found = []
+    for text in ("one fit", "another fit"):
+        file.write_text(text)
+        found.append(_parameters(arguments, graph))
+    other = {name for name in found[0] if found[0][name] != found[1][name]}
+    assert other == {"gate_node.calibration.sha256"}
 
 
 def _children(pid: int) -> list[int]:

@@ -28,6 +28,8 @@ from embodied_iqa.experiment.plan import (
 )
 from embodied_iqa.experiment.rows import RunRow
 from embodied_iqa.experiment.scores import mean_rows, score_rows
+from embodied_iqa.files import sha256_of
+from embodied_iqa.gate.calibration_file import gate_file_path
 from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.gate.judgement import JudgeKind
 from embodied_iqa.gate.verdict import GateMode
@@ -42,6 +44,8 @@ from embodied_iqa.subjects.reference import SubjectReference
 if TYPE_CHECKING:
     from embodied_iqa.gate.peers.stored import ComparedDetectors
 
+_FITTED: Final = "gate_node.calibration.sha256"
+"""A gate that was fitted anew must not go on with runs of the old one."""
 _GATE: Final = "gate_node.judge.mode"
 _RESULT_FREE: Final = ("recorder_node", "playback_node")
 """Nodes whose parameters do not change results."""
@@ -208,6 +212,7 @@ def _parameters(arguments: argparse.Namespace, graph: GraphParameters) -> dict[s
         if (node, name) not in _NO_RESULT
     }
     engine = "ros" if arguments.ros else "headless"
+    parameters[_FITTED] = sha256_of(gate_file_path(graph.gate_node.calibration))
     return parameters | {"engine": engine, "vlm": arguments.vlm, "embodied_iqa": __version__}
 
 
