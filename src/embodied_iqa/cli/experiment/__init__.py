@@ -41,33 +41,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="also compare the gate's judges with failure detectors of the literature, on the runs of the "
         "gate off; each may have an alarm in this share of the clean runs (default 0.05)",
     )
-    add("--vlm", default="", metavar="NAME", help="also query this VLM: cognition beside execution")
-    add(
-        "--out",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="new folder, or one of the same plan",
-    )
-    add(
-        "--add",
-        action="store_true",
-        help="extend the plan in --out by these subjects, tasks, distortions and gates, all combined",
-    )
-    add(
-        "--workers",
-        type=int,
-        default=1,
-        metavar="N",
-        help="number of processes (default 1), without --ros",
-    )
+    _add_running(parser)
     add_node_options(parser)
+    _add_ros(parser)
+
+
+def _add_running(parser: argparse.ArgumentParser) -> None:
+    """Add where results go and what else runs."""
+    add = parser.add_argument
+    add("--vlm", default="", metavar="NAME", help="also query this VLM: cognition beside execution")
+    add("--out", type=Path, required=True, metavar="DIR", help="new folder, or one of the same plan")
+    extend = "extend the plan in --out by these subjects, tasks, distortions and gates, all combined"
+    add("--add", action="store_true", help=extend)
+    add("--workers", type=int, default=1, metavar="N", help="number of processes (default 1), without --ros")
+    add("--json", action="store_true", help="print the table as JSON")
+
+
+def _add_ros(parser: argparse.ArgumentParser) -> None:
+    """Add the options of runs through the ROS graph."""
+    add = parser.add_argument
     add("--ros", action="store_true", help="through the ROS graph in real time, recorded")
     add("--robot", choices=["sim", "ur5"], help="with --ros: arm to move (default sim)")
     add("--robot-ip", metavar="ADDRESS", help="address of the UR controller (--robot ur5)")
     add("--camera", choices=["simulated", "realsense"], help="source of the pictures")
     add("--attach", action="store_true", help="with --ros: use a running graph (ros2 launch)")
-    add("--json", action="store_true", help="print the table as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
