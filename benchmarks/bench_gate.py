@@ -122,14 +122,13 @@ def judge_speed(repeats: int) -> dict[str, dict[str, float]]:
 
 def learned_judge(width_px: int, height_px: int) -> FittedJudge:
     """Return the shipped learned judge of the top camera at another size; it rejects nothing as unlike."""
-    file, size = shared_gate_file(GATE), {"width_px": width_px, "height_px": height_px}
+    file = shared_gate_file(GATE)
     fit = next(fit for fit in file.fitted if fit.view is View.TOP)
     camera = next(one for one in file.cameras if one.view is View.TOP)
     anything = dict.fromkeys(Statistic, (-np.inf, np.inf))
-    gate = replace(fit, seen=anything, **size)
-    return FittedJudge(
-        StatisticsJudge([replace(camera, **size)]), [(gate, predictor_of(fit, file.path.parent))]
-    )
+    gate = replace(fit, seen=anything, width_px=width_px, height_px=height_px)
+    fallback = StatisticsJudge([replace(camera, width_px=width_px, height_px=height_px)])
+    return FittedJudge(fallback, [(gate, predictor_of(fit, file.path.parent))])
 
 
 def detection(scenes: int, model: CameraModel) -> dict[str, dict[str, float]]:

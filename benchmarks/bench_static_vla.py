@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,10 @@ def main() -> None:
             rows = BASELINES["expert-1cm"](task).increments.tolist()
             chunks.append(TaskChunk(task.task, AnswerStatus.ACT, "", tuple(map(tuple, rows))))
         count = len(tasks)
+
+        def scored(timing: Timing, index: int) -> object:
+            return scores_of(chunks[index], tasks[index], timing, 12.5)
+
         numbers = {
             "decode the picture alone (peer)": _milliseconds(
                 lambda index: read_picture(folder.pictures / tasks[index].pictures[1].file), count
@@ -58,12 +63,7 @@ def main() -> None:
             "read and check the picture": _milliseconds(
                 lambda index: folder.frames(tasks[index], [View.TOP]), count
             ),
-        } | {
-            f"score, timing {timing}": _milliseconds(
-                lambda index, timing=timing: scores_of(chunks[index], tasks[index], timing, 12.5), count
-            )
-            for timing in Timing
-        }
+        } | {f"score, timing {timing}": _milliseconds(partial(scored, timing), count) for timing in Timing}
     for name, milliseconds in numbers.items():
         print(f"{name:<34} {milliseconds:6.2f} ms")
     if arguments.json:

@@ -37,6 +37,7 @@ FILE_ENDINGS = (
     "in",
     "ipynb",
     "json",
+    "jsonl",
     "mat",
     "mcap",
     "md",

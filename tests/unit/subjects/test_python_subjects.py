@@ -156,7 +156,7 @@ def test_every_error_is_one_line(target: str, words: str) -> None:
 
 @pytest.mark.parametrize("factory", ["untyped", "undefined", "without_info"])
 def test_an_open_role_is_asked_for(factory: str) -> None:
-    with pytest.raises(UserError, match=r"leaves open whether it makes a VLM or a VLA; .*-> Vla"):
+    with pytest.raises(UserError, match=r"leaves open whether it makes a VLM, a VLA or a planner; .*-> Vla"):
         parse_reference(f"python:my_models.lab:{factory}")
 
 
