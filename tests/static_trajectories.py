@@ -11,6 +11,7 @@ from embodied_iqa.images.frame import View, picture_frame
 from embodied_iqa.records import unstructure
 from embodied_iqa.static_benchmark.trajectories import (
     FORMAT,
+    StoredPicture,
     Trajectory,
     TrajectoryFolder,
     TrajectoryPlan,
@@ -32,7 +33,7 @@ def made_trajectory(
     rows[:, 3:6] = np.array([np.pi, 0.0, np.pi / 2]) + part * [0.0, 0.0, rng.uniform(-1.0, 1.0)]
     rows[:, 6] = part[:, 0] > 0.5
     name = f"{index:03d}"
-    pictures = ()
+    pictures: tuple[StoredPicture, ...] = ()
     if folder is not None:
         rgb = rng.integers(0, 256, (size_px[1], size_px[0], 3), dtype=np.uint8)
         pictures = tuple(store_picture(folder, name, picture_frame(rgb, view)) for view in View)
