@@ -211,3 +211,8 @@ class World:
         self._target = ServoTarget(np.array(HOME_Q_RAD), 0)
         self._watch.reset()
         mujoco.mj_forward(self._model, self._data)
+
+
+def at_rest(scene: Scene) -> WorldSnapshot | None:
+    """Simulate until the beads of cups have fallen; None where there are none: other objects do not move."""
+    return World(scene).snapshot() if any(item.kind is Kind.CUP for item in scene.objects) else None

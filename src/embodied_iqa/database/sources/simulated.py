@@ -13,13 +13,12 @@ from embodied_iqa.database.sources.candidate import Candidate, home_tool
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.scenes.language.five_tasks import draw_task_scene, make_tasks
-from embodied_iqa.scenes.scene import WORLD_VERSION, Scene
-from embodied_iqa.scenes.snapshot import WorldSnapshot
+from embodied_iqa.scenes.scene import WORLD_VERSION
 from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
 from embodied_iqa.simulation.camera.simulated_cameras import taken
 from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
-from embodied_iqa.simulation.world import World
-from embodied_iqa.tasks.vocabulary import CATEGORY_OF_KIND, Kind
+from embodied_iqa.simulation.world import at_rest
+from embodied_iqa.tasks.vocabulary import CATEGORY_OF_KIND
 
 _SEED_TAG: Final = 0xDA7A
 
@@ -61,7 +60,7 @@ class SimulationSource:
         rng = np.random.default_rng(np.random.SeedSequence([self.seed, index, _SEED_TAG]))
         view = self.views[index % len(self.views)]
         scene, main = draw_task_scene(int(rng.integers(2**31)), views=[view])
-        rendered = _renderer(self.width_px, self.height_px).frames(scene, View, _settled(scene))
+        rendered = _renderer(self.width_px, self.height_px).frames(scene, View, at_rest(scene))
         frames = {view: taken(frame, self.camera_model, scene.seed) for view, frame in rendered.items()}
         model = "" if self.camera_model is CameraModel.IDEAL else f" camera {self.camera_model}"
         kind = scene.objects[0].kind
@@ -80,13 +79,6 @@ class SimulationSource:
             scene_seed=scene.seed,
             instruction=str(main),
         )
-
-
-def _settled(scene: Scene) -> WorldSnapshot | None:
-    """Simulate until the beads of cups have fallen; None where there are none: other objects do not move."""
-    if any(item.kind is Kind.CUP for item in scene.objects):
-        return World(scene).snapshot()
-    return None
 
 
 @cache

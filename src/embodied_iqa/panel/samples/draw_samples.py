@@ -36,7 +36,7 @@ from embodied_iqa.scenes.scene import (
 )
 from embodied_iqa.simulation.camera.simulated_cameras import as_delivered
 from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
-from embodied_iqa.simulation.world import World
+from embodied_iqa.simulation.world import at_rest
 from embodied_iqa.subjects.backends.panel.format import ABSENT, framed
 from embodied_iqa.tasks.instruction import Instruction, Thing
 from embodied_iqa.tasks.task import MAX_RANK
@@ -224,12 +224,8 @@ def _ranked(seed: int, index: int, view: View) -> TaskLabels:
 
 
 def _shots(scenes: Sequence[Scene]) -> Iterator[tuple[Frame, ...]]:
-    """Yield the frames of each scene before any motion, as the cameras deliver them.
-
-    Only beads have to settle first, in physics.
-    """
+    """Yield the frames of each scene before any motion, as the cameras deliver them."""
     with SceneBatchRenderer(*DRAWN_PX) as renderer:
         for scene in scenes:
-            beads = any(item.kind is Kind.CUP for item in scene.objects)
-            frames = renderer.frames(scene, View, World(scene).snapshot() if beads else None)
+            frames = renderer.frames(scene, View, at_rest(scene))
             yield tuple(as_delivered(frames[view], scene.seed) for view in View)

@@ -18,7 +18,7 @@ from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
 from embodied_iqa.simulation.camera.simulated_cameras import taken
 from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
-from embodied_iqa.simulation.world import World
+from embodied_iqa.simulation.world import at_rest
 from embodied_iqa.static_benchmark.benchmark import RECORD_FILE, BenchmarkRecord, write_benchmark
 from embodied_iqa.static_benchmark.items import Item
 from embodied_iqa.static_benchmark.making.draft import Draft
@@ -26,7 +26,6 @@ from embodied_iqa.static_benchmark.making.drafts import draw_draft, slots_of
 from embodied_iqa.static_benchmark.making.episode import state_at_cut
 from embodied_iqa.static_benchmark.pictures import encode_picture
 from embodied_iqa.static_benchmark.tsv import ItemTable, read_tsv, write_tsv
-from embodied_iqa.tasks.vocabulary import Kind
 
 _BLOCK: Final = 20
 """Items in a block: the work of one job, and the most that a kill loses."""
@@ -136,8 +135,7 @@ def _staged(plan: MakePlan, index: int) -> tuple[Draft, WorldSnapshot | None]:
     for attempt in range(_ATTEMPTS):
         draft = draw_draft(slot, plan.seed, index, attempt)
         if draft.cut is None:
-            beads = any(item.kind is Kind.CUP for item in draft.scene.objects)
-            return draft, World(draft.scene).snapshot() if beads else None
+            return draft, at_rest(draft.scene)
         state = state_at_cut(draft.scene, draft.cut)
         if state is not None:
             return draft, state
