@@ -106,6 +106,16 @@ def distort_region(
     if inside == outside:
         return of_inside
     of_outside = distort(picture, id_or_name, outside, twin)
-    weight = cv2.merge([feathered(mask)] * 3)
+    return blended(of_inside, of_outside, np.asarray(cv2.merge([feathered(mask)] * 3)))
+
+
+def blended(of_inside: Image, of_outside: Image, weight: FloatImage) -> Image:
+    """Return one picture inside a region and another outside.
+
+    Args:
+        of_inside: ``(H, W, 3)`` uint8 RGB.
+        of_outside: Of the same shape.
+        weight: ``(H, W, 3)`` float32 in [0, 1], of the inside: `feathered`, once for each channel.
+    """
     change = cv2.multiply(cv2.subtract(of_inside, of_outside, dtype=cv2.CV_32F), weight)
     return np.asarray(cv2.add(of_outside, change, dtype=cv2.CV_8U))
