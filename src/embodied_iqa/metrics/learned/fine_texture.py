@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.metrics.learned.statistics import edges
-from embodied_iqa.metrics.learned.texture import mscn_statistics, spectrum, steps
+from embodied_iqa.metrics.learned.texture import mscn_statistics, neighbour_steps, spectrum, steps
 
 FINE_SIZE_PX: Final = (480, 360)
 """Width and height at which fine texture is measured: what one pixel is must not depend on the camera."""
 FINE_VERSION: Final = "1"
-"""Changes whenever a number can change."""
+"""Changes whenever a number can change by more than rounding (float32)."""
 _WINDOW_PX: Final = (320, 240)
 """Only the middle of the picture counts: less than half of the time, and where objects are."""
 _IMPULSES: Final = (4.0, 16.0, 48.0)
@@ -67,14 +67,16 @@ def fine_statistics(rgb: NDArray[np.uint8]) -> Vector:
 def _impulses(gray: Gray) -> Vector:
     """Return the shares of pixels that differ from the median of their neighbours."""
     difference = cv2.absdiff(gray, cv2.medianBlur(gray, 3))
-    return np.array([(difference > limit).mean() for limit in _IMPULSES], np.float32)
+    return np.array(
+        [np.count_nonzero(difference > limit) / difference.size for limit in _IMPULSES], np.float32
+    )
 
 
 def _block_grid(plane: Plane) -> Vector:
     """Return, by axis and period, how much the largest step of a period exceeds the usual one (log)."""
     values = []
     for axis in (0, 1):
-        line = np.abs(np.diff(plane, axis=axis)).mean(axis=1 - axis)
+        line = cv2.reduce(neighbour_steps(plane, axis), 1 - axis, cv2.REDUCE_AVG).ravel()
         for period in _PERIODS_PX:
             step = line[: len(line) // period * period].reshape(-1, period).mean(axis=0)
             values.append(np.log((step.max() + _LEAST_STEP) / (np.median(step) + _LEAST_STEP)))

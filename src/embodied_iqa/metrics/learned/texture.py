@@ -8,6 +8,7 @@ from typing import Final
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from scipy import fft
 
 Vector = NDArray[np.float32]
 Plane = NDArray[np.float32]
@@ -26,17 +27,28 @@ def mscn_statistics(gray: Plane) -> Vector:
     The numbers behind BRISQUE's fits (Mittal et al. 2012), without the fits.
     """
     mean = _blur(gray)
-    deviation = np.sqrt(np.maximum(_blur(gray * gray) - mean * mean, 0.0))
-    normal: Plane = ((gray - mean) / (deviation + 1.0)).astype(np.float32, copy=False)
-    values = [*_shape_of(normal), float(np.log1p(deviation).mean()), float(np.log1p(deviation).std())]
-    for product in (
-        normal[:, 1:] * normal[:, :-1],
-        normal[1:] * normal[:-1],
-        normal[1:, 1:] * normal[:-1, :-1],
+    variance = _blur(gray * gray)
+    variance -= mean * mean
+    deviation = np.sqrt(np.maximum(variance, 0.0, out=variance), out=variance)
+    deviation += 1.0
+    normal: Plane = cv2.subtract(gray, mean)
+    normal /= deviation
+    values = [*_shape_of(normal), *moments(cv2.log(deviation))]
+    for shifted, fixed in (
+        (normal[:, 1:], normal[:, :-1]),
+        (normal[1:], normal[:-1]),
+        (normal[1:, 1:], normal[:-1, :-1]),
     ):
-        above, below = np.maximum(product, 0.0), np.minimum(product, 0.0)
-        values += [float(product.mean()), _root(above), _root(below)]
+        product: Plane = cv2.multiply(shifted, fixed)
+        above = cv2.max(product, 0.0)
+        values += [cv2.mean(product)[0], _root(above), _root(cv2.subtract(product, above))]
     return np.array(values, np.float32)
+
+
+def moments(plane: Plane) -> tuple[float, float]:
+    """Return mean and standard deviation."""
+    mean, deviation = cv2.meanStdDev(plane)
+    return mean.item(), deviation.item()
 
 
 def _blur(plane: Plane) -> Plane:
@@ -46,19 +58,20 @@ def _blur(plane: Plane) -> Plane:
 
 def _shape_of(normal: Plane) -> tuple[float, float, float]:
     """Return mean magnitude, deviation, and the ratio that sets the shape of a generalised Gaussian."""
-    magnitude = float(np.abs(normal).mean())
-    power = float((normal * normal).mean())
+    magnitude = cv2.norm(normal, cv2.NORM_L1) / normal.size
+    power = cv2.norm(normal, cv2.NORM_L2SQR) / normal.size
     return magnitude, power**0.5, magnitude * magnitude / (power + _SMALL)
 
 
 def _root(values: Plane) -> float:
-    return math.sqrt(float((values * values).mean()))
+    return float(cv2.norm(values, cv2.NORM_L2)) / math.sqrt(values.size)
 
 
 def spectrum(gray: Plane) -> Vector:
     """Return the logarithm of the mean power in rings of frequency, and in sectors of direction."""
     rings, sectors = _frequency_bins(gray.shape[0], gray.shape[1])
-    power = np.abs(np.fft.rfft2(gray - gray.mean())) ** 2 / gray.size
+    waves = fft.rfft2(gray - gray.mean())
+    power = (waves.real**2 + waves.imag**2) / gray.size
     ring_power = np.bincount(rings, power.ravel(), _RINGS) / np.maximum(
         np.bincount(rings, minlength=_RINGS), 1
     )
@@ -84,10 +97,17 @@ def _frequency_bins(height: int, width: int) -> tuple[NDArray[np.int64], NDArray
 
 def steps(gray: Plane) -> Vector:
     """Return how many neighbours are (nearly) equal, by axis, and how unevenly rows and columns differ."""
-    values = []
+    values: list[float] = []
     for axis in (0, 1):
-        step = np.abs(np.diff(gray, axis=axis))
-        values += [float((step < limit).mean()) for limit in _EQUAL]
-        line = step.mean(axis=1 - axis)
+        step = neighbour_steps(gray, axis)
+        values += [np.count_nonzero(step < limit) / step.size for limit in _EQUAL]
+        line = cv2.reduce(step, 1 - axis, cv2.REDUCE_AVG).ravel()
         values += [float(np.log1p(line.std())), float(np.log1p(line.max())), float(np.log1p(line.min()))]
     return np.array(values, np.float32)
+
+
+def neighbour_steps(gray: Plane, axis: int) -> Plane:
+    """Return how much neighbours differ along an axis."""
+    later, earlier = (gray[1:], gray[:-1]) if axis == 0 else (gray[:, 1:], gray[:, :-1])
+    steps: Plane = cv2.absdiff(later, earlier)
+    return steps
