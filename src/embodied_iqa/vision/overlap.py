@@ -66,7 +66,7 @@ def _ratio(
 ) -> NDArray[np.float64]:
     whole = np.where(crowd, predicted[:, None], predicted[:, None] + true - shared)
     ratio = np.divide(shared, whole, out=np.zeros_like(shared), where=(shared > 0) & (whole > 0))
-    return np.where(np.isfinite(ratio), ratio, 0.0)
+    return np.asarray(np.where(np.isfinite(ratio), ratio, 0.0))
 
 
 def _packed(masks: NDArray[np.bool_]) -> NDArray[np.uint64]:
