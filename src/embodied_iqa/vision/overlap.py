@@ -79,4 +79,4 @@ def _packed(masks: NDArray[np.bool_]) -> NDArray[np.uint64]:
 
 
 def _number_of_bits(words: NDArray[np.uint64]) -> NDArray[np.float64]:
-    return np.bitwise_count(words).sum(axis=1, dtype=np.uint32).astype(np.float64)
+    return np.asarray(np.bitwise_count(words).sum(axis=1, dtype=np.uint32), np.float64)
