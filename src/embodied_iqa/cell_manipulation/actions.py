@@ -68,6 +68,10 @@ class ActionFault(StrEnum):
     """The robot pressed against table or wall and stopped on the way."""
 
 
+class OutsideGridError(UsageError):
+    """A pose has no bins: an object fell off the table, or a policy reaches too far."""
+
+
 @dataclass(frozen=True, slots=True)
 class GridAction:
     """An absolute pose of the hand and a state of the gripper, which is set on arrival.
@@ -136,14 +140,15 @@ class GridAction:
             closing: The gripper's state by this package's convention: closed above 0.8.
 
         Raises:
-            UsageError: The position is outside of the grid, or the pose is not finite.
+            OutsideGridError: The position is outside of the grid.
+            UsageError: The pose is not finite.
         """
         pose = np.asarray(T_base_tool, dtype=np.float64)
         if pose.shape != (4, 4) or not np.isfinite(pose).all():
             raise UsageError("wrong pose of the tool", expected="finite numbers of shape (4, 4)", got=pose)
         bins = _exact_bins(pose[:3, 3])
         if not ((bins >= 0) & (bins < POSITION_BINS)).all():
-            raise UsageError(
+            raise OutsideGridError(
                 "a pose outside of the grid",
                 expected=f"bins from 0 to {POSITION_BINS - 1}",
                 got=bins.tolist(),

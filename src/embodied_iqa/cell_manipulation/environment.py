@@ -12,7 +12,7 @@ from embodied_iqa.cell_manipulation.cell_scene import CellScene, build_cell_scen
 from embodied_iqa.cell_manipulation.conditions import Moment, goal_missing, wiped
 from embodied_iqa.cell_manipulation.episodes import MAX_STEPS, CellTask, Episode
 from embodied_iqa.cell_manipulation.execution import Refusal, execute
-from embodied_iqa.cell_manipulation.oracle_plan import expert_actions
+from embodied_iqa.cell_manipulation.oracle_plan import ExpertStep, expert_steps
 from embodied_iqa.cell_manipulation.pictures import CellPictures
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import Frame, View
@@ -176,9 +176,13 @@ class Environment:
         Raises:
             UsageError: No episode was begun, or an object is outside of the grid.
         """
+        return [step.action for step in self.expert_steps()]
+
+    def expert_steps(self) -> tuple[ExpertStep, ...]:
+        """Return the expert's actions with the object that each is about; see `expert_plan`."""
         episode, moment = self._running(), self._moment()
         open_goals = [goal for goal in episode.goals if goal_missing(goal, moment)]
-        return list(expert_actions(self._cell, moment.now, open_goals))
+        return expert_steps(self._cell, moment.now, open_goals)
 
     @property
     def cell(self) -> CellScene:

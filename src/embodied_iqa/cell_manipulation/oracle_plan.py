@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
@@ -33,7 +33,20 @@ _FETCHED: Final = 4
 """Waypoints until an object is lifted."""
 
 
-def expert_actions(cell: CellScene, now: WorldSnapshot, goals: Sequence[Goal]) -> tuple[GridAction, ...]:
+@dataclass(frozen=True, slots=True)
+class ExpertStep:
+    """An action of the expert.
+
+    Attributes:
+        action: The action.
+        about: Name of the object or area that its place is derived from.
+    """
+
+    action: GridAction
+    about: str
+
+
+def expert_steps(cell: CellScene, now: WorldSnapshot, goals: Sequence[Goal]) -> tuple[ExpertStep, ...]:
     """Plan goals one after the other from the true state.
 
     Args:
@@ -49,12 +62,13 @@ def expert_actions(cell: CellScene, now: WorldSnapshot, goals: Sequence[Goal]) -
         f"{item.colour} {item.kind}": object_position_m(cell.scene, now, index)
         for index, item in enumerate(cell.scene.objects)
     }
-    actions: list[GridAction] = []
+    steps: list[ExpertStep] = []
     for goal in goals:
         target = _pose(cell, now, goal.target, centres_m)
         if goal.task is CellTask.WIPE:
             fetch = plan_waypoints(Verb.PICK, target, None, yaw_rad)[:_FETCHED]
-            actions += _on_grid((*fetch, *_sweep(cell.area_of(goal.destination), fetch[1])))
+            sweep = tuple(_sweep(cell.area_of(goal.destination), fetch[1]))
+            steps += _on_grid((*fetch, *sweep), goal)
             continue
         destination = _pose(cell, now, goal.destination, centres_m)
         plan = plan_waypoints(_VERBS[goal.task], target, destination, yaw_rad)
@@ -65,8 +79,8 @@ def expert_actions(cell: CellScene, now: WorldSnapshot, goals: Sequence[Goal]) -
             plan = (*plan[:_FETCHED], *(replace(point, z_m=point.z_m + foot_m) for point in plan[_FETCHED:]))
             seat_m = (target.shape.height_m + destination.shape.height_m) / 2
             centres_m[goal.target] = under_m + np.array([0.0, 0.0, seat_m])
-        actions += _on_grid(plan)
-    return tuple(actions)
+        steps += _on_grid(plan, goal)
+    return tuple(steps)
 
 
 def _sweep(area: Area, gripped: Waypoint) -> Iterator[Waypoint]:
@@ -81,15 +95,14 @@ def _sweep(area: Area, gripped: Waypoint) -> Iterator[Waypoint]:
     yield Waypoint(*end, low_m + _SWEEP_ABOVE_M, gripper=gripped.gripper)
 
 
-def _on_grid(waypoints: tuple[Waypoint, ...]) -> tuple[GridAction, ...]:
-    """Return the actions of waypoints; the gripper moves at the end of the motion that precedes it."""
+def _on_grid(waypoints: tuple[Waypoint, ...], goal: Goal) -> Iterator[ExpertStep]:
+    """Yield the actions of waypoints; the gripper moves at the end of the motion that precedes it."""
     poses = [waypoint_pose(waypoint) for waypoint in waypoints]
     last_at_place = [not np.allclose(pose, after) for pose, after in pairwise(poses)] + [True]
-    return tuple(
-        GridAction.from_pose(pose, waypoint.gripper)
-        for pose, waypoint, is_last in zip(poses, waypoints, last_at_place, strict=True)
-        if is_last
-    )
+    for number, (pose, waypoint) in enumerate(zip(poses, waypoints, strict=True)):
+        if last_at_place[number]:
+            about = goal.target if number < _FETCHED else goal.destination
+            yield ExpertStep(GridAction.from_pose(pose, waypoint.gripper), about)
 
 
 def _pose(cell: CellScene, now: WorldSnapshot, name: str, centres_m: Mapping[str, Array]) -> ObjectPose:

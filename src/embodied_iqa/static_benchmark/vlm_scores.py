@@ -14,6 +14,7 @@ from embodied_iqa.scoring.proportions import Share, wilson
 from embodied_iqa.static_benchmark.answers import AnswerPart, ItemAnswer
 from embodied_iqa.static_benchmark.conditions import CLEAN
 from embodied_iqa.static_benchmark.items import Item
+from embodied_iqa.static_benchmark.judging import JudgeScore
 from embodied_iqa.static_benchmark.letters import Reading
 
 UNKNOWN = "unknown"
@@ -57,12 +58,21 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class GroupScore:
-    """Plain hits of items of one dimension and camera; "all" stands for every one."""
+    """Plain hits of items of one dimension and camera; "all" stands for every one.
+
+    Attributes:
+        dimension: Of the items, "all" or "unknown".
+        person: Their camera, "all" or "unknown".
+        hits: Share of right answers with Wilson's interval.
+        unparsed: Share of unparsed answers.
+        chance: Mean of 1/k over these items.
+    """
 
     dimension: str
     person: str
     hits: Share
     unparsed: float
+    chance: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +135,7 @@ class SubjectScore:
         groups: Dimension x camera, with sums.
         cells: Dimension x camera x source x number of options.
         conditions: Scores under other conditions.
+        judged: What a judge read in unparsed answers; None without a judge.
     """
 
     subject: str
@@ -138,6 +149,7 @@ class SubjectScore:
     groups: tuple[GroupScore, ...]
     cells: tuple[Cell, ...]
     conditions: tuple[ConditionScore, ...]
+    judged: JudgeScore | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +228,7 @@ def _score(
         info.version,
         info.adapter,
         share,
-        float(np.mean([1 / len(item.options) for item in plain])),
+        _chance(plain),
         None if len(items) == len(plain) else circular_score(items, clean, share.value),
         {str(reading): readings[reading] for reading in Reading},
         position_bias(plain, clean),
@@ -260,8 +272,8 @@ def group_scores(items: Sequence[Item], answers: Mapping[int, ItemAnswer]) -> tu
         for key in ((dimension, person), (dimension, "all"), ("all", person), ("all", "all")):
             groups.setdefault(key, []).append(item)
     return tuple(
-        GroupScore(*key, _share(groups[key], answers), _unparsed(groups[key], answers))
-        for key in sorted(groups)
+        GroupScore(*key, _share(rows, answers), _unparsed(rows, answers), _chance(rows))
+        for key, rows in sorted(groups.items())
     )
 
 
@@ -310,6 +322,10 @@ def _is_hit(item: Item, answers: Mapping[int, ItemAnswer]) -> bool:
 
 def _share(items: Sequence[Item], answers: Mapping[int, ItemAnswer]) -> Share:
     return wilson(sum(_is_hit(item, answers) for item in items), len(items))
+
+
+def _chance(items: Sequence[Item]) -> float:
+    return float(np.mean([1 / len(item.options) for item in items]))
 
 
 def _unparsed(items: Sequence[Item], answers: Mapping[int, ItemAnswer]) -> float:

@@ -15,7 +15,7 @@ from embodied_iqa.analysis.paired import mcnemar
 from embodied_iqa.cli.main import main
 from embodied_iqa.images.frame import Frame
 from embodied_iqa.static_benchmark.answers import ItemAnswer
-from embodied_iqa.static_benchmark.benchmark import write_benchmark
+from embodied_iqa.static_benchmark.benchmark import read_items, write_benchmark
 from embodied_iqa.static_benchmark.circular import circular_items
 from embodied_iqa.static_benchmark.items import LETTERS, Dimension, Item, Person
 from embodied_iqa.static_benchmark.letters import Reading
@@ -70,7 +70,12 @@ def test_dummies_score_what_they_must(bench: Path, capsys: pytest.CaptureFixture
     )
     assert drawn["circular"]["minus_plain"] < 0
     assert sum(one["hits"]["n"] for one in drawn["cells"]) == COUNT
-    assert {(one["dimension"], one["person"]) for one in drawn["groups"]} >= {("all", "all")}
+    by_group = {(one["dimension"], one["person"]): one for one in drawn["groups"]}
+    assert by_group["all", "all"]["chance"] == drawn["chance"]
+    for dimension, count in zip(Dimension, (2, 3, 4), strict=True):  # as many options as `bench_in` gives
+        group = by_group[str(dimension), "all"]
+        assert group["chance"] == pytest.approx(1 / count)
+        assert group["hits"]["low"] <= group["chance"] <= group["hits"]["high"]
     pair = next(one for one in scores["comparisons"] if one["second"] == "letter-a")
     assert (pair["only_first"], pair["only_second"]) == (round(COUNT * (1 - right)), 0)
     first, second = np.ones(COUNT, bool), np.arange(COUNT) < round(COUNT * right)
@@ -135,6 +140,44 @@ def test_flips_under_distortion_and_failures_are_counted_apart(
     assert darkest["right_to_wrong"] == 0
     assert darkest["wrong_to_right"] == round(darkest["minus_clean"] * COUNT)
     assert darkest["consistency"] is None
+
+
+class Judge:
+    """Reads "maybe" as A, and fails where the question is 4."""
+
+    info = SubjectInfo("python:test_static_runs:make_judge", "1", "A test.", (), any_view=True)
+
+    def answer(self, frame: Frame, task: str) -> str:
+        assert np.ptp(frame.rgb) == 0
+        if "Which 4?" in task:
+            raise ValueError("no four")
+        return "A" if "Answer: maybe" in task else "NONE"
+
+
+def make_judge() -> Vlm:
+    return Judge()
+
+
+def test_a_judge_reads_unparsed_answers_only_and_its_hits_are_counted_apart(
+    bench: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    words = ["--vlm", "python:test_static_runs:make,oracle", "--judge", "python:test_static_runs:make_judge"]
+    scores = evaluate(bench, *words)
+    subject, oracle = scores["subjects"]
+    judged, items = subject["judged"], read_items(bench).items
+    seen = [item for item in items if item.index not in {4, 7, 8}]
+    hits = sum(item.answer == "A" for item in seen)
+    counts = (judged["asked"], judged["read"], judged["hits"], judged["failed"])
+    assert counts == (COUNT - 2, COUNT - 3, hits, 1)
+    assert subject["plain"]["value"] == 0.0
+    assert judged["plain"]["value"] == pytest.approx(hits / COUNT)
+    assert (oracle["judged"]["asked"], oracle["judged"]["plain"]["value"]) == (0, 1.0)
+    assert f"{hits} right, 1 failed" in capsys.readouterr().out
+    assert evaluate(bench, *words) == scores
+    for wrong in ("oracle", "panel-vlm-fine", "classical-vlm,classical-vlm-2"):
+        assert main(["evaluate", "static", str(bench), "--vlm", "oracle", "--judge", wrong]) == 2
+    assert main(["evaluate", "static", str(bench), "--vla", "still", "--judge", "oracle"]) == 2
 
 
 def test_a_group_with_a_missing_rotation_is_never_a_hit() -> None:

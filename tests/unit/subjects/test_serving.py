@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -42,7 +43,7 @@ from embodied_iqa.subjects.registry import make_vla, make_vlm
 from embodied_iqa.subjects.serving.questions import chunk_to_map, observation_from
 from embodied_iqa.subjects.serving.served import ServedSubject, serve_vla, serve_vlm
 from embodied_iqa.subjects.serving.server import ServingOptions
-from embodied_iqa.subjects.wire.errors import ServerError
+from embodied_iqa.subjects.wire.errors import ProtocolError, ServerError
 from embodied_iqa.subjects.wire.policy_client import PolicyClient, WireLimits
 from embodied_iqa.subjects.wire.sockets import Address
 from wire_servers import reference_server, serving
@@ -146,6 +147,24 @@ def test_a_served_subject_is_the_subject_itself():
             assert (ours.target_px is None) == (theirs.target_px is None)
             assert ours.seen == theirs.seen
         remote.close()
+
+
+@pytest.mark.parametrize(("stated", "known"), [(20.0, 20.0), (None, None)])
+def test_the_rate_of_a_chunk_arrives(stated: float | None, known: float | None) -> None:
+    recorder = Recorder()
+    recorder.info = replace(recorder.info, rate_hz=stated)
+    with serving(recorder.served()) as port:
+        remote = make_vla(parse_vla(f"openpi://127.0.0.1:{port}"))
+        assert remote.info.rate_hz == known
+        remote.close()
+
+
+@pytest.mark.parametrize("stated", [0.0, float("nan"), True])
+def test_a_wrong_rate_is_refused(stated: float) -> None:
+    recorder = Recorder()
+    recorder.info = replace(recorder.info, rate_hz=stated)
+    with serving(recorder.served()) as port, pytest.raises(ProtocolError, match="rate_hz"):
+        make_vla(parse_vla(f"openpi://127.0.0.1:{port}"))
 
 
 def test_a_vlm_is_served_too():

@@ -64,7 +64,7 @@ class FaultyPlanner(OfflinePlanner):
         """Return the plan, with the episode's fault."""
         del schema
         fault = self._fault()
-        actions = self.actions(messages)
+        actions = self.planned(messages)
         if fault in _OF_CONTENT:
             actions = _OF_CONTENT[fault](self, actions)
         text = plan_text(actions, seen="", why=f"{_MARK}{fault}")

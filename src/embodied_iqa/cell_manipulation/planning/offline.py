@@ -8,7 +8,7 @@ from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 
-from embodied_iqa.cell_manipulation.actions import CLOSED, OPEN, GridAction
+from embodied_iqa.cell_manipulation.actions import CLOSED, OPEN, GridAction, OutsideGridError
 from embodied_iqa.cell_manipulation.environment import Environment, Observation
 from embodied_iqa.cell_manipulation.episodes import CellTask, Episode
 from embodied_iqa.cell_manipulation.planning.prompt import Bins, listed_objects, plan_text
@@ -83,9 +83,16 @@ class OfflinePlanner:
         self._inside = inside
 
     def plan(self, messages: Sequence[Message], schema: str = "") -> str:
-        """Return the plan as JSON."""
+        """Return the plan as JSON; an empty one where it would lead outside of the grid."""
         del schema
-        return plan_text(self.actions(messages), seen="")
+        return plan_text(self.planned(messages), seen="")
+
+    def planned(self, messages: Sequence[Message]) -> list[GridAction]:
+        """Return the plan, empty where it would lead outside of the grid: an object fell off the table."""
+        try:
+            return self.actions(messages)
+        except OutsideGridError:
+            return []
 
     def actions(self, messages: Sequence[Message]) -> list[GridAction]:
         """Return the plan: here the expert's."""
@@ -94,19 +101,27 @@ class OfflinePlanner:
 
 
 class ReadingPlanner(OfflinePlanner):
-    """The expert's plan, moved to where the prompt's object list has the objects; nothing else is read.
+    """The expert's plan, moved to where the prompt's object list has the objects; looks at no picture.
 
-    Each pose belongs to the true object that is nearest in X and Y; it moves with that object to the nearest
-    listed one. With an exact list it is the expert; without a list it plans nothing.
+    Each pose moves with the object that it is about to the listed object that is nearest in X and Y: the
+    truth says which object is meant, the list where it is. With an exact list it is the expert; without a
+    list it plans nothing.
     """
+
+    def __init__(self, name: str, description: str) -> None:
+        super().__init__(name, description)
+        self.info = replace(self.info, version="2")
 
     def actions(self, messages: Sequence[Message]) -> list[GridAction]:
         """Return the moved plan."""
         found = listed_objects(messages)
         if not found:
             return []
-        truth = [item.bins for item in self.inside.observation.objects]
-        return [_moved(action, truth, found) for action in super().actions(messages)]
+        truth = {item.name: item.bins for item in self.inside.observation.objects}
+        return [
+            moved(step.action, truth[step.about], found[nearest(truth[step.about], found)])
+            for step in self.inside.environment.expert_steps()
+        ]
 
 
 class BlindPlanner(OfflinePlanner):
@@ -193,7 +208,6 @@ def nearest(place: Sequence[int], objects: Sequence[Bins]) -> int:
     return int(np.argmin(np.hypot(*offsets.T)))
 
 
-def _moved(action: GridAction, truth: Sequence[Bins], found: Sequence[Bins]) -> GridAction:
-    old = truth[nearest(action.numbers, truth)]
-    new = found[nearest(old, found)]
+def moved(action: GridAction, old: Bins, new: Bins) -> GridAction:
+    """Return an action that is moved in X and Y as an object is."""
     return replace(action, x=action.x + new[0] - old[0], y=action.y + new[1] - old[1])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from embodied_iqa.cell_manipulation.actions import BIN_M, bin_centre_m, position_bins
 from embodied_iqa.cell_manipulation.environment import Observation
 from embodied_iqa.cell_manipulation.planning.options import Coordinates, PromptOptions
+from embodied_iqa.cell_manipulation.planning.soiled import soiled_areas
 from embodied_iqa.distortions.stream import FrameDistorter
 from embodied_iqa.images.frame import Frame
 from embodied_iqa.manipulation.shapes import shape_of
@@ -81,7 +82,9 @@ def listed(
         return tuple(item.bins for item in observation.objects)
     if coordinates is Coordinates.NONE or front is None:
         return None
-    found = [_place_m(item) for item in look(front).objects]
+    sight = look(front)
+    found = [_place_m(item) for item in sight.objects]
+    found += [(area.x_m, area.y_m, 0.0) for area in soiled_areas(front, sight.blobs)]
     return tuple(position_bins(place) for place in sorted(found, key=lambda place: -place[1]))
 
 

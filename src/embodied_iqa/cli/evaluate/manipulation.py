@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     add("episodes", type=Path, metavar="EP", help="folder of `embodied-iqa manipulate make`")
-    planner = "planner-oracle, planner-reader, planner-panel, planner-faulty, planner-blind, openai:URL#MODEL"
+    planner = "planner-oracle, -reader, -classical, -panel, -faulty, -blind; openai:URL#MODEL"
     add("--planner", required=True, metavar="SUBJECT", help=f"such as {planner}")
     add("--out", type=Path, required=True, metavar="RUN", help="new folder, or a run to continue")
     add("--subset", default=_ALL, metavar="A,B", help=f"some of {','.join(Subset)} (default: all in EP)")

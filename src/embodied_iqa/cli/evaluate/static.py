@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,7 @@ from embodied_iqa.records import unstructure
 
 if TYPE_CHECKING:
     from embodied_iqa.database.building.engine import BlockReport
+    from embodied_iqa.static_benchmark.subjects import Asked
     from embodied_iqa.static_benchmark.vlm_scores import GroupScore, SubjectScore, VlmScores
 
 _ROOM = "embodied_iqa.static_benchmark"
@@ -34,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--vla", metavar="A,B", help="VLAs by commas: references, or expert, expert-1cm, still")
     add("--out", type=Path, metavar="RESULTS", help="new folder, or one to continue (default: BENCH/results)")
     add("--circular", action="store_true", help="also ask every rotation of the options")
+    add("--judge", metavar="SUBJECT", help="VLM that reads unparsed answers; its hits are counted apart")
     add("--grey", action="store_true", help="also show grey pictures: what the text alone gives away")
     add("--distortion", action="append", default=[], metavar="TYPE:LEVEL", help="such as 12:3; repeatable")
     add("--distortions", metavar="A,B", help="types by commas, or all; with --levels")
@@ -50,6 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Evaluate; return the exit code."""
     if not (arguments.vlm or arguments.vla):
         raise UsageError("nothing to evaluate", expected="--vlm A,B or --vla A,B")
+    if arguments.judge and not arguments.vlm:
+        raise UsageError("--judge reads answers of VLMs", expected="--vlm A,B")
     results: Path = arguments.out or arguments.bench / "results"
     stored = load(f"{_REPORT}.stored_results")
     stored.check_evaluation(results, arguments.bench)
@@ -76,6 +82,7 @@ def _evaluate_vlms(arguments: argparse.Namespace, results: Path) -> VlmScores:
     runs, items_of = load(f"{_ROOM}.runs"), load(f"{_ROOM}.benchmark")
     words = [*arguments.distortion, *(arguments.distortions.split(",") if arguments.distortions else ())]
     record = items_of.read_record(arguments.bench)
+    judge = _judge(arguments.judge)
     node = load("embodied_iqa.graph.node_table:resolve")(
         tuple(arguments.config), overrides_of(arguments.set)
     ).vlm_node
@@ -95,7 +102,25 @@ def _evaluate_vlms(arguments: argparse.Namespace, results: Path) -> VlmScores:
     watch.report()
     rows = runs.rows_of_run(items_of.read_items(arguments.bench), circular=arguments.circular)
     scores: VlmScores = load(f"{_ROOM}.vlm_scores:score_vlms")(rows, parts, record.md5)
-    return scores
+    if judge is None:
+        return scores
+    plain = load(f"{_ROOM}.circular:plain_items")(rows)
+    judged = load(f"{_ROOM}.judging:judge_scores")(judge, node.options, results, plain, parts)
+    return replace(
+        scores, subjects=tuple(replace(row, judged=judged[row.subject]) for row in scores.subjects)
+    )
+
+
+def _judge(name: str | None) -> Asked | None:
+    """Return the judge before anybody is asked: a wrong one is an error at once."""
+    if name is None:
+        return None
+    (judge, *others) = load(f"{_ROOM}.subjects:parse_subjects")(name)
+    if others:
+        raise UsageError("several judges", expected="one VLM", got=name)
+    load(f"{_ROOM}.judging:check_judge")(judge)
+    asked: Asked = judge
+    return asked
 
 
 class _Watch:
@@ -129,17 +154,28 @@ def _print(scores: VlmScores) -> None:
         counts = [str(row.readings[name]) for name in ("unparsed", "refused", "failed")]
         table.add_row(row.subject, row.adapter, str(row.plain), *circular, *counts)
     console().print(table)
-    table = table_of("dimension", "view", *(row.subject for row in scores.subjects))
+    table = table_of("dimension", "view", "chance", *(row.subject for row in scores.subjects))
     for key in groups:
-        table.add_row(*key, *(_cell(row, key) for row in scores.subjects))
+        shares = [_group(row.groups, key) for row in scores.subjects]
+        chances = {f"{one.chance:.1%}" for one in shares if one is not None}
+        table.add_row(*key, *chances, *map(_cell, shares))
     console().print(table)
     for row in scores.subjects:
         bias = ", ".join(f"{one.letter} {one.answered:.0%} (right {one.right:.0%})" for one in row.bias)
         print(f"letters of {row.subject}: {bias}")
+    _print_judges(scores)
     _print_conditions(scores)
     for pair in scores.comparisons:
         only = f"only {pair.first} {pair.only_first}, only {pair.second} {pair.only_second}"
         print(f"{pair.first} against {pair.second}: {only}, McNemar p = {pair.p_value:.3g}")
+
+
+def _print_judges(scores: VlmScores) -> None:
+    for row in scores.subjects:
+        one = row.judged
+        if one is not None:
+            counts = f"{one.read} of {one.asked} unparsed answers read, {one.hits} right, {one.failed} failed"
+            print(f"judge {one.judge} of {row.subject}: {counts}; with them {one.plain}")
 
 
 def _circular(row: SubjectScore) -> tuple[str, str]:
@@ -150,8 +186,11 @@ def _circular(row: SubjectScore) -> tuple[str, str]:
     return f"{found.hits}{incomplete}", f"{100 * found.minus_plain:+.1f}"
 
 
-def _cell(row: SubjectScore, key: tuple[str, str]) -> str:
-    found: GroupScore | None = next((one for one in row.groups if (one.dimension, one.person) == key), None)
+def _group(groups: Sequence[GroupScore], key: tuple[str, str]) -> GroupScore | None:
+    return next((one for one in groups if (one.dimension, one.person) == key), None)
+
+
+def _cell(found: GroupScore | None) -> str:
     return "" if found is None else f"{found.hits} of {found.hits.n}"
 
 

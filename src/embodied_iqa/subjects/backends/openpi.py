@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -56,7 +57,7 @@ class OpenPiVla:
         try:
             self._convention = _convention(request, metadata)
             self._offers_features = metadata.get("features") is True
-            self.info = _info(request, metadata, self._convention.rate_hz)
+            self.info = _info(request, metadata, _rate_hz(metadata, self._convention))
         except BaseException:
             self._client.close()
             raise
@@ -110,6 +111,18 @@ def _convention(request: VlaRequest, metadata: Mapping[str, Any]) -> ActionConve
     if metadata.get("role") != Role.VLA:
         raise InputError("the server does not offer a VLA", got=metadata.get("role"))
     return OWN
+
+
+def _rate_hz(metadata: Mapping[str, Any], convention: ActionConvention) -> float | None:
+    """Return the rate of a chunk's rows: that of the convention, or the one that our own server states."""
+    stated = metadata.get("rate_hz") if _is_own(metadata) else None
+    if stated is None:
+        return convention.rate_hz
+    if isinstance(stated, bool) or not isinstance(stated, int | float) or not 0.0 < stated < math.inf:
+        raise ProtocolError(
+            "the server states a wrong rate_hz", expected="above 0 Hz", got=one_line(repr(stated))
+        )
+    return float(stated)
 
 
 def _info(request: VlaRequest, metadata: Mapping[str, Any], rate_hz: float | None) -> SubjectInfo:

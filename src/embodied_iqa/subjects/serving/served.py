@@ -62,6 +62,7 @@ class ServedSubject:
             "convention": _CONVENTIONS[self.role],
             "views": [str(view) for view in self.info.views],
             "simulation_only": self.info.simulation_only,
+            "rate_hz": self.info.rate_hz,
             "features": self.features,
             "description": self.info.description,
         }

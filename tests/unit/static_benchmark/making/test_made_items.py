@@ -284,21 +284,26 @@ def test_the_same_seed_gives_the_same_items_and_another_one_others() -> None:
 
 
 @pytest.mark.parametrize("name", ["panel-vlm-fine", "panel-vlm-mixer"])
-def test_a_subject_that_sees_grey_pictures_is_not_above_chance(name: str) -> None:
-    (asked,) = parse_subjects(name)
-    answerer = load_answerer(asked, VlmOptions())
+def test_a_subject_that_sees_grey_pictures_and_always_answers_stays_at_chance(name: str) -> None:
+    """Where nothing is nearest it draws a letter, as else it would be below chance."""
+    (asked,), (guess,) = parse_subjects(name), parse_subjects("random")
+    answerer, guesser = load_answerer(asked, VlmOptions()), load_answerer(guess, VlmOptions())
     items = [draft.item(index) for index, draft in enumerate(drafts())]
-    grey = picture_frame(np.full((72, 96, 3), 128, np.uint8), View.TOP)
+    grey = [picture_frame(np.full((72, 96, 3), 128, np.uint8), View.TOP)] * len(items)
     texts = [asked_text(item, asked.adapter) for item in items]
-    answers = answerer.answers(items, [grey] * len(items), texts)
-    for dimension in Dimension:
-        hits = [
-            read_answer(answer, item, asked.adapter).letter == item.answer
-            for item, answer in zip(items, answers, strict=True)
-            if item.dimension is dimension and isinstance(answer, str)
-        ]
-        assert wilson(sum(hits), len(hits)).low <= 1 / 4, dimension
-    assert all(isinstance(answer, str) for answer in answers)
+    hits: dict[Dimension | None, list[bool]] = {}
+    chances: dict[Dimension | None, list[float]] = {}
+    for item, said, drawn in zip(
+        items, answerer.answers(items, grey, texts), guesser.answers(items, grey, texts), strict=True
+    ):
+        assert isinstance(said, str)
+        letter = read_answer(said, item, asked.adapter).letter or drawn
+        hits.setdefault(item.dimension, []).append(letter == item.answer)
+        chances.setdefault(item.dimension, []).append(1 / len(item.options))
+    assert set(hits) == set(Dimension)
+    for dimension, found in hits.items():
+        share = wilson(sum(found), len(found))
+        assert share.low <= np.mean(chances[dimension]) <= share.high, (dimension, share)
 
 
 @pytest.mark.parametrize("cut", [draft.cut for draft in drafts()[:30] if draft.cut is not None])
