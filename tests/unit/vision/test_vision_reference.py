@@ -86,16 +86,26 @@ def test_wrong_references_are_reported_in_one_line(text: str) -> None:
 
 def test_the_users_own_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A factory returns one or several; names are unique."""
-    (tmp_path / "own_vision.py").write_text(
+    (tmp_path / "two_models.py").write_text(
         NEEDED
         + "def several():\n    return [Constant('a'), Constant('b')]\ndef one():\n    return Constant('a')\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    models = load_vision_models(["python:own_vision:several"])
+    models = load_vision_models(["python:two_models:several"])
     assert [model.info.name for model in models] == ["a", "b"]
     assert models[0].predict([PICTURE] * 2) == [Classification("cube", 0.5)] * 2
     with pytest.raises(UsageError, match=r"two vision models have the same name; .*'a'"):
-        load_vision_models(["python:own_vision:one", "python:own_vision:several"])
+        load_vision_models(["python:two_models:one", "python:two_models:several"])
+
+
+def test_the_example_of_the_guide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A detector of one's own finds the bright square."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "examples" / "extend"))
+    picture = np.zeros((60, 80, 3), np.uint8)
+    picture[10:20, 30:40] = 200
+    made = load_vision_models(["python:own_vision:make"])[0].predict([picture])[0]
+    assert isinstance(made, Instances)
+    assert made.boxes_px.tolist() == [[30.0, 10.0, 40.0, 20.0]]
 
 
 def test_factories_that_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,32 @@
+"""A vision model of your own: `python:own_vision:make`, with this folder in PYTHONPATH."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embodied_iqa.vision.model import VisionModelInfo
+from embodied_iqa.vision.predictions import Instances, Prediction, VisionTask
+
+
+class BrightRegion:
+    """Finds one cube: where the picture is brightest."""
+
+    info = VisionModelInfo("bright-region", VisionTask.DETECTION, version="1", classes=("cube",))
+
+    def predict(self, pictures: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
+        """Return one box for each ``(H, W, 3)`` uint8 RGB picture."""
+        return [self._box(picture) for picture in pictures]
+
+    def _box(self, picture: NDArray[np.uint8]) -> Instances:
+        grey = picture.mean(axis=2)
+        y, x = np.nonzero(grey >= np.quantile(grey, 0.99))
+        box_px = np.array([[x.min(), y.min(), x.max() + 1, y.max() + 1]], np.float64)
+        return Instances(("cube",), np.array([0.5]), box_px)
+
+
+def make() -> BrightRegion:
+    """Load the model; called once."""
+    return BrightRegion()
