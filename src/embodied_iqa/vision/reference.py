@@ -51,6 +51,7 @@ _FACTORIES: Final = {
     VisionBackend.TORCHVISION: "embodied_iqa.vision.backends.torchvision:make",
     VisionBackend.PYTHON: "embodied_iqa.vision.backends.python:make",
 }
+_MODELS_OF_TRAINING: Final = "models"
 _PANEL: Final = "embodied_iqa.vision.backends.panel:load_vision_panel"
 
 
@@ -140,6 +141,8 @@ def _made(request: VisionRequest) -> list[VisionModel]:
 def _of_panel(reference: VisionReference) -> list[VisionModel]:
     """Return all models of a panel, or the one that is named."""
     folder, name = _folder_and_name(reference.target)
+    if folder is not None and (folder / _MODELS_OF_TRAINING).is_dir():
+        folder /= _MODELS_OF_TRAINING
     models = cast("list[VisionModel]", load(_PANEL)(folder))
     chosen = [model for model in models if name in {"", model.info.name}]
     if not chosen:

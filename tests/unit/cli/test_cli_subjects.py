@@ -111,3 +111,15 @@ def test_calibrating_a_shipped_subject_leaves_the_package_as_it_is(
     assert Path(found["file"]) == tmp_path / "data" / "embodied-iqa" / "constants" / "classical-vlm.json"
     assert [(file, file.stat().st_mtime_ns, file.read_bytes()) for file in shipped] == before
     assert constants_of("classical-vlm").n_references < 300  # the user's own take precedence
+
+
+def test_vision_models_are_loaded_and_listed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "examples" / "extend"))
+    shown = answer(capsys, "vision", "python:own_vision:make")
+    assert "bright-region det" in shown
+    assert "not measured" in shown
+    (record,) = json.loads(answer(capsys, "vision", "python:own_vision:make", "--json"))
+    assert (record["task"], record["classes"], record["prediction_ms"] > 0) == ("det", ["cube"], True)
+    answer(capsys, "vision", "resnet", code=2)

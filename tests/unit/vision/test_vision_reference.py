@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -96,6 +99,42 @@ def test_the_users_own_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert models[0].predict([PICTURE] * 2) == [Classification("cube", 0.5)] * 2
     with pytest.raises(UsageError, match=r"two vision models have the same name; .*'a'"):
         load_vision_models(["python:two_models:one", "python:two_models:several"])
+
+
+@pytest.fixture
+def _two_in_the_panel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace the networks of the panel; each version names the folder that it was loaded from."""
+
+    def load_panel(folder: Path | None) -> list[Scripted]:
+        models = [Scripted(CLS, lambda: Classification("cube")) for _ in range(2)]
+        for model, name in zip(models, ("first", "second"), strict=True):
+            model.info = replace(model.info, name=name, version=str(folder))
+        return models
+
+    panel = SimpleNamespace(load_vision_panel=load_panel)
+    monkeypatch.setitem(sys.modules, "embodied_iqa.vision.backends.panel", panel)
+
+
+@pytest.mark.usefixtures("_two_in_the_panel")
+def test_the_panel_and_its_models(tmp_path: Path) -> None:
+    """All or one; of the package, of a folder of networks, of the folder of a training."""
+    (tmp_path / "out" / "models").mkdir(parents=True)
+    for text, names, folder in (
+        ("panel", ["first", "second"], None),
+        ("panel:second", ["second"], None),
+        (f"panel:{tmp_path}", ["first", "second"], tmp_path),
+        (f"panel:{tmp_path}/first", ["first"], tmp_path),
+        (f"panel:{tmp_path}/out", ["first", "second"], tmp_path / "out" / "models"),
+        (f"panel:{tmp_path}/out/second", ["second"], tmp_path / "out" / "models"),
+    ):
+        models = load_vision_models([text])
+        assert [(model.info.name, model.info.version) for model in models] == [
+            (n, str(folder)) for n in names
+        ]
+    with pytest.raises(UsageError, match="no such model in the vision panel; got 'third'; available: first"):
+        load_vision_models(["panel:third"])
+    with pytest.raises(UsageError, match="no vision panel in this folder"):
+        load_vision_models(["panel:/nowhere/first"])
 
 
 def test_the_example_of_the_guide(monkeypatch: pytest.MonkeyPatch) -> None:

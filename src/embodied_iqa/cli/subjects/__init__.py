@@ -14,6 +14,7 @@ _ACTIONS: Final = {
     "show": "listing:show_entry",
     "check": "listing:check_subjects",
     "calibrate": "calibrating:calibrate",
+    "vision": "vision:list_vision_models",
 }
 
 
@@ -31,7 +32,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "calibrate", help="measure d_max of a VLA or the document frequencies of a VLM on clean pictures"
     )
     _configure_calibrate(calibrate)
-    for action in (listing, show, check, calibrate):
+    vision = actions.add_parser("vision", help="load vision models and list them, with their speed")
+    vision.add_argument("models", metavar="MODEL", nargs="+", help="name or reference: docs/vision-models.md")
+    for action in (listing, show, check, calibrate, vision):
         action.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
