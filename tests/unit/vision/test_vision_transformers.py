@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from embodied_iqa.errors import InputError, UserError
-from embodied_iqa.subjects.options import Device, LoadingOptions
+from embodied_iqa.subjects.options import Device, LoadingOptions, Precision
 from embodied_iqa.vision.labels import agreement, pseudo_truth
 from embodied_iqa.vision.model import VisionModel
 from embodied_iqa.vision.predictions import Classification, Instances, VisionTask
@@ -77,6 +77,17 @@ def test_versions_differ_with_the_weights(tmp_path: Path) -> None:
     """Labels of other weights are not mixed up."""
     versions = {only(save_tiny_vision("vit", tmp_path / f"{n}", seed=n)).info.version for n in (0, 1)}
     assert len(versions) == 2
+
+
+def test_half_precision_is_computed_in_float32(tmp_path: Path) -> None:
+    """Unless the user chooses another type."""
+    folder = save_tiny_vision("vit", tmp_path / "vit")
+    _rewrite(folder, dtype="bfloat16")
+    assert only(folder).info.version.endswith("-float32")
+    chosen = LoadingOptions(device=Device.CPU, precision=Precision.BFLOAT16)
+    model = load_vision_models([f"transformers:{folder}"], chosen)[0]
+    assert model.info.version.endswith("-bfloat16")
+    assert isinstance(model.predict(PICTURES[:1])[0], Classification)
 
 
 def test_weights_that_are_not_finite_are_reported(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from embodied_iqa.lazy import load
 from embodied_iqa.subjects.backends.transformers.loading import LoadedModel, load_libraries, load_model
 from embodied_iqa.subjects.catalogue import Backend, Role
 from embodied_iqa.subjects.checkpoints import open_checkpoint, read_json
-from embodied_iqa.subjects.options import VlmOptions, VlmRequest
+from embodied_iqa.subjects.options import LoadingOptions, Precision, VlmOptions, VlmRequest
 from embodied_iqa.subjects.reference import SubjectReference
 from embodied_iqa.subjects.repositories import INSTALL_MODELS
 from embodied_iqa.vision.backends.batches import boxes_of_masks, class_name, same_sized
@@ -52,8 +53,9 @@ def make(request: VisionRequest) -> list[VisionModel]:
     architecture, task = _architecture(folder)
     # found and inspected as the checkpoints of VLMs are: safetensors only, no code, no network
     subject = SubjectReference(reference.text, Role.VLM, Backend.TRANSFORMERS, str(folder))
-    like_vlm = VlmRequest(subject, VlmOptions(loading=request.loading), request.progress)
-    checkpoint = open_checkpoint(subject, request.loading, request.progress)
+    loading = _in_float32(request.loading)
+    like_vlm = VlmRequest(subject, VlmOptions(loading=loading), request.progress)
+    checkpoint = open_checkpoint(subject, loading, request.progress)
     loaded = load_model(checkpoint, like_vlm, processor_class="AutoImageProcessor", model_class=architecture)
     classes = {int(number): str(name) for number, name in loaded.model.config.id2label.items()}
     info = VisionModelInfo(
@@ -140,6 +142,13 @@ class TransformersVisionModel:
             boxes_of_masks(masks),
             masks,
         )
+
+
+def _in_float32(loading: LoadingOptions) -> LoadingOptions:
+    """Return the options with float32 unless the user chose: labels depend little on the machine that way."""
+    if loading.precision is not Precision.AUTO:
+        return loading
+    return replace(loading, precision=Precision.FLOAT32)
 
 
 def _architecture(folder: Path) -> tuple[str, VisionTask]:
