@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -94,9 +95,10 @@ def _prediction(
     return label, score, (left, top, left if flat else max(left, right), max(top, bottom)), False
 
 
-def all_pictures() -> list[Case]:
+@cache
+def all_pictures() -> tuple[Case, ...]:
     """Return the single pictures; every tenth has too many predictions."""
-    return [crowded(seed) if seed % 10 == 9 else picture(seed) for seed in range(PICTURES)]
+    return tuple(crowded(seed) if seed % 10 == 9 else picture(seed) for seed in range(PICTURES))
 
 
 def all_sets() -> list[list[Case]]:

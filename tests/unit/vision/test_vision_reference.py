@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from embodied_iqa.errors import InputError, UsageError, UserError
+from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.vision.checked import CheckedModel
 from embodied_iqa.vision.model import VisionModelInfo
 from embodied_iqa.vision.predictions import Classification, Instances, Prediction, VisionTask
@@ -224,11 +224,3 @@ def test_the_best_hundred_are_kept_by_falling_score() -> None:
     assert len(kept) == 100
     assert kept.scores[0] == 0.9
     assert (np.diff(kept.scores) < 0).all()
-
-
-def test_an_unknown_name_of_torchvision() -> None:
-    """Lists those that there are."""
-    with pytest.raises(
-        UserError, match="torchvision has no such model; got 'resnet1'; did you mean resnet18"
-    ):
-        load_vision_models(["torchvision:resnet1"])

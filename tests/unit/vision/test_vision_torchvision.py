@@ -146,3 +146,11 @@ def test_masks_of_mask_rcnn_are_cut_at_one_half() -> None:
     assert made.labels == ("cube",)
     assert made.masks is not None
     assert np.argwhere(made.masks).tolist() == [[0, 1, 3]]
+
+
+def test_an_unknown_name_of_torchvision() -> None:
+    """Lists those that there are."""
+    with pytest.raises(
+        UsageError, match="torchvision has no such model; got 'resnet1'; did you mean resnet18"
+    ):
+        load_vision_models(["torchvision:resnet1"])
