@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from embodied_iqa.api_gate import Gate
     from embodied_iqa.gate.judge import GateOptions
+    from embodied_iqa.vision.reference import load_vision_models
 
 __version__ = "0.1.0"
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "__version__",
     "distort",
     "load_metric",
+    "load_vision_models",
     "load_vla",
     "load_vlm",
     "measure",
@@ -46,7 +48,11 @@ __all__ = [
     "simulated_frame",
 ]
 
-_ELSEWHERE = {"Gate": "embodied_iqa.api_gate", "GateOptions": "embodied_iqa.gate.judge"}
+_ELSEWHERE = {
+    "Gate": "embodied_iqa.api_gate",
+    "GateOptions": "embodied_iqa.gate.judge",
+    "load_vision_models": "embodied_iqa.vision.reference",
+}
 """Module of the names that are not in `embodied_iqa.api`."""
 
 

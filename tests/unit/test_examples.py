@@ -97,6 +97,15 @@ def test_own_subjects_answer_and_act() -> None:
 
 
 @pytest.mark.usefixtures("_own_code")
+def test_an_own_vision_model_finds_the_brightest_place() -> None:
+    (model,) = embodied_iqa.load_vision_models("python:own_vision:make")
+    picture = np.zeros((60, 80, 3), np.uint8)
+    picture[10:20, 30:40] = 200
+    (found,) = model.predict([picture])
+    assert found.boxes_px.tolist() == [[30.0, 10.0, 40.0, 20.0]]
+
+
+@pytest.mark.usefixtures("_own_code")
 def test_an_own_camera_gives_frames() -> None:
     config = CameraParameters(source=CameraSource.PYTHON, path="own_camera:make", views=(View.TOP,))
     (camera,) = open_cameras(config, lambda: 5)

@@ -107,18 +107,19 @@ def parse_vision_reference(text: str) -> VisionReference:
 
 
 def load_vision_models(
-    texts: Iterable[str], loading: LoadingOptions | None = None, progress: Progress = silent
+    texts: str | Iterable[str], loading: LoadingOptions | None = None, progress: Progress = silent
 ) -> list[VisionModel]:
     """Load the models of references, in their order; their predictions are checked.
 
     Args:
-        texts: References; a panel stands for all of its models.
+        texts: One reference or several (docs/vision-models.md); a panel stands for all of its models.
         loading: How checkpoints are loaded.
         progress: Takes lines that report how far loading is.
 
     Raises:
         UserError: A reference is wrong, a model cannot be loaded, or two have the same name.
     """
+    texts = [texts] if isinstance(texts, str) else texts
     references = [parse_vision_reference(text) for text in texts]
     models: list[VisionModel] = []
     for reference in references:

@@ -137,16 +137,6 @@ def test_the_panel_and_its_models(tmp_path: Path) -> None:
         load_vision_models(["panel:/nowhere/first"])
 
 
-def test_the_example_of_the_guide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A detector of one's own finds the bright square."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "examples" / "extend"))
-    picture = np.zeros((60, 80, 3), np.uint8)
-    picture[10:20, 30:40] = 200
-    made = load_vision_models(["python:own_vision:make"])[0].predict([picture])[0]
-    assert isinstance(made, Instances)
-    assert made.boxes_px.tolist() == [[30.0, 10.0, 40.0, 20.0]]
-
-
 def test_factories_that_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Are reported as the user's, in one line."""
     (tmp_path / "failing_vision.py").write_text(
