@@ -1,4 +1,4 @@
-"""Paired statistics of matched runs: intervals from drawing scenes, and McNemar's exact test."""
+"""Paired statistics of matched runs: intervals from drawing scenes, differences of shares, McNemar's test."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from embodied_iqa.analysis.means import INTERVAL, References, cell_means
+from embodied_iqa.scoring.proportions import wilson
 
 Array = NDArray[np.float64]
 
@@ -54,6 +55,33 @@ def median_of(values: Array, scenes: References) -> Estimate:
     ) / 2
     ends = np.percentile(draws, INTERVAL) if len(np.unique(index)) > 1 else (np.nan, np.nan)
     return Estimate(float(np.median(ordered)), float(ends[0]), float(ends[1]))
+
+
+def paired_difference(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Estimate:
+    """Return the share of successes of the second arm minus that of the first, within [-1, 1].
+
+    Args:
+        first: ``(N,)`` outcomes of one arm, N of 1 or more.
+        second: ``(N,)`` outcomes of the other arm in the same runs.
+
+    Source: Newcombe, Statistics in Medicine 17 (1998), 2635-2650: method 10, hybrid score interval with the
+    continuity-corrected phi.
+    """
+    both, neither = float((first & second).sum()), float((~first & ~second).sum())
+    gained, lost = float((second & ~first).sum()), float((first & ~second).sum())
+    total = len(first)
+    one, two = wilson(int(both + lost), total), wilson(int(both + gained), total)
+    excess = both * neither - gained * lost
+    margins = (both + lost) * (gained + neither) * (both + gained) * (lost + neither)
+    phi = (max(excess - total / 2, 0.0) if excess > 0 else excess) / np.sqrt(margins) if margins else 0.0
+
+    def half(up: float, down: float) -> float:
+        return float(np.sqrt(max(0.0, up**2 - 2 * phi * up * down + down**2)))
+
+    value = two.value - one.value
+    low = value - half(two.value - two.low, one.high - one.value)
+    high = value + half(two.high - two.value, one.value - one.low)
+    return Estimate(value, max(-1.0, low), min(1.0, high))
 
 
 def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> float:

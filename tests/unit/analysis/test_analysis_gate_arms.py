@@ -11,7 +11,7 @@ from scipy.stats import binom, bootstrap
 
 from embodied_iqa.analysis.gate_arms import ALL, CLEAN, Measure, compare_arms, match_runs
 from embodied_iqa.analysis.means import References
-from embodied_iqa.analysis.paired import mcnemar, mean_of, median_of
+from embodied_iqa.analysis.paired import mcnemar, mean_of, median_of, paired_difference
 from embodied_iqa.experiment.rows import RunRow
 
 _BURST = "burst:start=0.0,length=1.0,every=0.0"
@@ -40,6 +40,22 @@ def run(arm: str, scene: int, distortion: str = "12", outcome: str = "success", 
 
 def scenes_of(count: int) -> References:
     return References.drawn(np.array([f"{at:03}" for at in range(count)]), draws=4000, seed=1)
+
+
+def test_a_paired_difference_has_the_interval_of_newcombe_and_stays_within_its_range() -> None:
+    """20, 12, 2, 16 is an example of the paper: 0.2 from 0.0562 to 0.329."""
+    one = np.repeat([True, True, False, False], [20, 12, 2, 16])
+    two = np.repeat([True, False, True, False], [20, 12, 2, 16])
+    found = paired_difference(two, one)
+    assert (found.value, found.low, found.high) == pytest.approx((0.2, 0.0562, 0.3292), abs=5e-5)
+    back = paired_difference(one, two)
+    assert (back.value, back.low, back.high) == pytest.approx((-0.2, -0.3292, -0.0562), abs=5e-5)
+    lost = paired_difference(np.ones(24, bool), np.zeros(24, bool))
+    assert (lost.value, lost.low) == (-1.0, -1.0)
+    assert -1.0 < lost.high < -0.75
+    same = paired_difference(one, one)
+    assert same.value == 0.0
+    assert same.low < 0.0 < same.high
 
 
 def test_mcnemar_is_the_exact_binomial_test_of_the_discordant_pairs() -> None:

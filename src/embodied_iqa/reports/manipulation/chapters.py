@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+import numpy as np
+
+from embodied_iqa.analysis.paired import mcnemar, paired_difference
 from embodied_iqa.cell_manipulation.episodes import Subset
 from embodied_iqa.cell_manipulation.planning.failures import CLASS_OF, ErrorKind
 from embodied_iqa.cell_manipulation.planning.labels import confusion
@@ -21,7 +24,6 @@ from embodied_iqa.scoring.proportions import Share
 _WHOLE: Final = 100.0
 _TICKS: Final = tuple(Tick(25.0 * step, f"{25 * step} %") for step in range(5))
 _HEAT: Final = (0.0, _WHOLE)
-_LEVELS: Final = (1, 2, 3, 4, 5)
 ANOTHER_SIMULATOR: Final = "EmbodiedBench's own simulator"
 
 
@@ -57,12 +59,14 @@ def distortion_chapter(study: PlannerStudy) -> Chapter | None:
     """Return the chapter on success over distortion and level; None without distortions."""
     if not study.levels:
         return None
-    rows = [_level_row(study, kind, arms) for kind, arms in study.levels.items()]
-    columns = [Column("Distortion"), *(Column(f"Level {level}", 1, _HEAT) for level in _LEVELS)]
-    columns += [Column("Change at the highest", 1), Column("Low", 1), Column("High", 1)]
+    ran = sorted({level for arms in study.levels.values() for level in arms})
+    rows = [_level_row(study, kind, arms, ran) for kind, arms in study.levels.items()]
+    columns = [Column("Distortion"), *(Column(f"Level {level}", 1, _HEAT) for level in ran)]
+    columns += [Column("Change at the highest", 1), Column("Low", 1), Column("High", 1), Column("p", 4)]
     note = (
         "Success in percent. Change: solved episodes at the highest level that was run minus those on clean "
-        "pictures, in points, over the same episodes, with the 95 % interval of the paired difference."
+        "pictures, in points, over the same episodes, with Newcombe's 95 % interval of the paired difference "
+        "and the p-value of McNemar's exact test."
     )
     table = Table("distortions", "Success by distortion and level", tuple(columns), tuple(rows), note)
     clean = success_of(study.of(CLEAN))
@@ -146,29 +150,22 @@ def leaderboard_chapter(study: PlannerStudy) -> Chapter:
     return Chapter("leaderboard", "What was published?", lead, "", (Part("", (table,)),))
 
 
-def _level_row(study: PlannerStudy, kind: str, arms: dict[int, str]) -> Row:
-    shares = (
-        _percent(success_of(study.of(arms[level])).value) if level in arms else None for level in _LEVELS
-    )
+def _level_row(study: PlannerStudy, kind: str, arms: dict[int, str], ran: Sequence[int]) -> Row:
+    shares = (_percent(success_of(study.of(arms[level])).value) if level in arms else None for level in ran)
     highest = arms[max(arms)]
     title = arm_title(highest).partition(", level")[0]
     return (f"{kind} {title}", *shares, *paired_change(study, highest))
 
 
-def paired_change(study: PlannerStudy, arm: str) -> tuple[float | None, float | None, float | None]:
-    """Return the change of success against clean pictures in points, with its 95 % interval.
-
-    The interval is the normal one of the paired difference over the episodes that both arms have.
-    """
+def paired_change(study: PlannerStudy, arm: str) -> Row:
+    """Return the change of success against clean pictures in points, its interval's ends, and McNemar's p."""
     clean = {one.episode.name: one.success for one in study.of(CLEAN)}
     pairs = [(clean[one.episode.name], one.success) for one in study.of(arm) if one.episode.name in clean]
     if not pairs:
-        return None, None, None
-    differences = [float(after) - float(before) for before, after in pairs]
-    middle = sum(differences) / len(pairs)
-    spread = sum((value - middle) ** 2 for value in differences) / max(1, len(pairs) - 1)
-    half = 1.96 * (spread / len(pairs)) ** 0.5
-    return _WHOLE * middle, _WHOLE * (middle - half), _WHOLE * (middle + half)
+        return None, None, None, None
+    before, after = np.array(pairs, dtype=bool).T
+    change = paired_difference(before, after)
+    return *(_WHOLE * end for end in (change.value, change.low, change.high)), mcnemar(before, after)
 
 
 def _confusion(study: PlannerStudy) -> Iterator[Table]:
