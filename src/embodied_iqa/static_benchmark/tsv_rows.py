@@ -59,6 +59,8 @@ def item_of(cells: Mapping[str, str], number: int, mapped: Mapped) -> Row:
     """
     where = f"row {number}"
     for name, cell in cells.items():
+        if "\0" in cell and name not in {"image", "image_path"}:
+            raise InputError(f"{where}: {name[:_REFERENCE]} has a NUL character", expected="text")
         if name != "image" and len(cell) > _MOST_TEXT:
             message = f"{where}: {name[:_REFERENCE]} is too long"
             raise InputError(message, expected=f"at most {_MOST_TEXT} characters", got=len(cell))

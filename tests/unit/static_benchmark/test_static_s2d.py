@@ -113,14 +113,17 @@ def test_the_command_joins_a_csv_file_and_writes_its_result(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_json_whole(
-        tmp_path / VLA_FILE, unstructure(_results(*(_task("a", index, 10.0 * index) for index in range(5))))
+        tmp_path / VLA_FILE,
+        unstructure(_results(*(_task(name, index, 10.0 * index) for name in "ab" for index in range(5)))),
     )
     file = tmp_path / "runs.csv"
     lines = [f"a,{index:03d},{value}" for index in range(5) for value in (index / 8, index / 8 + 0.5)]
     file.write_text("\n".join(["subject,task,execution", *lines]) + "\n")
     assert executions_of_csv(file)["a", "002"] == 0.5
     assert main(["static", "s2d", str(tmp_path), str(file)]) == 0
-    assert "static-to-real" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "static-to-real" in shown
+    assert "without a run that counts (a run that the gate held does not): b\n" in shown
     (row,) = json.loads((tmp_path / "s2d.json").read_text())
     assert row["plcc"]["value"] == pytest.approx(1.0)
     assert main(["static", "s2d", str(tmp_path), str(file), "--simulated", "--json"]) == 0

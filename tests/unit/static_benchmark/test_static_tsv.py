@@ -124,6 +124,7 @@ def bomb() -> str:
 
 HOSTILE = {
     "long text": (lambda: row(options=f"red\tgreen\t{'x' * 10**7}"), "too long"),
+    "NUL": (lambda: row(options="red\tgr\0een\tblue"), "NUL"),
     "long picture": (lambda: row(image="A" * 40_000_000), "field limit"),
     "bomb": (lambda: row(image=bomb()), "too large"),
     "not base64": (lambda: row(image="?" * 100), "not base64"),

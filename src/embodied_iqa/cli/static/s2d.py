@@ -15,6 +15,7 @@ from embodied_iqa.graph.parameters import RobotKind
 from embodied_iqa.records import load_json, unstructure
 from embodied_iqa.static_benchmark import static_to_simulated as s2d
 from embodied_iqa.static_benchmark.static_to_simulated import Executions, Relation, S2dRow
+from embodied_iqa.static_benchmark.vla_baselines import BASELINES
 from embodied_iqa.static_benchmark.vla_results import VlaResults, read_vla_results
 
 _RECORD = "experiment.json"
@@ -45,7 +46,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(unstructure(rows), indent=2))
         return 0
-    _print(rows, relation)
+    known = {row.subject for row in rows}
+    missing = sorted({row.subject for row in results.by_task} - known - set(BASELINES))
+    _print(rows, relation, missing)
     next_command("report", arguments.results)
     return 0
 
@@ -72,7 +75,7 @@ def _parameters(path: Path) -> dict[str, object]:
     return found
 
 
-def _print(rows: Sequence[S2dRow], relation: Relation) -> None:
+def _print(rows: Sequence[S2dRow], relation: Relation, missing: Sequence[str]) -> None:
     table = table_of(
         "subject", "static score", "tasks", "static", "execution", "PLCC", "95 % interval",
         title=f"{relation}: correlation over tasks",
@@ -85,4 +88,6 @@ def _print(rows: Sequence[S2dRow], relation: Relation) -> None:
         means = (str(one.tasks), f"{row.static:.2f}", f"{row.execution:.2f}")
         table.add_row(row.subject, str(row.score), *means, value, ends)
     console().print(table)
+    if missing:
+        print(f"without a run that counts (a run that the gate held does not): {', '.join(missing)}")
     print(f"published (static-to-real, Octo, 50 instances): {', '.join(map(str, s2d.PUBLISHED))}")

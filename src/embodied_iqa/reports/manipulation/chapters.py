@@ -62,7 +62,8 @@ def distortion_chapter(study: PlannerStudy) -> Chapter | None:
     ran = sorted({level for arms in study.levels.values() for level in arms})
     rows = [_level_row(study, kind, arms, ran) for kind, arms in study.levels.items()]
     columns = [Column("Distortion"), *(Column(f"Level {level}", 1, _HEAT) for level in ran)]
-    columns += [Column("Change at the highest", 1), Column("Low", 1), Column("High", 1), Column("p", 4)]
+    columns += [Column("Change at the highest", 1), Column("Low", 1), Column("High", 1)]
+    columns += [Column("p", 4), Column("Episodes")]
     note = (
         "Success in percent. Change: solved episodes at the highest level that was run minus those on clean "
         "pictures, in points, over the same episodes, with Newcombe's 95 % interval of the paired difference "
@@ -70,8 +71,11 @@ def distortion_chapter(study: PlannerStudy) -> Chapter | None:
     )
     table = Table("distortions", "Success by distortion and level", tuple(columns), tuple(rows), note)
     clean = success_of(study.of(CLEAN))
+    highs = [row[-3] for row in rows]
+    fell = sum(isinstance(high, float) and high < 0.0 for high in highs)
     lead = (
-        f"The same episodes in every arm. On clean pictures {number(_percent(clean.value), 1)} % are solved."
+        f"The same episodes in every arm. On clean pictures {number(_percent(clean.value), 1)} % are solved. "
+        f"The interval of the change excludes zero downwards for {fell} of {plural(len(rows), 'distortion')}."
     )
     return Chapter("distortions", "What do bad pictures cost?", lead, "", (Part("", (table,)),))
 
@@ -158,14 +162,19 @@ def _level_row(study: PlannerStudy, kind: str, arms: dict[int, str], ran: Sequen
 
 
 def paired_change(study: PlannerStudy, arm: str) -> Row:
-    """Return the change of success against clean pictures in points, its interval's ends, and McNemar's p."""
+    """Return the change of success against clean pictures.
+
+    Returns:
+        The change in points, the ends of its interval, McNemar's p and the number of episodes.
+    """
     clean = {one.episode.name: one.success for one in study.of(CLEAN)}
     pairs = [(clean[one.episode.name], one.success) for one in study.of(arm) if one.episode.name in clean]
     if not pairs:
-        return None, None, None, None
+        return None, None, None, None, 0
     before, after = np.array(pairs, dtype=bool).T
     change = paired_difference(before, after)
-    return *(_WHOLE * end for end in (change.value, change.low, change.high)), mcnemar(before, after)
+    ends = (_WHOLE * end for end in (change.value, change.low, change.high))
+    return *ends, mcnemar(before, after), len(pairs)
 
 
 def _confusion(study: PlannerStudy) -> Iterator[Table]:
