@@ -27,8 +27,8 @@ from embodied_iqa.reports.manipulation.study import PlannerStudy, load_study
 _LEAD = (
     "Planners in the simulated cell, by EmbodiedBench's manipulation protocol with episodes, scenes and "
     "physics of our own ([manipulation-benchmark.md](../manipulation-benchmark.md)): the numbers do not "
-    "compare with published ones. All numbers as found, with 95 % intervals: Wilson's for shares, Newcombe's for paired "
-    "differences."
+    "compare with published ones. All numbers as found, with 95 % intervals: Wilson's for shares, Newcombe's "
+    "for paired differences."
 )
 
 
