@@ -18,7 +18,7 @@ from embodied_iqa.files import write_text_whole
 from embodied_iqa.records import read_json
 from embodied_iqa.reports.kit.markdown import prose, titled_table
 from embodied_iqa.reports.kit.page import Chapter
-from embodied_iqa.reports.kit.table import Column, Table
+from embodied_iqa.reports.kit.table import Column, Row, Table
 from embodied_iqa.reports.static.further import distorted_chapters, s2d_chapters
 from embodied_iqa.reports.static.leaderboards import HERE, vla_chapter, vlm_chapter
 from embodied_iqa.reports.static.stored_results import read_static_results
@@ -97,7 +97,7 @@ def _grey_table(results: Path, items: Sequence[Item]) -> Table:
     drawn = load_answerer(guess, VlmOptions())
     columns = [Column("Subject"), Column("Dimension"), Column("Items"), Column("Chance", 1)]
     columns += [Column("Hits", 1), Column("Low", 1), Column("High", 1)]
-    rows = []
+    rows: list[Row] = []
     for folder in sorted((results / "answers").glob(f"*/{GREY}")):
         parts = [read_json(AnswerPart, file, "answers") for file in sorted(folder.glob("*.json"))]
         letters = {answer.index: answer.letter for part in parts for answer in part.answers}

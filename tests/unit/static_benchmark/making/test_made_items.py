@@ -33,6 +33,8 @@ COUNT = int(os.environ.get("EMBODIED_IQA_STATIC_ITEMS", "90"))
 SEED = 77
 _TEXT_OF_STAGES = 0.1
 """Of 700 stage items, members of the panel had 24 to 34 % right on grey pictures, at a chance of 25 %."""
+_NEVER_THE_NEAREST = 0.05
+"""A reader of the nearest option may avoid the right one a little: 21 % of 1,500 macro items."""
 
 
 @cache
@@ -310,7 +312,7 @@ def test_a_subject_that_sees_grey_pictures_and_always_answers_stays_at_chance(na
         share, chance = wilson(sum(found), len(found)), float(np.mean(chances[dimension]))
         given_away = _TEXT_OF_STAGES if dimension is Dimension.STAGE else 0.0
         assert share.low <= chance + given_away, (dimension, share)
-        assert share.high >= chance, (dimension, share)
+        assert share.high >= chance - _NEVER_THE_NEAREST, (dimension, share)
 
 
 @pytest.mark.parametrize("cut", [draft.cut for draft in drafts()[:30] if draft.cut is not None])
