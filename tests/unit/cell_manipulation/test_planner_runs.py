@@ -14,6 +14,7 @@ from embodied_iqa.cell_manipulation.planning.results import read_transcripts
 from embodied_iqa.cell_manipulation.planning.transcript import Transcript, replay
 from embodied_iqa.cli.main import main
 from embodied_iqa.records import unstructure
+from write_planner_page import page
 
 COMMAND = ("--language-only", "--shots", "0")
 
@@ -92,6 +93,14 @@ def test_the_report_names_the_other_simulator(ran: Path) -> None:
     assert "How the scores are computed" not in page
     table = (ran / "planner-reader" / "report_tables" / "leaderboard.csv").read_text()
     assert table.count("own simulator") == 14
+
+
+def test_the_results_page_has_the_table_of_each_run(ran: Path) -> None:
+    text = "\n".join(page([ran / "planner-reader", ran / "planner-blind"], ["A note."]))
+    assert "A note." in text
+    assert "| base | 100.0 | 20.7 | 100.0 | 1 |" in text
+    assert "| base | 0.0 | 0.0 | 79.3 | 1 |" in text
+    assert text.count("no pictures") == 2
 
 
 def test_errors_of_a_run_are_printed_and_labelled(ran: Path, capsys: pytest.CaptureFixture[str]) -> None:
