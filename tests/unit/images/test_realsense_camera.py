@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from embodied_iqa.errors import InputError, MissingDependencyError, UsageError
 from embodied_iqa.images.file_camera import EndOfFramesError
 from embodied_iqa.images.frame import Intrinsics, View
 from embodied_iqa.images.realsense import RealSenseCamera, RealSenseOptions, RecordedRealSense
+from embodied_iqa.images.realsense.capture import play_file
 from embodied_iqa.images.realsense.devices import find_device, load_library
 from embodied_iqa.images.realsense.stamps import ClockDomain
 from software_realsense import SoftwareRealSense
@@ -275,6 +278,23 @@ def test_a_recording_can_be_looped_with_rising_stamps_in_ros_time(recording: Pat
         stamps += [] if frame is None else [frame.stamp_ns]
     assert (np.diff(stamps) > 0).all()
     camera.close()
+
+
+def test_the_reader_of_a_recording_has_ended_before_its_device_is_freed(recording: Path) -> None:
+    """The device that is freed under its reader crashes the process, rarely and only on a busy machine."""
+    capture = play_file(recording, SETTINGS, real_time=True)
+    pipeline, playback, calls = capture._pipeline, capture.device.as_playback(), []
+
+    def ended(name: str, call: Callable[[], None]) -> Callable[[], None]:
+        return lambda: (call(), calls.append(name))[0]
+
+    paused = SimpleNamespace(pause=ended("pause waits for the reader", playback.pause))
+    capture._pipeline = SimpleNamespace(stop=ended("stop", pipeline.stop))
+    capture._profile = SimpleNamespace(
+        get_device=lambda: SimpleNamespace(is_playback=lambda: True, as_playback=lambda: paused)
+    )
+    capture.stop()
+    assert calls == ["stop", "pause waits for the reader"]
 
 
 def test_files_that_are_no_recordings(tmp_path: Path) -> None:

@@ -104,9 +104,15 @@ class Capture:
         )
 
     def stop(self) -> None:
-        """Stop the pipeline; one whose device is gone has stopped already."""
+        """Stop the pipeline; one whose device is gone has stopped already.
+
+        The thread that reads a recording has ended its work when this returns: librealsense 2.59 frees the
+        device of a recording while that thread still uses it.
+        """
         with contextlib.suppress(RuntimeError):
             self._pipeline.stop()
+        if self.device.is_playback():
+            self.device.as_playback().pause()  # waits for that thread
 
     def _wait(self, timeout_ms: int) -> Any:
         if self._queue is None:
