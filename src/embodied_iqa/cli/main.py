@@ -48,6 +48,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "embodied_iqa.cli.manipulate",
         "episodes of the benchmark of VLMs as planners",
     ),
+    "miqa": ("embodied_iqa.cli.miqa", "labels of machine-vision quality: build, import, stability"),
     "subjects": ("embodied_iqa.cli.subjects", "list, check and calibrate subjects"),
     "completion": ("embodied_iqa.cli.completion", "print the script for completion in a shell"),
 }

@@ -84,6 +84,10 @@ class PictureFolder:
         """Mask of the region of interest, white inside."""
         return self.path / "additional_info" / "masks" / f"{reference}_binary_mask.png"
 
+    def truth_part(self, reference: str) -> Path:
+        """Truth of one reference, from which `truth_file` is written."""
+        return self.path / "additional_info" / "truth" / f"{reference}.json"
+
     @property
     def truth_file(self) -> Path:
         """Truth of all references as COCO JSON."""

@@ -75,7 +75,7 @@ class MiqaPictures:
         Raises:
             InputError: It is missing, as in a published folder without masks, or damaged.
         """
-        return read_mask(_origin(self.root, self.task).folder.mask(reference))
+        return read_mask(mask_file(_origin(self.root, self.task).folder, reference))
 
     def reference(self, reference: str) -> Picture:
         """Return the clean picture of a reference, ``(H, W, 3)`` uint8 RGB."""
@@ -115,6 +115,23 @@ def source_file(folder: PictureFolder, reference: str) -> Path:
     if found is None:
         raise InputError(f"{folder.sources} has no source picture of this name", got=reference)
     return found
+
+
+def mask_file(folder: PictureFolder, reference: str) -> Path:
+    """Return the file of a region's mask: our own place, or those of a published folder.
+
+    Raises:
+        InputError: There is none, or its name leads out of the folder.
+    """
+    name = folder.mask(reference).name
+    found = [
+        file
+        for place in ("additional_info/masks", "additional_info", "masks")
+        if (file := inside(folder.path / place, name)).is_file()
+    ]
+    if not found:
+        raise InputError(f"{folder.path} has no mask of the region of a reference", got=reference)
+    return found[0]
 
 
 @dataclass(frozen=True, slots=True)

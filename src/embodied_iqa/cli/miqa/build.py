@@ -1,0 +1,42 @@
+"""`embodied-iqa miqa build`: labels of distorted pictures by vision models, resumable."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.cli.miqa import TASKS
+from embodied_iqa.cli.parser import perform
+from embodied_iqa.database.building.options import EngineKind
+
+DEFAULT_REFERENCES: Final = 12
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("--out", type=Path, required=True, metavar="MDB", help="new folder, or a database to continue")
+    add("--references", type=int, metavar="N", help="how many; may grow later (default 12, or all)")
+    models = "by commas: panel (default), names as in docs/vision.md, python:MODULE:NAME"
+    add("--models", default="panel", metavar="NAMES", help=models)
+    add("--task", default=TASKS, metavar="TASKS", help="some of %(default)s")
+    add("--seed", type=int, default=0, metavar="S", help="of scenes, distortions and the split (default 0)")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--coco", type=Path, metavar="FILE", help="instances of your pictures as COCO JSON")
+    source.add_argument("--database", type=Path, metavar="DB", help="annotated database of simulated scenes")
+    add("--pictures", type=Path, metavar="DIR", help="the pictures of --coco")
+    share = "seeded share of the 250 pictures of a reference, above 0 to 1 (default 1)"
+    add("--share", type=float, default=1.0, metavar="P", help=share)
+    kept = "write the distorted pictures; without, they are made again from their seeds"
+    add("--keep-pictures", action="store_true", help=kept)
+    add("--workers", type=int, default=1, metavar="N", help="references in parallel (default 1)")
+    runner = "what runs the workers"
+    add("--engine", choices=[str(item) for item in EngineKind], default="processes", help=runner)
+    add("--ray-address", default="", metavar="ADDRESS", help="of a cluster; default: start one here")
+    add("--json", action="store_true", help="print the summary as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Label what is missing; return the exit code."""
+    return perform(f"{__package__}.building:run", arguments)

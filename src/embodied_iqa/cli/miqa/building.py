@@ -1,0 +1,87 @@
+"""Builds and continues databases of machine-vision labels."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from embodied_iqa.cli.miqa import tasks_of
+from embodied_iqa.cli.miqa.build import DEFAULT_REFERENCES
+from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.database.building.engine import BlockReport
+from embodied_iqa.database.building.options import EngineKind, EngineOptions
+from embodied_iqa.errors import UsageError
+from embodied_iqa.miqa.building.builder import BuildSummary, build_labels
+from embodied_iqa.miqa.building.coco import CocoSource
+from embodied_iqa.miqa.building.from_database import DatabaseSource
+from embodied_iqa.miqa.building.plan import MiqaPlan
+from embodied_iqa.miqa.building.reference import MiqaSource
+from embodied_iqa.miqa.building.rendered import RenderedSource
+from embodied_iqa.progress import ProgressBars
+from embodied_iqa.records import unstructure
+
+
+class _Progress:
+    """Bar of the references."""
+
+    def __init__(self, bars: ProgressBars) -> None:
+        self._bars = bars
+
+    def begin(self, references: int) -> None:
+        """Show the bar."""
+        self._bars.update("labels", 0, references, title="references")
+
+    def advance(self, report: BlockReport) -> None:
+        """Count a reference."""
+        self._bars.advance("labels", note=f"{report.rows / max(report.busy_s, 1e-3):.1f} pictures/s a worker")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Label what is missing; return the exit code."""
+    plan, engine = _plan(arguments), _engine(arguments)
+    with ProgressBars(transient=False) as bars:
+        summary = build_labels(arguments.out, plan, engine, _Progress(bars))
+    if arguments.json:
+        print(json.dumps({"path": str(arguments.out), **unstructure(summary)}, indent=2))
+    else:
+        _print(arguments.out, summary)
+        next_command("miqa", "stability", arguments.out)
+    return 0
+
+
+def _plan(arguments: argparse.Namespace) -> MiqaPlan:
+    models = tuple(dict.fromkeys(word.strip() for word in arguments.models.split(",") if word.strip()))
+    source = _source(arguments)
+    wanted = len(source.names) if arguments.references is None else arguments.references
+    tasks = tasks_of(arguments.task)
+    return MiqaPlan(source, wanted, models, tasks, arguments.seed, arguments.share, arguments.keep_pictures)
+
+
+def _source(arguments: argparse.Namespace) -> MiqaSource:
+    if (arguments.coco is None) != (arguments.pictures is None):
+        raise UsageError("pictures of the user need both", expected="--coco FILE and --pictures DIR")
+    if arguments.coco is not None:
+        return CocoSource(arguments.coco, arguments.pictures)
+    if arguments.database is not None:
+        return DatabaseSource(arguments.database)
+    return RenderedSource(arguments.seed, arguments.references or DEFAULT_REFERENCES)
+
+
+def _engine(arguments: argparse.Namespace) -> EngineOptions:
+    return EngineOptions(EngineKind(arguments.engine), arguments.workers, arguments.ray_address)
+
+
+def _print(path: Path, summary: BuildSummary) -> None:
+    numbers = ("references", "pictures", "models", "C", "A", "clean A")
+    table = table_of("task", *numbers, "weights from", right=numbers)
+    for task in summary.tasks:
+        manifest = task.manifest
+        counts = (str(manifest.references), str(manifest.rows), str(len(manifest.models)))
+        means = (f"{value:.3f}" for value in (task.consistency, task.accuracy, task.clean_accuracy))
+        table.add_row(str(manifest.task), *counts, *means, str(manifest.weights_from))
+    console().print(table)
+    print(f"{path}: {summary.labelled} references labelled in this run")
+    if summary.busy_s:
+        share = 100 * summary.inference_s / summary.busy_s
+        print(f"time of the workers: {summary.busy_s:.0f} s, {share:.0f} % of it in models")

@@ -1,0 +1,50 @@
+"""`embodied-iqa miqa import`: labels in the published layout of MIQD-2.5M."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from embodied_iqa.errors import UsageError
+from embodied_iqa.miqa.building.importing import ImportSummary, import_labels
+from embodied_iqa.records import unstructure
+from embodied_iqa.vision.predictions import VisionTask
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("folder", type=Path, metavar="FOLDER", help="such as miqa_cls, with src_images, images and labels")
+    add("--task", required=True, choices=[str(task) for task in VisionTask], help="of the labels")
+    add("--out", type=Path, required=True, metavar="MDB", help="new folder, or a database without this task")
+    add("--seed", type=int, default=0, metavar="S", help="of the split, if the folder has none (default 0)")
+    add("--json", action="store_true", help="print the summary as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, report and write; return the exit code."""
+    if not arguments.folder.is_dir():
+        raise UsageError(f"{arguments.folder} is not a folder", expected="such as miqa_cls")
+    summary = import_labels(arguments.folder, VisionTask(arguments.task), arguments.out, arguments.seed)
+    if arguments.json:
+        print(json.dumps(unstructure(summary), indent=2))
+    else:
+        _print(arguments.out, summary)
+    return 0
+
+
+def _print(path: Path, summary: ImportSummary) -> None:
+    manifest = summary.manifest
+    print(f"{path}: {manifest.rows} labels of {manifest.task}, {manifest.references} references")
+    print(f"split: {'as published' if summary.published_split else f'drawn with seed {manifest.seed}'}")
+    counts = {
+        "labelled pictures without a file, left out": summary.missing_pictures,
+        "references without a source picture, left out": summary.missing_sources,
+        "pictures with one of two labels, left out": summary.unpaired,
+        "references without a mask": summary.without_mask,
+    }
+    for text, count in counts.items():
+        print(f"{text}: {count}")
+    if summary.examples:
+        print(f"missing, such as: {', '.join(summary.examples)}")

@@ -1,0 +1,65 @@
+"""`embodied-iqa miqa stability`: labels of random parts of the models, compared."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from embodied_iqa.cli.miqa import tasks_of
+from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.errors import UsageError
+from embodied_iqa.miqa.database import MiqaDatabase
+from embodied_iqa.miqa.stability import PUBLISHED, TRIALS, Spread, Stability, stability_of
+from embodied_iqa.records import unstructure
+
+_NUMBERS = ("SRCC", "PLCC", "RMSE")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("database", type=Path, metavar="MDB", help="folder of `embodied-iqa miqa build`")
+    add("--task", default="", metavar="TASKS", help="by commas (default: all of the database)")
+    add("--trials", type=int, default=TRIALS, metavar="N", help="random splits (default %(default)s)")
+    add("--seed", type=int, default=0, metavar="S", help="of the splits (default 0)")
+    add("--json", action="store_true", help="print as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compare and print; return the exit code."""
+    if arguments.trials < 1:
+        raise UsageError("wrong --trials", expected="1 or more", got=arguments.trials)
+    database = MiqaDatabase(arguments.database)
+    tasks = tasks_of(arguments.task) if arguments.task else database.tasks
+    found = [
+        stability_of(task, database.values(task), trials=arguments.trials, seed=arguments.seed)
+        for task in tasks
+    ]
+    if arguments.json:
+        print(json.dumps(unstructure(found), indent=2))
+    else:
+        _print(found)
+    return 0
+
+
+def _print(found: Sequence[Stability]) -> None:
+    published = [f"published {name}" for name in _NUMBERS]
+    table = table_of("task", "label", *_NUMBERS, *published, right=(*_NUMBERS, *published))
+    for task in found:
+        for row in task.rows:
+            known = [f"{value:.3f}" for value in PUBLISHED[task.task, row.label]]
+            table.add_row(str(task.task), row.label, *map(_shown, (row.srcc, row.plcc, row.rmse)), *known)
+    console().print(table)
+    for task in found:
+        print(
+            f"{task.task}: {task.trials} splits of {task.models} models ({task.models - task.small} and "
+            f"{task.small}; {task.distinct} different ones exist), {task.pictures} pictures; "
+            f"splits without a correlation: {max(row.undefined for row in task.rows)}"
+        )
+    print("published: other pictures and 75 models; not a target")
+
+
+def _shown(spread: Spread) -> str:
+    return "undefined" if spread.mean is None else f"{spread.mean:.3f} (sd {spread.std:.3f})"

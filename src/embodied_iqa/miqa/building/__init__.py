@@ -1,0 +1,1 @@
+"""Builds databases of machine-vision labels, and imports published ones."""
