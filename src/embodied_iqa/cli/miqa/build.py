@@ -18,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--out", type=Path, required=True, metavar="MDB", help="new folder, or a database to continue")
     add("--references", type=int, metavar="N", help="how many; may grow later (default 12, or all)")
-    models = "by commas: panel (default), names as in docs/vision.md, python:MODULE:NAME"
+    models = "by commas: panel (default), names as in docs/vision-models.md, python:MODULE:NAME"
     add("--models", default="panel", metavar="NAMES", help=models)
     add("--task", default=TASKS, metavar="TASKS", help="some of %(default)s")
     add("--seed", type=int, default=0, metavar="S", help="of scenes, distortions and the split (default 0)")
