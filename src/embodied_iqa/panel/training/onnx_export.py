@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -14,6 +14,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
+from embodied_iqa.files import write_whole
 from embodied_iqa.panel.training.captioners import Captioner
 from embodied_iqa.panel.training.policies import QueryPolicy, plan_in_metres
 from embodied_iqa.panel.training.training_loop import Network
@@ -87,22 +88,46 @@ def export_member(network: Network, views: int, picture_px: tuple[int, int], pat
     words = torch.full((2, MAX_TASK_WORDS), 4, dtype=torch.int64)
     outputs = ["answer"] if answering else ["plan", "more", "seen", "aim"]
     features = [f"{FEATURES}{index}" for index in range(views)]
-    partial = path.with_suffix(".partial")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")  # a deprecation warning of the exporter
-        torch.onnx.export(
-            module,
-            (words, *pictures),
-            str(partial),
-            input_names=["words", *(f"picture_{index}" for index in range(views))],
-            output_names=[*outputs, *features],
-            dynamic_axes={name: {0: "tasks"} for name in ["words", *outputs]},
-            opset_version=_OPSET,
-            dynamo=False,
-        )
-    _halve(partial)
-    partial.replace(path)
+    inputs = {"words": words} | {f"picture_{index}": picture for index, picture in enumerate(pictures)}
+    write_network(module, inputs, [*outputs, *features], dict.fromkeys(["words", *outputs], "tasks"), path)
+
+
+def write_network(
+    module: nn.Module,
+    inputs: Mapping[str, Tensor],
+    outputs: Sequence[str],
+    rows: Mapping[str, str],
+    path: Path,
+) -> None:
+    """Write a network as ONNX with large weights in half precision, atomically.
+
+    Args:
+        module: In evaluation mode.
+        inputs: Examples by name, in the order of ``forward``.
+        outputs: Names.
+        rows: Name of the first dimension of those inputs and outputs where it varies.
+        path: The file.
+
+    Raises:
+        InputError: The file cannot be written.
+    """
+
+    def write(fresh: Path) -> None:
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")  # a deprecation warning of the exporter
+            torch.onnx.export(
+                module,
+                tuple(inputs.values()),
+                str(fresh),
+                input_names=list(inputs),
+                output_names=list(outputs),
+                dynamic_axes={name: {0: axis} for name, axis in rows.items()},
+                opset_version=_OPSET,
+                dynamo=False,
+            )
+        _halve(fresh)
+
+    write_whole(path, write)
 
 
 def _halve(path: Path) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -97,7 +98,7 @@ def train_member(
     torch.manual_seed(recipe.seed)
     model = TrainingModel(recipe, data)
     model.to(memory_format=torch.channels_last)
-    optimiser = _optimiser(model, recipe)
+    optimiser = adamw(model, recipe.rate)
     record = dataclasses.asdict(recipe) | {"lessons": len(data)}
     results = load_checkpoint(folder, model, optimiser, record)
     for result in results:
@@ -110,14 +111,15 @@ def train_member(
     return model.network.eval(), results
 
 
-def _optimiser(model: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
+def adamw(model: nn.Module, rate: float) -> torch.optim.AdamW:
+    """Return an optimiser that decays matrices and kernels, but neither biases nor normalisations."""
     matrices = [weight for weight in model.parameters() if weight.ndim > 1]
     vectors = [weight for weight in model.parameters() if weight.ndim <= 1]
     groups = [
         {"params": matrices, "weight_decay": _WEIGHT_DECAY},
         {"params": vectors, "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(groups, lr=recipe.rate)
+    return torch.optim.AdamW(groups, lr=rate)
 
 
 def _epoch(
@@ -136,14 +138,19 @@ def _epoch(
         scenes = order[step * recipe.batch : (step + 1) * recipe.batch]
         tasks = rng.permuted(np.tile(np.arange(several), (len(scenes), 1)), axis=1)[:, : recipe.tasks]
         batch = data.batch(scenes, tasks, recipe.augmentation, rng)
-        _set_rate(optimiser, recipe, epoch + step / steps)
-        total += _step(model, optimiser, batch)
+        _set_recipe_rate(optimiser, recipe, epoch + step / steps)
+        total += train_step(model, optimiser, partial(model.loss, batch))
     return EpochResult(epoch + 1, total / steps, time.monotonic() - begin)
 
 
-def _step(model: TrainingModel, optimiser: torch.optim.Optimizer, batch: Batch) -> float:
+def train_step(model: nn.Module, optimiser: torch.optim.Optimizer, loss_of: Callable[[], Tensor]) -> float:
+    """Take one step down a loss, in bfloat16 where that is safe, and return the loss.
+
+    Raises:
+        InternalError: The loss is not finite.
+    """
     with torch.autocast("cpu", torch.bfloat16):
-        loss = model.loss(batch)
+        loss = loss_of()
     value = float(loss.detach())
     if not math.isfinite(value):
         raise InternalError("the loss is not finite")
@@ -154,12 +161,17 @@ def _step(model: TrainingModel, optimiser: torch.optim.Optimizer, batch: Batch) 
     return value
 
 
-def _set_rate(optimiser: torch.optim.Optimizer, recipe: Recipe, epoch: float) -> None:
+def _set_recipe_rate(optimiser: torch.optim.Optimizer, recipe: Recipe, epoch: float) -> None:
     """Set linear warm-up and cosine decay, first for plain tasks, then for tasks of all ranks."""
     if epoch < recipe.epochs:
         highest, done = recipe.rate, epoch / recipe.epochs
     else:
         highest, done = _RANKED_RATE * recipe.rate, (epoch - recipe.epochs) / recipe.ranked_epochs
+    set_rate(optimiser, highest, done)
+
+
+def set_rate(optimiser: torch.optim.Optimizer, highest: float, done: float) -> None:
+    """Set linear warm-up and cosine decay; ``done`` is the finished share of the training."""
     if done < _WARM_UP:
         share = done / _WARM_UP
     else:
