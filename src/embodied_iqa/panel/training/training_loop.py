@@ -30,7 +30,7 @@ from embodied_iqa.panel.training.losses import (
     vote_loss,
 )
 from embodied_iqa.panel.training.policies import QueryPolicy, SightShape
-from embodied_iqa.panel.training.training_state import EpochResult, load_checkpoint, save_checkpoint
+from embodied_iqa.panel.training.training_state import Checkpoint, EpochResult
 
 _GROUNDING: Final = 0.3
 _THINGS: Final = 1.0
@@ -100,15 +100,37 @@ def train_member(
     model.to(memory_format=torch.channels_last)
     optimiser = adamw(model, recipe.rate)
     record = dataclasses.asdict(recipe) | {"lessons": len(data)}
-    results = load_checkpoint(folder, model, optimiser, record)
+    epochs = min(recipe.all_epochs, stop_after or recipe.all_epochs)
+    one_epoch = partial(_epoch, model, optimiser, recipe, data)
+    results = run_epochs(epochs, one_epoch, Checkpoint(folder, model, optimiser, record), on_epoch)
+    return model.network.eval(), results
+
+
+def run_epochs(
+    epochs: int,
+    one_epoch: Callable[[int], EpochResult],
+    checkpoint: Checkpoint,
+    on_epoch: Callable[[EpochResult], None],
+) -> list[EpochResult]:
+    """Continue a training up to a number of epochs, with a checkpoint after each; return their results.
+
+    Args:
+        epochs: Of the whole training.
+        one_epoch: Trains the epoch of a number from 0.
+        checkpoint: What is restored and stored.
+        on_epoch: Called after each epoch, also for those of an earlier call.
+
+    Raises:
+        InputError: The checkpoint is broken or belongs to another training.
+    """
+    results = checkpoint.load()
     for result in results:
         on_epoch(result)
-    for epoch in range(len(results), min(recipe.all_epochs, stop_after or recipe.all_epochs)):
-        result = _epoch(model, optimiser, recipe, data, epoch)
-        results.append(result)
-        save_checkpoint(folder, model, optimiser, results, record)
-        on_epoch(result)
-    return model.network.eval(), results
+    for epoch in range(len(results), epochs):
+        results.append(one_epoch(epoch))
+        checkpoint.save(results)
+        on_epoch(results[-1])
+    return results
 
 
 def adamw(model: nn.Module, rate: float) -> torch.optim.AdamW:

@@ -98,6 +98,31 @@ def load_checkpoint(
     return results
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Checkpoint:
+    """What a training resumes from.
+
+    Attributes:
+        folder: Of the files.
+        network: Whose weights are stored.
+        optimiser: Whose moments are stored.
+        recipe: What the weights depend on; another training must not resume from these files.
+    """
+
+    folder: Path
+    network: nn.Module
+    optimiser: torch.optim.Optimizer
+    recipe: Mapping[str, object]
+
+    def load(self) -> list[EpochResult]:
+        """See `load_checkpoint`."""
+        return load_checkpoint(self.folder, self.network, self.optimiser, self.recipe)
+
+    def save(self, results: list[EpochResult]) -> None:
+        """See `save_checkpoint`."""
+        save_checkpoint(self.folder, self.network, self.optimiser, results, self.recipe)
+
+
 def _below(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 

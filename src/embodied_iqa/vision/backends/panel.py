@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.errors import InputError
 from embodied_iqa.onnx_session import open_session
 from embodied_iqa.subjects.backends.panel.format import shrink
 from embodied_iqa.vision.backends.panel_card import VisionCard, load_card
@@ -28,27 +28,22 @@ _SAME_OBJECT: Final = 0.6
 """IoU of boxes from which the prediction with the lower score is left out."""
 
 
-def load_vision_panel(folder: Path | None = None, names: Sequence[str] = ()) -> list[VisionModel]:
+def load_vision_panel(folder: Path | None = None) -> list[VisionModel]:
     """Load the members of a panel, in the order of their names.
 
     Args:
         folder: Of networks and cards, as `embodied-iqa train vision-panel` writes them; None for the panel of
             the package.
-        names: Of members; none for all.
 
     Raises:
         InputError: There is no member, or a file is broken.
-        UsageError: No member has a name.
         MissingDependencyError: ONNX Runtime is not installed.
     """
     place = folder or MODELS
     found = sorted(path.stem for path in place.glob("*.onnx") if path.with_suffix(".json").is_file())
     if not found:
         raise InputError(f"no vision models in {place}", expected="NAME.onnx with NAME.json")
-    unknown = [name for name in names if name not in found]
-    if unknown:
-        raise UsageError("unknown member of the vision panel", got=unknown[0], available=found)
-    return [load_member(place, name) for name in names or found]
+    return [load_member(place, name) for name in found]
 
 
 def load_member(folder: Path, name: str) -> PanelClassifier | PanelDetector:
@@ -107,9 +102,10 @@ class PanelClassifier:
 
     def predict(self, pictures: Sequence[NDArray[np.uint8]]) -> list[Prediction]:
         """Return a `Classification` for each ``(H, W, 3)`` uint8 RGB picture."""
-        return [self._predict(picture) for picture in pictures]
+        return [self.classify(picture) for picture in pictures]
 
-    def _predict(self, picture: NDArray[np.uint8]) -> Classification:
+    def classify(self, picture: NDArray[np.uint8]) -> Classification:
+        """Return the class of one picture."""
         (chances,) = self._network.run(picture)
         best = int(chances.argmax())
         return Classification(self.info.classes[best], float(chances[best]))
@@ -135,9 +131,10 @@ class PanelDetector:
 
         Boxes are cut at the border of the picture. Masks of segmenters have the picture's size.
         """
-        return [self._predict(picture) for picture in pictures]
+        return [self.find(picture) for picture in pictures]
 
-    def _predict(self, picture: NDArray[np.uint8]) -> Instances:
+    def find(self, picture: NDArray[np.uint8]) -> Instances:
+        """Return the instances in one picture."""
         scores, classes, boxes, *drawn = self._network.run(picture)
         height, width = picture.shape[:2]
         edges = np.clip(boxes, 0, 1).astype(np.float64) * (width, height, width, height)

@@ -28,8 +28,9 @@ class VisionCard:
         threshold: Least score at which a prediction counts as pseudo-truth.
         network: Architecture, first channels, number of parameters.
         training: Command, pictures, seeds, epochs, augmentation: enough to repeat the training.
-        performance: Measured on held-out scenes, undistorted; empty before the evaluation. ``main`` is the
-            weight in labels: top-1 accuracy, box AP or mask AP; ``low`` and ``high`` are its interval at 95 %.
+        performance: Measured on held-out scenes, undistorted; empty before the evaluation. ``main`` is
+            the weight in labels: top-1 accuracy, box AP or mask AP; ``low`` and ``high`` are
+            its interval at 95 %.
         format: Version of the file's layout.
     """
 

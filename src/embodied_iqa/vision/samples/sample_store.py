@@ -1,4 +1,4 @@
-"""Vision samples on disk: pictures, segmentations and crops as arrays, in parts that are written atomically."""
+"""Vision samples on disk: pictures, segmentations and crops as arrays, in parts written atomically."""
 
 from __future__ import annotations
 
@@ -109,17 +109,20 @@ class SampleStore:
     def picture(self, index: int) -> NDArray[np.uint8]:
         """Return ``(H, W, 3)`` uint8 RGB."""
         part, row = self._place(self._starts, index)
-        return part.pictures[row]
+        picture: NDArray[np.uint8] = part.pictures[row]
+        return picture
 
     def instance_map(self, index: int) -> NDArray[np.uint8]:
         """Return ``(H, W)`` uint8, the number within the picture of each pixel's instance, or NO_INSTANCE."""
         part, row = self._place(self._starts, index)
-        return part.instances[row]
+        shown: NDArray[np.uint8] = part.instances[row]
+        return shown
 
     def crop(self, instance: int) -> NDArray[np.uint8]:
         """Return ``(S, S, 3)`` uint8 RGB."""
         part, row = self._place(self._first_crops, instance)
-        return part.crops[row]
+        crop: NDArray[np.uint8] = part.crops[row]
+        return crop
 
     def instances(self, index: int) -> Instances:
         """Return the truth of a picture, with masks."""
@@ -186,7 +189,7 @@ def _save(samples: list[_Reduced], folder: Path) -> None:
     counts = [len(sample.crops) for sample in samples]
     truth["picture"] = np.repeat(np.arange(len(samples)), counts)
     truth["view"] = np.array([list(View).index(sample.view) for sample in samples])
-    np.savez(partial / _TRUTH, **truth)
+    np.savez(partial / _TRUTH, allow_pickle=False, **truth)
     partial.rename(folder)
 
 

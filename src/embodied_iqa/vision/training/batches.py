@@ -124,7 +124,8 @@ class _Picture:
         width, height = ((kept[:, 2 + axis] - kept[:, axis]) / STRIDE for axis in (0, 1))
         across = ((x - column[:, None]) / np.maximum(_SPREAD * width, _LEAST_SPREAD)[:, None]) ** 2
         down = ((y - row[:, None]) / np.maximum(_SPREAD * height, _LEAST_SPREAD)[:, None]) ** 2
-        return np.exp(-0.5 * (across[:, None] + down[:, :, None])).astype(np.float32)
+        near: NDArray[np.float32] = np.exp(-0.5 * (across[:, None] + down[:, :, None])).astype(np.float32)
+        return near
 
     def _cells(self, boxes: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return column and row of the cell that holds the middle of each box."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from embodied_iqa.images.frame import View
 from embodied_iqa.vision.average_precision import dataset_average_precision
 from embodied_iqa.vision.backends.panel import PanelClassifier, PanelDetector
-from embodied_iqa.vision.predictions import Instances, VisionTask
+from embodied_iqa.vision.predictions import VisionTask
 from embodied_iqa.vision.samples.sample_store import SampleStore
 
 _GROUPS: Final = 20
@@ -33,8 +33,8 @@ def evaluate(member: PanelClassifier | PanelDetector, store: SampleStore) -> dic
     """
     if isinstance(member, PanelClassifier):
         return _evaluate_classifier(member, store)
-    pictures = np.arange(len(store))
-    found = [_instances(member, store.picture(index)) for index in pictures]
+    pictures = range(len(store))
+    found = [member.find(store.picture(index)) for index in pictures]
     masked = member.info.task is VisionTask.SEGMENTATION
     truth = [store.instances(index) for index in pictures]
 
@@ -52,20 +52,17 @@ def evaluate(member: PanelClassifier | PanelDetector, store: SampleStore) -> dic
 def _evaluate_classifier(member: PanelClassifier, store: SampleStore) -> dict[str, float]:
     main = np.flatnonzero(store.main)
     classes = member.info.classes
-    predicted = member.predict([store.crop(row) for row in main])
-    right = np.array([found.label == classes[store.coloured[row]] for found, row in zip(predicted, main, strict=True)])
+    predicted = [member.classify(store.crop(int(row))) for row in main]
+    right = np.array(
+        [found.label == classes[store.coloured[row]] for found, row in zip(predicted, main, strict=True)]
+    )
     return _rounded(_with_interval(lambda rows: float(right[rows].mean()), store.views), len(main))
-
-
-def _instances(member: PanelDetector, picture: NDArray[np.uint8]) -> Instances:
-    (found,) = member.predict([picture])
-    return found
 
 
 def _with_interval(
     measure: Callable[[NDArray[np.int64]], float], views: NDArray[np.int64]
 ) -> dict[str, float]:
-    """Measure all pictures, those of each camera, and the interval by the jackknife over groups of pictures."""
+    """Measure all pictures, those of each camera, and the interval by the jackknife over groups."""
     rows = np.arange(len(views))
     groups = min(_GROUPS, len(rows))
     value = measure(rows)

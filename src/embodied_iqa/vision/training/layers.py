@@ -66,7 +66,9 @@ class TransformerLayer(nn.Module):
         """Map ``(N, T, width)`` to the same shape."""
         batch, count, width = tokens.shape
         depth = width // self.heads
-        q, k, v = self.to_qkv(self.norm_1(tokens)).view(batch, count, 3, self.heads, depth).permute(2, 0, 3, 1, 4)
+        q, k, v = (
+            self.to_qkv(self.norm_1(tokens)).view(batch, count, 3, self.heads, depth).permute(2, 0, 3, 1, 4)
+        )
         weights = (torch.matmul(q, k.transpose(2, 3)) * depth**-0.5).softmax(-1)
         seen = torch.matmul(weights, v).transpose(1, 2).reshape(batch, count, width)
         tokens = tokens + self.join(seen)

@@ -14,8 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from embodied_iqa.panel.training.training_loop import adamw, set_rate, train_step
-from embodied_iqa.panel.training.training_state import EpochResult, load_checkpoint, save_checkpoint
+from embodied_iqa.panel.training.training_loop import adamw, run_epochs, set_rate, train_step
+from embodied_iqa.panel.training.training_state import Checkpoint, EpochResult
 from embodied_iqa.vision.predictions import VisionTask
 from embodied_iqa.vision.samples.sample_store import SampleStore
 from embodied_iqa.vision.training.batches import crop_batch, detection_batch
@@ -36,18 +36,18 @@ def train_member(
     recipe: VisionRecipe,
     store: SampleStore,
     folder: Path,
-    on_epoch: Callable[[EpochResult], None],
     *,
-    stop_after: int | None = None,
+    on_epoch: Callable[[EpochResult], None],
+    last_epoch: int | None = None,
 ) -> tuple[Network, list[EpochResult]]:
-    """Train a member, or continue an interrupted training; the weights do not depend on interruptions.
+    """Train a member, or continue its training; the weights do not depend on interruptions.
 
     Args:
-        recipe: Network and hyperparameters.
+        recipe: Network and amount of training.
         store: Training samples.
-        folder: Folder of the checkpoint.
-        on_epoch: Called after each epoch, also for those of an earlier call.
-        stop_after: Return after this epoch.
+        folder: Of the checkpoint.
+        on_epoch: Gets the result of each epoch, also of those of an earlier call.
+        last_epoch: Of this call; None for all.
 
     Returns:
         The network in evaluation mode, and the results of all epochs.
@@ -61,13 +61,9 @@ def train_member(
     network.to(memory_format=torch.channels_last)
     optimiser = adamw(network, recipe.rate)
     record = dataclasses.asdict(recipe) | {"stored": len(store)}
-    results = load_checkpoint(folder, network, optimiser, record)
-    for result in results:
-        on_epoch(result)
-    for epoch in range(len(results), min(recipe.epochs, stop_after or recipe.epochs)):
-        results.append(_epoch(network, optimiser, recipe, store, epoch))
-        save_checkpoint(folder, network, optimiser, results, record)
-        on_epoch(results[-1])
+    one_epoch = partial(_epoch, network, optimiser, recipe, store)
+    checkpoint = Checkpoint(folder, network, optimiser, record)
+    results = run_epochs(min(recipe.epochs, last_epoch or recipe.epochs), one_epoch, checkpoint, on_epoch)
     return network.eval(), results
 
 

@@ -125,7 +125,7 @@ def _train_and_export(plan: VisionPlan, recipe: VisionRecipe, bars: ProgressBars
 
     torch.set_num_threads(1)
     store = SampleStore(plan.out / "train", recipe.pictures)
-    network, results = train_member(recipe, store, plan.out / "work" / recipe.name, on_epoch)
+    network, results = train_member(recipe, store, plan.out / "work" / recipe.name, on_epoch=on_epoch)
     save_curve(results, recipe.name, plan.out / "work" / f"{recipe.name}.svg")
     export_network(network, recipe.input_px, path)
     minutes = round(sum(result.seconds for result in results) / 60, 2)
@@ -157,7 +157,13 @@ def _card(
     recipe: VisionRecipe, network: Network, path: Path, training: dict[str, str | int | float | bool]
 ) -> VisionCard:
     classifies = recipe.task is VisionTask.CLASSIFICATION
-    masks = "" if recipe.task is not VisionTask.SEGMENTATION else ", dynamic" if recipe.dynamic_masks else ", prototypes"
+    masks = (
+        ""
+        if recipe.task is not VisionTask.SEGMENTATION
+        else ", dynamic"
+        if recipe.dynamic_masks
+        else ", prototypes"
+    )
     return VisionCard(
         name=recipe.name,
         task=recipe.task,
