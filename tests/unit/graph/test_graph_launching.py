@@ -51,7 +51,7 @@ def test_every_argument_reaches_the_session(tmp_path: Path):
     assert arguments.task == ["pick the red cube", "press the blue button"]
     assert arguments.distortion == ["19:5", "02:3"]
     assert (arguments.scene_seed, arguments.seed) == (11, 4)
-    assert arguments.schedule == "burst:start=2,length=1"
+    assert arguments.schedule == ["burst:start=2,length=1"]
     assert arguments.config == [Path("one.yaml"), Path("two.yaml")] == list(files_of(values))
     assert arguments.set == ["gate_node.judge.mode='shadow'"]
 

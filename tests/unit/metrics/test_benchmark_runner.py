@@ -190,9 +190,7 @@ def test_two_workers_give_the_same_results(
 def test_a_moved_benchmark_finds_its_trained_metrics(store: DatabaseStore, tmp_path: Path) -> None:
     names = np.array(store.pairs()["pair_id"].to_pylist())
     owners = np.array(store.pairs()["reference_id"].to_pylist())
-    samples = training_set(
-        DatabasePictures(store.path), names, owners, np.ones(len(names)), np.ones(len(names), np.bool_)
-    )
+    samples = training_set(DatabasePictures(store.path), names, owners, np.ones(len(names)))
     training = Training(STORED, "split-0", "decision", samples)
     (job,) = training_jobs(tmp_path / "out", [training])
     job()

@@ -77,7 +77,7 @@ def test_summary_has_a_row_a_run_and_headers_for_every_cell(page: lxml.html.Html
     for row in rows:
         assert len(row.xpath("./th|./td")) == len(columns)
     texts = [words(row) for row in rows]
-    assert "Success 1.00 1.00 100 6 pass, 2 hold, 0 reject; held for 0.1 s 0 of 8" in texts[0]
+    assert "Success 1.00 1.00 100 on: 6 pass, 2 hold, 0 reject; held for 0.1 s 0 of 8" in texts[0]
     assert "Lens blur level 5 Failure" in texts[1]
     assert "2 pass, 4 hold, 2 reject; held for 0.2 s 1 of 9" in texts[1]
     assert "White noise level 3 Emergency stop" in texts[2]
