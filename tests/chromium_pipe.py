@@ -80,12 +80,16 @@ class Browser:
         """Load an address, with its pictures."""
         self.events.clear()
         self.call("Page.navigate", url=url)
-        while not any(event["method"] == "Page.loadEventFired" for event in self.events):
-            self.events.append(self._next())
+        self.wait_for_load()
         self.value(
             "Promise.all([...document.images].filter(image => image.loading !== 'lazy')"
             ".map(image => image.decode().catch(() => null))).then(() => 1)"
         )
+
+    def wait_for_load(self) -> None:
+        """Wait until a page has loaded since the events were cleared."""
+        while not any(event["method"] == "Page.loadEventFired" for event in self.events):
+            self.events.append(self._next())
 
     def _next(self) -> dict[str, Any]:
         deadline = time.monotonic() + DEADLINE_S

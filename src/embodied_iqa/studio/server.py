@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import secrets
+import signal
 import socket
 from collections.abc import Callable
 from typing import Final
 
 import uvicorn
 
+from embodied_iqa.deadline import end_within
 from embodied_iqa.errors import UsageError
 from embodied_iqa.studio.app import create_app
 from embodied_iqa.studio.kit.context import Studio
@@ -16,6 +18,7 @@ from embodied_iqa.studio.kit.security import TOKEN_PARAMETER, Address
 
 _MOST_REQUESTS: Final = 100
 _LAST_ANSWER_S: Final = 5
+_LAST_THREAD_S: Final = 10.0
 _TOKEN_BYTES: Final = 24
 
 
@@ -25,7 +28,10 @@ def new_token() -> str:
 
 
 def serve(studio: Studio, host: str, port: int, started: Callable[[str], None]) -> None:
-    """Serve a studio.
+    """Serve a studio until SIGINT or SIGTERM; answers that are being made have some seconds.
+
+    Call it in the main thread, as the last thing that a process does: the signals stay handled, and the
+    process ends with code 1 where a thread does not end in time.
 
     Args:
         studio: What it shows; its token must be set for addresses that other machines reach.
@@ -49,9 +55,14 @@ def serve(studio: Studio, host: str, port: int, started: Callable[[str], None]) 
         limit_concurrency=_MOST_REQUESTS,
         timeout_graceful_shutdown=_LAST_ANSWER_S,
     )
+    server = uvicorn.Server(config)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # uvicorn raises the signals that it caught once more at its end, for the handlers before its own
+        signal.signal(number, server.handle_exit)
     with listener:
         started(url_of(address, studio.token))
-        uvicorn.Server(config).run(sockets=[listener])
+        server.run(sockets=[listener])
+    end_within(_LAST_THREAD_S)
 
 
 def url_of(address: Address, token: str) -> str:

@@ -60,8 +60,10 @@ class Decision:
     state: float
     score: float
     position_error_mm: float
-    refused: bool
-    """The policy saw no target on the distorted picture, and did on the reference: no wrong motion."""
+    refused: bool | None
+    """The policy saw no target on the distorted picture, and did on the reference: no wrong motion.
+
+    None where it is unknown: older files of scores lack it."""
     answer: str
     reference_answer: str
     later: tuple[LaterDecision, ...]

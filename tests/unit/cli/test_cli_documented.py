@@ -46,7 +46,7 @@ FILE_ENDINGS = (
     "txt",
     "yaml",
 )
-NOT_PARAMETERS = {"datasets.load_dataset"}
+NOT_PARAMETERS = {"datasets.load_dataset", "torchvision.models"}
 
 
 @cache

@@ -49,7 +49,7 @@ def _kill_after_first_run(process: subprocess.Popen[bytes], out: Path) -> int:
         assert time.monotonic() < until
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
-    process.wait(10.0)
+    process.wait(120.0)
     return len(list((out / "shards").glob("*.parquet")))
 
 
@@ -153,7 +153,7 @@ def test_workers_do_not_outlive_a_killed_parent(tmp_path: Path) -> None:
     workers = _children(process.pid)
     assert len(workers) >= 2
     process.send_signal(signal.SIGKILL)
-    process.wait(10.0)
+    process.wait(120.0)
     while any(Path(f"/proc/{worker}").exists() and _is_alive(worker) for worker in workers):
         assert time.monotonic() < until, "workers go on without a parent"
         time.sleep(0.02)

@@ -75,6 +75,18 @@ def test_scores_survive_the_file(single: Path) -> None:
     assert stored.remarks == ("late",)
 
 
+def test_scores_of_an_older_file_have_unknown_refusals(copy: Path) -> None:
+    file = copy / "scores.json"
+    tree = json.loads(file.read_text("utf-8"))
+    for run in tree["runs"]:
+        if run["decision"] is not None:
+            del run["decision"]["refused"]
+    file.write_text(json.dumps(tree), "utf-8")
+    decisions = [run.decision for run in load_scores(file).runs if run.decision is not None]
+    assert decisions
+    assert all(decision.refused is None for decision in decisions)
+
+
 def test_a_folder_with_one_task(single: Path) -> None:
     (task,), context = load_run(single)
     assert isinstance(task.record, TrialRecord)

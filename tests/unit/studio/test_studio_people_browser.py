@@ -39,7 +39,7 @@ def studio(folder: Path) -> Iterator[str]:
         assert process.stdout is not None
         yield process.stdout.readline().split()[-1].rstrip("/")
         process.terminate()
-        process.wait(60)
+        assert process.wait(60) == 0
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import socket
+import subprocess
+import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -91,3 +96,21 @@ def test_addresses_that_others_reach_need_a_token(tmp_path: Path) -> None:
     assert Address("127.0.0.1", 8600).accepts(HOST)
     assert Address("0.0.0.0", 8600).accepts("192.0.2.7:8600")
     assert not Address("0.0.0.0", 8600).accepts("evil.example:8600")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_process_also_with_open_connections(tmp_path: Path, number: signal.Signals) -> None:
+    command = [sys.executable, "-m", "embodied_iqa.cli.main", "studio", "--port", "0", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        place = urlsplit(process.stdout.readline().split()[-1])
+        request = f"GET / HTTP/1.1\r\nHost: {place.netloc}\r\n".encode()
+        with socket.create_connection((place.hostname, place.port), 30) as kept:
+            kept.sendall(request + b"\r\n")
+            assert kept.recv(100).startswith(b"HTTP/1.1 200")
+            with socket.create_connection((place.hostname, place.port), 30) as half:
+                half.sendall(request)
+                process.send_signal(number)
+                assert process.wait(60) == 0
+        assert process.stderr.read() == ""

@@ -158,11 +158,13 @@ def load_scores(path: Path) -> StoredScores:
 
 
 def _as_record(entry: Any) -> Any:
-    """Undo what `trial.scores.as_json` does to the fields of an entry."""
+    """Undo what `trial.scores.as_json` does to an entry; fields that older files lack are None."""
     if isinstance(entry, dict) and isinstance(gate := entry.get("gate"), dict):
         entry = entry | {"gate": {"passed" if key == "pass" else key: value for key, value in gate.items()}}
     if isinstance(entry, dict) and isinstance(spec := entry.get("distortion"), dict):
         entry = entry | {"distortion": {key: value for key, value in spec.items() if key != "name"}}
+    if isinstance(entry, dict) and isinstance(decision := entry.get("decision"), dict):
+        entry = entry | {"decision": {"refused": None} | decision}
     return entry
 
 

@@ -178,7 +178,13 @@ def _answers(overview: Overview, pair: Pair, task_id: str) -> Mapping[tuple[str,
 
 
 def _scores(overview: Overview, pair: Pair) -> list[Score]:
-    """Return the scores of all subjects and tasks; by the columns that are quick to search."""
-    query = "SELECT * FROM scores_file WHERE reference_id = ? AND distortion_id = ? AND level = ?"
-    values = [pair.reference_id, pair.distortion_id, pair.level]
+    """Return the scores of all subjects and tasks.
+
+    The longest column, `pair_id`, is not read: it takes a quarter of the time.
+    """
+    query = """
+        SELECT * REPLACE (? AS pair_id) FROM scores_file
+        WHERE reference_id = ? AND distortion_id = ? AND level = ?
+    """
+    values = [pair.pair_id, pair.reference_id, pair.distortion_id, pair.level]
     return rows_of(Score, overview.table(query, values))

@@ -15,6 +15,7 @@ from embodied_iqa.database.record import RecordedSubject
 from embodied_iqa.database.schema import PAIRS, REFERENCES, SCORES, TASKS
 from embodied_iqa.database.store import DatabaseStore, open_database
 from embodied_iqa.errors import InputError, first_line
+from embodied_iqa.studio.browse.sql_values import with_values
 from embodied_iqa.studio.kit.context import Studio
 from embodied_iqa.studio.kit.sources import Source
 
@@ -100,7 +101,7 @@ class Overview:
 
     def table(self, sql: str, parameters: Sequence[object] = ()) -> Any:
         """Return the result of a query over the tables of the index as an Arrow table."""
-        return self._connection.cursor().execute(sql, list(parameters)).to_arrow_table()
+        return self._connection.cursor().execute(with_values(sql, parameters)).to_arrow_table()
 
     def _number(self, sql: str) -> int:
         return int(self._connection.execute(sql).fetchall()[0][0])
