@@ -69,8 +69,7 @@ def _type(browser: Browser, text: str) -> None:
 
 def _loaded(browser: Browser) -> None:
     """Wait for the page that a key has asked for."""
-    while not any(event["method"] == "Page.loadEventFired" for event in browser.events):
-        browser.value("1")
+    browser.wait_for_load()
     browser.events.clear()
 
 
