@@ -10,16 +10,17 @@ from dataclasses import replace
 from importlib.util import find_spec
 
 from embodied_iqa.analysis.loading import load_grid
+from embodied_iqa.cli.miqa.training import print_card, train_on_labels
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.database.store import open_database
 from embodied_iqa.errors import MissingDependencyError, UsageError
 from embodied_iqa.lazy import load
 from embodied_iqa.metrics.benchmark.database_pictures import DatabasePictures
-from embodied_iqa.metrics.learned.card import MetricCard, load_metric_card, save_metric_card
+from embodied_iqa.metrics.learned.card import load_metric_card, save_metric_card
 from embodied_iqa.metrics.learned.inputs import InputKind
 from embodied_iqa.metrics.training.labels import METRIC_TARGET, metric_labels, split_samples, target_labels
 from embodied_iqa.metrics.training.recipes import recipe_by_name
-from embodied_iqa.records import unstructure
+from embodied_iqa.miqa.training_rows import TARGET
 
 
 def train(arguments: argparse.Namespace) -> int:
@@ -31,7 +32,11 @@ def train(arguments: argparse.Namespace) -> int:
         raise MissingDependencyError(
             "training needs torch", expected="pip install -r requirements/models.txt"
         )
-    store, target = open_database(arguments.database), arguments.target
+    target = arguments.target
+    if target.startswith(TARGET):
+        print_card(train_on_labels(recipe, target, arguments), arguments.out, as_json=arguments.json)
+        return 0
+    store = open_database(arguments.database)
     grid, pictures = load_grid(store, all_views=arguments.all_views), DatabasePictures(arguments.database)
     if target.startswith(METRIC_TARGET):
         labels = metric_labels(pictures, grid.pairs.pair_ids.tolist(), target.removeprefix(METRIC_TARGET))
@@ -49,22 +54,8 @@ def train(arguments: argparse.Namespace) -> int:
         save_metric_card(replace(card, database=origin), arguments.out)
         measure = load("embodied_iqa.metrics.training.held_out:measure_held_out")
         card = measure(arguments.out, recipe, samples.held_out, workers=arguments.workers)
-    _print(card, arguments)
+    print_card(card, arguments.out, as_json=arguments.json)
+    if not arguments.json:
+        reference = ("--reference", "REFERENCES") if card.input is InputKind.DIFFERENCES else ()
+        next_command("metrics", "score", f"trained:{arguments.out}", "PICTURES", *reference)
     return 0
-
-
-def _print(card: MetricCard, arguments: argparse.Namespace) -> None:
-    if arguments.json:
-        print(json.dumps(unstructure(card), indent=1))
-        return
-    found = card.results
-    print(
-        f"{card.name} on {card.target}, {found['references']:.0f} held-out references: "
-        f"SRCC {found.get('srcc', float('nan')):.3f} "
-        f"[{found.get('srcc_low', float('nan')):.3f}, {found.get('srcc_high', float('nan')):.3f}], "
-        f"PLCC of the predicted label {found.get('label_plcc', float('nan')):.3f}"
-    )
-    name = f"trained:{arguments.out}"
-    print(f"metric: {name}")
-    reference = ("--reference", "REFERENCES") if card.input is InputKind.DIFFERENCES else ()
-    next_command("metrics", "score", name, "PICTURES", *reference)

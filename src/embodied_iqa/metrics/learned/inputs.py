@@ -41,6 +41,8 @@ class InputKind(StrEnum):
     """`learned.differences` from the reference, and distances in the features of subjects."""
     PICTURE = "picture"
     """The distorted picture, resized."""
+    SQUARE = "square"
+    """The central square of the distorted picture, resized."""
 
 
 _VERSIONS: Final = {
@@ -49,6 +51,7 @@ _VERSIONS: Final = {
     InputKind.TOKENS: f"{TOKENS_VERSION}.{STATISTICS_VERSION}",
     InputKind.DIFFERENCES: f"{DIFFERENCES_VERSION}.{STATISTICS_VERSION}",
     InputKind.PICTURE: "1",
+    InputKind.SQUARE: "1",
 }
 
 
@@ -87,7 +90,7 @@ class NetworkInput:
     def measure(
         self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
     ) -> NDArray[Any]:
-        """Return ``(D,)`` float32, or of `PICTURE` ``(H, W, 3)`` uint8.
+        """Return ``(D,)`` float32, or of `PICTURE` and `SQUARE` ``(H, W, 3)`` uint8.
 
         Raises:
             InputError: Not a picture, too small, or the reference is missing or of another size.
@@ -105,8 +108,10 @@ class NetworkInput:
         check_picture(distorted, SMALLEST_PX)
         if self.kind is InputKind.FINE:
             return self._with_fine_texture(distorted)
+        if self.kind is InputKind.SQUARE:
+            distorted = _central_square(distorted)
         small = small_picture(distorted, self.size_px)
-        if self.kind is InputKind.PICTURE:
+        if self.kind in {InputKind.PICTURE, InputKind.SQUARE}:
             return small
         statistics = picture_statistics(small)
         if self.kind is InputKind.STATISTICS:
@@ -123,6 +128,13 @@ class NetworkInput:
         medium = small_picture(distorted, FINE_SIZE_PX)
         statistics = picture_statistics(small_picture(medium, self.size_px))
         return np.concatenate([statistics, fine_statistics(medium)])
+
+
+def _central_square(picture: Picture) -> Picture:
+    height, width = picture.shape[:2]
+    side = min(height, width)
+    top, left = (height - side) // 2, (width - side) // 2
+    return np.ascontiguousarray(picture[top : top + side, left : left + side])
 
 
 @lru_cache(maxsize=16)

@@ -17,19 +17,22 @@ _OPSET: Final = 17
 
 
 class _Predicting(nn.Module):
-    """The network with labels in their own units."""
+    """The network with labels in their own units; one without a rank head has the label for both outputs."""
 
-    def __init__(self, network: Network, mean: float, deviation: float) -> None:
+    def __init__(self, network: Network, mean: float, deviation: float, *, ranks: bool) -> None:
         super().__init__()
         self.network = network
-        self.mean, self.deviation = mean, deviation
+        self.mean, self.deviation, self.ranks = mean, deviation, ranks
 
     def forward(self, inputs: Tensor, view: Tensor) -> tuple[Tensor, Tensor]:
         output = self.network(inputs, view)
-        return output[:, 0], output[:, 1] * self.deviation + self.mean
+        label = output[:, 1] * self.deviation + self.mean
+        return output[:, 0] if self.ranks else label + 0.0, label
 
 
-def export_network(network: Network, example: LabelledInputs, scale: tuple[float, float], path: Path) -> None:
+def export_network(
+    network: Network, example: LabelledInputs, scale: tuple[float, float], path: Path, *, ranks: bool = True
+) -> None:
     """Write a network as ONNX, atomically.
 
     Inputs: ``input`` ``(N, D)`` float32 or ``(N, H, W, 3)`` uint8, and ``view`` ``(N,)`` int64. Outputs:
@@ -40,10 +43,11 @@ def export_network(network: Network, example: LabelledInputs, scale: tuple[float
         example: Two rows or more.
         scale: Mean and deviation of the labels.
         path: The file.
+        ranks: The network has a rank head; else both outputs are the label.
     """
     inputs = torch.from_numpy(np.ascontiguousarray(example.values[:2]))
     views = torch.from_numpy(example.views[:2])
-    module = _Predicting(network, *scale).eval()
+    module = _Predicting(network, *scale, ranks=ranks).eval()
 
     def write(fresh: Path) -> None:
         with warnings.catch_warnings(), torch.no_grad():

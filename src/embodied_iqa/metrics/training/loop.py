@@ -19,16 +19,17 @@ from embodied_iqa.analysis.correlation import srcc
 from embodied_iqa.errors import InternalError
 from embodied_iqa.images.frame import View
 from embodied_iqa.metrics.learned.inputs import InputKind
-from embodied_iqa.metrics.training.losses import shares_below, two_head_loss
-from embodied_iqa.metrics.training.picture_networks import CnnIqa, ReducedResNet18, SmallViT
-from embodied_iqa.metrics.training.recipes import Architecture, MetricRecipe
+from embodied_iqa.metrics.training.losses import shares_below, squared_loss, two_head_loss
+from embodied_iqa.metrics.training.miqa_networks import make_square_network
+from embodied_iqa.metrics.training.picture_networks import CnnIqa, PictureLearner, ReducedResNet18, SmallViT
+from embodied_iqa.metrics.training.recipes import Architecture, MetricRecipe, Objective
+from embodied_iqa.metrics.training.starting_weights import StartingWeights, start_from
 from embodied_iqa.metrics.training.token_networks import TokenDistances, TokenNetwork
 from embodied_iqa.metrics.training.vector_networks import VectorNetwork
 from embodied_iqa.panel.training.training_state import EpochResult, load_checkpoint, save_checkpoint
 
-Learner = VectorNetwork | CnnIqa | ReducedResNet18 | SmallViT
+Learner = VectorNetwork | PictureLearner
 Network = Learner | TokenNetwork
-_WARM_UP_EPOCHS: Final = 2.0
 _LARGEST_GRADIENT: Final = 1.0
 _AT_ONCE: Final = 256
 """Pictures of one inference."""
@@ -95,7 +96,11 @@ def make_network(recipe: MetricRecipe, inputs: int) -> Learner:
             return CnnIqa()
         case Architecture.RESNET:
             return ReducedResNet18()
-    return SmallViT(recipe.input.size_px)
+        case Architecture.VIT:
+            return SmallViT(recipe.input.size_px)
+    if recipe.network is None:
+        raise InternalError(f"the recipe {recipe.name} has no network")
+    return make_square_network(recipe.network, recipe.input.size_px[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +112,14 @@ class TrainingRun:
         seed: Of everything random.
         folder: Folder of the checkpoint.
         record: Further text by which a checkpoint is recognized; one of another training is refused.
+        starting: Weights to begin with; the record has to name them.
     """
 
     recipe: MetricRecipe
     seed: int
     folder: Path
     record: Mapping[str, str] = field(default_factory=dict)
+    starting: StartingWeights = field(default_factory=StartingWeights)
 
     @property
     def whole_record(self) -> dict[str, object]:
@@ -165,6 +172,7 @@ def _train(
     with torch.random.fork_rng():
         torch.manual_seed(run.seed)
         network = make_network(recipe, training.values.shape[1])
+        start_from(network, run.starting)
         network.fit_inputs(torch.from_numpy(training.values), torch.from_numpy(training.views))
         state, optimiser = _State(network, recipe.epochs), _optimiser(network, recipe)
         results = load_checkpoint(run.folder, state, optimiser, record)
@@ -216,9 +224,13 @@ class _Lesson:
     def loss(self, network: Learner, rows: NDArray[np.int64]) -> Tensor:
         """Return the loss of a network on some rows."""
         values = torch.from_numpy(self.inputs.values[rows])
-        if self.recipe.input.kind is InputKind.PICTURE:
-            values = _mirrored(values)
+        if self.recipe.input.kind in {InputKind.PICTURE, InputKind.SQUARE}:
+            values = _mirrored(values, 2)
+        if self.recipe.input.kind is InputKind.SQUARE:
+            values = _mirrored(values, 1)
         outputs = network.members(values, torch.from_numpy(self.inputs.views[rows]))
+        if self.recipe.objective is Objective.SQUARED:
+            return squared_loss(outputs, self.labels[rows])
         return two_head_loss(outputs, self.ranks[rows], self.labels[rows], self.recipe.rank_share)
 
 
@@ -262,9 +274,10 @@ def _keep_best(state: _State, validation: LabelledInputs, epoch: int) -> None:
 
 
 def _optimiser(network: nn.Module, recipe: MetricRecipe) -> torch.optim.AdamW:
-    matrices = [(name, weight) for name, weight in network.named_parameters() if _is_matrix(name, weight)]
+    learned = [(name, weight) for name, weight in network.named_parameters() if weight.requires_grad]
+    matrices = [(name, weight) for name, weight in learned if _is_matrix(name, weight)]
     known = {name for name, _ in matrices}
-    vectors = [weight for name, weight in network.named_parameters() if name not in known]
+    vectors = [weight for name, weight in learned if name not in known]
     groups = [
         {"params": [weight for _, weight in matrices], "weight_decay": recipe.weight_decay},
         {"params": vectors, "weight_decay": 0.0},
@@ -296,14 +309,15 @@ def _epoch(network: Learner, optimiser: torch.optim.Optimizer, lesson: _Lesson, 
     return EpochResult(epoch + 1, total / len(batches), time.monotonic() - began)
 
 
-def _mirrored(pictures: Tensor) -> Tensor:
-    """Mirror a random half of the pictures."""
+def _mirrored(pictures: Tensor, axis: int) -> Tensor:
+    """Mirror a random half of the pictures ``(N, H, W, 3)`` along an axis."""
     chosen = torch.rand(len(pictures)) < 0.5
-    return torch.where(chosen[:, None, None, None], pictures.flip(2), pictures)
+    return torch.where(chosen[:, None, None, None], pictures.flip(axis), pictures)
 
 
 def _set_rate(optimiser: torch.optim.Optimizer, recipe: MetricRecipe, epoch: float) -> None:
     """Set linear warm-up and cosine decay."""
-    share = min(1.0, (epoch + 0.1) / _WARM_UP_EPOCHS) * 0.5 * (1 + math.cos(math.pi * epoch / recipe.epochs))
+    rising = min(1.0, (epoch + 0.1) / recipe.warm_up_epochs)
+    share = rising * 0.5 * (1 + math.cos(math.pi * epoch / recipe.epochs))
     for group in optimiser.param_groups:
-        group["lr"] = recipe.rate * max(share, 1e-3)
+        group["lr"] = recipe.rate * max(share, recipe.least_rate_share)

@@ -40,3 +40,14 @@ def two_head_loss(outputs: Tensor, ranks: Tensor, labels: Tensor, rank_share: fl
     scale = functional.mse_loss(rank, ranks.expand_as(rank))
     error = functional.smooth_l1_loss(label, labels.expand_as(label))
     return rank_share * (pairwise + 4.0 * scale) + (1 - rank_share) * torch.as_tensor(2.0) * error
+
+
+def squared_loss(outputs: Tensor, labels: Tensor) -> Tensor:
+    """Return the mean squared error of the label.
+
+    Args:
+        outputs: ``(K, N, 2)``; the last column is the standardised label.
+        labels: ``(N,)`` standardised.
+    """
+    label = outputs[..., 1]
+    return functional.mse_loss(label, labels.expand_as(label))

@@ -18,7 +18,7 @@ def _planes(pictures: Tensor) -> Tensor:
     return pictures.permute(0, 3, 1, 2).float() / 255 - 0.5
 
 
-class _PictureNetwork(nn.Module):
+class PictureLearner(nn.Module):
     """What the networks share: they need no fit of their inputs, and have one member."""
 
     def fit_inputs(self, inputs: Tensor, view: Tensor) -> None:
@@ -38,7 +38,7 @@ class _PictureNetwork(nn.Module):
         raise NotImplementedError
 
 
-class CnnIqa(_PictureNetwork):
+class CnnIqa(PictureLearner):
     """CNNIQA (Kang et al. 2014): one convolution on normalised gray patches, minima and maxima, two layers.
 
     The patches of a picture are averaged; both sides must be multiples of 32.
@@ -90,7 +90,7 @@ class _Block(nn.Module):
         return functional.relu(self.second(self.first(features)) + self.shortcut(features))
 
 
-class ReducedResNet18(_PictureNetwork):
+class ReducedResNet18(PictureLearner):
     """ResNet-18 with a quarter of the channels: 16, 32, 64, 128; 0.7 million weights."""
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class ReducedResNet18(_PictureNetwork):
         return values
 
 
-class SmallViT(_PictureNetwork):
+class SmallViT(PictureLearner):
     """Vision transformer (Dosovitskiy et al. 2021) of reduced size: patches of 16 px, 4 layers of width 96.
 
     Args:

@@ -20,7 +20,6 @@ _WITH_SUBJECTS: Final = MappingProxyType(
     {InputKind.FINE: InputKind.TOKENS, InputKind.DIFFERENCES: InputKind.DIFFERENCES}
 )
 """Kind of input with subjects, by that without."""
-_FEWEST_EPOCHS: Final = 20
 RECIPES_VERSION: Final = "2"
 """Changes whenever a training with the same set and seed can end otherwise."""
 
@@ -32,6 +31,85 @@ class Architecture(StrEnum):
     CNNIQA = "cnniqa"
     RESNET = "resnet-18"
     VIT = "vit-small"
+    REGION_AWARE = "ra-miqa"
+    """A vision transformer; with a region token if the recipe has a region encoder."""
+    TORCHVISION = "torchvision"
+    """A network of torchvision with one output; the recipe names it."""
+
+
+class Objective(StrEnum):
+    """What a training minimises."""
+
+    TWO_HEADS = "two heads"
+    """Order and smooth absolute error, see `losses.two_head_loss`."""
+    SQUARED = "squared"
+    """Mean squared error of the label, the only output."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransformerSize:
+    """Size of a vision transformer.
+
+    Attributes:
+        dim: Width of a token.
+        blocks: Number of blocks.
+        heads: Attention heads of a block.
+        patch_px: Side of a patch.
+    """
+
+    dim: int
+    blocks: int
+    heads: int
+    patch_px: int = 16
+
+
+@dataclass(frozen=True, slots=True)
+class RegionSource:
+    """Where the region token comes from.
+
+    Attributes:
+        encoder: Size of the frozen region encoder.
+        layer: Number of the block, from 1, whose tokens are averaged; 0 for the last one, after the norm.
+    """
+
+    encoder: TransformerSize
+    layer: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RegionEncoderPlan:
+    """What a region encoder depends on.
+
+    Attributes:
+        size: Of the transformer.
+        square_px: Side of its pictures.
+        scenes: Rendered scenes; every tenth is held out. Each gives three pictures.
+        epochs: Passes over them.
+        seed: Of scenes and weights.
+    """
+
+    size: TransformerSize
+    square_px: int
+    scenes: int
+    epochs: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class PictureNetwork:
+    """What a network of central squares is made of.
+
+    Attributes:
+        crop_px: Side of the crop, random in training, else central.
+        transformer: Of `Architecture.REGION_AWARE`.
+        region: Of `Architecture.REGION_AWARE`; None for no region token.
+        torchvision: Name of the network of `Architecture.TORCHVISION`.
+    """
+
+    crop_px: int
+    transformer: TransformerSize | None = None
+    region: RegionSource | None = None
+    torchvision: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +130,11 @@ class MetricRecipe:
         shared_label: Weight of the mean label of the training pictures of the same kind and camera in what is
             learned; the picture's own label has the rest. The labels of a handful of subjects are noisy.
         steps: After which more epochs gain nothing; 0 for no such limit.
+        fewest_epochs: However large the training set is.
+        objective: What is minimised.
+        warm_up_epochs: In which the learning rate rises.
+        least_rate_share: Least learning rate, as a share of the largest.
+        network: Details of networks of central squares; None for the others.
     """
 
     name: str
@@ -66,12 +149,17 @@ class MetricRecipe:
     rank_share: float = 0.7
     shared_label: float = 0.8
     steps: int = 0
+    fewest_epochs: int = 20
+    objective: Objective = Objective.TWO_HEADS
+    warm_up_epochs: float = 2.0
+    least_rate_share: float = 1e-3
+    network: PictureNetwork | None = None
 
     def of_size(self, pairs: int) -> MetricRecipe:
         """Return the recipe for a training set of this size: fewer epochs if it is large."""
         if not self.steps:
             return self
-        epochs = max(_FEWEST_EPOCHS, math.ceil(self.steps * self.batch / pairs))
+        epochs = max(self.fewest_epochs, math.ceil(self.steps * self.batch / pairs))
         return replace(self, epochs=min(self.epochs, epochs))
 
 
@@ -110,7 +198,7 @@ RECIPES: Final = MappingProxyType(
         )
     }
 )  # fmt: skip
-"""Recipes by name."""
+"""Recipes for the labels of any database, by name."""
 
 
 def recipe_by_name(name: str) -> MetricRecipe:
@@ -123,9 +211,10 @@ def recipe_by_name(name: str) -> MetricRecipe:
         UsageError: Unknown name, or subjects for a recipe that sees nothing but the picture.
     """
     base, colon, rest = name.partition(":")
-    if base not in RECIPES:
-        raise UsageError("unknown metric to train", got=name, available=RECIPES)
-    recipe = RECIPES[base]
+    known = {**RECIPES, **load("embodied_iqa.metrics.training.miqa_recipes:MIQA_RECIPES")}
+    if base not in known:
+        raise UsageError("unknown metric to train", got=name, available=known)
+    recipe: MetricRecipe = known[base]
     if not colon:
         return recipe
     subjects = tuple(word for word in _PLUS.split(rest) if word)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Final
@@ -38,13 +38,18 @@ from embodied_iqa.metrics.training.loop import (
     with_shared_labels,
 )
 from embodied_iqa.metrics.training.measuring import measure_inputs
-from embodied_iqa.metrics.training.recipes import RECIPES_VERSION, MetricRecipe
+from embodied_iqa.metrics.training.miqa_recipes import region_plan
+from embodied_iqa.metrics.training.recipes import RECIPES_VERSION, MetricRecipe, Objective
+from embodied_iqa.metrics.training.region_encoder import ENCODER_FILE, train_region_encoder
+from embodied_iqa.metrics.training.starting_weights import StartingWeights
 from embodied_iqa.panel.training.training_state import EpochResult, save_curve
 from embodied_iqa.progress import ProgressBars
 from embodied_iqa.records import Plain
 
 TRAINING_FOLDER: Final = "training"
 """Checkpoint of an unfinished training."""
+REGION_FOLDER: Final = "region_encoder"
+"""Region encoder that was trained because none was given."""
 _CURVE: Final = "curve.svg"
 _ONE_IN: Final = 6
 """Of the training references one in this many is the validation part."""
@@ -70,12 +75,15 @@ class RecipeTraining:
         workers: Processes that measure the pictures.
         target: What the labels are, for the card.
         command: For the card.
+        starting: Files to begin with. A recipe with a region token but without a file for its encoder trains
+            one on rendered scenes.
     """
 
     recipe: MetricRecipe
     workers: int = 1
     target: str = ""
     command: str = ""
+    starting: StartingWeights = field(default_factory=StartingWeights)
 
     @property
     def name(self) -> str:
@@ -107,7 +115,7 @@ class RecipeTraining:
                 expected=f"{_FEWEST_REFERENCES} or more",
                 got=len(set(samples.reference_ids)),
             )
-        record = self._record(samples)
+        record = self._record(samples, seed)
         if _is_finished(out, record, seed):
             return f"{KIND}:{out}"
         held = validation_references(samples.reference_ids, seed)
@@ -115,26 +123,47 @@ class RecipeTraining:
         inputs = self._inputs(samples)
         kinds = np.array(samples.kinds)[~validating] if samples.kinds else None
         training = with_shared_labels(inputs.part(~validating), kinds, self.recipe.shared_label)
-        run = TrainingRun(self.recipe.of_size(len(samples.pair_ids)), seed, out / TRAINING_FOLDER, record)
+        recipe, starting = self.recipe.of_size(len(samples.pair_ids)), self._starting(out, seed)
+        run = TrainingRun(recipe, seed, out / TRAINING_FOLDER, record, starting)
         network, epochs = train_network(run, training, inputs.part(validating), watch)
         facts = {
             "pairs": len(samples.pair_ids),
             "references": len(set(samples.reference_ids)),
             "validation_references": len(held),
         }
-        export_network(network, training, label_scale(training.labels), out / NETWORK_FILE)
+        ranks = recipe.objective is Objective.TWO_HEADS
+        export_network(network, training, label_scale(training.labels), out / NETWORK_FILE, ranks=ranks)
         save_curve([EpochResult(one.epoch, one.loss, 0.0) for one in epochs], self.name, out / _CURVE)
         card = self._card(inputs, sha256_of(out / NETWORK_FILE), samples.pictures.name)
         learned = _learned(network, epochs)
         save_metric_card(replace(card, training={"seed": seed, **facts, **learned, **record}), out)
         return f"{KIND}:{out}"
 
-    def _record(self, samples: TrainingSet) -> dict[str, str]:
+    def _starting(self, out: Path, seed: int) -> StartingWeights:
+        """Return the files to begin with; trains the region encoder where there is none."""
+        plan = region_plan(self.recipe, seed)
+        if plan is None or self.starting.region is not None:
+            return self.starting
+        with ProgressBars() as bars:
+            train_region_encoder(
+                plan,
+                out / REGION_FOLDER,
+                lambda one: bars.update(
+                    "region encoder", one.epoch, plan.epochs, note=f"loss {one.loss:.3f}"
+                ),
+            )
+        return replace(self.starting, region=out / REGION_FOLDER / ENCODER_FILE)
+
+    def _record(self, samples: TrainingSet, seed: int) -> dict[str, str]:
         """Return what the result depends on beside recipe and seed."""
         digest = hashlib.sha256(samples.pictures.digest(samples.pair_ids).encode())
         digest.update(np.ascontiguousarray(samples.labels, np.float64).tobytes())
         digest.update(" ".join(samples.kinds).encode())
-        return {"samples": digest.hexdigest(), "version": self.version}
+        found = {"samples": digest.hexdigest(), "version": self.version, **self.starting.record()}
+        plan = region_plan(self.recipe, seed)
+        if plan is not None and self.starting.region is None:
+            found["region_plan"] = repr(sorted(asdict(plan).items()))
+        return found
 
     def _inputs(self, samples: TrainingSet) -> LabelledInputs:
         measured = measure_inputs(

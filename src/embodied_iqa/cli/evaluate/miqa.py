@@ -1,0 +1,113 @@
+"""`embodied-iqa evaluate miqa`: metrics on the labels of machine vision of held-out pictures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.database.building.options import EngineOptions
+from embodied_iqa.errors import UsageError
+from embodied_iqa.lazy import load
+from embodied_iqa.miqa.database import MiqaDatabase
+from embodied_iqa.miqa.evaluation.evaluating import BASELINES, EvaluationPlan, evaluate, trained_on
+from embodied_iqa.miqa.evaluation.results import MetricRow, MiqaEvaluation
+from embodied_iqa.miqa.training_rows import Label
+from embodied_iqa.progress import ProgressBars
+from embodied_iqa.records import unstructure
+from embodied_iqa.vision.predictions import VisionTask
+
+_SUFFIX: Final = "-evaluation"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("models", nargs="+", metavar="MODEL", help="folders of `embodied-iqa miqa train`, or names of metrics")
+    add("database", type=Path, metavar="MDB", help="database of `miqa build`; nothing is written to it")
+    add("--out", type=Path, metavar="DIR", help="measured values and the report (default: MODEL-evaluation)")
+    add("--label", default="", metavar="NAME", help=f"{', '.join(Label)} (default: that of MODEL)")
+    add("--task", default="", metavar="A,B", help="tasks of the labels (default: that of MODEL)")
+    add("--cross", action="store_true", help="all tasks of the database: transfer between them")
+    baselines = ",".join(BASELINES)
+    add("--metrics", default=baselines, metavar="A,B", help=f"metrics beside (default: {baselines}; none: '')")
+    add("--draws", type=int, default=500, metavar="N", help="draws of references for intervals (default: 500)")
+    add("--workers", type=int, default=1, metavar="N", help="processes that measure pictures (default: 1)")
+    add("--json", action="store_true", help="print the result as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Evaluate, write the report, print a table; return the exit code."""
+    if arguments.draws < 1:
+        raise UsageError("wrong number of draws", expected="1 or more", got=arguments.draws)
+    database = MiqaDatabase(arguments.database)
+    names = [metric_name(model) for model in arguments.models]
+    plan = _plan(arguments, database, names)
+    out = arguments.out or Path(names[0].removeprefix("trained:").rstrip("/") + _SUFFIX)
+    with ProgressBars() as bars:
+        result = evaluate(database, plan, out, EngineOptions(workers=arguments.workers), bars.update)
+    page = load("embodied_iqa.reports.miqa.report:write_miqa_report")(result, out)
+    if arguments.json:
+        print(json.dumps(unstructure(result), indent=1))
+        return 0
+    _print(result)
+    print(f"report: {page}")
+    return 0
+
+
+def metric_name(model: str) -> str:
+    """Return the name of a metric of a model: a folder counts as trained."""
+    return f"trained:{model}" if Path(model).is_dir() else model
+
+
+def _plan(arguments: argparse.Namespace, database: MiqaDatabase, names: list[str]) -> EvaluationPlan:
+    known = [word for word in map(trained_on, names) if word]
+    task, _, label = known[0].partition(":") if known else ("", "", "")
+    chosen = arguments.task or task
+    tasks = database.tasks if arguments.cross or not chosen else tuple(map(_task, chosen.split(",")))
+    others = [word for word in arguments.metrics.split(",") if word]
+    return EvaluationPlan(
+        tuple(dict.fromkeys([*names, *others])),
+        tasks,
+        _label(arguments.label or label or Label.COMPOSITE),
+        arguments.draws,
+    )
+
+
+def _task(word: str) -> VisionTask:
+    if word not in set(VisionTask):
+        raise UsageError("unknown task", got=word, available=VisionTask)
+    return VisionTask(word)
+
+
+def _label(word: str) -> Label:
+    if word not in set(Label):
+        raise UsageError("unknown label", got=word, available=Label)
+    return Label(word)
+
+
+def _print(result: MiqaEvaluation) -> None:
+    for facts in result.tasks:
+        right = ("SRCC", "95 %", "PLCC", "KRCC", "RMSE", "ms")
+        title = f"{result.label} of {facts.task}: {facts.pictures:,} held-out pictures"
+        table = table_of("metric", *right, title=title, right=right)
+        for row in result.metrics:
+            if row.task is facts.task:
+                table.add_row(row.metric, *_cells(row))
+        console().print(table)
+    for remark in result.remarks:
+        print(f"note: {remark}")
+    for one in result.differences:
+        if one.low is not None and one.high is not None:
+            ends = f"[{one.low:+.3f}, {one.high:+.3f}]"
+            print(f"{one.task}: {one.first} minus {one.second}: SRCC {one.value:+.3f} {ends}")
+
+
+def _cells(row: MetricRow) -> list[str]:
+    found = row.agreement
+    ends = "-" if row.low is None or row.high is None else f"{row.low:.3f} to {row.high:.3f}"
+    numbers = ["-" if one is None else f"{one:.3f}" for one in (found.plcc, found.krcc, found.rmse)]
+    time = "-" if row.milliseconds is None else f"{row.milliseconds:.1f}"
+    return ["-" if found.srcc is None else f"{found.srcc:.3f}", ends, *numbers, time]

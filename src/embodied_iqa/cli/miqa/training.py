@@ -1,0 +1,115 @@
+"""`embodied-iqa miqa train`: training, and the test on the held-out references."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from embodied_iqa.cli.output import next_command
+from embodied_iqa.errors import MissingDependencyError, UsageError
+from embodied_iqa.lazy import load
+from embodied_iqa.metrics.learned.card import MetricCard, load_metric_card, save_metric_card
+from embodied_iqa.metrics.training.miqa_recipes import with_region_layer
+from embodied_iqa.metrics.training.recipes import MetricRecipe, recipe_by_name
+from embodied_iqa.miqa.database import MiqaDatabase
+from embodied_iqa.miqa.training_rows import (
+    TARGET,
+    held_out_set,
+    parse_target,
+    references_digest,
+    training_set,
+)
+from embodied_iqa.records import unstructure
+
+if TYPE_CHECKING:
+    from embodied_iqa.metrics.training.starting_weights import StartingWeights
+
+_TRAINING = "embodied_iqa.metrics.training"
+
+
+def train(arguments: argparse.Namespace) -> int:
+    """Train, test on the held-out references, print the results; return the exit code."""
+    if arguments.seed < 0 or min(arguments.workers, arguments.epochs or 1) < 1:
+        expected = "workers and epochs from 1, seed from 0"
+        raise UsageError("wrong number of workers, epochs or seed", expected=expected)
+    recipe = recipe_by_name(arguments.model)
+    if arguments.region_layer is not None:
+        recipe = with_region_layer(recipe, arguments.region_layer)
+    if arguments.epochs is not None:
+        recipe = replace(recipe, epochs=arguments.epochs, steps=0)
+    if find_spec("torch") is None:
+        raise MissingDependencyError(
+            "training needs torch", expected="pip install -r requirements/models.txt"
+        )
+    starting = load(f"{_TRAINING}.starting_weights:StartingWeights")(
+        arguments.weights, arguments.region_weights
+    )
+    target = f"{TARGET}{arguments.task}:{arguments.label}"
+    card = train_on_labels(recipe, target, arguments, starting)
+    print_card(card, arguments.out, as_json=arguments.json)
+    if not arguments.json:
+        next_command("evaluate", "miqa", arguments.out, arguments.database)
+    return 0
+
+
+def train_on_labels(
+    recipe: MetricRecipe, target: str, arguments: argparse.Namespace, starting: StartingWeights | None = None
+) -> MetricCard:
+    """Train a metric on labels of machine vision, and test it on the held-out references.
+
+    Args:
+        recipe: How it is trained.
+        target: ``miqa:TASK:LABEL``.
+        arguments: With `database`, `out`, `seed` and `workers`.
+        starting: Weights to begin with.
+
+    Raises:
+        UsageError: Unknown task or label.
+        InputError: The database has no such labels, or the folder belongs to another training.
+    """
+    task, label = parse_target(target)
+    database, out = MiqaDatabase(arguments.database), arguments.out
+    command = f"embodied-iqa {shlex.join(sys.argv[1:])}"
+    further = {} if starting is None else {"starting": starting}
+    training = load(f"{_TRAINING}.training:RecipeTraining")(
+        recipe, arguments.workers, f"{TARGET}{task}:{label}", command, **further
+    )
+    training.train(training_set(database, task, label), out, arguments.seed)
+    card = load_metric_card(out)
+    if card.results:
+        return card
+    manifest = database.manifest(task)
+    origin: Mapping[str, object] = {
+        "name": database.path.resolve().name,
+        "source": manifest.source,
+        "seed": manifest.seed,
+        "share": manifest.share,
+        "models": len(manifest.models),
+        "training_references": references_digest(database, task),
+    }
+    save_metric_card(replace(card, database=dict(origin)), out)
+    measure = load(f"{_TRAINING}.held_out:measure_held_out")
+    found: MetricCard = measure(out, recipe, held_out_set(database, task, label), workers=arguments.workers)
+    return found
+
+
+def print_card(card: MetricCard, out: Path, *, as_json: bool) -> None:
+    """Print the results of a training."""
+    if as_json:
+        print(json.dumps(unstructure(card), indent=1))
+        return
+    found = card.results
+    print(
+        f"{card.name} on {card.target}, {found['references']:.0f} held-out references: "
+        f"SRCC {found.get('srcc', float('nan')):.3f} "
+        f"[{found.get('srcc_low', float('nan')):.3f}, {found.get('srcc_high', float('nan')):.3f}], "
+        f"PLCC of the predicted label {found.get('label_plcc', float('nan')):.3f}"
+    )
+    print(f"metric: trained:{out}")

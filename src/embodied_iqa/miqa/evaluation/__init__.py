@@ -1,0 +1,1 @@
+"""Evaluation of metrics against labels of machine-vision quality."""

@@ -1,0 +1,106 @@
+"""The report of an evaluation of machine-vision quality: `report.html`, with every table as CSV beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from embodied_iqa.miqa.evaluation.results import EVALUATION_FILE, Breakdown, MetricRow, MiqaEvaluation
+from embodied_iqa.reports.kit.chapters import ChapterPage, tables_folder, write_chapters
+from embodied_iqa.reports.kit.formatting import number, plural, share
+from embodied_iqa.reports.kit.page import Chapter, Part, Tile
+from embodied_iqa.reports.miqa.tables import (
+    agreement_table,
+    difference_table,
+    level_table,
+    of_task,
+    subset_table,
+    transfer_table,
+)
+
+REPORT: Final = "report.html"
+_PAPER_LEAD: Final = (
+    "Rows marked as published are numbers of the paper on its own pictures and labels: they show the order "
+    "of magnitude, and orders may be compared, but they are no comparison on equal terms."
+)
+
+
+def write_miqa_report(result: MiqaEvaluation, folder: Path) -> Path:
+    """Write the report of an evaluation into its folder, whole or not at all; return the page's path.
+
+    Args:
+        result: The evaluation.
+        folder: With ``evaluation.json``; the tables go to ``report_tables``.
+
+    Raises:
+        InputError: The page cannot be written.
+    """
+    path = folder / REPORT
+    record = (folder / EVALUATION_FILE).read_text(encoding="utf-8")
+    write_chapters(path, "miqa.html.j2", build_page(result, record, tables_folder(path)))
+    return path
+
+
+def build_page(result: MiqaEvaluation, record: str, tables: str) -> ChapterPage:
+    """Assemble the page.
+
+    Args:
+        result: The evaluation.
+        record: Its JSON text.
+        tables: Name of the folder of CSV files beside the page.
+    """
+    pictures = sum(facts.pictures for facts in result.tasks)
+    return ChapterPage(
+        name=result.database,
+        headline=_headline(result),
+        tiles=tuple(_tiles(result)),
+        remarks=result.remarks,
+        lead=f"{plural(len({row.metric for row in result.metrics}), 'metric')} on {pictures:,} held-out "
+        f"pictures, {result.label} labels of {', '.join(str(facts.task) for facts in result.tasks)}.",
+        chapters=tuple(_chapters(result)),
+        record_text=record,
+        tables_folder=tables,
+    )
+
+
+def _headline(result: MiqaEvaluation) -> str:
+    best = _best(result)
+    if best is None or best.agreement.srcc is None:
+        return "No metric has a defined correlation with the labels."
+    ends = f"95\N{NO-BREAK SPACE}% {number(best.low)} to {number(best.high)}"
+    return f"Best on {best.task}: {best.metric}, SRCC {number(best.agreement.srcc)} ({ends})"
+
+
+def _best(result: MiqaEvaluation) -> MetricRow | None:
+    rows = of_task(result, result.tasks[0].task) if result.tasks else []
+    return rows[0] if rows else None
+
+
+def _tiles(result: MiqaEvaluation) -> Iterator[Tile]:
+    for facts in result.tasks:
+        row = of_task(result, facts.task)[0]
+        references = plural(facts.references, "reference")
+        note = f"{row.metric}, {references}"
+        value = row.agreement.srcc
+        yield Tile(f"Best SRCC, {facts.task}", number(value), note, share(value, 1.0))
+
+
+def _chapters(result: MiqaEvaluation) -> Iterator[Chapter]:
+    tasks = [facts.task for facts in result.tasks]
+    spread = ", ".join(f"{facts.task} {number(facts.deviation, 3)}" for facts in result.tasks)
+    whole = (Part("", tuple(agreement_table(result, task) for task in tasks)),)
+    lead = f"{_PAPER_LEAD} Standard deviation of our labels: {spread}."
+    yield Chapter("agreement", "Which metric predicts the labels?", lead, "RA-MIQA .70, .81, .82.", whole)
+    differences = (Part("", tuple(difference_table(result, task) for task in tasks)),)
+    yield Chapter("differences", "Is one metric better than another?", "", "", differences)
+    modes = (Part("", tuple(subset_table(result, task, Breakdown.MODE) for task in tasks)),)
+    yield Chapter("modes", "By region mode", "", "BG-DD is the hardest, UD the easiest.", modes)
+    kinds = (Part("", tuple(subset_table(result, task, Breakdown.KIND) for task in tasks)),)
+    paper = "Noise and pixelate are the easiest; contrast (cls) and fog (det, ins) the hardest."
+    yield Chapter("types", "By type of distortion", "", paper, kinds)
+    levels = tuple(level_table(result, task, of_task(result, task)[0].metric) for task in tasks)
+    yield Chapter("levels", "By pair of levels", "", "PLCC rises with the severity.", (Part("", levels),))
+    if len(tasks) > 1:
+        paper = "From detection to segmentation it transfers well, from classification it does not."
+        yield Chapter("transfer", "Across tasks", "", paper, (Part("", (transfer_table(result),)),))
