@@ -10,6 +10,7 @@ from embodied_iqa.cli.parser import configure_each, perform
 _ACTIONS: Final = {
     "panel": (f"{__name__}.panel", "the embedded panel on undistorted and on distorted pictures"),
     "static": (f"{__name__}.static", "subjects on a benchmark of `embodied-iqa static make` or `import`"),
+    "miqa": (f"{__name__}.miqa", "metrics on the labels of machine vision of held-out pictures"),
     "manipulation": (f"{__name__}.manipulation", "a planner of low-level actions in the simulated cell"),
 }
 

@@ -25,15 +25,21 @@ _SUFFIX: Final = "-evaluation"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
-    add("models", nargs="+", metavar="MODEL", help="folders of `embodied-iqa miqa train`, or names of metrics")
+    add(
+        "models", nargs="+", metavar="MODEL", help="folders of `embodied-iqa miqa train`, or names of metrics"
+    )
     add("database", type=Path, metavar="MDB", help="database of `miqa build`; nothing is written to it")
     add("--out", type=Path, metavar="DIR", help="measured values and the report (default: MODEL-evaluation)")
     add("--label", default="", metavar="NAME", help=f"{', '.join(Label)} (default: that of MODEL)")
     add("--task", default="", metavar="A,B", help="tasks of the labels (default: that of MODEL)")
     add("--cross", action="store_true", help="all tasks of the database: transfer between them")
     baselines = ",".join(BASELINES)
-    add("--metrics", default=baselines, metavar="A,B", help=f"metrics beside (default: {baselines}; none: '')")
-    add("--draws", type=int, default=500, metavar="N", help="draws of references for intervals (default: 500)")
+    add(
+        "--metrics", default=baselines, metavar="A,B", help=f"metrics beside (default: {baselines}; none: '')"
+    )
+    add(
+        "--draws", type=int, default=500, metavar="N", help="draws of references for intervals (default: 500)"
+    )
     add("--workers", type=int, default=1, metavar="N", help="processes that measure pictures (default: 1)")
     add("--json", action="store_true", help="print the result as JSON")
 

@@ -61,7 +61,9 @@ def _configure_train(parser: argparse.ArgumentParser) -> None:
     add("name", metavar="NAME", help=metric)
     add("database", type=Path, metavar="DB", help="database with scores; nothing is written to it")
     add("--out", type=Path, required=True, metavar="DIR", help="new folder, or a training to continue")
-    target = "decision, position, ..., cognition, metric:NAME, or miqa:TASK:LABEL of a database of `miqa build`"
+    target = (
+        "decision, position, ..., cognition, metric:NAME, or miqa:TASK:LABEL of a database of `miqa build`"
+    )
     add("--target", default="decision", metavar="NAME", help=f"{target} (default: decision)")
     add("--split", type=int, default=0, metavar="N", help="split by reference, 0 to 9 (default: 0)")
     add("--seed", type=int, default=0, help="of everything random (default: 0)")

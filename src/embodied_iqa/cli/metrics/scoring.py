@@ -7,7 +7,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
@@ -17,6 +17,7 @@ from embodied_iqa.images.codecs import picture_files, read_picture
 from embodied_iqa.images.frame import parse_view
 from embodied_iqa.metrics import Metric, MetricContext, MetricInfo, Needs
 from embodied_iqa.metrics.catalogue import close_metric, metric_by_name
+from embodied_iqa.metrics.learned.trained import KIND
 from embodied_iqa.progress import track
 
 
@@ -46,6 +47,25 @@ def score(arguments: argparse.Namespace) -> int:
         scored = list(_scores(metric, path, files, reference, context))
     finally:
         close_metric(metric)
+    _print(metric.info, scored, as_json=arguments.json)
+    return 0 if any(row.value is not None for row in scored) else 1
+
+
+def score_files(arguments: argparse.Namespace) -> int:
+    """Measure pictures, and those of folders, with a trained metric; return 1 if none could be measured."""
+    metric = metric_by_name(f"{KIND}:{arguments.model}")
+    if metric.info.needs is Needs.REFERENCE:
+        raise UsageError(
+            f"{arguments.model} compares with a reference",
+            expected="`embodied-iqa metrics score` with --reference",
+        )
+    scored = []
+    for path in arguments.pictures:
+        files = picture_files(path, recursive=True) if path.is_dir() else [path]
+        found = _scores(metric, path, files, None, MetricContext())
+        scored += [
+            replace(row, picture=str(path / row.picture) if path.is_dir() else str(path)) for row in found
+        ]
     _print(metric.info, scored, as_json=arguments.json)
     return 0 if any(row.value is not None for row in scored) else 1
 

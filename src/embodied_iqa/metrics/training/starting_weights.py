@@ -44,7 +44,7 @@ class StartingWeights:
             InputError: A file is missing.
         """
         files = {"backbone": self.backbone, "region": self.region}
-        return {f"{name}_weights": _hash(file) for name, file in files.items() if file is not None}
+        return {f"{name}_weights": sha256_of(file) for name, file in files.items() if file is not None}
 
 
 def start_from(network: nn.Module, weights: StartingWeights) -> None:
@@ -90,13 +90,6 @@ def load_weights(network: nn.Module, path: Path) -> None:
     network.load_state_dict(
         {name: found[name].to(value.dtype) for name, value in wanted.items()}, strict=False
     )
-
-
-def _hash(path: Path) -> str:
-    try:
-        return sha256_of(path)
-    except OSError as error:
-        raise InputError(f"cannot read the weights {path}: {error.strerror}") from error
 
 
 def _tensors(path: Path) -> dict[str, Tensor]:

@@ -82,7 +82,7 @@ class VisionTransformer(nn.Module):
     def embedded(self, planes: Tensor) -> Tensor:
         """Return ``(N, 1 + patches, D)``, class token and patches, each with its own position embedding."""
         patches = self.patch_embed(planes)
-        tokens = torch.cat([self.cls_token.expand(len(patches), -1, -1), patches], dim=1)
+        tokens = torch.cat([self.cls_token.expand(patches.shape[0], -1, -1), patches], dim=1)
         return tokens + self.pos_embed
 
     def encoded(self, tokens: Tensor) -> Tensor:

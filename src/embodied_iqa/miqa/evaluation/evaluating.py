@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
 from embodied_iqa.database.building.engine import Engine
 from embodied_iqa.database.building.options import EngineOptions
 from embodied_iqa.files import write_json_whole
@@ -19,8 +17,8 @@ from embodied_iqa.metrics.learned.trained import CALIBRATED, KIND
 from embodied_iqa.miqa.database import MiqaDatabase
 from embodied_iqa.miqa.evaluation.comparing import MeasuredMetric, TaskComparison, compare_task, held_out_rows
 from embodied_iqa.miqa.evaluation.results import EVALUATION_FILE, MiqaEvaluation
-from embodied_iqa.miqa.training_rows import TARGET, Label, references_digest
 from embodied_iqa.miqa.rows import MiqaRow
+from embodied_iqa.miqa.training_rows import TARGET, Label, references_digest
 from embodied_iqa.records import unstructure
 from embodied_iqa.vision.predictions import VisionTask
 
