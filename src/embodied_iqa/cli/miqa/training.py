@@ -6,7 +6,6 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,7 +25,7 @@ from embodied_iqa.miqa.training_rows import (
     references_digest,
     training_set,
 )
-from embodied_iqa.records import unstructure
+from embodied_iqa.records import Plain, unstructure
 
 if TYPE_CHECKING:
     from embodied_iqa.metrics.training.starting_weights import StartingWeights
@@ -86,7 +85,7 @@ def train_on_labels(
     if card.results:
         return card
     manifest = database.manifest(task)
-    origin: Mapping[str, object] = {
+    origin: dict[str, Plain] = {
         "name": database.path.resolve().name,
         "source": manifest.source,
         "seed": manifest.seed,
@@ -94,7 +93,7 @@ def train_on_labels(
         "models": len(manifest.models),
         "training_references": references_digest(database, task),
     }
-    save_metric_card(replace(card, database=dict(origin)), out)
+    save_metric_card(replace(card, database=origin), out)
     measure = load(f"{_TRAINING}.held_out:measure_held_out")
     found: MetricCard = measure(out, recipe, held_out_set(database, task, label), workers=arguments.workers)
     return found
