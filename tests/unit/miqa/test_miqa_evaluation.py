@@ -82,7 +82,7 @@ def test_training_and_held_out_pictures_share_no_reference(tmp_path: Path) -> No
 def test_targets_name_task_and_label() -> None:
     assert parse_target("miqa:det:accuracy") == (DET, Label.ACCURACY)
     assert parse_target("miqa:cls") == (CLS, Label.COMPOSITE)
-    with pytest.raises(UsageError, match=r"wrong target; expected miqa:TASK:LABEL.*got miqa:depth"):
+    with pytest.raises(UsageError, match=r"wrong target; expected miqa:TASK:LABEL.*got 'miqa:depth'"):
         parse_target("miqa:depth")
 
 
