@@ -48,7 +48,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "embodied_iqa.cli.manipulate",
         "episodes of the benchmark of VLMs as planners",
     ),
-    "miqa": ("embodied_iqa.cli.miqa", "labels of machine-vision quality: build, import, stability"),
+    "miqa": ("embodied_iqa.cli.miqa", "machine-vision quality: label pictures, train metrics, score"),
     "subjects": ("embodied_iqa.cli.subjects", "list, check and calibrate subjects"),
     "completion": ("embodied_iqa.cli.completion", "print the script for completion in a shell"),
 }
