@@ -22,8 +22,10 @@ def with_values(sql: str, values: Sequence[object]) -> str:
 
 def _literal(value: object) -> str:
     match value:
-        case bool() | int() | float():
+        case bool() | int():
             return repr(value)
+        case float():
+            return f"CAST('{value!r}' AS DOUBLE)"
         case str():
             return f"decode(from_hex('{value.encode('utf-8', 'replace').hex()}'))"
         case list() | tuple():
