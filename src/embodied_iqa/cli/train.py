@@ -1,4 +1,4 @@
-"""`embodied-iqa train`: training of the embedded panel from scratch."""
+"""`embodied-iqa train`: training of the embedded panels from scratch."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from embodied_iqa.cli import train_vision
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.errors import MissingDependencyError, UsageError
 from embodied_iqa.lazy import load
@@ -44,9 +45,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=int,
         help="epochs with plain tasks; the number of those with harder tasks changes in proportion",
     )
-    panel.add_argument("--seed", type=int, default=1, help="seed of scenes and weights (default: 1)")
-    panel.add_argument("--workers", type=int, default=2, help="number of processes (default: 2)")
-    panel.add_argument("--json", action="store_true", help="print the results as JSON")
+    train_vision.configure(
+        actions.add_parser(
+            "vision-panel", help="the embedded panel of classifiers, detectors and segmenters, on scenes"
+        )
+    )
+    for training in actions.choices.values():
+        training.add_argument("--seed", type=int, default=1, help="seed of scenes and weights (default: 1)")
+        training.add_argument("--workers", type=int, default=2, help="number of processes (default: 2)")
+        training.add_argument("--json", action="store_true", help="print the results as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -57,6 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise MissingDependencyError(
             "training needs torch", expected="pip install -r requirements/models.txt"
         )
+    if arguments.what == "vision-panel":
+        return train_vision.run(arguments)
     names = arguments.members.split(",") if arguments.members else list(RECIPES)
     recipes = [adapted(recipe_of(name.strip()), arguments.scenes, arguments.epochs) for name in names]
     training = load("embodied_iqa.panel.training.train_panel")

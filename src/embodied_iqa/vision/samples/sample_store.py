@@ -24,8 +24,8 @@ from embodied_iqa.vision.samples.truth import (
     coloured_class,
 )
 
-PART_PICTURES: Final = 150
-"""Pictures of a part; cameras alternate."""
+PART_PICTURES: Final = 30
+"""Pictures of a part; cameras alternate. Every part is full, so that trainings of any size share them."""
 NO_INSTANCE: Final = 255
 """Value in a stored segmentation where no object is visible."""
 _PICTURES, _INSTANCES, _CROPS, _TRUTH = "pictures.npy", "instances.npy", "crops.npy", "truth.npz"
@@ -150,14 +150,14 @@ def _load_part(folder: Path) -> _Part:
         return _Part(pictures, instances, crops, dict(stored))
 
 
-def part_folders(folder: Path, pictures: int) -> Iterator[tuple[Path, int, int]]:
-    """Yield folder, first picture and end of each part of a number of pictures."""
+def part_folders(folder: Path, pictures: int) -> Iterator[tuple[Path, int]]:
+    """Yield folder and first picture of each part that holds some of the first pictures."""
     for part, start in enumerate(range(0, pictures, PART_PICTURES)):
-        yield folder / f"part-{part:03d}", start, min(start + PART_PICTURES, pictures)
+        yield folder / f"part-{part:04d}", start
 
 
-def draw_part(folder: Path, seed: int, first: int, end: int, size: StoredSize) -> None:
-    """Render pictures ``first`` to ``end - 1`` of a seed and store them; an existing part is kept.
+def draw_part(folder: Path, seed: int, first: int, size: StoredSize) -> None:
+    """Render the pictures of a seed from the number ``first`` and store them; an existing part is kept.
 
     Raises:
         InputError: The folder cannot be written.
@@ -167,7 +167,7 @@ def draw_part(folder: Path, seed: int, first: int, end: int, size: StoredSize) -
     views = list(View)
     samples = [
         _Reduced.of(rendered_sample(seed + index // len(views), views[index % len(views)]), size)
-        for index in range(first, end)
+        for index in range(first, first + PART_PICTURES)
     ]
     try:
         _save(samples, folder)

@@ -65,6 +65,21 @@ class VisionPlan:
         return self.out / "models"
 
     @property
+    def train(self) -> Path:
+        """Folder of the training samples."""
+        return self.out / "train" / f"seed-{self.seed}"
+
+    @property
+    def held_out(self) -> Path:
+        """Folder of the held-out samples."""
+        return self.out / "held-out" / f"seed-{self.seed}"
+
+    @property
+    def held_out_pictures(self) -> int:
+        """Number of held-out samples."""
+        return _QUICK_HELD_OUT if self.quick else _HELD_OUT_PICTURES
+
+    @property
     def train_seed(self) -> int:
         """Seed of the first training picture."""
         return self.seed * _SEED_STEP
@@ -93,19 +108,18 @@ def train_vision_panel(plan: VisionPlan, bars: ProgressBars) -> list[VisionCard]
 
 def _draw(plan: VisionPlan, pictures: int, bars: ProgressBars) -> None:
     """Draw the missing parts of training and held-out samples."""
-    held_out = _QUICK_HELD_OUT if plan.quick else _HELD_OUT_PICTURES
     wanted = [
-        *((plan.held_out_seed, HELD_OUT, part) for part in part_folders(plan.out / "held-out", held_out)),
-        *((plan.train_seed, TRAINING, part) for part in part_folders(plan.out / "train", pictures)),
+        *(
+            (HELD_OUT, plan.held_out_seed, *part)
+            for part in part_folders(plan.held_out, plan.held_out_pictures)
+        ),
+        *((TRAINING, plan.train_seed, *part) for part in part_folders(plan.train, pictures)),
     ]
-    missing = [part for part in wanted if not part[2][0].is_dir()]
+    missing = [part for part in wanted if not part[2].is_dir()]
     if not missing:
         return
     with Workers(plan.workers) as pool:
-        jobs = [
-            pool.submit(draw_part, folder, seed, first, end, size)
-            for seed, size, (folder, first, end) in missing
-        ]
+        jobs = [pool.submit(draw_part, folder, seed, first, size) for size, seed, folder, first in missing]
         for count, job in enumerate(as_completed(jobs), start=len(wanted) - len(missing) + 1):
             result_of(job)
             bars.update("samples", count, len(wanted))
@@ -116,7 +130,8 @@ def _train_and_export(plan: VisionPlan, recipe: VisionRecipe, bars: ProgressBars
     facts = _facts(plan, recipe)
     if path.is_file() and path.with_suffix(".json").is_file():
         done = load_card(path.with_suffix(".json"))
-        if done.performance and facts.items() <= done.training.items():
+        same = done.sha256 == sha256_of(path) and facts.items() <= done.training.items()
+        if done.performance and same:
             bars.update(recipe.name, recipe.epochs, recipe.epochs, note="trained before")
             return done
 
@@ -124,14 +139,16 @@ def _train_and_export(plan: VisionPlan, recipe: VisionRecipe, bars: ProgressBars
         bars.update(recipe.name, result.epoch, recipe.epochs, note=f"loss {result.loss:.3f}")
 
     torch.set_num_threads(1)
-    store = SampleStore(plan.out / "train", recipe.pictures)
+    store = SampleStore(plan.train, recipe.pictures)
     network, results = train_member(recipe, store, plan.out / "work" / recipe.name, on_epoch=on_epoch)
     save_curve(results, recipe.name, plan.out / "work" / f"{recipe.name}.svg")
     export_network(network, recipe.input_px, path)
     minutes = round(sum(result.seconds for result in results) / 60, 2)
     card = _card(recipe, network, path, facts | {"minutes": minutes, "last_loss": round(results[-1].loss, 5)})
     save_card(card, path.with_suffix(".json"))
-    performance = evaluate(load_member(plan.models, recipe.name), SampleStore(plan.out / "held-out"))
+    performance = evaluate(
+        load_member(plan.models, recipe.name), SampleStore(plan.held_out, plan.held_out_pictures)
+    )
     card = dataclasses.replace(card, performance=performance)
     save_card(card, path.with_suffix(".json"))
     return card
