@@ -1,6 +1,6 @@
 """Write the tables of a benchmark of metrics as a Markdown page.
 
-python scripts/write_benchmark_page.py BENCHMARK --out PAGE --command "..." --note "..."
+python scripts/write_benchmark_page.py BENCHMARK --out docs/results/metrics.md --command "..." --note "..."
 
 `BENCHMARK` is the folder of `embodied-iqa benchmark`. The page has every table of its report but some
 breakdowns: those by background, main object, origin and person are in the report.
