@@ -339,4 +339,5 @@ def test_stability_is_computed_from_what_is_stored(tmp_path: Path, use: Use) -> 
 def test_a_task_without_a_model_is_refused(tmp_path: Path, use: Use) -> None:
     use(Fake("a", DET, seen))
     with pytest.raises(UsageError, match="no model for cls"):
-        build(tmp_path, plan(CLS))
+        build(tmp_path / "fresh", plan(CLS))
+    assert not (tmp_path / "fresh").exists()

@@ -13,6 +13,7 @@ from embodied_iqa.database.lock import locked
 from embodied_iqa.files import remove_parts
 from embodied_iqa.miqa.building.finish import TaskSummary, finish_task
 from embodied_iqa.miqa.building.label_reference import label_reference, missing_tasks
+from embodied_iqa.miqa.building.models import models_of
 from embodied_iqa.miqa.building.plan import MiqaPlan, check_plan
 
 
@@ -61,6 +62,8 @@ def build_labels(
         InputError: Another builder works in it; a reference cannot be read; a model fails on a picture; the
             disk is full. Finished references are kept.
     """
+    for task in plan.tasks:
+        models_of(plan.models, task)  # a wrong name leaves no folder
     with locked(path):
         check_plan(path, plan)
         remove_parts(path)
