@@ -146,7 +146,7 @@ def _time_ms(model: VisionModel, rgb: NDArray[np.uint8]) -> float:
 def _drawn(model: VisionModel, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Draw the predictions into a copy of the picture."""
     (made,) = model.predict([rgb])
-    shown = np.ascontiguousarray(rgb)
+    shown = rgb.copy()
     if isinstance(made, Classification):
         return shown
     for index in np.flatnonzero(made.scores >= _SHOWN_SCORE):
