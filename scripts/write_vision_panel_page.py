@@ -45,11 +45,11 @@ _LEAD = (
 )
 _MEASURED = (
     "Performance on 300 held-out pictures of 640x480, a third from each camera, undistorted: top-1 accuracy "
-    "of 78 classes (kind and colour of the object of the task, from its crop), AP of boxes or masks of 13 kinds "
-    "over IoU 0.50:0.05:0.95. Low and High are an interval at 95 % by the jackknife over 20 groups of "
-    "pictures. Time is processor time of a prediction on a picture of 640x480, the median of 30, on one thread, with "
-    "the reduction of the picture and the enlargement of masks. Minutes are those of the training's epochs, with "
-    "one thread."
+    "of 78 classes (kind and colour of the object of the task, from its crop), AP of boxes or masks of 13 "
+    "kinds over IoU 0.50:0.05:0.95. Low and High are an interval at 95 % by the jackknife over 20 groups of "
+    "pictures. Time is processor time of a prediction on a picture of 640x480, the median of 30, on one "
+    "thread, with the reduction of the picture and the enlargement of masks. Minutes are those of the "
+    "training's epochs, with one thread."
 )
 
 
@@ -85,8 +85,8 @@ def _page(
     yield prose(_MEASURED)
     yield prose(
         f"Trained by {', '.join(f'`{command}`' for command in commands)}: {minutes:.0f} minutes of epochs "
-        f"in total. The files take {size_mb:.1f} MB; loading all takes {1e3 * loading_s:.0f} ms of processor time. "
-        "`scripts/write_vision_panel_page.py --out PAGE` writes this page."
+        f"in total. The files take {size_mb:.1f} MB; loading all takes {1e3 * loading_s:.0f} ms of processor "
+        "time. `scripts/write_vision_panel_page.py --out PAGE` writes this page."
     )
     for task, title in _TITLES.items():
         of_task = [model for model in models if model.info.task is task]
