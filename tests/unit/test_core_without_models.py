@@ -23,6 +23,7 @@ TRAINING = (
     "embodied_iqa.metrics.training.",
     "embodied_iqa.gate.fitting.networks",
     "embodied_iqa.distortions.denoiser_training",
+    "embodied_iqa.vision.training.",
 )
 for module in pkgutil.walk_packages(embodied_iqa.__path__, "embodied_iqa."):
     if module.name.split(".")[1] not in {"nodes", "ros"} and not module.name.startswith(TRAINING):

@@ -8,7 +8,6 @@ from typing import Final
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft
 
 Vector = NDArray[np.float32]
 Plane = NDArray[np.float32]
@@ -70,8 +69,8 @@ def _root(values: Plane) -> float:
 def spectrum(gray: Plane) -> Vector:
     """Return the logarithm of the mean power in rings of frequency, and in sectors of direction."""
     rings, sectors = _frequency_bins(gray.shape[0], gray.shape[1])
-    waves = fft.rfft2(gray - gray.mean())
-    power = (waves.real**2 + waves.imag**2) / gray.size
+    waves = cv2.dft(gray - gray.mean(), flags=cv2.DFT_COMPLEX_OUTPUT)[:, : gray.shape[1] // 2 + 1]
+    power = (waves[..., 0] ** 2 + waves[..., 1] ** 2) / gray.size
     ring_power = np.bincount(rings, power.ravel(), _RINGS) / np.maximum(
         np.bincount(rings, minlength=_RINGS), 1
     )
