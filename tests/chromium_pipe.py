@@ -66,14 +66,20 @@ class Browser:
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 
-    def show(self, page: Path, width_px: int, scheme: str, medium: str = "") -> None:
-        """Load a page at a width, in a colour scheme."""
+    def size(self, width_px: int, scheme: str, medium: str = "", *, reduced_motion: bool = False) -> None:
+        """Set the width and the colour scheme of pages."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width_px, height=900, deviceScaleFactor=1, mobile=width_px < 600,
         )  # fmt: skip
         features = [{"name": "prefers-color-scheme", "value": scheme}]
+        if reduced_motion:
+            features.append({"name": "prefers-reduced-motion", "value": "reduce"})
         self.call("Emulation.setEmulatedMedia", media=medium, features=features)
+
+    def show(self, page: Path, width_px: int, scheme: str, medium: str = "") -> None:
+        """Load a page at a width, in a colour scheme."""
+        self.size(width_px, scheme, medium)
         self.open(page.resolve().as_uri())
 
     def open(self, url: str) -> None:

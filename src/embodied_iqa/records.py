@@ -13,15 +13,23 @@ from enum import IntEnum, StrEnum
 from functools import cache
 from pathlib import Path
 from types import UnionType
-from typing import Any, Final, TypeVar, Union, get_origin
+from typing import Any, Final, Protocol, TypeVar, Union, get_origin
 
 import cattrs
 from cattrs.errors import ForbiddenExtraKeysError
 from cattrs.strategies import configure_union_passthrough
 
 from embodied_iqa.errors import InputError
+from embodied_iqa.files import write_text_whole
+
+
+class _Versioned(Protocol):
+    @property
+    def format(self) -> int: ...
+
 
 T = TypeVar("T")
+V = TypeVar("V", bound=_Versioned)
 Plain = str | bool | int | float | None
 _NAMES: Final = {bool: "true or false", int: "a whole number", float: "a finite number", str: "text"}
 
@@ -51,6 +59,24 @@ def read_json(kind: type[T], path: Path, what: str) -> T:
         InputError: The file cannot be read, is not JSON, or does not match the record.
     """
     return structure(kind, load_json(path, what), f"{what} {path}")
+
+
+def read_versioned(kind: type[V], path: Path, what: str, version: int) -> V:
+    """Read a record that states the version of its file's layout.
+
+    Raises:
+        InputError: As for `read_json`, or the version is another one.
+    """
+    record = read_json(kind, path, what)
+    if record.format != version:
+        raise InputError(f"{path} has another format", expected=str(version), got=record.format)
+    return record
+
+
+def write_record(record: object, path: Path) -> None:
+    """Write a record as JSON, its fields in their order, whole or not at all."""
+    text = json.dumps(unstructure(record), indent=1, ensure_ascii=False, allow_nan=False)
+    write_text_whole(path, text + "\n")
 
 
 def structure(kind: type[T], tree: object, where: str) -> T:

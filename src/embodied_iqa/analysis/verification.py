@@ -13,7 +13,7 @@ from embodied_iqa.journal.changes import TaskVerdict, Verdict, Verify
 from embodied_iqa.journal.view import EditView
 
 WRITER = ""
-"""Stands for whoever wrote the tasks, whose ranks are an opinion too."""
+"""The author of the tasks, whose ranks are an opinion too."""
 _CODES = {verdict: float(code) for code, verdict in enumerate(Verdict)}
 
 

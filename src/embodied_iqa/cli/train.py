@@ -27,16 +27,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "panel", help="the embedded panel of learned VLAs and VLMs, on simulated scenes"
     )
     panel.add_argument(
-        "--out",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="folder of scenes, checkpoints, curves and models",
-    )
-    panel.add_argument(
         "--quick", action="store_true", help="fewer scenes and epochs: within 15 minutes; scores are worse"
     )
-    panel.add_argument("--members", metavar="A,B", help="members by name (default: all)")
     panel.add_argument(
         "--scenes", type=int, help="number of training scenes (default: as in each member's recipe)"
     )
@@ -50,7 +42,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
             "vision-panel", help="the embedded panel of classifiers, detectors and segmenters, on scenes"
         )
     )
+    kept = "folder of samples, checkpoints, curves and models"
     for training in actions.choices.values():
+        training.add_argument("--out", type=Path, required=True, metavar="DIR", help=kept)
+        training.add_argument("--members", metavar="A,B", help="members by name (default: all)")
         training.add_argument("--seed", type=int, default=1, help="seed of scenes and weights (default: 1)")
         training.add_argument("--workers", type=int, default=2, help="number of processes (default: 2)")
         training.add_argument("--json", action="store_true", help="print the results as JSON")

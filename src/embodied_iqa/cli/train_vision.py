@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embodied_iqa.cli.output import console, next_command, table_of
@@ -20,16 +19,8 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that differ from those of other trainings."""
     parser.add_argument(
-        "--out",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="folder of samples, checkpoints, curves and models",
-    )
-    parser.add_argument(
         "--quick", action="store_true", help="few pictures and two epochs, to try it out; predicts poorly"
     )
-    parser.add_argument("--members", metavar="A,B", help="members by name (default: all)")
     parser.add_argument(
         "--samples", type=int, help="number of training pictures (default: as in each member's recipe)"
     )

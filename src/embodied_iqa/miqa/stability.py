@@ -18,7 +18,7 @@ from scipy.stats import rankdata
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.miqa.database import ModelMeasures
-from embodied_iqa.vision.labels import model_weights, weighted
+from embodied_iqa.vision.labels import composite, model_weights, weighted
 from embodied_iqa.vision.predictions import VisionTask
 
 TRIALS: Final = 100
@@ -129,7 +129,7 @@ def _labels(measures: ModelMeasures, models: NDArray[np.int64]) -> Mapping[str, 
     return {
         "consistency": consistency,
         "accuracy": accuracy,
-        "composite": 0.5 * consistency + 0.5 * accuracy,
+        "composite": composite(consistency, accuracy),
     }
 
 

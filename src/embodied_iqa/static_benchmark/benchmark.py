@@ -10,7 +10,7 @@ from typing import Final
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import write_json_whole
-from embodied_iqa.records import read_json, unstructure
+from embodied_iqa.records import read_versioned, unstructure
 from embodied_iqa.static_benchmark.tsv import ItemTable, read_tsv, write_tsv
 
 ITEMS_FILE: Final = "items.tsv"
@@ -68,10 +68,7 @@ def read_record(folder: Path) -> BenchmarkRecord:
             f"{folder} holds no static benchmark",
             expected="a folder of `embodied-iqa static make` or `import`",
         )
-    record = read_json(BenchmarkRecord, folder / RECORD_FILE, "the record of the benchmark")
-    if record.format != FORMAT:
-        raise InputError(f"{folder} has another format", expected=str(FORMAT), got=record.format)
-    return record
+    return read_versioned(BenchmarkRecord, folder / RECORD_FILE, "the record of the benchmark", FORMAT)
 
 
 def read_items(folder: Path) -> ItemTable:

@@ -21,7 +21,7 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.files import sha256_of
 from embodied_iqa.images.codecs import read_picture, write_picture
 from embodied_iqa.images.frame import Frame, Intrinsics, View
-from embodied_iqa.records import read_json
+from embodied_iqa.records import read_json, read_versioned
 from embodied_iqa.static_benchmark.vla_scores import POSE
 
 Array = NDArray[np.float64]
@@ -151,9 +151,9 @@ class TrajectoryFolder:
                 f"{self.path.parent} has no expert trajectories",
                 expected="a folder of `embodied-iqa static make --vla`",
             )
-        plan = read_json(TrajectoryPlan, self.plan_file, "the plan of the trajectories")
-        if plan.format != FORMAT or plan.tasks < 1:
-            raise InputError(f"{self.plan_file} has another format", expected=str(FORMAT), got=plan.format)
+        plan = read_versioned(TrajectoryPlan, self.plan_file, "the plan of the trajectories", FORMAT)
+        if plan.tasks < 1:
+            raise InputError(f"{self.plan_file} plans no task", expected="1 or more", got=plan.tasks)
         return plan
 
     def file(self, name: str) -> Path:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.errors import InputError
-from embodied_iqa.files import write_text_whole
 from embodied_iqa.images.frame import View
-from embodied_iqa.records import read_json, unstructure
+from embodied_iqa.records import read_versioned, write_record
 from embodied_iqa.subjects.catalogue import Role
 
 CARD_FORMAT: Final = 1
@@ -58,8 +55,7 @@ class ModelCard:
 
 def save_card(card: ModelCard, path: Path) -> None:
     """Write the card as JSON, whole or not at all."""
-    text = json.dumps(unstructure(card), indent=1, ensure_ascii=False, allow_nan=False)
-    write_text_whole(path, text + "\n")
+    write_record(card, path)
 
 
 def load_card(path: Path) -> ModelCard:
@@ -68,7 +64,4 @@ def load_card(path: Path) -> ModelCard:
     Raises:
         InputError: The file is missing, broken or of another format.
     """
-    card = read_json(ModelCard, path, "the model card")
-    if card.format != CARD_FORMAT:
-        raise InputError(f"{path} has another format", expected=str(CARD_FORMAT), got=card.format)
-    return card
+    return read_versioned(ModelCard, path, "the model card", CARD_FORMAT)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import InputError
 from embodied_iqa.vision.average_precision import MOST_PREDICTIONS, average_precision
 from embodied_iqa.vision.predictions import Classification, Instances, Prediction, VisionTask
+
+Number = TypeVar("Number", float, NDArray[np.float64])
 
 THRESHOLD: Final = 0.3
 """Least score of a prediction on the clean picture that counts as pseudo-truth."""
@@ -100,7 +102,12 @@ class MachineLabels:
     @property
     def composite(self) -> NDArray[np.float64]:
         """``(N,)`` S."""
-        return 0.5 * self.weighted_consistency + 0.5 * self.weighted_accuracy
+        return composite(self.weighted_consistency, self.weighted_accuracy)
+
+
+def composite(consistency: Number, accuracy: Number) -> Number:
+    """Return S, the mean of C and A."""
+    return 0.5 * consistency + 0.5 * accuracy
 
 
 def machine_labels(

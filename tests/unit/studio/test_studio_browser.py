@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +9,7 @@ import pytest
 from chromium_pipe import Browser, chromium, executable
 from database_folders import add_cameras, write_database
 from page_checks import CONTRAST, STICKING_OUT
+from studio_process import running_studio
 from trial_recording import NOISE, write_trial
 
 pytestmark = pytest.mark.skipif(
@@ -29,28 +28,14 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     add_cameras(write_database(folder / "made", references=2, pictures=True), 2)
     (folder / "watch").mkdir()
     write_trial(folder / "watch" / "trial.mcap", (None, NOISE))
-    command = [sys.executable, "-m", "embodied_iqa.cli.main", "studio", "--port", "0", str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield process.stdout.readline().split()[-1].rstrip("/")
-        process.terminate()
-        assert process.wait(60) == 0
+    with running_studio(folder) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with chromium(tmp_path_factory.mktemp("profile")) as opened:
         yield opened
-
-
-def _size(browser: Browser, width_px: int, scheme: str) -> None:
-    size = {"width": width_px, "height": 900, "deviceScaleFactor": 1, "mobile": width_px < 600}
-    browser.call("Emulation.setDeviceMetricsOverride", **size)
-    features = [
-        {"name": "prefers-color-scheme", "value": scheme},
-        {"name": "prefers-reduced-motion", "value": "reduce"},
-    ]
-    browser.call("Emulation.setEmulatedMedia", media="", features=features)
 
 
 def _press(browser: Browser, key: str) -> None:
@@ -61,7 +46,7 @@ def _press(browser: Browser, key: str) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width_px", [420, 1280])
 def test_pages_fit_and_can_be_read(browser: Browser, studio: str, width_px: int, scheme: str) -> None:
-    _size(browser, width_px, scheme)
+    browser.size(width_px, scheme, reduced_motion=True)
     for page in PAGES:
         browser.open(studio + page)
         assert browser.value("document.documentElement.scrollWidth <= innerWidth"), page
@@ -81,7 +66,7 @@ def test_pages_fit_and_can_be_read(browser: Browser, studio: str, width_px: int,
 
 
 def test_slider_and_zoom_move_both_pictures(browser: Browser, studio: str) -> None:
-    _size(browser, 1280, "light")
+    browser.size(1280, "light", reduced_motion=True)
     browser.open(f"{studio}/db/made/pair/r00000-12")
     assert browser.value("document.querySelector('[data-compare]').classList.contains('wipe')")
     browser.value("document.querySelector('[data-slider]').value = 20")
@@ -97,7 +82,7 @@ def test_slider_and_zoom_move_both_pictures(browser: Browser, studio: str) -> No
 
 
 def test_filters_submit_themselves_and_stay_in_the_address(browser: Browser, studio: str) -> None:
-    _size(browser, 1280, "light")
+    browser.size(1280, "light", reduced_motion=True)
     browser.open(f"{studio}/db/made")
     browser.events.clear()
     browser.value(
@@ -110,7 +95,7 @@ def test_filters_submit_themselves_and_stay_in_the_address(browser: Browser, stu
 
 
 def test_the_player_steps_jumps_and_keeps_its_time(browser: Browser, studio: str) -> None:
-    _size(browser, 1280, "light")
+    browser.size(1280, "light", reduced_motion=True)
     browser.open(f"{studio}/run/watch/0/1")
     _press(browser, ".")
     browser.value(FRAME)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from database_folders import write_database
 from embodied_iqa.journal.changes import Verify, WriteTasks
 from embodied_iqa.journal.journal import Journal
 from page_checks import CONTRAST, STICKING_OUT
+from studio_process import running_studio
 
 pytestmark = pytest.mark.skipif(
     executable() is None, reason="needs a browser: apt-get install chromium (Debian) to look at the pages"
@@ -34,25 +33,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def studio(folder: Path) -> Iterator[str]:
-    command = [sys.executable, "-m", "embodied_iqa.cli.main", "studio", "--port", "0", str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield process.stdout.readline().split()[-1].rstrip("/")
-        process.terminate()
-        assert process.wait(60) == 0
+    with running_studio(folder) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with chromium(tmp_path_factory.mktemp("profile")) as opened:
         yield opened
-
-
-def _size(browser: Browser, width_px: int, scheme: str) -> None:
-    size = {"width": width_px, "height": 900, "deviceScaleFactor": 1, "mobile": width_px < 600}
-    browser.call("Emulation.setDeviceMetricsOverride", **size)
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.call("Emulation.setEmulatedMedia", media="", features=features)
 
 
 def _press(browser: Browser, key: str, modifiers: int = 0) -> None:
@@ -85,7 +73,7 @@ def _sign_in(browser: Browser, studio: str, name: str, back: str) -> None:
 def test_tasks_are_written_and_verified_by_keyboard_alone(
     browser: Browser, studio: str, folder: Path
 ) -> None:
-    _size(browser, 420, "light")
+    browser.size(420, "light")
     _sign_in(browser, studio, "anna", "/db/made/annotate/r00000")
     # the first task has the focus; Enter leads on
     sentences = ("pick the cube", "push the purpel cube", "tidy up")
@@ -125,7 +113,7 @@ def test_tasks_are_written_and_verified_by_keyboard_alone(
 
 @pytest.mark.parametrize(("width_px", "scheme"), [(420, "dark"), (1280, "light")])
 def test_pages_fit_and_can_be_read(browser: Browser, studio: str, width_px: int, scheme: str) -> None:
-    _size(browser, width_px, scheme)
+    browser.size(width_px, scheme)
     _sign_in(browser, studio, "cleo", "/db/made/annotate")
     for page in PAGES:
         browser.open(studio + page)

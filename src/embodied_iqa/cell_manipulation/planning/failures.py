@@ -196,7 +196,7 @@ def _after_grip(transcript: Transcript, carried: Sequence[_Moment], goal: Goal, 
 
 
 def _misled(place: Sequence[int], grip: _Moment) -> bool:
-    """Return whether a grip follows a listed place at which there is no object."""
+    """Return whether a grip follows a listed place where the table is empty."""
     listed = {str(number): bins for number, bins in enumerate(grip.listed or ())}
     name, away = _nearest(place, listed)
     return away <= _MISLEADING_BINS and _nearest(listed[name], grip.before)[1] > _MISLEADING_BINS

@@ -35,7 +35,7 @@ class Unreadable(ValueError):  # noqa: N818 - names the state of a text; it neve
 def values_in(text: str) -> Iterator[Any]:
     """Yield the values of a text, those from the outermost brackets, in order.
 
-    Nothing is read from inside a value that does not end: half a plan is no plan.
+    Nothing is read from inside a value that does not end: an incomplete plan is not executed.
 
     Raises:
         Unreadable: At the end, if no value was found, or one is cut off.

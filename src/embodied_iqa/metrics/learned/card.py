@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.errors import InputError
 from embodied_iqa.files import write_json_whole
 from embodied_iqa.images.frame import View
 from embodied_iqa.metrics.learned.inputs import InputKind
-from embodied_iqa.records import Plain, read_json, unstructure
+from embodied_iqa.records import Plain, read_versioned, unstructure
 
 CARD_FILE: Final = "card.json"
 NETWORK_FILE: Final = "network.onnx"
@@ -71,9 +70,4 @@ def load_metric_card(folder: Path) -> MetricCard:
     Raises:
         InputError: The file is missing, broken or of another format.
     """
-    card = read_json(MetricCard, folder / CARD_FILE, "the card of the metric")
-    if card.format != CARD_FORMAT:
-        raise InputError(
-            f"{folder / CARD_FILE} has another format", expected=str(CARD_FORMAT), got=card.format
-        )
-    return card
+    return read_versioned(MetricCard, folder / CARD_FILE, "the card of the metric", CARD_FORMAT)

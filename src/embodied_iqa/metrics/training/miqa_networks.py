@@ -13,10 +13,12 @@ from torch import Tensor, nn
 from embodied_iqa.lazy import load
 from embodied_iqa.metrics.training.picture_networks import PictureLearner
 from embodied_iqa.metrics.training.recipes import PictureNetwork, RegionSource, TransformerSize
-from embodied_iqa.metrics.training.transformer import VisionTransformer
+from embodied_iqa.metrics.training.transformer import (
+    IMAGENET_DEVIATIONS,
+    IMAGENET_MEANS,
+    VisionTransformer,
+)
 
-_MEANS: Final = (0.485, 0.456, 0.406)
-_DEVIATIONS: Final = (0.229, 0.224, 0.225)
 _DROPOUT: Final = 0.2
 
 
@@ -26,7 +28,7 @@ class _CroppedNetwork(PictureLearner):
     def __init__(self, crop_px: int) -> None:
         super().__init__()
         self.crop_px = crop_px
-        for name, numbers in (("means", _MEANS), ("deviations", _DEVIATIONS)):
+        for name, numbers in (("means", IMAGENET_MEANS), ("deviations", IMAGENET_DEVIATIONS)):
             self.register_buffer(name, torch.tensor(numbers)[None, :, None, None], persistent=False)
 
     def normalised(self, planes: Tensor) -> Tensor:

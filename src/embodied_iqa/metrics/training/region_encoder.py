@@ -17,7 +17,11 @@ from torch.nn import functional
 from embodied_iqa.files import sha256_of, write_json_whole, write_whole
 from embodied_iqa.metrics.training.recipes import RegionEncoderPlan
 from embodied_iqa.metrics.training.region_scenes import CELL_PX, CLASSES, SegmentedPictures, draw_segmented
-from embodied_iqa.metrics.training.transformer import VisionTransformer
+from embodied_iqa.metrics.training.transformer import (
+    IMAGENET_DEVIATIONS,
+    IMAGENET_MEANS,
+    VisionTransformer,
+)
 from embodied_iqa.panel.training.training_state import (
     EpochResult,
     load_checkpoint,
@@ -34,8 +38,9 @@ _BATCH: Final = 32
 _RATE, _WEIGHT_DECAY, _WARM_UP = 1e-3, 0.05, 0.05
 _OBJECT_WEIGHT: Final = 3.0
 """Of a cell with an object in the loss: most cells show none."""
-_MEANS = torch.tensor([0.485, 0.456, 0.406])[None, :, None, None]
-_DEVIATIONS = torch.tensor([0.229, 0.224, 0.225])[None, :, None, None]
+_MEANS, _DEVIATIONS = (
+    torch.tensor(numbers)[None, :, None, None] for numbers in (IMAGENET_MEANS, IMAGENET_DEVIATIONS)
+)
 
 
 @dataclass(frozen=True, slots=True)

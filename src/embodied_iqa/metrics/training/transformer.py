@@ -10,6 +10,9 @@ from torch.nn import functional
 
 from embodied_iqa.metrics.training.recipes import TransformerSize
 
+IMAGENET_MEANS: Final = (0.485, 0.456, 0.406)
+IMAGENET_DEVIATIONS: Final = (0.229, 0.224, 0.225)
+"""Of red, green and blue in [0, 1]."""
 _EPSILON: Final = 1e-6
 _SPREAD: Final = 0.02
 _MLP_RATIO: Final = 4

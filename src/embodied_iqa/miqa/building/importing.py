@@ -21,6 +21,7 @@ from embodied_iqa.miqa.pictures import mask_file, source_file
 from embodied_iqa.miqa.rows import MiqaRow, Part
 from embodied_iqa.miqa.splits import split_references
 from embodied_iqa.miqa.writing import write_task
+from embodied_iqa.vision.labels import composite
 from embodied_iqa.vision.predictions import VisionTask
 
 _SHOWN: Final = 3
@@ -142,7 +143,7 @@ def _rows(
                 background_level=name.outside,
                 mode=name.mode,
                 part=part,
-                composite=0.5 * found.weighted_consistency + 0.5 * found.weighted_accuracy,
+                composite=composite(found.weighted_consistency, found.weighted_accuracy),
                 **asdict(found),
             )
         )

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.errors import InputError
-from embodied_iqa.files import write_text_whole
-from embodied_iqa.records import read_json, unstructure
+from embodied_iqa.records import read_versioned, write_record
 from embodied_iqa.vision.predictions import VisionTask
 
 CARD_FORMAT: Final = 1
@@ -53,8 +50,7 @@ class VisionCard:
 
 def save_card(card: VisionCard, path: Path) -> None:
     """Write the card as JSON, whole or not at all."""
-    text = json.dumps(unstructure(card), indent=1, ensure_ascii=False, allow_nan=False)
-    write_text_whole(path, text + "\n")
+    write_record(card, path)
 
 
 def load_card(path: Path) -> VisionCard:
@@ -63,7 +59,4 @@ def load_card(path: Path) -> VisionCard:
     Raises:
         InputError: The file is missing, broken or of another format.
     """
-    card = read_json(VisionCard, path, "the card of a vision model")
-    if card.format != CARD_FORMAT:
-        raise InputError(f"{path} has another format", expected=str(CARD_FORMAT), got=card.format)
-    return card
+    return read_versioned(VisionCard, path, "the card of a vision model", CARD_FORMAT)
