@@ -20,6 +20,7 @@ from embodied_iqa.metrics.learned.card import CARD_FILE, NETWORK_FILE, MetricCar
 from embodied_iqa.metrics.learned.inputs import InputKind, NetworkInput
 
 WIDTH_PX, HEIGHT_PX = 64, 48
+SQUARE_PX = 32
 THRESHOLD = 0.6
 """A picture passes whose mean of red is 102 or more: the loss is 1 at black and 0 at white."""
 
@@ -55,16 +56,30 @@ def write_gate(folder: Path, cameras: tuple[GateCalibration, ...] = (), **change
     return path
 
 
+def write_metric_gate(folder: Path, kind: str = "metric:trained:M", *, nan: bool = False) -> Path:
+    """Write a gate whose judge is a trained metric, with the threshold of `write_gate`; return the file."""
+    model = write_network(folder / "gate" / "model", 1.0, nan=nan, square=True)
+    return write_gate(folder, judge=kind, networks=None, model=model)
+
+
 def write_network(
-    folder: Path, share: float, *, nan: bool = False, subjects: tuple[str, ...] = ()
+    folder: Path, share: float, *, nan: bool = False, subjects: tuple[str, ...] = (), square: bool = False
 ) -> NetworkFile:
     """Write a network whose label is minus a share of the darkness, or never a number.
 
-    With subjects it takes the darkness from the last of their features.
+    With subjects it takes the darkness from the last of their features; with `square` it takes the central
+    square of the picture, like the metrics of machine vision.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    mean = [helper.make_node("Gather", ["input", "red"], ["mean"], axis=1)]
+    if square:
+        mean = [
+            helper.make_node("Gather", ["input", "red"], ["plane"], axis=3),
+            helper.make_node("Cast", ["plane"], ["numbers"], to=TensorProto.FLOAT),
+            helper.make_node("ReduceMean", ["numbers"], ["mean"], axes=[1, 2], keepdims=0),
+        ]
     nodes = [
-        helper.make_node("Gather", ["input", "red"], ["mean"], axis=1),
+        *mean,
         helper.make_node("Sub", ["mean", "white"], ["dark"]),
         helper.make_node("Mul", ["dark", "share"], ["label"]),
         helper.make_node("Identity", ["label"], ["rank"]),
@@ -75,8 +90,12 @@ def write_network(
         "share": np.array(np.nan if nan else share / 255, np.float32),
     }
     size = NetworkInput(InputKind.TOKENS if subjects else InputKind.STATISTICS, subjects)
+    taken = helper.make_tensor_value_info("input", TensorProto.FLOAT, ["n", "d"])
+    if square:
+        size = NetworkInput(InputKind.SQUARE, size_px=(SQUARE_PX, SQUARE_PX))
+        taken = helper.make_tensor_value_info("input", TensorProto.UINT8, ["n", SQUARE_PX, SQUARE_PX, 3])
     inputs = [
-        helper.make_tensor_value_info("input", TensorProto.FLOAT, ["n", "d"]),
+        taken,
         helper.make_tensor_value_info("view", TensorProto.INT64, ["n"]),
     ]
     outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n"]) for name in ("rank", "label")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -49,7 +49,7 @@ from embodied_iqa.subjects.serving.served import ServedSubject
 from embodied_iqa.trial.deciding import answer
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import AnswerRecord, ChunkRecord
-from gate_files import write_gate
+from gate_files import write_gate, write_metric_gate
 from policy_bench import T_TOOL, TASK, TOPICS, Bench
 from ros_graph import RosGraph
 from runtime_tape import PERIOD_NS, SNAPSHOT, START_NS, Tape, ideal_cameras
@@ -92,20 +92,25 @@ SHOTS = (
     Shot(7, GOOD, Verdict.REJECT, "1 of 5 good frames"),
     Shot(20, GOOD, Verdict.PASS),
 )
-LOSS = "expected loss 0."
-LEARNED_SHOTS = (
-    Shot(0, GOOD, Verdict.PASS),
-    Shot(1, DIM, Verdict.HOLD, LOSS),
-    Shot(2, noise(128, 12, 12), Verdict.REJECT, "cannot be measured"),
-    Shot(2, GOOD, Verdict.HOLD, "stale: seen before"),
-    Shot(3, noise(128, 96, 48), Verdict.REJECT, "not calibrated at 96x48"),
-    Shot(4, BLACK, Verdict.REJECT, "unlike every picture of the calibration"),
-    *(Shot(k, GOOD, Verdict.REJECT, f"{k - 4} of 5 good frames since: unlike") for k in range(5, 9)),
-    Shot(20, noise(110), Verdict.PASS),
-    Shot(21, noise(104), Verdict.PASS),
-    Shot(22, noise(101), Verdict.HOLD, LOSS),
-    Shot(23, noise(100), Verdict.HOLD, LOSS),
-)  # fmt: skip
+
+
+def fitted_shots(words: str) -> tuple[Shot, ...]:
+    """Return pictures for `gate_files`' judges, which hold with these words."""
+    return (
+        Shot(0, GOOD, Verdict.PASS),
+        Shot(1, DIM, Verdict.HOLD, words),
+        Shot(2, noise(128, 12, 12), Verdict.REJECT, "cannot be measured"),
+        Shot(2, GOOD, Verdict.HOLD, "stale: seen before"),
+        Shot(3, noise(128, 96, 48), Verdict.REJECT, "not calibrated at 96x48"),
+        Shot(4, BLACK, Verdict.REJECT, "unlike every picture of the calibration"),
+        *(Shot(k, GOOD, Verdict.REJECT, f"{k - 4} of 5 good frames since: unlike") for k in range(5, 9)),
+        Shot(20, noise(110), Verdict.PASS),
+        Shot(21, noise(104), Verdict.PASS),
+        Shot(22, noise(101), Verdict.HOLD, words),
+        Shot(23, noise(100), Verdict.HOLD, words),
+    )
+
+
 Rows = list[tuple[int, Verdict, str]]
 
 
@@ -188,20 +193,29 @@ def test_verdicts_are_the_same(mode: GateMode, calibration: Path, ros_domain: in
         assert lease.verdict == (judged if mode is GateMode.ON else Verdict.PASS)
 
 
-def test_verdicts_and_predictions_of_the_learned_judge_are_the_same(ros_domain: int, tmp_path: Path) -> None:
-    file = write_gate(tmp_path / "gate")
+@pytest.mark.parametrize(
+    ("kind", "write", "words"),
+    [
+        ("learned", write_gate, "expected loss 0."),
+        ("metric:trained:M", write_metric_gate, "trained:M -0."),
+    ],
+)
+def test_verdicts_and_predictions_of_a_fitted_judge_are_the_same(
+    kind: str, write: Callable[[Path], Path], words: str, ros_domain: int, tmp_path: Path
+) -> None:
+    file, shots = write(tmp_path / "gate"), fitted_shots(words)
     overrides = {
-        "gate_node.judge.mode": "on", "gate_node.judge.kind": "learned", "gate_node.calibration": str(file),
+        "gate_node.judge.mode": "on", "gate_node.judge.kind": kind, "gate_node.calibration": str(file),
     }  # fmt: skip
     with RosGraph(ros_domain, tmp_path / "graph", ["gate_node"], overrides) as graph:
         graph.activate("gate_node")
-        live, leases = verdicts_live(graph, LEARNED_SHOTS)
-    options = GateOptions(kind=parse_judge("learned"))
+        live, leases = verdicts_live(graph, shots)
+    options = GateOptions(kind=parse_judge(kind))
     subjects = Subjects(_none, _none, load_judge(options.kind, file), options)
     keeper = Gatekeeper(load_judge(options.kind, file), options)
-    assert verdicts_headless(keeper, LEARNED_SHOTS) == live  # the reasons hold the predictions
-    assert verdicts_rescored(tmp_path / "trial.mcap", GateMode.ON, subjects, LEARNED_SHOTS) == live
-    for shot, (stamp_ns, verdict, reason), lease in zip(LEARNED_SHOTS, live, leases, strict=True):
+    assert verdicts_headless(keeper, shots) == live  # the reasons hold the predictions
+    assert verdicts_rescored(tmp_path / "trial.mcap", GateMode.ON, subjects, shots) == live
+    for shot, (stamp_ns, verdict, reason), lease in zip(shots, live, leases, strict=True):
         assert (stamp_ns, verdict) == (shot.stamp_ns, shot.judged)
         assert (lease.judged, lease.verdict) == (shot.judged, shot.judged)
         assert shot.words in reason

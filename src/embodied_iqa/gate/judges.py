@@ -46,7 +46,7 @@ def predictor_of(gate: FittedGate, base: Path) -> Predictor:
         UserError: The metric cannot be loaded.
     """
     if gate.choice.kind is JudgeKind.METRIC:
-        return MetricPredictor(gate.choice.metric)
+        return MetricPredictor(gate.choice.metric, gate.model, base)
     if gate.networks is None:
         raise InputError(f"the learned judge of the {gate.view} camera has no networks")
     return NetworkPredictor(gate.networks, base)

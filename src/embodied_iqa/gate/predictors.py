@@ -16,11 +16,12 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.lazy import load
 from embodied_iqa.metrics.learned.card import CARD_FILE
 from embodied_iqa.metrics.learned.inputs import NetworkInput
-from embodied_iqa.metrics.learned.trained import TrainedMetric
+from embodied_iqa.metrics.learned.trained import CALIBRATED, KIND, TrainedMetric
 from embodied_iqa.metrics.metric import Metric, MetricContext, Needs
 
 _DIGITS: Final = 6
 """Digits after the point of a predicted value."""
+_AGAIN: Final = "run `embodied-iqa gate fit` again"
 
 Picture = NDArray[np.uint8]
 Array = NDArray[np.float64]
@@ -75,18 +76,23 @@ class MetricPredictor:
 
     Args:
         name: Of the metric.
+        model: Of a metric ``trained:DIR``, its copy beside the gate's file: the threshold is for this one.
+        base: Folder to which the copy is relative.
 
     Raises:
+        InputError: The model is missing, damaged or another one, or the fit has no copy of it.
         UserError: An unknown metric, one that needs a reference, or one that cannot be loaded.
     """
 
-    def __init__(self, name: str) -> None:
-        self._metric: Metric = load("embodied_iqa.metrics.catalogue:metric_by_name")(name)
-        if self._metric.info.needs is Needs.REFERENCE:
-            raise UsageError(
-                f"{name} compares with an undistorted picture, which a live gate does not have",
-                expected="a metric without reference",
-            )
+    def __init__(self, name: str, model: NetworkFile | None, base: Path) -> None:
+        if model is None and name.startswith(f"{KIND}:"):
+            raise InputError(f"the fit of {name} has no copy of its model", expected=_AGAIN)
+        self._name = name
+        self._metric: Metric = (
+            judging_metric(name)
+            if model is None
+            else _network(model, base, calibrated=name.endswith(CALIBRATED))
+        )
 
     def predict(self, view: View, rgb: Picture) -> tuple[float, float | None]:
         """See `Predictor`."""
@@ -101,16 +107,31 @@ class MetricPredictor:
         sign = -self._metric.info.sign
         side = "above" if sign > 0 else "below"
         shown, bound = sign * prediction.value, sign * prediction.threshold
-        return f"{self._metric.info.name} {shown:.3f} {side} {bound:.3f}"
+        return f"{self._name} {shown:.3f} {side} {bound:.3f}"
 
 
-def _network(file: NetworkFile, base: Path) -> TrainedMetric:
+def judging_metric(name: str) -> Metric:
+    """Return a metric by name that can judge.
+
+    Raises:
+        UserError: An unknown metric, one that needs a reference, or one that cannot be loaded.
+    """
+    metric: Metric = load("embodied_iqa.metrics.catalogue:metric_by_name")(name)
+    if metric.info.needs is Needs.REFERENCE:
+        raise UsageError(
+            f"{name} compares with an undistorted picture, which a live gate does not have",
+            expected="a metric without reference",
+        )
+    return metric
+
+
+def _network(file: NetworkFile, base: Path, *, calibrated: bool = False) -> TrainedMetric:
     folder = base / file.folder
-    network = TrainedMetric(folder)  # reports a missing or damaged file
+    network = TrainedMetric(folder, calibrated=calibrated)  # reports a missing or damaged file
     found = sha256_of(folder / CARD_FILE)
     if found != file.card_sha256:
         raise InputError(
-            f"{folder} is not the network of the fit: run `embodied-iqa gate fit` again",
+            f"{folder} is not the network of the fit: {_AGAIN}",
             expected=file.card_sha256,
             got=found,
         )

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from embodied_iqa.cli.main import main
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.gate.bounds import Bounds
 from embodied_iqa.gate.calibration_file import load_gate_file, save_calibrations
 from embodied_iqa.gate.fitted import LossKind
-from embodied_iqa.gate.fitting import split
 from embodied_iqa.gate.fitting.check import (
     JudgedFrames,
     advice_of,
@@ -33,53 +31,16 @@ from embodied_iqa.gate.judges import load_judge
 from embodied_iqa.gate.risk_control import Promise, Threshold
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View
-from embodied_iqa.images.image_cdr import image_to_cdr
 from embodied_iqa.metrics.training.recipes import recipe_by_name
 from gate_files import calibration
-from trial_recording import Recorder, stamp_ns, start_ns
+from scene_bags import HEIGHT_PX, WIDTH_PX, allow_few_scenes, scene, scene_bags
 
-SCENES = 14
-WIDTH_PX, HEIGHT_PX = 128, 96
 POLICY = "python:gate_policy:make"
-
-
-def scene(number: int, frame: int = 0) -> NDArray[np.uint8]:
-    rng = np.random.default_rng([number, frame])
-    blobs = rng.integers(40, 216, (HEIGHT_PX // 8, WIDTH_PX // 8, 3)).repeat(8, axis=0).repeat(8, axis=1)
-    return np.clip(blobs + rng.integers(-6, 7, blobs.shape), 0, 255).astype(np.uint8)
-
-
-@dataclass
-class SceneRecorder(Recorder):
-    """Every recording shows another scene, in pictures that are large enough for a database."""
-
-    number: int = 0
-
-    def camera(self, view: View, run: int, frame: int, *, pose_late: bool) -> NDArray[np.uint8]:
-        del pose_late
-        stamp, topic, rgb = stamp_ns(run, frame), f"/camera/{view}", scene(self.number, frame)
-        k = [140.0, 0.0, 63.5, 0.0, 140.0, 47.5, 0.0, 0.0, 1.0]
-        size = {"width": WIDTH_PX, "height": HEIGHT_PX}
-        self.send(f"{topic}/camera_info", "sensor_msgs/msg/CameraInfo", stamp, k=k, **size)
-        self.writer.add_channel(f"{topic}/image_raw", "sensor_msgs/msg/Image")
-        self.writer.write(f"{topic}/image_raw", image_to_cdr(rgb, stamp, "x"), stamp + 2)
-        self.send(f"{topic}/pose", "geometry_msgs/msg/PoseStamped", stamp, pose=self.pose(0.5))
-        return rgb
 
 
 @pytest.fixture(scope="module")
 def bags(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a recording of each scene: one decision each."""
-    folder = tmp_path_factory.mktemp("bags")
-    for number in range(SCENES):
-        path = folder / f"run{number:02d}" / "task" / "trial.mcap"
-        path.parent.mkdir(parents=True)
-        recorder = SceneRecorder(path, number=number)
-        recorder.event(1, 0, start_ns(0), None)
-        recorder.frame(0, 0, None, decides=True)
-        recorder.event(3, 0, stamp_ns(0, 1), None, outcome=1, reason="done", frames_published=2)
-        recorder.close()
-    return folder
+    return scene_bags(tmp_path_factory.mktemp("bags"))
 
 
 @pytest.fixture
@@ -89,8 +50,7 @@ def few(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         "embodied_iqa.gate.fitting.networks.recipe_by_name",
         lambda name: replace(recipe_by_name(name), epochs=40),
     )
-    monkeypatch.setattr(split, "_FEWEST_TRAINING", 7)
-    monkeypatch.setattr(split, "_FEWEST_CHECKED", 3)
+    allow_few_scenes(monkeypatch)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 

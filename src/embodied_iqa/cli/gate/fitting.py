@@ -24,10 +24,12 @@ from embodied_iqa.gate.fitting.plan import FitPlan
 from embodied_iqa.gate.fitting.recordings import RecordingsSource, recording_files
 from embodied_iqa.gate.fitting.split import split_scenes
 from embodied_iqa.gate.judgement import JudgeKind, parse_judge
+from embodied_iqa.gate.predictors import judging_metric
 from embodied_iqa.gate.risk_control import Promise
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.images.frame import parse_view
 from embodied_iqa.lazy import load
+from embodied_iqa.metrics.catalogue import close_metric
 from embodied_iqa.progress import ProgressBars
 from embodied_iqa.records import unstructure
 from embodied_iqa.subjects.reference import parse_vla
@@ -61,6 +63,8 @@ def _plan(arguments: argparse.Namespace) -> FitPlan:
         raise UsageError(
             "statistics are calibrated by `embodied-iqa gate calibrate`", expected="another --judge"
         )
+    if judge.kind is JudgeKind.METRIC:
+        close_metric(judging_metric(judge.metric))  # a wrong name ends before the work
     if judge.kind is JudgeKind.LEARNED and find_spec("torch") is None:
         raise MissingDependencyError(
             "training needs torch", expected="pip install -r requirements/models.txt"

@@ -18,10 +18,11 @@ from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.errors import InputError
 from embodied_iqa.gate.calibration import GateCalibration, calibrate, seen_ranges
 from embodied_iqa.gate.calibration_file import GateFile, save_calibrations
-from embodied_iqa.gate.fitted import FittedGate, LossKind, Networks, Ordinary, unlike
+from embodied_iqa.gate.fitted import FittedGate, LossKind, NetworkFile, Networks, Ordinary, unlike
 from embodied_iqa.gate.fitting.check import JudgedFrames, Mask, advice_of, check_threshold, expected_of
 from embodied_iqa.gate.fitting.frames import FramePictures, gate_frames, picture_size
 from embodied_iqa.gate.fitting.measured import GateStatistics, statistics_from
+from embodied_iqa.gate.fitting.model_copy import copy_model
 from embodied_iqa.gate.fitting.plan import FitPlan
 from embodied_iqa.gate.fitting.second import fit_second_stage, motions_of
 from embodied_iqa.gate.fitting.split import split_scenes
@@ -80,6 +81,7 @@ class _Fit:
         self._size_px = picture_size(store, plan.view)
         self._split = split_scenes(self._frames.scenes.tolist(), plan.promise, plan.seed)
         self._statistics: tuple[ImageStatistics, ...] = ()
+        self._model: NetworkFile | None = None
 
     @cached_property
     def calibration(self) -> GateCalibration:
@@ -93,6 +95,7 @@ class _Fit:
     def run(self) -> FittedGate:
         plan, frames = self._plan, self._frames
         networks = self._networks() if plan.judge.kind is JudgeKind.LEARNED else None
+        self._model = copy_model(plan.judge.metric, plan.view, self._known.path)
         self._statistics = self._measured_statistics()
         seen = seen_ranges(self._of(frames.of_scenes(self._split.train)), _MARGIN)
         rejected = np.array([bool(unlike(seen, one)) for one in self._statistics])
@@ -114,6 +117,7 @@ class _Fit:
             expected=expected_of(calibrating, threshold.value),
             seen=seen,
             networks=networks,
+            model=self._model,
             ordinary=ordinary,
             second=second,
             calibration=_record_of(threshold, int((~calibrating.frames.clean).sum())),
@@ -182,13 +186,25 @@ class _Fit:
 
     def _predicted(self, networks: Networks | None) -> tuple[Array, Array]:
         """Return what the judge predicts of all frames, by the code that it runs live."""
+        base = self._known.path.parent
         if networks is None:
-            metric, ids = MetricPredictor(self._plan.judge.metric), self._frames.ids.tolist()
+            metric = MetricPredictor(self._plan.judge.metric, self._model, base)
+            ids = self._frames.ids.tolist()
             pairs = track(self._pictures.read(ids), f"measure {self._plan.judge.metric}", len(ids))
             values = np.array([metric.value(pair.distorted, pair.context) for pair in pairs])
+            self._require_numbers(values)
             return values, values
         measured = self._measure(recipe_by_name(self._plan.recipe).input, "measure pictures")
-        return NetworkPredictor(networks, self._known.path.parent).outputs(measured.values, measured.views)
+        return NetworkPredictor(networks, base).outputs(measured.values, measured.views)
+
+    def _require_numbers(self, values: Array) -> None:
+        failed = self._frames.ids[~np.isfinite(values)]
+        if len(failed):
+            raise InputError(
+                f"{self._plan.judge} gives no finite number for {len(failed)} of {len(values)} frames, "
+                f"such as {failed[0]}",
+                expected="a metric of any picture",
+            )
 
     def _promise(self, threshold: Threshold) -> str:
         plan, record = self._plan, self._store.record().plan

@@ -125,5 +125,9 @@ def make(target: str) -> TrainedMetric:
     Raises:
         UserError: See `TrainedMetric`.
     """
-    folder = Path(target.removesuffix(CALIBRATED)).expanduser()
-    return TrainedMetric(folder, calibrated=target.endswith(CALIBRATED))
+    return TrainedMetric(folder_of(target), calibrated=target.endswith(CALIBRATED))
+
+
+def folder_of(target: str) -> Path:
+    """Return the folder of a metric: ``DIR`` or ``DIR#calibrated``."""
+    return Path(target.removesuffix(CALIBRATED)).expanduser()

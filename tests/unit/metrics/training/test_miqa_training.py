@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +13,7 @@ from safetensors.torch import save_file
 
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.metrics.catalogue import metric_by_name
-from embodied_iqa.metrics.learned.inputs import InputKind, NetworkInput
 from embodied_iqa.metrics.learned.trained import TrainedMetric
-from embodied_iqa.metrics.metric import MetricContext
-from embodied_iqa.metrics.picture_set import PairPictures
-from embodied_iqa.metrics.trainable import TrainingSet
 from embodied_iqa.metrics.training.export import export_network
 from embodied_iqa.metrics.training.loop import (
     LabelledInputs,
@@ -42,9 +38,7 @@ from embodied_iqa.metrics.training.starting_weights import StartingWeights, load
 from embodied_iqa.metrics.training.training import RecipeTraining
 from embodied_iqa.metrics.training.transformer import VisionTransformer
 from embodied_iqa.onnx_session import open_session
-
-SIZE = TransformerSize(32, 2, 2, 16)
-SQUARE_PX, CROP_PX = 48, 32
+from tiny_miqa import CROP_PX, SIZE, SQUARE_PX, Noisy, encoder_file, samples, tiny
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -58,23 +52,6 @@ def _one_thread() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
-def tiny(name: str = "ra-miqa-small", epochs: int = 2) -> MetricRecipe:
-    """Return a recipe of the same kind with a network of 32 channels."""
-    recipe = MIQA_RECIPES[name]
-    assert recipe.network is not None
-    network = replace(recipe.network, crop_px=CROP_PX)
-    if network.transformer is not None:
-        network = replace(network, transformer=SIZE, region=network.region and RegionSource(SIZE))
-    square = NetworkInput(InputKind.SQUARE, size_px=(SQUARE_PX, SQUARE_PX))
-    return replace(recipe, input=square, network=network, epochs=epochs, batch=16, rate=2e-3, steps=0)
-
-
-def encoder_file(folder: Path, seed: int = 3) -> Path:
-    torch.manual_seed(seed)
-    save_file(VisionTransformer(SIZE, SQUARE_PX).state_dict(), folder / "region.safetensors")
-    return folder / "region.safetensors"
 
 
 def squares(count: int, seed: int = 0) -> LabelledInputs:
@@ -203,32 +180,6 @@ def test_crops_are_random_in_training_and_central_else() -> None:
     corners = {float(value) for value in network.train().cropped(planes)[:, 0, 0, 0]}
     assert len(corners) > 4
     assert network.eval().cropped(planes)[:, 0, 0, 0].unique().tolist() == [8.0 * SQUARE_PX + 8]
-
-
-class Noisy:
-    """Pictures of noise that is stronger the lower the label is."""
-
-    name = "noise"
-
-    def read(self, pair_ids: Sequence[str]) -> Iterator[PairPictures]:
-        for pair_id in pair_ids:
-            owner, level = map(int, pair_id.split("-"))
-            rng = np.random.default_rng([owner, level])
-            rgb = np.clip(128 + rng.normal(0, 20 * level + 1, (60, 80, 3)), 0, 255).astype(np.uint8)
-            yield PairPictures(pair_id, rgb, None, MetricContext())
-
-    def digest(self, pair_ids: Sequence[str]) -> str:
-        return " ".join(pair_ids)
-
-
-def samples(references: int = 8) -> TrainingSet:
-    pairs = [
-        (f"{owner}-{level}", f"r{owner}", 1.0 - level / 5)
-        for owner in range(references)
-        for level in range(5)
-    ]
-    ids, owners, labels = zip(*pairs, strict=True)
-    return TrainingSet(Noisy(), ids, owners, np.array(labels))
 
 
 NAMES = ("ra-miqa-small", "ra-miqa-small-without-region", "resnet18")
