@@ -1,12 +1,20 @@
-"""The studio as a process, for tests in a browser."""
+"""The studio as a process or in a thread, for tests in a browser."""
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
+
+import uvicorn
+
+from embodied_iqa.studio.app import create_app
+from embodied_iqa.studio.kit.context import Studio
+from embodied_iqa.studio.kit.security import Address
 
 
 @contextmanager
@@ -18,3 +26,19 @@ def running_studio(folder: Path) -> Iterator[str]:
         yield process.stdout.readline().split()[-1].rstrip("/")
         process.terminate()
         assert process.wait(60) == 0
+
+
+@contextmanager
+def threaded_studio(studio: Studio) -> Iterator[str]:
+    """Serve a studio whose parts the test replaces; yield the address without a slash at its end."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = Address("127.0.0.1", listener.getsockname()[1])
+        server = uvicorn.Server(uvicorn.Config(create_app(studio, address), log_level="warning"))
+        thread = Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{address.port}"
+        finally:
+            server.should_exit = True
+            thread.join(60)
+            assert not thread.is_alive()

@@ -12,6 +12,7 @@ import cv2
 import numpy as np
 import pytest
 
+from accessibility import needs_axe, report_violations
 from chromium_pipe import chromium, executable
 from embodied_iqa.cli.main import main
 from embodied_iqa.files import write_json_whole
@@ -152,3 +153,9 @@ def test_a_browser_sorts_by_the_chosen_column_and_nothing_is_cut(
         assert second[0] == "InternVL2.5-38B-MPO"
         assert sorted(first) == sorted(second)
         assert browser.value("document.documentElement.scrollWidth") <= width
+
+
+@needs_axe
+def test_axe_finds_no_violation(results: Path, tmp_path: Path) -> None:
+    with chromium(tmp_path / "profile") as browser:
+        assert report_violations(browser, results / "report.html") == []
