@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
+from embodied_iqa.metrics.drawing import drawn_of_each
 from embodied_iqa.metrics.picture_set import PictureSet
 
 
@@ -37,6 +38,16 @@ class TrainingSet:
         sizes |= {len(self.kinds)} if self.kinds else set()
         if len(sizes) != 1 or not np.isfinite(self.labels).all():
             raise InputError("wrong training set", expected="a finite label for each pair", got=sizes)
+
+    def part(self, rows: NDArray[np.int64]) -> TrainingSet:
+        """Return the pairs of some rows, in this order."""
+        ids, owners = ([words[row] for row in rows] for words in (self.pair_ids, self.reference_ids))
+        kinds = tuple(self.kinds[row] for row in rows) if self.kinds else ()
+        return TrainingSet(self.pictures, tuple(ids), tuple(owners), self.labels[rows], kinds)
+
+    def of_each(self, most: int, seed: int) -> TrainingSet:
+        """Return at most so many pairs of each reference, drawn by the seed; 0 for all."""
+        return self.part(np.flatnonzero(drawn_of_each(self.pair_ids, self.reference_ids, most, seed)))
 
 
 @runtime_checkable

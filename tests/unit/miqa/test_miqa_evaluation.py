@@ -75,6 +75,9 @@ def test_training_and_held_out_pictures_share_no_reference(tmp_path: Path) -> No
     assert training | held_out == {f"r{index:02d}" for index in range(11)}
     assert not set(parts[0].pair_ids) & set(parts[1].pair_ids)
     assert {row.reference for row in held_out_rows(database, CLS)} == held_out
+    some = held_out_rows(database, CLS, pictures_each=4)
+    assert len(some) == 4 * len(held_out)
+    assert set(some) < set(held_out_rows(database, CLS))
     accuracy = training_set(database, CLS, Label.ACCURACY).labels
     np.testing.assert_allclose(accuracy / parts[0].labels, 0.9 / 0.95)
 

@@ -40,14 +40,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--draws", type=int, default=500, metavar="N", help="draws of references for intervals (default: 500)"
     )
+    drawn = "held-out pictures of each reference, drawn with seed 0 (default: all)"
+    add("--pictures", type=int, default=0, metavar="N", help=drawn)
     add("--workers", type=int, default=1, metavar="N", help="processes that measure pictures (default: 1)")
     add("--json", action="store_true", help="print the result as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate, write the report, print a table; return the exit code."""
-    if arguments.draws < 1:
-        raise UsageError("wrong number of draws", expected="1 or more", got=arguments.draws)
+    if arguments.draws < 1 or arguments.pictures < 0:
+        got = f"{arguments.draws} draws, {arguments.pictures} pictures"
+        raise UsageError("wrong number", expected="1 draw or more, pictures from 0", got=got)
     database = MiqaDatabase(arguments.database)
     names = [metric_name(model) for model in arguments.models]
     plan = _plan(arguments, database, names)
@@ -79,6 +82,7 @@ def _plan(arguments: argparse.Namespace, database: MiqaDatabase, names: list[str
         tasks,
         _label(arguments.label or label or Label.COMPOSITE),
         arguments.draws,
+        arguments.pictures,
     )
 
 

@@ -35,14 +35,16 @@ _TRAINING = "embodied_iqa.metrics.training"
 
 def train(arguments: argparse.Namespace) -> int:
     """Train, test on the held-out references, print the results; return the exit code."""
-    if arguments.seed < 0 or min(arguments.workers, arguments.epochs or 1) < 1:
-        expected = "workers and epochs from 1, seed from 0"
-        raise UsageError("wrong number of workers, epochs or seed", expected=expected)
+    if min(arguments.workers, arguments.epochs or 1) < 1 or min(arguments.seed, arguments.pictures or 0) < 0:
+        expected = "workers and epochs from 1, seed and pictures from 0"
+        raise UsageError("wrong number of workers, epochs, pictures or seed", expected=expected)
     recipe = recipe_by_name(arguments.model)
     if arguments.region_layer is not None:
         recipe = with_region_layer(recipe, arguments.region_layer)
     if arguments.epochs is not None:
         recipe = replace(recipe, epochs=arguments.epochs, steps=0)
+    if arguments.pictures is not None:
+        recipe = replace(recipe, pictures_each=arguments.pictures)
     if find_spec("torch") is None:
         raise MissingDependencyError(
             "training needs torch", expected="pip install -r requirements/models.txt"
@@ -95,7 +97,8 @@ def train_on_labels(
     }
     save_metric_card(replace(card, database=origin), out)
     measure = load(f"{_TRAINING}.held_out:measure_held_out")
-    found: MetricCard = measure(out, recipe, held_out_set(database, task, label), workers=arguments.workers)
+    work = {"seed": arguments.seed, "workers": arguments.workers}
+    found: MetricCard = measure(out, recipe, held_out_set(database, task, label), **work)
     return found
 
 

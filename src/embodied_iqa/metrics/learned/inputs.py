@@ -44,6 +44,11 @@ class InputKind(StrEnum):
     SQUARE = "square"
     """The central square of the distorted picture, resized."""
 
+    @property
+    def is_picture(self) -> bool:
+        """Whether it is ``(H, W, 3)`` uint8, else ``(D,)`` float32."""
+        return self in {InputKind.PICTURE, InputKind.SQUARE}
+
 
 _VERSIONS: Final = {
     InputKind.STATISTICS: STATISTICS_VERSION,
@@ -111,7 +116,7 @@ class NetworkInput:
         if self.kind is InputKind.SQUARE:
             distorted = _central_square(distorted)
         small = small_picture(distorted, self.size_px)
-        if self.kind in {InputKind.PICTURE, InputKind.SQUARE}:
+        if self.kind.is_picture:
             return small
         statistics = picture_statistics(small)
         if self.kind is InputKind.STATISTICS:

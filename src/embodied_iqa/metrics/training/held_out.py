@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,23 +21,29 @@ from embodied_iqa.metrics.training.measuring import measure_inputs
 from embodied_iqa.metrics.training.recipes import MetricRecipe
 
 Array = NDArray[np.float64]
+HELD_OUT_INPUTS: Final = "held_out_inputs"
+"""Measured pictures during the test, mapped into memory."""
+_AT_ONCE: Final = 256
+"""Pictures of one inference."""
 
 
 def measure_held_out(
-    folder: Path, recipe: MetricRecipe, held_out: TrainingSet, *, workers: int = 1
+    folder: Path, recipe: MetricRecipe, held_out: TrainingSet, *, seed: int = 0, workers: int = 1
 ) -> MetricCard:
     """Measure a trained metric on held-out references and add the results to its card.
 
     Args:
         folder: Of the trained metric.
         recipe: By which it was trained.
-        held_out: Labelled pictures of other references.
+        held_out: Labelled pictures of other references; as many of each are drawn as in the training.
+        seed: Of the draw.
         workers: Processes that measure the pictures.
 
     Returns:
         The new card; its results are SRCC of the rank head with its 95 % interval over references, and PLCC,
         SRCC and root mean square error of the predicted label.
     """
+    held_out, store = held_out.of_each(recipe.pictures_each, seed), folder / HELD_OUT_INPUTS
     inputs = measure_inputs(
         held_out.pictures,
         held_out.pair_ids,
@@ -44,12 +52,17 @@ def measure_held_out(
         input_cache(),
         workers=workers,
         title="measure held-out pictures",
+        store=store if recipe.input.kind.is_picture else None,
     )
-    ranks, labels = TrainedMetric(folder).outputs(inputs.values, inputs.views)
+    metric, steps = TrainedMetric(folder), range(0, len(inputs.views), _AT_ONCE)
+    parts = (slice(start, start + _AT_ONCE) for start in steps)
+    found = [metric.outputs(inputs.values[part], inputs.views[part]) for part in parts]
+    ranks, labels = map(np.concatenate, zip(*found, strict=True))
     results = head_results(ranks, labels, held_out.labels, held_out.reference_ids)
     results |= {"pairs": float(len(ranks)), "references": float(len(set(held_out.reference_ids)))}
     card = replace(load_metric_card(folder), results=results)
     save_metric_card(card, folder)
+    shutil.rmtree(store, ignore_errors=True)
     return card
 
 

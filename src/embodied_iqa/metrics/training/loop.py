@@ -20,9 +20,10 @@ from embodied_iqa.errors import InternalError
 from embodied_iqa.images.frame import View
 from embodied_iqa.metrics.learned.inputs import InputKind
 from embodied_iqa.metrics.training.losses import shares_below, squared_loss, two_head_loss
-from embodied_iqa.metrics.training.miqa_networks import make_square_network
+from embodied_iqa.metrics.training.miqa_networks import RegionAware, make_square_network
 from embodied_iqa.metrics.training.picture_networks import CnnIqa, PictureLearner, ReducedResNet18, SmallViT
 from embodied_iqa.metrics.training.recipes import Architecture, MetricRecipe, Objective
+from embodied_iqa.metrics.training.region_tokens import FLIPS, region_features
 from embodied_iqa.metrics.training.starting_weights import StartingWeights, start_from
 from embodied_iqa.metrics.training.token_networks import TokenDistances, TokenNetwork
 from embodied_iqa.metrics.training.vector_networks import VectorNetwork
@@ -44,14 +45,16 @@ class LabelledInputs:
         values: ``(N, D)`` float32, or ``(N, H, W, 3)`` uint8.
         views: ``(N,)`` index of the camera.
         labels: ``(N,)`` finite, higher is better.
+        features: ``(N, F, E)`` of a region encoder, see `region_features`; None if there is none.
     """
 
     values: NDArray[Any]
     views: NDArray[np.int64]
     labels: NDArray[np.float64]
+    features: NDArray[np.float32] | None = None
 
-    def part(self, rows: NDArray[np.bool_]) -> LabelledInputs:
-        """Return some of the rows."""
+    def part(self, rows: slice) -> LabelledInputs:
+        """Return some of the rows, without a copy."""
         return LabelledInputs(self.values[rows], self.views[rows], self.labels[rows])
 
 
@@ -178,6 +181,7 @@ def _train(
         results = load_checkpoint(run.folder, state, optimiser, record)
         for result in results:
             watch(_epoch_of(state, result))
+        training, validation = _with_features(network, training, 4), _with_features(network, validation, 1)
         lesson = _Lesson.of(recipe, training)
         for epoch in range(len(results), min(recipe.epochs, stop_after or recipe.epochs)):
             if _has_converged(state, epoch, recipe.patience):
@@ -195,13 +199,24 @@ def predict(network: Network, inputs: LabelledInputs) -> NDArray[np.float32]:
     return _outputs(network.eval(), inputs)
 
 
+def _with_features(network: Learner, inputs: LabelledInputs, flips: int) -> LabelledInputs:
+    """Return the inputs with what the frozen region encoder of the network sees, if it has one."""
+    if not isinstance(network, RegionAware) or network.encoder is None:
+        return inputs
+    return replace(inputs, features=region_features(network, inputs.values, flips=flips))
+
+
 def _outputs(network: nn.Module, inputs: LabelledInputs) -> NDArray[np.float32]:
     found = []
     with torch.inference_mode():
         for start in range(0, len(inputs.views), _AT_ONCE):
             rows = slice(start, start + _AT_ONCE)
             values, views = torch.from_numpy(inputs.values[rows]), torch.from_numpy(inputs.views[rows])
-            found.append(network(values, views).numpy())
+            if isinstance(network, RegionAware) and inputs.features is not None:
+                output = network.members_of(values, torch.from_numpy(inputs.features[rows, 0]))[0]
+            else:
+                output = network(values, views)
+            found.append(output.numpy())
     return np.concatenate(found)
 
 
@@ -224,11 +239,16 @@ class _Lesson:
     def loss(self, network: Learner, rows: NDArray[np.int64]) -> Tensor:
         """Return the loss of a network on some rows."""
         values = torch.from_numpy(self.inputs.values[rows])
-        if self.recipe.input.kind in {InputKind.PICTURE, InputKind.SQUARE}:
-            values = _mirrored(values, 2)
-        if self.recipe.input.kind is InputKind.SQUARE:
-            values = _mirrored(values, 1)
-        outputs = network.members(values, torch.from_numpy(self.inputs.views[rows]))
+        kind, features = self.recipe.input.kind, self.inputs.features
+        axes = FLIPS[3] if kind is InputKind.SQUARE else FLIPS[1] if kind.is_picture else FLIPS[0]
+        flips = [torch.rand(len(rows)) < 0.5 for _ in axes]
+        for axis, chosen in zip(axes, flips, strict=True):
+            values = torch.where(chosen[:, None, None, None], values.flip(axis), values)
+        if isinstance(network, RegionAware) and features is not None:
+            sides = (flips[0] + 2 * flips[1].long()).numpy()
+            outputs = network.members_of(values, torch.from_numpy(features[rows, sides]))
+        else:
+            outputs = network.members(values, torch.from_numpy(self.inputs.views[rows]))
         if self.recipe.objective is Objective.SQUARED:
             return squared_loss(outputs, self.labels[rows])
         return two_head_loss(outputs, self.ranks[rows], self.labels[rows], self.recipe.rank_share)
@@ -307,12 +327,6 @@ def _epoch(network: Learner, optimiser: torch.optim.Optimizer, lesson: _Lesson, 
         optimiser.step()
         total += float(loss.detach())
     return EpochResult(epoch + 1, total / len(batches), time.monotonic() - began)
-
-
-def _mirrored(pictures: Tensor, axis: int) -> Tensor:
-    """Mirror a random half of the pictures ``(N, H, W, 3)`` along an axis."""
-    chosen = torch.rand(len(pictures)) < 0.5
-    return torch.where(chosen[:, None, None, None], pictures.flip(axis), pictures)
 
 
 def _set_rate(optimiser: torch.optim.Optimizer, recipe: MetricRecipe, epoch: float) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -16,6 +18,7 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.metrics.metric import MetricContext, Picture
 from embodied_iqa.metrics.picture_set import PictureSet
 from embodied_iqa.metrics.training.cache import InputCache
+from embodied_iqa.metrics.training.input_store import InputStore
 from embodied_iqa.progress import ProgressBars
 from embodied_iqa.workers import Workers, result_of
 
@@ -24,6 +27,8 @@ _GROUP: Final = 60
 """Pairs of a job, about; those of one reference stay together."""
 _AHEAD: Final = 4
 """Jobs that wait for each worker."""
+_ROWS_AT_ONCE: Final = 1000
+"""Of the cache, in memory."""
 _VIEWS: Final = tuple(View)
 
 
@@ -55,7 +60,7 @@ class MeasuredInputs:
     """Inputs of pairs, in the order of the request.
 
     Attributes:
-        values: ``(N, D)`` float32, or ``(N, H, W, 3)`` uint8.
+        values: ``(N, D)`` float32, or ``(N, H, W, 3)`` uint8; of a store mapped into memory.
         views: ``(N,)`` int64, index in `View`; ``len(View)`` where the camera is not known.
     """
 
@@ -72,6 +77,7 @@ def measure_inputs(
     *,
     workers: int = 1,
     title: str = "measure",
+    store: Path | None = None,
 ) -> MeasuredInputs:
     """Return the inputs of pairs; those that the cache lacks are measured and stored.
 
@@ -83,31 +89,63 @@ def measure_inputs(
         cache: Of earlier measurements.
         workers: Number of processes; 1 for this one.
         title: Of the progress bar.
+        store: Folder for the values of pictures, which are then mapped into memory; not for vectors. A
+            folder of an interrupted call with the same pairs is continued. The caller removes it.
 
     Raises:
-        InputError: A picture is missing or damaged, or too small.
+        InputError: A picture is missing or damaged, or too small, or the store cannot be written.
     """
+    work = _Work(pictures, wanted, cache, _keys(pictures, pair_ids, wanted), workers, title)
+    pairs = list(zip(reference_ids, pair_ids, strict=True))
+    if store is not None:
+        return work.stored(pairs, store)
+    known = cache.get(list(work.keys.values()))
+    known.update(work.measured([item for item in pairs if work.keys[item[1]] not in known]))
+    return _unpacked([known[work.keys[pair]] for pair in pair_ids], wanted)
+
+
+def _keys(pictures: PictureSet, pair_ids: Sequence[str], wanted: Measurable) -> dict[str, str]:
     version = wanted.version()
-    keys = {pair: sha256(f"{version} {pictures.digest([pair])}".encode()).hexdigest() for pair in pair_ids}
-    known = cache.get(list(keys.values()))
-    missing = [
-        [pair for _, pair in group]
-        for _, group in groupby(
-            (item for item in zip(reference_ids, pair_ids, strict=True) if keys[item[1]] not in known),
-            lambda item: item[0],
-        )
-    ]
-    jobs = _together(missing)
-    with ProgressBars() as bars:
-        done, total = 0, sum(map(len, missing))
-        for measured in _all(pictures, wanted, jobs, workers):
-            stored = [(keys[pair], _with_view(values, view)) for pair, values, view in measured]
-            cache.put(stored)
-            known.update(stored)
-            done += len(measured)
-            bars.update(title, done, total)
-    flat = [known[keys[pair]] for pair in pair_ids]
-    return _unpacked(flat, wanted)
+    return {pair: sha256(f"{version} {pictures.digest([pair])}".encode()).hexdigest() for pair in pair_ids}
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What is measured, and how; `keys` are those of the cache by pair."""
+
+    pictures: PictureSet
+    wanted: Measurable
+    cache: InputCache
+    keys: Mapping[str, str]
+    workers: int
+    title: str
+
+    def measured(self, pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Measure pairs (reference, pair); yield each by its key, flat, with the camera in front."""
+        groups = [[pair for _, pair in group] for _, group in groupby(pairs, itemgetter(0))]
+        with ProgressBars() as bars:
+            done = 0
+            for found in _all(self.pictures, self.wanted, _together(groups), self.workers):
+                fresh = [(self.keys[pair], _with_view(values, view)) for pair, values, view in found]
+                self.cache.put(fresh)
+                yield from fresh
+                done += len(found)
+                bars.update(self.title, done, len(pairs))
+
+    def stored(self, pairs: Sequence[tuple[str, str]], folder: Path) -> MeasuredInputs:
+        """Return pictures in a store; only some are in memory at a time."""
+        keys = [self.keys[pair] for _, pair in pairs]
+        (width, height), places = self.wanted.size_px, {key: row for row, key in enumerate(keys)}
+        digest = sha256(" ".join(keys).encode()).hexdigest()
+        store = InputStore.opened(folder, digest, (len(pairs), height, width, 3), np.dtype(np.uint8))
+        missing = store.missing()
+        for rows in np.array_split(missing, len(missing) // _ROWS_AT_ONCE + 1):
+            for key, flat in self.cache.get([keys[row] for row in rows]).items():
+                store.write(places[key], flat)
+        missing = store.missing()
+        for key, flat in self.measured([pairs[row] for row in missing]):
+            store.write(places[key], flat)
+        return MeasuredInputs(store.values, np.array(store.views))
 
 
 def _together(groups: Sequence[list[str]]) -> list[list[str]]:

@@ -10,8 +10,9 @@ from typing import Final, Self
 import torch
 from torch import Tensor, nn
 
+from embodied_iqa.errors import InternalError
 from embodied_iqa.lazy import load
-from embodied_iqa.metrics.training.picture_networks import PictureLearner
+from embodied_iqa.metrics.training.picture_networks import PictureLearner, planes_of
 from embodied_iqa.metrics.training.recipes import PictureNetwork, RegionSource, TransformerSize
 from embodied_iqa.metrics.training.transformer import (
     IMAGENET_DEVIATIONS,
@@ -61,14 +62,22 @@ class RegionAware(_CroppedNetwork):
         region: Where the region token comes from; None for none.
         square_px: Side of the pictures.
         crop_px: Side of what the backbone sees.
+        pretrained: The backbone begins with weights of a region encoder, whose normalisation it then has.
     """
 
     encoder: VisionTransformer | None
 
     def __init__(
-        self, size: TransformerSize, region: RegionSource | None, square_px: int, crop_px: int
+        self,
+        size: TransformerSize,
+        region: RegionSource | None,
+        square_px: int,
+        crop_px: int,
+        *,
+        pretrained: bool = False,
     ) -> None:
         super().__init__(crop_px)
+        self.pretrained = pretrained
         dim, tokens = size.dim, 1 if region is None else 2
         self.backbone = VisionTransformer(size, crop_px)
         self.encoder, self.layer = None, 0
@@ -88,21 +97,41 @@ class RegionAware(_CroppedNetwork):
             self.encoder.eval()
         return self
 
-    def sequence(self, planes: Tensor) -> Tensor:
-        """Return ``(N, T, D)``, the tokens before the first block."""
-        tokens = self.backbone.embedded(2.0 * self.cropped(planes))
+    def region_features(self, planes: Tensor) -> Tensor:
+        """Return ``(N, E)``, the spatial mean of the feature map of the frozen encoder.
+
+        Raises:
+            InternalError: The network has no region encoder.
+        """
+        if self.encoder is None:
+            raise InternalError("a network without region token has no region features")
+        with torch.no_grad():
+            return self.encoder.patch_map(self.normalised(planes), self.layer).mean(1)
+
+    def sequence(self, planes: Tensor, features: Tensor | None = None) -> Tensor:
+        """Return ``(N, T, D)``, the tokens before the first block.
+
+        Args:
+            planes: ``(N, 3, S, S)`` in [-0.5, 0.5].
+            features: ``(N, E)`` of `region_features` if known.
+        """
+        seen = self.cropped(planes)
+        tokens = self.backbone.embedded(self.normalised(seen) if self.pretrained else 2.0 * seen)
         if self.encoder is None:
             return tokens
-        with torch.no_grad():
-            found = self.encoder.patch_map(self.normalised(planes), self.layer).mean(1)
+        found = self.region_features(planes) if features is None else features
         return torch.cat([self.project(found)[:, None] + self.region_pos, tokens], dim=1)
 
-    def score(self, planes: Tensor) -> Tensor:
-        """Return the standardised label twice."""
-        tokens = self.backbone.encoded(self.sequence(planes))
+    def score(self, planes: Tensor, features: Tensor | None = None) -> Tensor:
+        """Return the standardised label twice; `features` as in `sequence`."""
+        tokens = self.backbone.encoded(self.sequence(planes, features))
         seen = 1 if self.encoder is None else 2
         value: Tensor = self.head(tokens[:, :seen].flatten(1))
         return torch.cat([value, value], dim=1)
+
+    def members_of(self, inputs: Tensor, features: Tensor) -> Tensor:
+        """Return what `members` returns, for known region features ``(N, E)``."""
+        return self.score(planes_of(inputs), features)[None]
 
 
 class TorchvisionNetwork(_CroppedNetwork):
@@ -128,4 +157,5 @@ def make_square_network(network: PictureNetwork, square_px: int) -> RegionAware 
     """Return a new network of central squares of this side."""
     if network.transformer is None:
         return TorchvisionNetwork(network.torchvision, network.crop_px)
-    return RegionAware(network.transformer, network.region, square_px, network.crop_px)
+    sizes = network.transformer, network.region, square_px, network.crop_px
+    return RegionAware(*sizes, pretrained=network.pretrained)

@@ -27,11 +27,11 @@ REGION_LAYERS: Final = ("last", "none")
 """Words for `with_region_layer` beside the number of a block."""
 _SQUARE_PX, _CROP_PX = 288, 224
 _SMALL_SQUARE_PX, _SMALL_CROP_PX = 144, 112
-_SMALL_STEPS: Final = 3600
-"""230,000 pictures: 25 minutes on two cores."""
+_SMALL_STEPS: Final = 1800
+_SMALL_PICTURES: Final = 100
+"""Of a reference."""
 _VIT_SMALL: Final = TransformerSize(384, 12, 6)
-_REDUCED: Final = TransformerSize(192, 6, 3)
-_SMALL_ENCODER: Final = TransformerSize(128, 4, 4)
+_SMALL_VIT: Final = TransformerSize(128, 4, 4)
 
 
 def _full(name: str, summary: str, architecture: Architecture, network: PictureNetwork) -> MetricRecipe:
@@ -54,7 +54,7 @@ def _full(name: str, summary: str, architecture: Architecture, network: PictureN
 
 
 def _small(name: str, summary: str, region: RegionSource | None) -> MetricRecipe:
-    network = PictureNetwork(_SMALL_CROP_PX, _REDUCED, region)
+    network = PictureNetwork(_SMALL_CROP_PX, _SMALL_VIT, region, pretrained=True)
     whole = _full(name, summary, Architecture.REGION_AWARE, network)
     square = NetworkInput(InputKind.SQUARE, size_px=(_SMALL_SQUARE_PX, _SMALL_SQUARE_PX))
     return replace(
@@ -67,6 +67,7 @@ def _small(name: str, summary: str, region: RegionSource | None) -> MetricRecipe
         weight_decay=0.02,
         steps=_SMALL_STEPS,
         fewest_epochs=5,
+        pictures_each=_SMALL_PICTURES,
     )
 
 
@@ -87,8 +88,8 @@ MIQA_RECIPES: Final = MappingProxyType(
             ),
             _small(
                 "ra-miqa-small",
-                "No reference: RA-MIQA of half the width, depth and resolution.",
-                RegionSource(_SMALL_ENCODER),
+                "No reference: RA-MIQA of a third of the width and depth, half the resolution.",
+                RegionSource(_SMALL_VIT),
             ),
             _small(
                 "ra-miqa-small-without-region", "No reference: ra-miqa-small without its region token.", None
@@ -110,11 +111,12 @@ MIQA_RECIPES: Final = MappingProxyType(
 
 
 def region_plan(recipe: MetricRecipe, seed: int) -> RegionEncoderPlan | None:
-    """Return how a recipe's region encoder is trained on rendered scenes; None without a region token."""
-    if recipe.network is None or recipe.network.region is None:
+    """Return how a recipe's region encoder is trained on rendered scenes; None if it needs none."""
+    network = recipe.network
+    if network is None or network.transformer is None or not (network.region or network.pretrained):
         return None
-    size, side = recipe.network.region.encoder, recipe.input.size_px[0]
-    return RegionEncoderPlan(size, side, _REGION_SCENES, _REGION_EPOCHS, seed)
+    size = network.transformer if network.region is None else network.region.encoder
+    return RegionEncoderPlan(size, recipe.input.size_px[0], _REGION_SCENES, _REGION_EPOCHS, seed)
 
 
 def with_region_layer(recipe: MetricRecipe, layer: str) -> MetricRecipe:

@@ -14,7 +14,8 @@ from torch.nn import functional
 _PATCH_PX: Final = 32
 
 
-def _planes(pictures: Tensor) -> Tensor:
+def planes_of(pictures: Tensor) -> Tensor:
+    """Map ``(N, H, W, 3)`` uint8 to ``(N, 3, H, W)`` in [-0.5, 0.5]."""
     return pictures.permute(0, 3, 1, 2).float() / 255 - 0.5
 
 
@@ -27,7 +28,7 @@ class PictureLearner(nn.Module):
     def members(self, inputs: Tensor, view: Tensor) -> Tensor:
         """Return ``(1, N, 2)``; the camera does not count, but belongs to the interface."""
         unused = 0.0 * view.float()[:, None]
-        return (self.score(_planes(inputs)) + unused)[None]
+        return (self.score(planes_of(inputs)) + unused)[None]
 
     def forward(self, inputs: Tensor, view: Tensor) -> Tensor:
         """Return ``(N, 2)``."""

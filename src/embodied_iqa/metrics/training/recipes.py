@@ -20,7 +20,7 @@ _WITH_SUBJECTS: Final = MappingProxyType(
     {InputKind.FINE: InputKind.TOKENS, InputKind.DIFFERENCES: InputKind.DIFFERENCES}
 )
 """Kind of input with subjects, by that without."""
-RECIPES_VERSION: Final = "2"
+RECIPES_VERSION: Final = "3"
 """Changes whenever a training with the same set and seed can end otherwise."""
 
 
@@ -104,12 +104,14 @@ class PictureNetwork:
         transformer: Of `Architecture.REGION_AWARE`.
         region: Of `Architecture.REGION_AWARE`; None for no region token.
         torchvision: Name of the network of `Architecture.TORCHVISION`.
+        pretrained: The backbone has the size of the region encoder and begins with its weights.
     """
 
     crop_px: int
     transformer: TransformerSize | None = None
     region: RegionSource | None = None
     torchvision: str = ""
+    pretrained: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,7 @@ class MetricRecipe:
         warm_up_epochs: In which the learning rate rises.
         least_rate_share: Least learning rate, as a share of the largest.
         network: Details of networks of central squares; None for the others.
+        pictures_each: Pictures of each reference that are used, drawn by the seed; 0 for all.
     """
 
     name: str
@@ -154,6 +157,7 @@ class MetricRecipe:
     warm_up_epochs: float = 2.0
     least_rate_share: float = 1e-3
     network: PictureNetwork | None = None
+    pictures_each: int = 0
 
     def of_size(self, pairs: int) -> MetricRecipe:
         """Return the recipe for a training set of this size: fewer epochs if it is large."""

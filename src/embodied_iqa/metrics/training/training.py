@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -39,7 +40,12 @@ from embodied_iqa.metrics.training.loop import (
 )
 from embodied_iqa.metrics.training.measuring import measure_inputs
 from embodied_iqa.metrics.training.miqa_recipes import region_plan
-from embodied_iqa.metrics.training.recipes import RECIPES_VERSION, MetricRecipe, Objective
+from embodied_iqa.metrics.training.recipes import (
+    RECIPES_VERSION,
+    MetricRecipe,
+    Objective,
+    RegionEncoderPlan,
+)
 from embodied_iqa.metrics.training.region_encoder import ENCODER_FILE, train_region_encoder
 from embodied_iqa.metrics.training.starting_weights import StartingWeights
 from embodied_iqa.panel.training.training_state import EpochResult, save_curve
@@ -50,6 +56,8 @@ TRAINING_FOLDER: Final = "training"
 """Checkpoint of an unfinished training."""
 REGION_FOLDER: Final = "region_encoder"
 """Region encoder that was trained because none was given."""
+INPUTS_FOLDER: Final = "inputs"
+"""Measured pictures of an unfinished training, mapped into memory."""
 _CURVE: Final = "curve.svg"
 _ONE_IN: Final = 6
 """Of the training references one in this many is the validation part."""
@@ -64,6 +72,12 @@ def validation_references(reference_ids: Sequence[str], seed: int) -> frozenset[
     names = sorted(set(reference_ids))
     drawn = np.random.default_rng([seed, 1]).permutation(len(names))[: max(1, len(names) // _ONE_IN)]
     return frozenset(names[index] for index in drawn)
+
+
+def _learned_first(samples: TrainingSet, held: Container[str]) -> tuple[TrainingSet, int]:
+    """Return the pairs with those of held references at the end, and the number of the others."""
+    validating = np.array([name in held for name in samples.reference_ids])
+    return samples.part(np.argsort(validating, kind="stable")), int((~validating).sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +117,8 @@ class RecipeTraining:
         Raises:
             InputError: Too few references, a picture is missing, or the folder belongs to another training.
         """
-        epochs = self.recipe.of_size(len(samples.pair_ids)).epochs
+        drawn = samples.of_each(self.recipe.pictures_each, seed)
+        epochs = self.recipe.of_size(len(drawn.pair_ids)).epochs
         with ProgressBars() as bars:
             return self.train_watched(samples, out, seed, lambda epoch: self._show(bars, epoch, epochs))
 
@@ -119,14 +134,14 @@ class RecipeTraining:
         if _is_finished(out, record, seed):
             return f"{KIND}:{out}"
         held = validation_references(samples.reference_ids, seed)
-        validating = np.array([name in held for name in samples.reference_ids])
-        inputs = self._inputs(samples)
-        kinds = np.array(samples.kinds)[~validating] if samples.kinds else None
-        training = with_shared_labels(inputs.part(~validating), kinds, self.recipe.shared_label)
+        samples, learned = _learned_first(samples.of_each(self.recipe.pictures_each, seed), held)
+        inputs = self._inputs(samples, out)
+        kinds = np.array(samples.kinds)[:learned] if samples.kinds else None
+        training = with_shared_labels(inputs.part(slice(learned)), kinds, self.recipe.shared_label)
         recipe, starting = self.recipe.of_size(len(samples.pair_ids)), self._starting(out, seed)
         run = TrainingRun(recipe, seed, out / TRAINING_FOLDER, record, starting)
-        network, epochs = train_network(run, training, inputs.part(validating), watch)
-        facts = {
+        network, epochs = train_network(run, training, inputs.part(slice(learned, None)), watch)
+        facts: dict[str, Plain] = {
             "pairs": len(samples.pair_ids),
             "references": len(set(samples.reference_ids)),
             "validation_references": len(held),
@@ -135,15 +150,21 @@ class RecipeTraining:
         export_network(network, training, label_scale(training.labels), out / NETWORK_FILE, ranks=ranks)
         save_curve([EpochResult(one.epoch, one.loss, 0.0) for one in epochs], self.name, out / _CURVE)
         card = self._card(inputs, sha256_of(out / NETWORK_FILE), samples.pictures.name)
-        learned = _learned(network, epochs)
-        save_metric_card(replace(card, training={"seed": seed, **facts, **learned, **record}), out)
+        facts |= _results(network, epochs)
+        save_metric_card(replace(card, training={"seed": seed, **facts, **record}), out)
+        shutil.rmtree(out / INPUTS_FOLDER, ignore_errors=True)
         return f"{KIND}:{out}"
 
     def _starting(self, out: Path, seed: int) -> StartingWeights:
         """Return the files to begin with; trains the region encoder where there is none."""
-        plan = region_plan(self.recipe, seed)
-        if plan is None or self.starting.region is not None:
+        plan, network = region_plan(self.recipe, seed), self.recipe.network
+        if plan is None or network is None:
             return self.starting
+        file = self.starting.region or self._region_encoder(plan, out)
+        backbone = self.starting.backbone or (file if network.pretrained else None)
+        return StartingWeights(backbone, None if network.region is None else file)
+
+    def _region_encoder(self, plan: RegionEncoderPlan, out: Path) -> Path:
         with ProgressBars() as bars:
             train_region_encoder(
                 plan,
@@ -152,7 +173,7 @@ class RecipeTraining:
                     "region encoder", one.epoch, plan.epochs, note=f"loss {one.loss:.3f}"
                 ),
             )
-        return replace(self.starting, region=out / REGION_FOLDER / ENCODER_FILE)
+        return out / REGION_FOLDER / ENCODER_FILE
 
     def _record(self, samples: TrainingSet, seed: int) -> dict[str, str]:
         """Return what the result depends on beside recipe and seed."""
@@ -165,7 +186,7 @@ class RecipeTraining:
             found["region_plan"] = repr(sorted(asdict(plan).items()))
         return found
 
-    def _inputs(self, samples: TrainingSet) -> LabelledInputs:
+    def _inputs(self, samples: TrainingSet, out: Path) -> LabelledInputs:
         measured = measure_inputs(
             samples.pictures,
             samples.pair_ids,
@@ -173,6 +194,7 @@ class RecipeTraining:
             self.recipe.input,
             input_cache(),
             workers=self.workers,
+            store=out / INPUTS_FOLDER if self.recipe.input.kind.is_picture else None,
         )
         return LabelledInputs(measured.values, measured.views, np.asarray(samples.labels, np.float64))
 
@@ -200,7 +222,7 @@ class RecipeTraining:
         )
 
 
-def _learned(network: Network, epochs: list[MetricEpoch]) -> dict[str, Plain]:
+def _results(network: Network, epochs: list[MetricEpoch]) -> dict[str, Plain]:
     best = max(epochs, key=lambda one: np.nan_to_num(one.validation_srcc, nan=-1.0))
     found = best.validation_srcc
     return {

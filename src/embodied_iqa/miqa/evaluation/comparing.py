@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from embodied_iqa.analysis.means import References
 from embodied_iqa.errors import InputError
 from embodied_iqa.metrics.benchmark.bootstrap import compare
+from embodied_iqa.metrics.drawing import drawn_of_each
 from embodied_iqa.miqa.database import MiqaDatabase
 from embodied_iqa.miqa.evaluation.agreement import agreements, mapped_to_labels
 from embodied_iqa.miqa.evaluation.results import (
@@ -54,8 +56,13 @@ class TaskComparison:
     differences: tuple[PairedRow, ...]
 
 
-def held_out_rows(database: MiqaDatabase, task: VisionTask) -> tuple[MiqaRow, ...]:
+def held_out_rows(database: MiqaDatabase, task: VisionTask, pictures_each: int = 0) -> tuple[MiqaRow, ...]:
     """Return the rows of the validation references, those of a reference together.
+
+    Args:
+        database: The labels.
+        task: Of the labels.
+        pictures_each: Pictures of each reference, drawn with seed 0; 0 for all.
 
     Raises:
         InputError: There is none.
@@ -65,7 +72,8 @@ def held_out_rows(database: MiqaDatabase, task: VisionTask) -> tuple[MiqaRow, ..
         raise InputError(
             f"{database.path} has no held-out pictures of {task}", expected="5 references or more"
         )
-    return found
+    names, owners = [row.picture for row in found], [row.reference for row in found]
+    return tuple(compress(found, drawn_of_each(names, owners, pictures_each, seed=0)))
 
 
 def compare_task(

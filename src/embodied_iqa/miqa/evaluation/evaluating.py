@@ -36,12 +36,14 @@ class EvaluationPlan:
         tasks: Tasks whose labels count.
         label: Which labels.
         draws: Draws of references, for the intervals.
+        pictures_each: Held-out pictures of each reference, drawn with seed 0; 0 for all.
     """
 
     metrics: tuple[str, ...]
     tasks: tuple[VisionTask, ...]
     label: Label = Label.COMPOSITE
     draws: int = 500
+    pictures_each: int = 0
 
 
 def evaluate(
@@ -86,7 +88,7 @@ class _Work:
     progress: Progress
 
     def compared(self, task: VisionTask) -> TaskComparison:
-        rows = held_out_rows(self.database, task)
+        rows = held_out_rows(self.database, task, self.plan.pictures_each)
         return compare_task(task, self.plan.label, rows, self._measured(task, rows), draws=self.plan.draws)
 
     def _measured(self, task: VisionTask, rows: Sequence[MiqaRow]) -> list[MeasuredMetric]:

@@ -165,7 +165,8 @@ def test_the_layer_of_the_region_token_is_a_choice() -> None:
     assert with_region_layer(third, "last") == MIQA_RECIPES["ra-miqa"]
     ablation = with_region_layer(MIQA_RECIPES["ra-miqa-small"], "none")
     assert ablation.network == MIQA_RECIPES["ra-miqa-small-without-region"].network
-    assert region_plan(ablation, 0) is None
+    assert region_plan(with_region_layer(third, "none"), 0) is None
+    assert region_plan(ablation, 0) == region_plan(MIQA_RECIPES["ra-miqa-small"], 0)  # both begin with it
     with pytest.raises(UsageError, match="expected 1 to 12, last or none; got '13'"):
         with_region_layer(MIQA_RECIPES["ra-miqa"], "13")
     with pytest.raises(UsageError, match="resnet18 has no region token"):
@@ -220,7 +221,7 @@ def test_every_recipe_has_a_network_of_its_input(name: str) -> None:
     assert recipe is MIQA_RECIPES[name]
     assert recipe.network is not None
     assert recipe.network.crop_px < recipe.input.size_px[0] == recipe.input.size_px[1]
-    assert {"ra-miqa": 12, "ra-miqa-small": 6}.get(name, 0) in {
+    assert {"ra-miqa": 12, "ra-miqa-small": 4}.get(name, 0) in {
         0,
         getattr(recipe.network.transformer, "blocks", 0),
     }
