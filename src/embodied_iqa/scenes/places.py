@@ -46,6 +46,16 @@ def draw_places(
     return None
 
 
+def are_apart(things: Sequence[Thing], places: Sequence[tuple[float, float]]) -> bool:
+    """Return whether things at these places (base frame, m) keep the distances of drawn ones."""
+    placed = list(zip(things, places, strict=True))
+    return all(
+        _apart(thing, place, other, at)
+        for index, (thing, place) in enumerate(placed)
+        for other, at in placed[:index]
+    )
+
+
 def _range_x(index: int, kind: Kind, instruction: Instruction | None) -> tuple[float, float]:
     if kind is Kind.DRAWER:
         return _DRAWER_X_M

@@ -188,7 +188,7 @@ def make_scene(seed: int, instruction: Instruction | None = None) -> Scene:
             thing.colour,
             x,
             y,
-            _yaw(rng, thing.kind),
+            draw_yaw(rng, thing.kind),
             _paint(rng, thing.colour),
             thing.mark,
             thing.size,
@@ -227,6 +227,12 @@ def draw_instruction(verb: Verb, seed: int) -> Instruction:
         return Instruction(verb, thing)
     goal = Thing(second, destinations[rng.integers(len(destinations))])
     return Instruction(verb, thing, _with_detail(rng, goal, _NAMED_DETAIL / 2))
+
+
+def draw_yaw(rng: np.random.Generator, kind: Kind) -> float:
+    """Draw the turn of an object of this kind about the vertical (rad)."""
+    part = float(rng.uniform(-np.pi / 4, np.pi / 4)) / (np.pi / 4)
+    return part * _YAW_RAD.get(kind, 0.0)
 
 
 def find_object(scene: Scene, instruction: Instruction) -> int:
@@ -334,11 +340,6 @@ def _dressed(rng: np.random.Generator, thing: Thing) -> Thing:
     if thing.size is None and sized and thing.kind in SIZED_KINDS:
         thing = replace(thing, size=size)
     return thing
-
-
-def _yaw(rng: np.random.Generator, kind: Kind) -> float:
-    part = float(rng.uniform(-np.pi / 4, np.pi / 4)) / (np.pi / 4)
-    return part * _YAW_RAD.get(kind, 0.0)
 
 
 def _paint(rng: np.random.Generator, colour: Colour) -> tuple[float, float, float]:

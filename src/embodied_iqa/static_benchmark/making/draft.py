@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,21 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import InternalError
 from embodied_iqa.images.frame import View
 from embodied_iqa.scenes.scene import Scene
+from embodied_iqa.scenes.scene_graph import Side
 from embodied_iqa.static_benchmark.items import LETTERS, Dimension, Item, Person
 from embodied_iqa.tasks.instruction import Instruction
 
+_T = TypeVar("_T")
 OPTIONS: Final = 4
 """Number of options of every made item."""
+
+
+SIDE_WORDS: Final = {
+    Side.LEFT: "to the left of",
+    Side.RIGHT: "to the right of",
+    Side.FRONT: "in front of",
+    Side.BEHIND: "behind",
+}
 
 
 class NoItemError(Exception):
@@ -96,3 +106,14 @@ def mixed(rng: np.random.Generator, right: str, wrong: Sequence[str]) -> tuple[s
         raise NoItemError
     chosen = rng.permutation(len(pool))[: OPTIONS - 1]
     return (right, *(pool[int(number)] for number in chosen))
+
+
+def one_of(rng: np.random.Generator, values: Sequence[_T]) -> _T:
+    """Return one of several values, each with the same chance.
+
+    Raises:
+        NoItemError: There are none.
+    """
+    if not values:
+        raise NoItemError
+    return values[int(rng.integers(len(values)))]

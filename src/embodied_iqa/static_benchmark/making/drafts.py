@@ -12,8 +12,8 @@ from embodied_iqa.errors import InternalError, UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.scenes.scene import draw_instruction, make_scene
 from embodied_iqa.static_benchmark.items import Dimension
-from embodied_iqa.static_benchmark.making.draft import OPTIONS, Cut, Draft, NoItemError
-from embodied_iqa.static_benchmark.making.macro import draw_macro
+from embodied_iqa.static_benchmark.making.draft import OPTIONS, Cut, Draft, NoItemError, one_of
+from embodied_iqa.static_benchmark.making.macro import MACRO_VERBS, draw_macro
 from embodied_iqa.static_benchmark.making.micro import draw_micro
 from embodied_iqa.static_benchmark.making.stage import draw_stage
 from embodied_iqa.tasks.vocabulary import Verb
@@ -85,15 +85,15 @@ def draw_draft(slot: Slot, seed: int, index: int, attempt: int = 0) -> Draft:
 
 
 def _draft(rng: np.random.Generator, slot: Slot) -> Draft:
-    verb = list(Verb)[int(rng.integers(len(Verb)))]
+    verb = one_of(rng, MACRO_VERBS if slot.dimension is Dimension.MACRO else tuple(Verb))
     instruction = draw_instruction(verb, int(rng.integers(2**31)))
     scene = make_scene(int(rng.integers(2**31)), instruction)
     cut: Cut | None = None
     match slot.dimension:
         case Dimension.MACRO:
-            question, options = draw_macro(rng, scene, slot.view)
+            question, options, scene = draw_macro(rng, scene, slot.view)
         case Dimension.MICRO:
-            question, options = draw_micro(rng, scene, slot.view)
+            question, options, scene = draw_micro(rng, scene, slot.view)
         case Dimension.STAGE:
             question, options, cut = draw_stage(rng, scene)
     return Draft(slot.dimension, slot.view, scene, question, options, int(rng.integers(OPTIONS)), cut)

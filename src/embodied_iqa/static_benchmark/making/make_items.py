@@ -31,7 +31,7 @@ _BLOCK: Final = 20
 """Items in a block: the work of one job, and the most that a kill loses."""
 _ATTEMPTS: Final = 50
 _WORK: Final = ".making"
-_VERSION: Final = 1
+_VERSION: Final = 2
 """Changes where a seed gives other items."""
 
 

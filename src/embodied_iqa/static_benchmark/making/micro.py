@@ -1,7 +1,7 @@
 """Micro perception: side, nearest, extreme, kind, colour, number and affordance, from the scene graph.
 
-No question is answered by its text alone: where the kind of an object gives the answer away, options name its
-colour only.
+No question is answered by its text alone: each of its options is the right one equally often, in a scene that
+fits the same text (`arrangements`).
 """
 
 from __future__ import annotations
@@ -9,23 +9,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 
 from embodied_iqa.images.frame import View
 from embodied_iqa.scenes.scene import Scene
-from embodied_iqa.scenes.scene_graph import Extreme, Node, SceneGraph, Side, Truth
-from embodied_iqa.static_benchmark.making.draft import OPTIONS, NoItemError, mixed
+from embodied_iqa.scenes.scene_graph import Extreme, Node, SceneGraph, Truth
+from embodied_iqa.static_benchmark.making.arrangements import (
+    FIXED,
+    Answer,
+    equally_right,
+    with_clutter,
+    with_kinds,
+)
+from embodied_iqa.static_benchmark.making.draft import OPTIONS, SIDE_WORDS, NoItemError, mixed, one_of
 from embodied_iqa.tasks.vocabulary import KINDS_OF_VERB, Colour, Kind, Verb
 
-_T = TypeVar("_T")
-_SIDES: Final = {
-    Side.LEFT: "to the left of",
-    Side.RIGHT: "to the right of",
-    Side.FRONT: "in front of",
-    Side.BEHIND: "behind",
-}
 _EXTREMES: Final = {
     Extreme.LEFTMOST: "furthest to the left",
     Extreme.RIGHTMOST: "furthest to the right",
@@ -48,20 +48,26 @@ class Seen:
     """The objects that a camera shows.
 
     Attributes:
+        scene: What is on the table.
+        view: The camera.
         graph: Of the whole scene.
         shown: Objects whose centre is in the picture.
         named: Those of them whose name fits no other object.
-        whole: Whether the picture shows every object.
     """
 
+    scene: Scene
+    view: View
     graph: SceneGraph
     shown: tuple[Node, ...]
     named: tuple[Node, ...]
-    whole: bool
 
 
-def draw_micro(rng: np.random.Generator, scene: Scene, view: View) -> tuple[str, tuple[str, ...]]:
-    """Return a question about the first frame and its options, the right one first.
+Drawn = tuple[str, tuple[str, ...], Scene]
+"""A question, its options, the right one first, and the scene."""
+
+
+def draw_micro(rng: np.random.Generator, scene: Scene, view: View) -> tuple[str, tuple[str, ...], Scene]:
+    """Return a question about the first frame, its options, the right one first, and the scene.
 
     Raises:
         NoItemError: The drawn kind of question has no clear answer in this scene.
@@ -70,80 +76,105 @@ def draw_micro(rng: np.random.Generator, scene: Scene, view: View) -> tuple[str,
     shown = tuple(node for node in graph.nodes if node.shown)
     counts = Counter(scene.names)
     named = tuple(node for node in shown if counts[node.thing] == 1)
-    seen = Seen(graph, shown, named, len(shown) == len(graph.nodes))
-    kind = _KINDS[int(rng.integers(len(_KINDS)))]
-    return kind(rng, seen)
+    seen = Seen(scene, view, graph, shown, named)
+    return one_of(rng, _KINDS)(rng, seen)
 
 
-def _side(rng: np.random.Generator, seen: Seen) -> tuple[str, tuple[str, ...]]:
-    anchor, side = _one(rng, seen.named), _one(rng, tuple(_SIDES))
-    others = [node for node in seen.named if node is not anchor]
-    truths = [seen.graph.is_at_side(node, side, anchor) for node in others]
-    right = _one(rng, _those(others, truths, Truth.YES))
-    wrong = [name_of(node) for node in _those(others, truths, Truth.NO)]
-    question = f"Which object is {_SIDES[side]} the {anchor.thing}, seen from this camera?"
-    return question, mixed(rng, name_of(right), wrong)
+def _side(rng: np.random.Generator, seen: Seen) -> Drawn:
+    anchor, side = one_of(rng, seen.named).index, one_of(rng, tuple(SIDE_WORDS))
+    offered = _offered(rng, seen, anchor)
+
+    def answer(graph: SceneGraph) -> int | None:
+        truths = [graph.is_at_side(graph.nodes[index], side, graph.nodes[anchor]) for index in offered]
+        clear = truths.count(Truth.YES) == 1 and Truth.UNCLEAR not in truths
+        return offered[truths.index(Truth.YES)] if clear else None
+
+    name = seen.scene.names[anchor]
+    return _of_objects(
+        rng, seen, f"Which object is {SIDE_WORDS[side]} the {name}, seen from this camera?", offered, answer
+    )
 
 
-def _nearest(rng: np.random.Generator, seen: Seen) -> tuple[str, tuple[str, ...]]:
-    anchor = _one(rng, seen.named)
-    # the nearest of all, also of those that are not named
-    right = seen.graph.nearest_to(anchor, [node for node in seen.graph.nodes if node is not anchor])
-    _require(right is not None and right in seen.named)
-    wrong = [name_of(node) for node in seen.named if node not in {anchor, right}]
-    question = f"Which object on the table is nearest to the {anchor.thing}?"
-    return question, mixed(rng, name_of(right), wrong)
+def _nearest(rng: np.random.Generator, seen: Seen) -> Drawn:
+    anchor = one_of(rng, seen.named).index
+    offered = _offered(rng, seen, anchor)
+
+    def answer(graph: SceneGraph) -> int | None:
+        # the nearest of all, also of those that no option names
+        others = [node for node in graph.nodes if node.index != anchor]
+        return _index_of(graph.nearest_to(graph.nodes[anchor], others))
+
+    name = seen.scene.names[anchor]
+    return _of_objects(rng, seen, f"Which object on the table is nearest to the {name}?", offered, answer)
 
 
-def _extreme(rng: np.random.Generator, seen: Seen) -> tuple[str, tuple[str, ...]]:
-    _require(seen.whole)
-    extreme = _one(rng, tuple(_EXTREMES))
-    right = seen.graph.extreme(extreme, seen.graph.nodes)
-    _require(right in seen.named)
-    wrong = [name_of(node) for node in seen.named if node is not right]
+def _extreme(rng: np.random.Generator, seen: Seen) -> Drawn:
+    extreme, offered = one_of(rng, tuple(_EXTREMES)), _offered(rng, seen)
+
+    def answer(graph: SceneGraph) -> int | None:
+        whole = all(node.shown for node in graph.nodes)
+        return _index_of(graph.extreme(extreme, graph.nodes)) if whole else None
+
     question = f"Which object is {_EXTREMES[extreme]}, seen from this camera?"
-    return question, mixed(rng, name_of(right), wrong)
+    return _of_objects(rng, seen, question, offered, answer)
 
 
-def _kind(rng: np.random.Generator, seen: Seen) -> tuple[str, tuple[str, ...]]:
-    node = _one(rng, _of_own_colour(seen))
-    return f"What is the {node.colour} object?", mixed(rng, *_right_and_wrong(node.kind, Kind))
+def _kind(rng: np.random.Generator, seen: Seen) -> Drawn:
+    node = one_of(rng, _of_own_colour(seen))
+    kinds = [kind for kind in Kind if kind not in FIXED]
+    _require(node.kind not in FIXED)
+    offered = [kinds[int(number)] for number in rng.permutation(len(kinds))[:OPTIONS]]
+    scenes = [with_kinds(rng, seen.scene, {node.index: kind}) for kind in offered]
+    question = f"What is the {node.colour} object?"
+    return _drawn_last(rng, seen, question, [str(kind) for kind in offered], scenes)
 
 
-def _colour(rng: np.random.Generator, seen: Seen) -> tuple[str, tuple[str, ...]]:
+def _colour(rng: np.random.Generator, seen: Seen) -> Drawn:
+    """A scene is drawn with any colours in any order, so that each option is right as often as any other."""
     counts = seen.graph.counts()
-    node = _one(rng, [node for node in seen.shown if counts[node.kind] == 1])
-    return f"Which colour is the {node.kind}?", mixed(rng, *_right_and_wrong(node.colour, Colour))
+    node = one_of(rng, [node for node in seen.shown if counts[node.kind] == 1])
+    wrong = [str(colour) for colour in Colour if colour is not node.colour]
+    return f"Which colour is the {node.kind}?", mixed(rng, str(node.colour), wrong), seen.scene
 
 
-def _count(rng: np.random.Generator, seen: Seen) -> tuple[str, tuple[str, ...]]:
-    """Options are consecutive numbers, and the right one has any place among them: no middle to guess."""
-    _require(seen.whole)
-    node = _one(rng, seen.shown)
-    alike, things = [
-        ([other for other in seen.shown if other.kind is node.kind], f"{node.kind}s"),
-        ([other for other in seen.shown if other.category is node.category], _PLURALS.get(node.category, "")),
-    ][int(rng.integers(2))]
-    _require(bool(things))
-    smallest = max(0, len(alike) - int(rng.integers(OPTIONS)))
-    numbers = [str(number) for number in range(smallest, smallest + OPTIONS)]
-    right = str(len(alike))
+def _count(rng: np.random.Generator, seen: Seen) -> Drawn:
+    """Options are consecutive numbers; kinds of objects are changed until the drawn number is right."""
+    things, counted = one_of(rng, tuple(_COUNTED.items()))
+    free = [index for index, item in enumerate(seen.scene.objects) if item.kind not in FIXED]
+    _require(all(node.shown for node in seen.graph.nodes))
+    places = [free[int(number)] for number in rng.permutation(len(free))]
+    smallest = int(rng.integers(2))
+    _require(len(places) >= smallest + OPTIONS - 1)
+    others = [kind for kind in _FREQUENT if kind not in counted]
+    inside = [one_of(rng, counted) for _ in places]
+    outside = [one_of(rng, others) for _ in places]
+    numbers = range(smallest, smallest + OPTIONS)
+    scenes = [
+        with_kinds(rng, seen.scene, dict(zip(places, inside[:number] + outside[number:], strict=True)))
+        for number in numbers
+    ]
     question = f"How many {things} are on the table?"
-    return question, (right, *(number for number in numbers if number != right))
+    return _drawn_last(rng, seen, question, [str(number) for number in numbers], scenes)
 
 
-def _affordance(rng: np.random.Generator, seen: Seen) -> tuple[str, tuple[str, ...]]:
-    verb = _one(rng, tuple(_AFFORDED))
+def _affordance(rng: np.random.Generator, seen: Seen) -> Drawn:
+    """Options name colours alone, and a scene is drawn with any colours in any order."""
+    verb = one_of(rng, tuple(_AFFORDED))
     own = _of_own_colour(seen)
-    able = [node for node in own if node.kind in KINDS_OF_VERB[verb]]
-    right = _one(rng, able)
+    right = one_of(rng, [node for node in own if node.kind in KINDS_OF_VERB[verb]])
     wrong = [f"the {node.colour} object" for node in own if node.kind not in KINDS_OF_VERB[verb]]
     question = f"Which of these objects can be {_AFFORDED[verb]}?"
-    return question, mixed(rng, f"the {right.colour} object", wrong)
+    return question, mixed(rng, f"the {right.colour} object", wrong), seen.scene
 
 
-_PLURALS: Final = {"toy": "toys (cubes, cylinders or balls)", "dish": "dishes (bowls, cups, pots or lids)"}
-_KINDS: Final[tuple[Callable[[np.random.Generator, Seen], tuple[str, tuple[str, ...]]], ...]] = (
+_FREQUENT: Final = (Kind.CUBE, Kind.CYLINDER, Kind.BALL, Kind.BOWL, Kind.BUTTON)
+"""Kinds of which a scene can have many."""
+_COUNTED: Final[dict[str, tuple[Kind, ...]]] = {f"{kind}s": (kind,) for kind in _FREQUENT} | {
+    "toys (cubes, cylinders or balls)": (Kind.CUBE, Kind.CYLINDER, Kind.BALL),
+    "dishes (bowls, cups, pots or lids)": (Kind.BOWL, Kind.POT, Kind.LID),
+}
+"""What is counted to the kinds that a counted object gets."""
+_KINDS: Final[tuple[Callable[[np.random.Generator, Seen], Drawn], ...]] = (
     _side,
     _nearest,
     _extreme,
@@ -154,28 +185,47 @@ _KINDS: Final[tuple[Callable[[np.random.Generator, Seen], tuple[str, tuple[str, 
 )
 
 
-def name_of(node: Node | None) -> str:
-    """Return an object as options name it."""
-    return "" if node is None else f"the {node.thing}"
+def _offered(rng: np.random.Generator, seen: Seen, anchor: int | None = None) -> list[int]:
+    """Draw the objects that the options name."""
+    able = [node.index for node in seen.named if node.index != anchor and node.kind not in FIXED]
+    _require(len(able) >= OPTIONS)
+    return [able[int(number)] for number in rng.permutation(len(able))[:OPTIONS]]
+
+
+def _of_objects(
+    rng: np.random.Generator, seen: Seen, question: str, offered: Sequence[int], answer: Answer
+) -> Drawn:
+    right, scene = equally_right(rng, seen.scene, seen.view, offered, answer)
+    order = (right, *(index for index in offered if index != right))
+    return question, tuple(f"the {seen.scene.names[index]}" for index in order), scene
+
+
+def _drawn_last(
+    rng: np.random.Generator,
+    seen: Seen,
+    question: str,
+    options: Sequence[str],
+    scenes: Sequence[Scene | None],
+) -> Drawn:
+    """Draw the scene after the options; each option has one, all of whose changed objects are shown."""
+    able = [scene for scene in scenes if scene is not None]
+    _require(len(able) == len(options))
+    for scene in able:
+        pairs = zip(SceneGraph(scene, seen.view).nodes, scene.objects, seen.scene.objects, strict=True)
+        _require(all(node.shown for node, item, before in pairs if item is not before))
+    place = int(rng.integers(len(options)))
+    order = (options[place], *options[:place], *options[place + 1 :])
+    return question, order, with_clutter(rng, able[place])
+
+
+def _index_of(node: Node | None) -> int | None:
+    return None if node is None else node.index
 
 
 def _of_own_colour(seen: Seen) -> list[Node]:
     """Return the shown objects whose colour no other object has, shown or not."""
     counts = Counter(node.colour for node in seen.graph.nodes)
     return [node for node in seen.shown if counts[node.colour] == 1]
-
-
-def _right_and_wrong(right: Kind | Colour, values: type[Kind | Colour]) -> tuple[str, list[str]]:
-    return str(right), [str(value) for value in values if value is not right]
-
-
-def _those(nodes: Sequence[Node], truths: Sequence[Truth], wanted: Truth) -> list[Node]:
-    return [node for node, truth in zip(nodes, truths, strict=True) if truth is wanted]
-
-
-def _one(rng: np.random.Generator, values: Sequence[_T]) -> _T:
-    _require(bool(values))
-    return values[int(rng.integers(len(values)))]
 
 
 def _require(holds: bool) -> None:  # noqa: FBT001 - a condition, as of assert

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +18,7 @@ from embodied_iqa.scenes.scene_graph import SceneGraph
 from embodied_iqa.scenes.snapshot import nominal_snapshot
 from embodied_iqa.simulation.expert import expert_chunk
 from embodied_iqa.simulation.rollout import RolloutOptions
-from embodied_iqa.static_benchmark.making.draft import Cut, NoItemError, mixed
+from embodied_iqa.static_benchmark.making.draft import OPTIONS, Cut, NoItemError, mixed, one_of
 from embodied_iqa.static_benchmark.making.step_words import WAYPOINT_WORDS, worded
 from embodied_iqa.tasks.instruction import Instruction
 
@@ -29,7 +30,6 @@ _INNER: Final = (0.2, 0.8)
 """Part of a step's way in which it is cut: near its ends, a picture shows two steps."""
 _GRIP_S: Final = 0.7
 """Time in which the fingers open or close."""
-_TRIES: Final = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,33 +51,59 @@ class _Episode:
     moving_s: Array
 
 
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Times of an episode in which the tool moves to one waypoint, off both ends of the way.
+
+    Attributes:
+        waypoint: Its index.
+        start_s: From the start of the episode.
+        end_s: From the start of the episode.
+    """
+
+    waypoint: int
+    start_s: float
+    end_s: float
+
+
 def draw_stage(rng: np.random.Generator, scene: Scene) -> tuple[str, tuple[str, ...], Cut]:
     """Return a question, its options, the right one first, and the state at the cut.
 
+    The robot does one of two tasks, and of both two steps are options that a cut of their episode can show:
+    task and step are drawn last, so that the text says nothing about them.
+
     Raises:
-        NoItemError: The scene has no task, or the cut is no clear step.
+        NoItemError: The scene has no two such tasks.
     """
-    tasks = [
-        task for task in feasible_steps(scene, SceneGraph(scene, View.TOP)) if task.verb in WAYPOINT_WORDS
-    ]
-    if not tasks:
-        raise NoItemError
-    verbs = sorted({task.verb for task in tasks})
-    verb = verbs[int(rng.integers(len(verbs)))]
-    tasks = [task for task in tasks if task.verb is verb]
-    task = tasks[int(rng.integers(len(tasks)))]
-    episode = _episode(scene, task)
-    cut = _cut(rng, episode)
-    words = [worded(line, task) for line in WAYPOINT_WORDS[verb]]
+    tasks = _two_tasks(rng, scene)
     is_next = bool(rng.integers(2))
-    now = words[cut.waypoint]
-    later = [line for line in words[cut.waypoint :] if line != now]
-    if is_next and not later:
+    offered: list[tuple[_Episode, str, tuple[_Span, ...]]] = []
+    for task in tasks:
+        episode = _episode(scene, task)
+        spans = _spans(episode, is_next=is_next)
+        lines = [sorted(spans)[int(number)] for number in rng.permutation(len(spans))[: OPTIONS // 2]]
+        offered += [(episode, line, tuple(spans[line])) for line in lines]
+    if len({line for _, line, _ in offered}) < OPTIONS:
         raise NoItemError
-    right = later[0] if is_next else now
-    wrong = [line for line in dict.fromkeys(words) if line != right]
+    episode, right, found = offered[int(rng.integers(OPTIONS))]
+    wrong = [line for _, line, _ in offered if line != right]
+    one, two = (str(tasks[int(number)]) for number in rng.permutation(2))
     asked = "Which step comes next?" if is_next else "Which step is under way?"
-    return f'The robot does this task: "{task}". {asked}', mixed(rng, right, wrong), cut
+    question = f'The robot does one of two tasks: "{one}" or "{two}". {asked}'
+    return question, mixed(rng, right, wrong), _cut(rng, episode, found)
+
+
+def _two_tasks(rng: np.random.Generator, scene: Scene) -> tuple[Instruction, Instruction]:
+    """Draw two tasks with different objects, each with any verb that the scene allows."""
+    possible = feasible_steps(scene, SceneGraph(scene, View.TOP))
+    tasks = [task for task in possible if task.verb in WAYPOINT_WORDS]
+    first = _task(rng, tasks)
+    return first, _task(rng, [task for task in tasks if task.object != first.object])
+
+
+def _task(rng: np.random.Generator, tasks: Sequence[Instruction]) -> Instruction:
+    verb = one_of(rng, sorted({task.verb for task in tasks}))
+    return one_of(rng, [task for task in tasks if task.verb is verb])
 
 
 def _episode(scene: Scene, task: Instruction) -> _Episode:
@@ -96,21 +122,31 @@ def _episode(scene: Scene, task: Instruction) -> _Episode:
     return _Episode(task, poses, increments[:, 6], ends_s, moving_s)
 
 
-def _cut(rng: np.random.Generator, episode: _Episode) -> Cut:
-    """Draw a time between 50 and 75 % at which the tool is on its way, off both ends of a step.
+def _spans(episode: _Episode, *, is_next: bool) -> dict[str, list[_Span]]:
+    """Return when a cut, in `CUT` and off the ends of its step, has each step as its answer."""
+    words = [worded(line, episode.instruction) for line in WAYPOINT_WORDS[episode.instruction.verb]]
+    earliest_s, latest_s = (part * episode.ends_s[-1] for part in CUT)
+    begins_s = np.concatenate([[0.0], episode.ends_s[:-1]])
+    found: dict[str, list[_Span]] = {}
+    for index, line in enumerate(words):
+        start_s, end_s = (begins_s[index] + part * episode.moving_s[index] for part in _INNER)
+        start_s, end_s = max(start_s, earliest_s), min(end_s, latest_s)
+        later = next((other for other in words[index:] if other != line), None)
+        answer = later if is_next else line
+        if answer is not None and end_s > start_s:
+            found.setdefault(answer, []).append(_Span(index, float(start_s), float(end_s)))
+    return found
 
-    Raises:
-        NoItemError: No such time was found.
-    """
-    for _ in range(_TRIES):
-        time_s = float(rng.uniform(*CUT)) * episode.ends_s[-1]
-        index = int(np.searchsorted(episode.ends_s, time_s))
-        begin_s = episode.ends_s[index - 1] if index else 0.0
-        part = (time_s - begin_s) / episode.moving_s[index] if episode.moving_s[index] else 0.0
-        if _INNER[0] <= part <= _INNER[1]:
-            pose = _between(episode.poses[index], episode.poses[index + 1], part)
-            return Cut(episode.instruction, index, part, pose, float(episode.grippers[index]))
-    raise NoItemError
+
+def _cut(rng: np.random.Generator, episode: _Episode, spans: Sequence[_Span]) -> Cut:
+    """Draw a time in one of the spans."""
+    lengths_s = np.array([span.end_s - span.start_s for span in spans])
+    span = spans[int(rng.choice(len(spans), p=lengths_s / lengths_s.sum()))]
+    index, time_s = span.waypoint, float(rng.uniform(span.start_s, span.end_s))
+    begin_s = episode.ends_s[index - 1] if index else 0.0
+    part = (time_s - begin_s) / episode.moving_s[index]
+    pose = _between(episode.poses[index], episode.poses[index + 1], part)
+    return Cut(episode.instruction, index, part, pose, float(episode.grippers[index]))
 
 
 def _between(start: Array, end: Array, part: float) -> Array:

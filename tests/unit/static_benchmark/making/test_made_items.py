@@ -16,7 +16,6 @@ from scipy.stats import chisquare
 
 from embodied_iqa.images.frame import View, picture_frame
 from embodied_iqa.manipulation.shapes import DRAWER_HANDLE_AHEAD_M
-from embodied_iqa.scenes.language.resolver import resolve_plan
 from embodied_iqa.scenes.scene import Scene, SceneObject, find_destination, find_object
 from embodied_iqa.scenes.viewpoints import viewpoint_of
 from embodied_iqa.scoring.proportions import wilson
@@ -31,10 +30,6 @@ from embodied_iqa.tasks.vocabulary import Verb
 
 COUNT = int(os.environ.get("EMBODIED_IQA_STATIC_ITEMS", "90"))
 SEED = 77
-_TEXT_OF_STAGES = 0.1
-"""Of 700 stage items, members of the panel had 24 to 34 % right on grey pictures, at a chance of 25 %."""
-_NEVER_THE_NEAREST = 0.05
-"""A reader of the nearest option may avoid the right one a little: 21 % of 1,500 macro items."""
 
 
 @cache
@@ -125,37 +120,46 @@ def _aside(words: str) -> tuple[str, str, str]:
     return side, "", words.removeprefix(f"{side} the ")
 
 
-_ORDER = {
-    Verb.PICK: "move grip lift",
-    Verb.PUSH: "lower push back",
-    Verb.PRESS: "move press move",
-    Verb.PULL: "grip pull let",
-    Verb.TWIST: "grip turn open",
-    Verb.PLACE: "grip lift carry release",
-    Verb.MOVE: "grip lift carry set",
-    Verb.COVER: "grip lift carry set",
-    Verb.INSERT: "grip lift carry lower",
-    Verb.POUR: "grip lift carry tilt",
+_TASK = re.compile(
+    r'The task of the robot is: "From (?P<order>[a-z ]+), (?P<verb>push|place in the|move to the)'
+    r'(?: (?P<goal>.+))? every toy that is (?P<side>.+) than the (?P<anchor>.+)\." Toys are .+'
+)
+_ALONG = {
+    "left to right": (0, 1.0),
+    "right to left": (0, -1.0),
+    "near to far": (1, 1.0),
+    "far to near": (1, -1.0),
+}
+_BEYOND = {
+    "further to the left": (0, -1.0),
+    "further to the right": (0, 1.0),
+    "nearer to the viewer": (1, -1.0),
+    "farther from the viewer": (1, 1.0),
+}
+_STEP = {
+    "push": "push the (.+)",
+    "place in the": "place the (.+) in the {goal}",
+    "move to the": "move the (.+) to the {goal}",
 }
 
 
 def macro_right(draft: Draft, option: str) -> bool:
-    """Return whether a plan handles the objects that the task means, in the order of its verbs."""
-    _, text, _ = draft.question.split('"')
-    plan = resolve_plan(text, draft.scene, view=draft.view)
-    steps = option.split("; then ")
-    order = [word for task in plan for word in _ORDER[task.verb].split()]
-    if [step.split()[0] for step in steps] != order:
-        return False
-    at = 0
-    for task in plan:
-        part = steps[at : at + len(_ORDER[task.verb].split())]
-        at += len(part)
-        if any(str(task.object) not in step for step in part if "the gripper up" not in step):
-            return False
-        if task.destination is not None and str(task.destination) not in part[-1]:
-            return False
-    return True
+    """Return whether a plan handles the toys that the task means, in its order."""
+    found = _TASK.fullmatch(draft.question)
+    assert found is not None, draft.question
+    scene, places = draft.scene, {id(item): _ground(item, draft.view) for item in draft.scene.objects}
+    anchor = _named(scene, found["anchor"])
+    if found["goal"]:
+        _named(scene, found["goal"])
+    axis, sign = _BEYOND[found["side"]]
+    toys = [item for item in scene.objects if item.kind in {"cube", "cylinder", "ball"}]
+    meant = [item for item in toys if sign * (places[id(item)][axis] - places[id(anchor)][axis]) > 0.0]
+    axis, sign = _ALONG[found["order"]]
+    meant.sort(key=lambda item: sign * places[id(item)][axis])
+    step = _STEP[found["verb"]].format(goal=found["goal"])
+    steps = [re.fullmatch(step, words) for words in option.split("; then ")]
+    assert all(steps), option
+    return [_named(scene, one[1]) for one in steps if one] == meant
 
 
 def stage_now(scene: Scene, cut: Cut) -> str:
@@ -168,13 +172,9 @@ def stage_now(scene: Scene, cut: Cut) -> str:
     closed = cut.gripper > 0.99
     if task.verb is Verb.PUSH:
         return _push_now(source, float(x), float(z), cut)
-    if goal is None and task.verb is Verb.TWIST:
-        yaw = float(np.arctan2(-cut.T_base_tool[0, 0], cut.T_base_tool[1, 0]))
-        return "turning" if closed else ("rising" if yaw > 1.0 else "fetching")
     if goal is None and task.verb is Verb.PULL:
         return "pulling" if closed else ("rising" if off_m > 0.07 else "fetching")
-    if goal is None:
-        return "lifting" if closed else "fetching"
+    assert goal is not None, task
     end = scene.objects[goal]
     away_m = float(np.hypot(x - end.x_m, y - end.y_m))
     tilted = cut.T_base_tool[2, 2] > -0.999
@@ -198,19 +198,17 @@ def _push_now(source: SceneObject, x: float, z: float, cut: Cut) -> str:
 
 
 _SEQUENCE = {
-    "carry": ("above", "to", "closing", "lifting", "carrying", "lowering", "opening", "up"),
+    "carry": ("above", "to", "closing", "lifting", "carrying", "lowering", "releasing", "up"),
     "pour": ("above", "to", "closing", "lifting", "carrying", "tilting"),
-    "pick": ("above", "to", "closing", "lifting"),
     "push": ("above", "beside", "pushing", "backing", "up"),
     "pull": ("above", "to", "closing", "pulling", "opening", "up"),
-    "twist": ("above", "to", "closing", "turning", "opening", "up"),
 }
 
 
 def _step_of(option: str, task: Instruction) -> str:
     """Return the step of `_SEQUENCE` that an option describes."""
     if option.startswith("moving"):
-        return "up" if " up from " in option else "above"
+        return "up" if re.search(" up,? (away )?from ", option) else "above"
     if option.startswith("lowering"):
         if " gripper beside " in option:
             return "beside"
@@ -219,8 +217,15 @@ def _step_of(option: str, task: Instruction) -> str:
 
 
 def _sequence(verb: Verb) -> tuple[str, ...]:
-    alone = {Verb.POUR: "pour", Verb.PICK: "pick", Verb.PUSH: "push", Verb.PULL: "pull", Verb.TWIST: "twist"}
-    return _SEQUENCE[alone.get(verb, "carry")]
+    return _SEQUENCE[{Verb.POUR: "pour", Verb.PUSH: "push", Verb.PULL: "pull"}.get(verb, "carry")]
+
+
+def _handled(task: str) -> str:
+    """Return the object of a task in words."""
+    found = re.fullmatch("[a-z]+ the (.+?)(?: (?:in|into|to) the .+)?", task)
+    covered = re.fullmatch("cover the .+ with the (.+)", task)
+    assert found is not None
+    return covered[1] if covered else found[1]
 
 
 def stage_right(draft: Draft, option: str) -> bool:
@@ -228,11 +233,15 @@ def stage_right(draft: Draft, option: str) -> bool:
     cut = draft.cut
     assert cut is not None
     task, steps = cut.instruction, _sequence(cut.instruction.verb)
-    assert f'"{task}"' in draft.question
+    tasks = re.findall('"([^"]+)"', draft.question)
+    assert len(set(tasks)) == 2
+    assert str(task) in tasks
     found = _step_of(option, task)
-    names = [str(thing) for thing in (task.object, task.destination) if thing is not None]
+    handled, other = str(task.object), next(words for words in tasks if words != str(task))
+    if handled not in option or option.index(handled) > option.find(_handled(other)) >= 0:
+        assert _handled(other) in option
+        return False
     assert found in steps
-    assert "table" in option or any(name in option for name in names)
     now = stage_now(draft.scene, cut)
     if now == "fetching":
         source = draft.scene.objects[find_object(draft.scene, task)]
@@ -289,10 +298,7 @@ def test_the_same_seed_gives_the_same_items_and_another_one_others() -> None:
 
 @pytest.mark.parametrize("name", ["panel-vlm-fine", "panel-vlm-mixer"])
 def test_a_subject_that_sees_grey_pictures_and_always_answers_stays_at_chance(name: str) -> None:
-    """Where nothing is nearest it draws a letter, as else it would be below chance.
-
-    Stage items give something away: the cut is in the middle of the episode, as published.
-    """
+    """Where nothing is nearest it draws a letter, as else it would be below chance."""
     (asked,), (guess,) = parse_subjects(name), parse_subjects("random")
     answerer, guesser = load_answerer(asked, VlmOptions()), load_answerer(guess, VlmOptions())
     items = [draft.item(index) for index, draft in enumerate(drafts())]
@@ -310,9 +316,7 @@ def test_a_subject_that_sees_grey_pictures_and_always_answers_stays_at_chance(na
     assert set(hits) == set(Dimension)
     for dimension, found in hits.items():
         share, chance = wilson(sum(found), len(found)), float(np.mean(chances[dimension]))
-        given_away = _TEXT_OF_STAGES if dimension is Dimension.STAGE else 0.0
-        assert share.low <= chance + given_away, (dimension, share)
-        assert share.high >= chance - _NEVER_THE_NEAREST, (dimension, share)
+        assert share.low <= chance <= share.high, (dimension, share)
 
 
 @pytest.mark.parametrize("cut", [draft.cut for draft in drafts()[:30] if draft.cut is not None])
