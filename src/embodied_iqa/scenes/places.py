@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -46,14 +46,11 @@ def draw_places(
     return None
 
 
-def are_apart(things: Sequence[Thing], places: Sequence[tuple[float, float]]) -> bool:
-    """Return whether things at these places (base frame, m) keep the distances of drawn ones."""
-    placed = list(zip(things, places, strict=True))
-    return all(
-        _apart(thing, place, other, at)
-        for index, (thing, place) in enumerate(placed)
-        for other, at in placed[:index]
-    )
+def has_room(
+    thing: Thing, place: tuple[float, float], standing: Iterable[tuple[Thing, tuple[float, float]]]
+) -> bool:
+    """Return whether a thing at a place (base frame, m) keeps its distance from others that stand there."""
+    return all(_apart(thing, place, other, at) for other, at in standing)
 
 
 def _range_x(index: int, kind: Kind, instruction: Instruction | None) -> tuple[float, float]:
@@ -71,7 +68,7 @@ def _place(
 ) -> tuple[float, float] | None:
     for _ in range(50):
         x, y = float(rng.uniform(*range_x_m)), float(rng.uniform(*OBJECTS_Y_M))
-        if all(_apart(thing, (x, y), other, place) for other, place in zip(*standing, strict=False)):
+        if has_room(thing, (x, y), zip(*standing, strict=False)):
             return x, y
     return None
 

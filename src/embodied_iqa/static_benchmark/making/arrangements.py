@@ -14,11 +14,12 @@ import numpy as np
 
 from embodied_iqa.images.frame import View
 from embodied_iqa.scenes.clutter import draw_clutter
-from embodied_iqa.scenes.places import OBJECTS_X_M, OBJECTS_Y_M, are_apart
+from embodied_iqa.scenes.places import OBJECTS_X_M, OBJECTS_Y_M, has_room
 from embodied_iqa.scenes.scene import Scene, SceneObject, draw_yaw
 from embodied_iqa.scenes.scene_graph import SceneGraph
 from embodied_iqa.scenes.viewpoints import viewpoint_of
 from embodied_iqa.static_benchmark.making.draft import NoItemError
+from embodied_iqa.tasks.instruction import Thing
 from embodied_iqa.tasks.vocabulary import MARKED_KINDS, SIZED_KINDS, Kind
 
 FIXED: Final = (Kind.DRAWER,)
@@ -51,20 +52,20 @@ def scattered(rng: np.random.Generator, scene: Scene, view: View) -> Scene:
     Raises:
         NoItemError: They have no room there.
     """
-    viewpoint, things = viewpoint_of(view), [item.thing for item in scene.objects]
-    places: list[tuple[float, float]] = []
+    viewpoint = viewpoint_of(view)
+    standing: list[tuple[Thing, tuple[float, float]]] = []
     for item in scene.objects:
         for _ in range(_TRIES):
             place = float(rng.uniform(*OBJECTS_X_M)), float(rng.uniform(*OBJECTS_Y_M))
             middle_m = np.array([[*place, item.shape.height_m / 2]])
             shown = viewpoint.shows(*viewpoint.project(middle_m)[0].tolist())
-            if shown and are_apart(things[: len(places) + 1], [*places, place]):
-                places.append(place)
+            if shown and has_room(item.thing, place, standing):
+                standing.append((item.thing, place))
                 break
         else:
             raise NoItemError
-    placed = zip(scene.objects, places, strict=True)
-    return replace(scene, objects=tuple(replace(item, x_m=x, y_m=y) for item, (x, y) in placed))
+    placed = zip(scene.objects, standing, strict=True)
+    return replace(scene, objects=tuple(replace(item, x_m=x, y_m=y) for item, (_, (x, y)) in placed))
 
 
 def with_kinds(rng: np.random.Generator, scene: Scene, kinds: Mapping[int, Kind]) -> Scene | None:
@@ -120,8 +121,8 @@ def with_clutter(rng: np.random.Generator, scene: Scene) -> Scene:
 
 
 def _with_objects(scene: Scene, objects: Sequence[SceneObject]) -> Scene | None:
-    places = [(item.x_m, item.y_m) for item in objects]
-    apart = are_apart([item.thing for item in objects], places)
+    standing = [(item.thing, (item.x_m, item.y_m)) for item in objects]
+    apart = all(has_room(*one, standing[:number]) for number, one in enumerate(standing))
     return replace(scene, objects=tuple(objects)) if apart else None
 
 
