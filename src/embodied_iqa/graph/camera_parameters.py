@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from embodied_iqa.config import ranged
+from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.hand_eye import IDENTITY
 from embodied_iqa.kinematics.geometry import TOOL_2F140_M
 from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
 from embodied_iqa.simulation.camera.faults import FaultRates
+from embodied_iqa.subjects.catalogue import Backend
+from embodied_iqa.subjects.reference import SubjectReference
 
 DEFAULT_VIEWS: Final = (View.TOP, View.WRIST)
 
@@ -109,3 +113,26 @@ class CameraParameters:
     horizontal_fov_rad: float = ranged(1.5, 0.1, 3.0)
     realsense: RealSenseParameters = field(default_factory=RealSenseParameters)
     hand_eye: HandEyeParameters = field(default_factory=HandEyeParameters)
+
+
+def cameras_of(policy: SubjectReference) -> tuple[View, ...]:
+    """Return the cameras of an embedded policy; empty for others, which name theirs once they are loaded."""
+    if policy.entry is None or policy.backend is not Backend.EMBEDDED:
+        return ()
+    return policy.entry.views
+
+
+def check_cameras(policy: str, wanted: Sequence[View], views: Sequence[View]) -> None:
+    """Refuse cameras that lack one of the policy's: it would never decide, or its arm never have a lease.
+
+    Raises:
+        UsageError: A camera is missing.
+    """
+    missing = [view for view in wanted if view not in views]
+    if missing:
+        both = ",".join(dict.fromkeys([*views, *wanted]))
+        raise UsageError(
+            f"{policy} sees the {missing[0]} view, which no camera takes",
+            expected=f'--set "camera_node.views=[{both}]"',
+            got=", ".join(views),
+        )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -19,10 +19,11 @@ import yaml
 from embodied_iqa.config import build, flatten, load_yaml, parameters_of
 from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.verdict import GateMode
-from embodied_iqa.graph.camera_parameters import CameraSource
+from embodied_iqa.graph.camera_parameters import DEFAULT_VIEWS, CameraSource, cameras_of
 from embodied_iqa.graph.default_judge import SHIPPED_CALIBRATION, default_judge
-from embodied_iqa.graph.parameters import GraphParameters, RobotKind
+from embodied_iqa.graph.parameters import GraphParameters, RobotKind, VlaParameters
 from embodied_iqa.resources import shared_file
+from embodied_iqa.subjects.reference import SubjectReference, parse_vla
 from embodied_iqa.subjects.registry import refuse_real_arm
 
 _DEFAULT_FILE: Final = "config/trial.yaml"
@@ -85,17 +86,23 @@ _CLASSES: Final[dict[str, type]] = typing.get_type_hints(GraphParameters)
 
 
 def resolve(
-    files: tuple[Path, ...] = (), overrides: Mapping[str, object] | None = None, *, judge: str = ""
+    files: tuple[Path, ...] = (),
+    overrides: Mapping[str, object] | None = None,
+    *,
+    judge: str = "",
+    policies: Sequence[SubjectReference] = (),
 ) -> GraphParameters:
     """Resolve the parameters: class defaults, the installed file, the user's files, then overrides.
 
     If no source sets the gate's mode, it is ``on`` for a real arm, which must not move on bad pictures, and
-    ``shadow`` in simulation, which measures the effect of bad pictures.
+    ``shadow`` in simulation, which measures the effect of bad pictures. If none sets the cameras, simulated
+    ones are the default ones and those of the policies.
 
     Args:
         files: YAML in the form of ROS parameter files; later ones win.
         overrides: ``node.parameter`` to value.
         judge: Of the gate if no source sets one; empty for that of `default_judge`.
+        policies: Further VLAs that these parameters are for, beside that of vla_node.
 
     Raises:
         UsageError: An unknown node, name or value, or parameters of two nodes that contradict each other.
@@ -113,7 +120,7 @@ def resolve(
         merged[node][parameter] = value
     _locate_calibration(merged["gate_node"], Path())
     _link_robot(merged)
-    _link_views(merged)
+    _link_views(merged, policies)
     _link_tool(merged)
     _link_time(merged)
     if _MODE not in merged["gate_node"]:
@@ -222,9 +229,14 @@ def _link_robot(merged: dict[str, dict[str, object]]) -> None:
         arm.setdefault("ur.gripper.reply_s", _WORLD_PAUSE_S)
 
 
-def _link_views(merged: dict[str, dict[str, object]]) -> None:
-    """Copy the cameras' views to every node that sets none."""
-    views = merged["camera_node"].get("views")
+def _link_views(merged: dict[str, dict[str, object]], policies: Sequence[SubjectReference]) -> None:
+    """Choose the cameras if no source does, and copy their views to every node that sets none."""
+    camera = merged["camera_node"]
+    if camera.get("source", CameraSource.SIMULATED) == CameraSource.SIMULATED:
+        subjects = (merged["vla_node"].get("subject", VlaParameters().subject), *policies)
+        wanted = (view for subject in subjects for view in cameras_of(parse_vla(str(subject))))
+        camera.setdefault("views", [str(view) for view in dict.fromkeys([*DEFAULT_VIEWS, *wanted])])
+    views = camera.get("views")
     for name in nodes_with("views") if views is not None else ():
         merged[name].setdefault("views", views)
 

@@ -10,7 +10,7 @@ from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.gate.judges import shared_judge
 from embodied_iqa.gate.verdict import GateMode
-from embodied_iqa.graph.camera_parameters import CameraSource
+from embodied_iqa.graph.camera_parameters import CameraSource, cameras_of, check_cameras
 from embodied_iqa.graph.parameters import GraphParameters, RobotKind
 from embodied_iqa.subjects.registry import check_backend, check_real_arm
 from embodied_iqa.tasks.instruction import parse_instruction
@@ -137,7 +137,7 @@ def check_graph(graph: GraphParameters) -> GraphParameters:
 
 
 def check_subjects(graph: GraphParameters) -> GraphParameters:
-    """Return the parameters if a back end runs their subjects and the VLA may move the arm.
+    """Return the parameters if back ends run the subjects, and the VLA has its cameras and may move the arm.
 
     Raises:
         UserError: Otherwise, or if the policy server of a real arm cannot be reached.
@@ -145,6 +145,7 @@ def check_subjects(graph: GraphParameters) -> GraphParameters:
     vlm, vla = graph.vlm_node, graph.vla_node
     check_backend(vlm.subject)
     check_backend(vla.subject)
+    check_cameras(vla.subject.text, cameras_of(vla.subject), graph.camera_node.views)
     if graph.arm_node.robot is RobotKind.UR5:
         check_real_arm(vla.subject, vla.options)
     return graph

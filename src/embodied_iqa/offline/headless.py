@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.distortions import FrameDistorter
-from embodied_iqa.errors import InternalError, UsageError, UserError
+from embodied_iqa.errors import InternalError, UserError
 from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.gate.judgement import PictureJudge
-from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
-from embodied_iqa.graph.parameters import GateParameters
+from embodied_iqa.gate.verdict import GateLease, Verdict
+from embodied_iqa.graph.camera_parameters import check_cameras
 from embodied_iqa.images.message_geometry import as_sent
 from embodied_iqa.offline.headless_arm import HeadlessArm
 from embodied_iqa.offline.headless_cameras import AnyGatekeeper, HeadlessCameras
@@ -36,7 +36,7 @@ from embodied_iqa.simulation.camera.simulated_cameras import SimulatedCameras
 from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.success import task_missing
 from embodied_iqa.simulation.world import World
-from embodied_iqa.subjects.protocols import SubjectInfo, Vla, Vlm
+from embodied_iqa.subjects.protocols import Vla, Vlm
 from embodied_iqa.tasks.instruction import Instruction, parse_instruction
 from embodied_iqa.trial import machine
 from embodied_iqa.trial.deciding import answer
@@ -111,9 +111,9 @@ class HeadlessRun:
         distorter = FrameDistorter(plan.distortion(run_index), self._start_ns)
         nodes = options.nodes
         self._views = nodes.gate_node.views
-        _check_judged(cell.vla.info, nodes.gate_node)
+        check_cameras(cell.vla.info.name, cell.vla.info.views, self._views)
         gatekeeper = _gatekeeper(cell.judge, nodes.gate_node.judge, distorter)
-        seen = (*self._views, *cell.vla.info.views, *(cell.vlm.info.views if cell.vlm is not None else ()))
+        seen = (*self._views, *(cell.vlm.info.views if cell.vlm is not None else ()))
         cameras = SimulatedCameras(
             cell.renderer, nodes.camera_node.model, tuple(dict.fromkeys(seen)), nodes.camera_node.faults
         )
@@ -301,14 +301,3 @@ class HeadlessRun:
 
 def _gatekeeper(judge: PictureJudge | None, options: GateOptions, distorter: FrameDistorter) -> AnyGatekeeper:
     return OracleGatekeeper(distorter, options) if judge is None else Gatekeeper(judge, options)
-
-
-def _check_judged(policy: SubjectInfo, gate: GateParameters) -> None:
-    """Refuse a gate that would hold every decision: it judges no picture of a camera of the policy."""
-    unjudged = [view for view in policy.views if view not in gate.views]
-    if unjudged and gate.judge.mode is GateMode.ON:
-        raise UsageError(
-            f"{policy.name} decides on {unjudged[0]}, whose pictures the gate does not judge",
-            expected=f"--set camera_node.views=[...] with {', '.join(policy.views)}",
-            got=", ".join(gate.views),
-        )

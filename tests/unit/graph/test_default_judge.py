@@ -27,7 +27,7 @@ def test_a_simulated_trial_has_the_learned_judge_that_is_shipped() -> None:
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
-        ({"vla_node.subject": "panel-vla-side"}, "panel-vla-side, top, wrist at 640x480, d455"),
+        ({"vla_node.subject": "panel-vla-side"}, "panel-vla-side, top, wrist, side at 640x480, d455"),
         ({"camera_node.views": ["side", "wrist"]}, "side, wrist at 640x480, d455"),
         ({"camera_node.width_px": 1280, "camera_node.height_px": 720}, "top, wrist at 1280x720, d455"),
         ({"camera_node.model": "ideal"}, "640x480, ideal"),

@@ -21,6 +21,8 @@ from embodied_iqa.graph.session_plan import (
     check_subjects,
     check_tasks,
 )
+from embodied_iqa.images.frame import View
+from embodied_iqa.subjects.reference import parse_vla
 
 
 def test_tasks_get_their_plain_form() -> None:
@@ -108,3 +110,11 @@ def test_a_subject_that_does_not_exist_is_refused(name: str, what: str) -> None:
     assert check_subjects(resolve()).vla_node == resolve().vla_node
     with pytest.raises(UsageError, match=rf"unknown {what}.*'gpt'.*available: classical"):
         check_subjects(resolve((), {f"{name}.subject": "gpt"}))
+
+
+def test_a_policy_needs_its_cameras() -> None:
+    policy = {"vla_node.subject": "panel-vla-side"}
+    assert resolve((), policy).gate_node.views == (View.TOP, View.WRIST, View.SIDE)
+    assert resolve((), {}, policies=[parse_vla("panel-vla-side")]).sim_node.views[-1] is View.SIDE
+    with pytest.raises(UsageError, match=r"the side view.*camera_node\.views=\[top,side\].*got .top'"):
+        check_subjects(resolve((), policy | {"camera_node.views": ["top"]}))

@@ -168,22 +168,27 @@ def _graph(arguments: argparse.Namespace, subjects: Sequence[SubjectReference]) 
     named = parse_arms(arguments.gate) if arguments.gate else ()
     modes: list[GateMode | None] = [arm.options(GateOptions()).mode for arm in named]
     first, *_ = [
-        _resolved(arguments, subject, mode) for subject in subjects for mode in dict.fromkeys(modes or [None])
+        _resolved(arguments, subjects, subject, mode)
+        for subject in subjects
+        for mode in dict.fromkeys(modes or [None])
     ]
     return first
 
 
 def _resolved(
-    arguments: argparse.Namespace, subject: SubjectReference, mode: GateMode | None
+    arguments: argparse.Namespace,
+    subjects: Sequence[SubjectReference],
+    subject: SubjectReference,
+    mode: GateMode | None,
 ) -> GraphParameters:
     """Resolve the configuration for one subject; the gate is off unless ``--gate`` or ``--set`` sets it.
 
-    The judge of the arms ``on`` and ``shadow`` is statistics unless it is set: it must not depend on the
-    subject, since all subjects of a folder have the same parameters.
+    All subjects of a folder have the same parameters: the cameras are those of all of them, and the judge of
+    the arms ``on`` and ``shadow`` is statistics unless it is set.
     """
     named: dict[str, Scalar] = {} if mode is None else {_GATE: str(mode)}
     overrides = {_GATE: str(GateMode.OFF)} | named | _overrides(arguments) | {"vla_node.subject": subject}
-    graph = resolve(tuple(arguments.config), overrides, judge=str(JudgeKind.STATISTICS))
+    graph = resolve(tuple(arguments.config), overrides, judge=str(JudgeKind.STATISTICS), policies=subjects)
     if graph.arm_node.robot is RobotKind.UR5 and not (arguments.ros and arguments.gate):
         raise UsageError(
             "an experiment on a real arm", expected="--ros and --gate", got="one of them is missing"
