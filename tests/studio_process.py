@@ -23,8 +23,10 @@ def running_studio(folder: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "embodied_iqa.cli.main", "studio", "--port", "0", str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        yield process.stdout.readline().split()[-1].rstrip("/")
-        process.terminate()
+        try:
+            yield process.stdout.readline().split()[-1].rstrip("/")
+        finally:  # else a failed test would wait for it for good
+            process.terminate()
         assert process.wait(60) == 0
 
 

@@ -26,6 +26,7 @@ from embodied_iqa.recording.disk_reserve import FULL, DiskReserve, disk_text
 from embodied_iqa.recording.errors import RecordingWriteError
 from embodied_iqa.recording.framing import MAGIC, encode
 from embodied_iqa.recording.mcap_summary import ChunkContent, Summary
+from embodied_iqa.recording.write_lock import mark_as_written
 
 _INDEX_OF_CHUNK_BYTES: Final = 64 * 1024
 """More than the index of one chunk, statistics and footer."""
@@ -187,11 +188,13 @@ class McapOutput:
 
 def _create(path: Path) -> int:
     try:
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     except FileExistsError:
         raise RecordingWriteError(path, "already exists; a recording never overwrites") from None
     except OSError as error:
         raise RecordingWriteError(path, f"cannot create the recording: {error.strerror}") from error
+    mark_as_written(descriptor)
+    return descriptor
 
 
 def _write_failed(path: Path, error: OSError) -> RecordingWriteError:

@@ -12,9 +12,8 @@ from mcap.records import Attachment, Channel, Schema
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.image_cdr import IMAGE_TYPE, image_from_cdr
-from embodied_iqa.recording.definitions import MessageDefinitions
+from embodied_iqa.recording.decoding import RecordedTypes
 from embodied_iqa.recording.errors import RecordingReadError
-from embodied_iqa.recording.messages import TypeStore
 from embodied_iqa.recording.opening import checked_summary, open_recording, recording_file, reporting_damage
 from embodied_iqa.recording.recorded import RecordedMessage, RecordedPicture, TopicInfo
 
@@ -39,8 +38,7 @@ class TrialReader:
         except BaseException:
             self._file.close()
             raise
-        self._types = TypeStore(MessageDefinitions(prefixes=(), sources=()))
-        self._learned: set[str] = set()
+        self._types = RecordedTypes(self.path)
 
     @property
     def start_ns(self) -> int:
@@ -103,13 +101,7 @@ class TrialReader:
         Raises:
             RecordingReadError: The definition or the bytes are damaged.
         """
-        try:
-            if message.topic not in self._learned:
-                self._types.learn(message.type_name, self.topics[message.topic].definition)
-                self._learned.add(message.topic)
-            return self._types.deserialise(message.cdr, message.type_name)
-        except InputError as error:
-            raise RecordingReadError(self.path, f"topic {message.topic}: {error}") from error
+        return self._types.decode(message, self.topics[message.topic].definition)
 
     def pictures(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,8 +32,7 @@ from embodied_iqa.units import SECOND_NS
 METADATA = "embodied_iqa"
 """Name of our metadata record in a recording."""
 
-
-_TOPICS = (
+TOPICS = (
     "/trial/events",
     "/vlm/answer",
     "/vla/actions",
@@ -42,6 +42,8 @@ _TOPICS = (
     "/arm/tool_pose",
     *(f"/camera/{view}/camera_info" for view in View),
 )
+"""Topics that the record of a trial is read from."""
+
 # the constants of the messages, which a recording does not carry
 _RUN_START, _RUN_END = 1, 3
 _OUTCOMES = {
@@ -60,8 +62,8 @@ class NoRunError(InputError):
 
 
 @dataclass(slots=True)
-class _Streams:
-    """Decoded messages of a recording, by topic."""
+class TrialStreams:
+    """Decoded messages of a recording; it may still be written."""
 
     starts: list[Any] = field(default_factory=list)
     ends: dict[int, Any] = field(default_factory=dict)
@@ -73,6 +75,31 @@ class _Streams:
     poses: list[tuple[int, float, float, float]] = field(default_factory=list)
     pictures: list[int] = field(default_factory=list)
 
+    def add(self, path: Path, topic: str, message: Any) -> None:
+        """Add a message of a topic in `TOPICS`.
+
+        Raises:
+            InputError: It is invalid; the error names ``path``.
+        """
+        try:
+            _sort_in(self, topic, message)
+        except (ValueError, KeyError) as error:
+            raise InputError(f"{path}: a message on {topic} is invalid: {error}") from None
+
+    def run(self, place: int, until_ns: int = 0) -> RunRecord:
+        """Return a run by its place in ``starts``.
+
+        Args:
+            place: From 0.
+            until_ns: Last stamp of a run that has not ended; 0 for that of the last verdict.
+        """
+        return _run(self, self.starts[place], until_ns)
+
+    def trial(self, runs: Sequence[RunRecord], metadata: dict[str, str]) -> TrialRecord:
+        """Return the record of the trial with these runs, of which there is at least one."""
+        first = self.starts[0]
+        return TrialRecord(str(first.task), int(first.scene_seed), tuple(runs), metadata)
+
 
 def read_trial(path: Path) -> TrialRecord:
     """Read a recorded trial.
@@ -81,19 +108,14 @@ def read_trial(path: Path) -> TrialRecord:
         InputError: The file is not a recording, is cut short, or is not of a trial.
     """
     with TrialReader(path) as reader:
-        topics = [topic for topic in _TOPICS if topic in reader.topics]
-        streams = _Streams()
+        topics = [topic for topic in TOPICS if topic in reader.topics]
+        streams = TrialStreams()
         for message in reader.messages(topics):
-            try:
-                _sort_in(streams, message.topic, reader.decode(message))
-            except (ValueError, KeyError) as error:
-                raise InputError(f"{path}: a message on {message.topic} is invalid: {error}") from None
+            streams.add(path, message.topic, reader.decode(message))
         metadata = reader.metadata().get(METADATA, {})
     if not streams.starts:
         raise NoRunError(f"{path} holds no run of a trial", expected="a run's start on /trial/events")
-    first = streams.starts[0]
-    runs = tuple(_run(streams, start) for start in streams.starts)
-    return TrialRecord(str(first.task), int(first.scene_seed), runs, metadata)
+    return streams.trial([streams.run(place) for place in range(len(streams.starts))], metadata)
 
 
 def stamp_ns(message: Any) -> int:
@@ -101,7 +123,7 @@ def stamp_ns(message: Any) -> int:
     return int(message.header.stamp.sec) * SECOND_NS + int(message.header.stamp.nanosec)
 
 
-def _sort_in(streams: _Streams, topic: str, message: Any) -> None:
+def _sort_in(streams: TrialStreams, topic: str, message: Any) -> None:
     match topic:
         case "/trial/events" if message.kind == _RUN_START:
             streams.starts.append(message)
@@ -124,12 +146,13 @@ def _sort_in(streams: _Streams, topic: str, message: Any) -> None:
             streams.pictures.append(stamp_ns(message))
 
 
-def _run(streams: _Streams, start: Any) -> RunRecord:
+def _run(streams: TrialStreams, start: Any, until_ns: int) -> RunRecord:
     index, start_ns = int(start.run_index), stamp_ns(start)
     end = streams.ends.get(index)
-    end_ns = (
-        stamp_ns(end) if end is not None else max((v.stamp_ns for v in streams.verdicts), default=start_ns)
-    )
+    if end is not None:
+        end_ns = stamp_ns(end)
+    else:
+        end_ns = max(start_ns, until_ns or max((v.stamp_ns for v in streams.verdicts), default=0))
     verdicts = tuple(v for v in streams.verdicts if start_ns <= v.stamp_ns <= end_ns)
     path = [
         ((stamp - start_ns) / SECOND_NS, x, y, z)

@@ -1,1 +1,1 @@
-"""Repair of recordings that were cut short or damaged."""
+"""Reading and repair of recordings that have no index: growing, cut short or damaged ones."""

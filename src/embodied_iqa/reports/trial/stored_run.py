@@ -6,7 +6,7 @@ A session that was interrupted, killed or stopped by a full disk is read as far 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -98,13 +98,14 @@ class StoredScores:
     remarks: tuple[str, ...] = ()
 
 
-def load_run(folder: Path) -> tuple[tuple[ReportedTask, ...], RunContext]:
+def load_run(folder: Path, skip: Collection[Path] = ()) -> tuple[tuple[ReportedTask, ...], RunContext]:
     """Read a run.
 
     Args:
         folder: Holds `trial.mcap` or, for several tasks, folders that each hold one; beside them optionally
             `scores.json` and `config.yaml`. Missing scores are computed from the recording; a recording that
             was cut short is read from `trial.recovered.mcap` beside it.
+        skip: Recordings that are left out, such as one that is being written; not all of them.
 
     Raises:
         InputError: No recording with a run is found, or the scores do not match.
@@ -112,7 +113,8 @@ def load_run(folder: Path) -> tuple[tuple[ReportedTask, ...], RunContext]:
     session = load_scores(folder / _SCORES) if (folder / _SCORES).is_file() else None
     loaded = _Loaded()
     for recording in recordings_of(folder):
-        loaded.add(recording, session)
+        if recording not in skip:
+            loaded.add(recording, session)
     if not loaded.tasks:
         raise loaded.empty[0]
     tasks = loaded.tasks

@@ -5,7 +5,7 @@ const runs = JSON.parse(document.getElementById("lanes").textContent);
 const player = document.querySelector("[data-player]");
 const slider = player.querySelector("[data-time]");
 const status = document.querySelector("[data-jumped]");
-const end = Math.max(...runs.map((run) => run.duration_s));
+let end = Math.max(...runs.map((run) => run.duration_s));
 slider.max = end;
 let now = Math.min(end, Math.max(0, Number(new URLSearchParams(location.hash.slice(1)).get("t")) || 0));
 let playing = false;

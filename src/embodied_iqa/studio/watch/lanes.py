@@ -13,7 +13,8 @@ from embodied_iqa.images.assembler import Source as PictureSource
 from embodied_iqa.images.frame import View
 from embodied_iqa.reports.trial.frame_spans import LevelSpan, level_spans
 from embodied_iqa.reports.trial.gate_timeline import GateTimeline, gate_timelines
-from embodied_iqa.studio.watch.recordings import RunTrack
+from embodied_iqa.studio.watch.live import LiveRecording
+from embodied_iqa.studio.watch.track import RunTrack
 from embodied_iqa.trial.record import RunRecord
 from embodied_iqa.units import SECOND_NS
 
@@ -68,6 +69,7 @@ class Lane:
         curves: Tool speed and gripper.
         decisions: By time.
         frames_s: Stamps of the pictures of each camera since the start.
+        live: The recording while it is being written; None for a whole one.
     """
 
     address: str
@@ -78,6 +80,13 @@ class Lane:
     curves: tuple[Curve, ...]
     decisions: tuple[Decision, ...]
     frames_s: Mapping[View, tuple[float, ...]]
+    live: LiveRecording | None = None
+
+    @property
+    def state(self) -> str:
+        """How the run ended, and the mode of its gate."""
+        outcome = self.record.outcome or ("running" if self.live else "not ended")
+        return f"{outcome.replace('_', ' ')}; gate {self.record.gate_mode}"
 
     @property
     def data(self) -> dict[str, Any]:
@@ -91,6 +100,7 @@ class Lane:
         holds = sorted({span.start_s for line in self.timelines for span in line.blocked})
         return {
             "address": self.address,
+            "state": self.state,
             "duration_s": self.duration_s,
             "frames": {str(view): stamps for view, stamps in self.frames_s.items()},
             "verdicts": spans,
@@ -98,13 +108,15 @@ class Lane:
             "decisions": [[item.at_s, item.words] for item in self.decisions],
             "levels": [[span.start_s, span.end_s, span.level] for span in self.levels],
             "curves": [curve.values for curve in self.curves],
+            "position": None if self.live is None else self.live.position,
         }
 
 
-def lane_of(record: RunRecord, track: RunTrack, address: str) -> Lane:
-    """Place a run on its time axis."""
+def lane_of(record: RunRecord, track: RunTrack, address: str, live: LiveRecording | None = None) -> Lane:
+    """Place a run on its time axis; ``live`` is its recording while it is being written."""
     last_ns = max((p.stamp_ns for places in track.frames.values() for p in places), default=record.end_ns)
-    duration_s = max(0.001, (max(record.end_ns, last_ns) - record.start_ns) / SECOND_NS)
+    # rounded as the stamps are: the last picture is not after the end
+    duration_s = max(0.001, round((max(record.end_ns, last_ns) - record.start_ns) / SECOND_NS, 4))
     speed = _curve("tool speed, mm/s", tool_speed_mmps(record.tool_path), duration_s)
     gripper = _curve("gripper, 0 open to 1 closed", track.gripper, duration_s, highest=1.0)
     frames = {
@@ -120,6 +132,7 @@ def lane_of(record: RunRecord, track: RunTrack, address: str) -> Lane:
         curves=tuple(curve for curve in (speed, gripper) if curve is not None),
         decisions=tuple(_decisions(record, duration_s)),
         frames_s=frames,
+        live=live,
     )
 
 

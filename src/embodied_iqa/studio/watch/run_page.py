@@ -13,10 +13,9 @@ from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.studio.browse.pictures import ByteCache, webp
 from embodied_iqa.studio.kit.context import Studio
-from embodied_iqa.studio.kit.rendering import path_segment
 from embodied_iqa.studio.kit.sources import Source, SourceKind
-from embodied_iqa.studio.watch.lanes import Lane, lane_of
-from embodied_iqa.studio.watch.recordings import OpenRun, open_runs
+from embodied_iqa.studio.watch.open_lane import open_lane
+from embodied_iqa.studio.watch.recordings import open_runs
 
 _CACHED = {"Cache-Control": "private, max-age=3600"}
 _SIDES = ("clean", "distorted")
@@ -30,17 +29,16 @@ def routes(studio: Studio) -> list[Route]:
     def overview(request: Request) -> Response:
         source = studio.source(SourceKind.RUN, request)
         found = open_runs(studio).of(source)
-        return studio.page(
-            request, "studio_run.html.j2", source=source, tasks=found.tasks, remarks=found.remarks
-        )
+        found.update()
+        return studio.page(request, "studio_run.html.j2", source=source, found=found)
 
     def player(request: Request) -> Response:
         source = studio.source(SourceKind.RUN, request)
         task, run = int(request.path_params["task"]), int(request.path_params["run"])
-        lanes = [_lane(studio, source, task, run)]
+        lanes = [open_lane(studio, source, task, run)]
         beside = request.query_params.get(_BESIDE, "")
         if beside:
-            lanes.append(_lane(studio, *_parsed(studio, beside)))
+            lanes.append(open_lane(studio, *_parsed(studio, beside)))
         return studio.page(
             request,
             "studio_watch.html.j2",
@@ -72,12 +70,6 @@ def routes(studio: Studio) -> list[Route]:
         Route(place, player),
         Route(place + "/{view}/{side}/{number:int}", picture),
     ]
-
-
-def _lane(studio: Studio, source: Source, task: int, run: int) -> Lane:
-    found: OpenRun = open_runs(studio).of(source)
-    address = f"/run/{path_segment(source.name)}/{task}/{run}"
-    return lane_of(found.run(task, run), found.track(task, run), address)
 
 
 def _parsed(studio: Studio, text: str) -> tuple[Source, int, int]:
