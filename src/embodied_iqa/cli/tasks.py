@@ -1,4 +1,4 @@
-"""`embodied-iqa tasks`: check task files, show the tasks of simulated scenes."""
+"""`embodied-iqa tasks`: check task files, show the tasks of scenes, export and import those of databases."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.cli.parser import perform
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.scenes.language.five_tasks import draw_task_scene, make_tasks
@@ -19,6 +20,14 @@ from embodied_iqa.tasks.task_files import check_task_file
 from embodied_iqa.tasks.vocabulary import Verb
 
 _MAX_SCENES = 100_000
+_ACTIONS: Final = {
+    "check": f"{__name__}:check",
+    "make": f"{__name__}:make",
+    "export": "embodied_iqa.cli.task_exchange:write_file",
+    "import": "embodied_iqa.cli.task_exchange:read_file",
+}
+"""Action to its module and function."""
+_CONFLICTS: Final = ("refuse", "keep", "replace")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,16 +50,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="camera that defines left and right (default: top)",
     )
     make.add_argument("--verb", choices=[str(verb) for verb in Verb], help="verb of the easiest task")
-    for action in (check, make):
+    exporting = actions.add_parser("export", help="write the edited tasks of a database to a task file")
+    exporting.add_argument("database", type=Path, metavar="DB")
+    exporting.add_argument("--out", type=Path, required=True, metavar="FILE", help="new file, YAML")
+    importing = actions.add_parser("import", help="add what a task file changes to the edits of a database")
+    importing.add_argument("database", type=Path, metavar="DB")
+    importing.add_argument("file", type=Path, metavar="FILE", help="exported file, or one with its pictures")
+    importing.add_argument("--person", required=True, metavar="NAME", help="whose edits they are")
+    importing.add_argument(
+        "--conflicts",
+        choices=_CONFLICTS,
+        default=_CONFLICTS[0],
+        help="references that somebody has edited since the export: refuse the file, keep them, or replace "
+        "what the file changes (default: refuse)",
+    )
+    for action in (check, make, exporting, importing):
         action.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; return the exit code."""
-    return _check(arguments) if arguments.action == "check" else _make(arguments)
+    return perform(_ACTIONS[arguments.action], arguments)
 
 
-def _check(arguments: argparse.Namespace) -> int:
+def check(arguments: argparse.Namespace) -> int:
+    """Check a task file; return the exit code."""
     found, errors = check_task_file(arguments.file, files_exist=not arguments.no_files)
     tasks = sum(len(item.tasks) for item in found)
     if arguments.json:
@@ -65,7 +89,8 @@ def _check(arguments: argparse.Namespace) -> int:
     return 1 if errors else 0
 
 
-def _make(arguments: argparse.Namespace) -> int:
+def make(arguments: argparse.Namespace) -> int:
+    """Show the tasks of scenes; return the exit code."""
     seeds = [arguments.scene_seed] if arguments.scenes is None else list(range(arguments.scenes))
     if not 1 <= len(seeds) <= _MAX_SCENES:
         raise UsageError("bad number of scenes", expected=f"1 to {_MAX_SCENES}", got=arguments.scenes)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,19 @@ FOLDER: Final = "journal"
 FILE: Final = "edits.jsonl"
 
 Check = Callable[[EditView], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place in a journal; other journals lack it.
+
+    Attributes:
+        edits: Edits before it; 0 is the start of every journal.
+        checksum: Of the last of these; empty for none.
+    """
+
+    edits: int = 0
+    checksum: str = ""
 
 
 class ConflictError(UserError):
@@ -56,6 +70,17 @@ class Journal:
             self._take_in(self._file.read())
             return self._view
 
+    def mark(self) -> Mark:
+        """Return the place behind all edits so far."""
+        with self._lock:
+            return Mark(len(self.view().edits), self.checksum)
+
+    def view_at(self, mark: Mark) -> EditView | None:
+        """Return what followed from the edits before a mark; None for a mark of another journal."""
+        edits = self.view().edits
+        is_known = mark == Mark() or self._file.checksums[mark.edits - 1 : mark.edits] == [mark.checksum]
+        return EditView(edits[: mark.edits]) if is_known else None
+
     def cut_bytes(self) -> int:
         """Return how many bytes of an unfinished line are at the end of the file; 0 for none."""
         self.view()
@@ -75,16 +100,44 @@ class Journal:
             UserError: `check` refuses it; the undone edit does not exist.
             InputError: The file cannot be written or is damaged.
         """
+
+        def changes(view: EditView) -> tuple[Change]:
+            if check is not None:
+                check(view)
+            return (change,)
+
+        (edit,) = self.append_all(changes, person, origin)
+        return edit
+
+    def append_all(
+        self, changes: Callable[[EditView], Iterable[Change]], person: str, origin: str
+    ) -> list[Edit]:
+        """Write edits, all or none; return once they are on the disk.
+
+        Args:
+            changes: Called under the lock with the edits so far; returns what changes, or raises.
+            person: Who changes it.
+            origin: From where.
+
+        Raises:
+            UserError: Of `changes`; an undone edit does not exist.
+            InputError: The file cannot be written or is damaged.
+        """
         with self._lock, self._file.writing() as stream:
             self._take_in(self._file.catch_up(stream))
-            if check is not None:
-                check(self._view)
-            if isinstance(change, Undo):
-                _check_undo(self._view, change)
-            edit = Edit(len(self._view.edits) + 1, time.time_ns(), person, origin, change)
-            self._file.append(stream, edit_tree(edit))
-            self._view.add(edit)
-            return edit
+            first = len(self._view.edits) + 1
+            edits = [
+                Edit(first + index, time.time_ns(), person, origin, change)
+                for index, change in enumerate(changes(self._view))
+            ]
+            for edit in edits:
+                if isinstance(edit.change, Undo):
+                    _check_undo(self._view, edit.change)
+            if edits:
+                self._file.append(stream, [edit_tree(edit) for edit in edits])
+            for edit in edits:
+                self._view.add(edit)
+            return edits
 
     def _take_in(self, lines: list[dict[str, object]]) -> None:
         for tree in lines:

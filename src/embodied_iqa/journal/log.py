@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import FileIO
@@ -46,11 +46,16 @@ class JournalFile:
 
     Args:
         path: The file; it need not exist.
+
+    Attributes:
+        position: The end of what was read or written.
+        checksums: Of the lines before it.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.position = Position()
+        self.checksums: list[str] = []
 
     @property
     def cut_file(self) -> Path:
@@ -110,28 +115,35 @@ class JournalFile:
             stream.truncate(self.position.offset)
         return found
 
-    def append(self, stream: FileIO, tree: dict[str, Any]) -> None:
-        """Write a line to a locked file that `catch_up` has read; return when the disk has it.
+    def append(self, stream: FileIO, trees: Sequence[dict[str, Any]]) -> None:
+        """Write lines to a locked file that `catch_up` has read; return when the disk has them.
+
+        They are written at once: an error leaves none of them.
 
         Raises:
-            UsageError: The line would be too long.
+            UsageError: A line would be too long.
             InputError: The disk is full or fails; the file is as before.
         """
-        checksum = _checksum(self.position.checksum, tree)
-        line = _text({**tree, _CHECKSUM: checksum}) + b"\n"
-        if len(line) > MAX_LINE_BYTES:
-            raise UsageError("an edit is too long", expected=f"up to {MAX_LINE_BYTES} bytes", got=len(line))
-        before = self.position
+        before, lines, checksums = self.position, list[bytes](), list[str]()
+        for tree in trees:
+            checksums.append(_checksum(checksums[-1] if checksums else before.checksum, tree))
+            line = _text({**tree, _CHECKSUM: checksums[-1]}) + b"\n"
+            if len(line) > MAX_LINE_BYTES:
+                expected = f"up to {MAX_LINE_BYTES} bytes"
+                raise UsageError("an edit is too long", expected=expected, got=len(line))
+            lines.append(line)
+        data = b"".join(lines)
         try:
-            written = stream.write(line)
+            written = stream.write(data)
             os.fsync(stream.fileno())
         except OSError as error:
             stream.truncate(before.offset)
             raise InputError(f"cannot write {self.path}: {error.strerror}") from None
-        if written != len(line):
+        if written != len(data):
             stream.truncate(before.offset)
-            raise InputError(f"cannot write {self.path}: {written} of {len(line)} bytes fit")
-        self.position = Position(before.offset + len(line), before.lines + 1, checksum)
+            raise InputError(f"cannot write {self.path}: {written} of {len(data)} bytes fit")
+        for line, checksum in zip(lines, checksums, strict=True):
+            self._pass(checksum, len(line))
 
     def _read(self, stream: FileIO) -> list[dict[str, Any]]:
         size = os.fstat(stream.fileno()).st_size
@@ -145,10 +157,14 @@ class JournalFile:
         for line in bytes(data).split(b"\n")[:-1]:
             tree = self._checked(line)
             checksum = str(tree.pop(_CHECKSUM))
-            at = self.position
-            self.position = Position(at.offset + len(line) + 1, at.lines + 1, checksum)
+            self._pass(checksum, len(line) + 1)
             found.append(tree)
         return found
+
+    def _pass(self, checksum: str, size: int) -> None:
+        """Move the position behind a line."""
+        self.checksums.append(checksum)
+        self.position = Position(self.position.offset + size, self.position.lines + 1, checksum)
 
     def _checked(self, line: bytes) -> dict[str, Any]:
         """Return the content of a line whose checksum is right."""

@@ -20,6 +20,8 @@ MAX_BYTES: Final = 8 * 2**20
 
 FORMAT: Final = "embodied-iqa-tasks"
 VERSION: Final = 1
+JOURNAL: Final = "journal"
+"""Key of YAML files that a database exported: the place in its journal."""
 _PLACE_FIELDS: Final = ("picture", "bag", "stamp_ns", "view")
 _TASK_FIELDS: Final = ("rank", "text", "verb")
 _COLUMNS: Final = (*_PLACE_FIELDS, *_TASK_FIELDS)
@@ -148,7 +150,7 @@ def _add_labels(entry: Entry, fields: Fields) -> None:
 
 
 def _yaml_entries(text: str) -> list[Entry]:
-    top = _members(_composed(text), ("format", "version", "pictures"), "the file")
+    top = _members(_composed(text), ("format", "version", JOURNAL, "pictures"), "the file")
     for name, wanted in (("format", FORMAT), ("version", str(VERSION))):
         node = top.get(name)
         got = node.value if isinstance(node, yaml.ScalarNode) else None

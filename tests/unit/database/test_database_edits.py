@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-import yaml
 from photo_database import VLM, build_photos, make_photos
 
 from embodied_iqa.database.building.merge import merge_databases
@@ -14,11 +13,9 @@ from embodied_iqa.database.building.options import Step
 from embodied_iqa.database.check import check_database
 from embodied_iqa.database.edits import waiting_edits
 from embodied_iqa.database.store import DatabaseStore
-from embodied_iqa.database.task_exchange import export_tasks, import_tasks
 from embodied_iqa.errors import InputError
 from embodied_iqa.journal.changes import Change, Reject, Undo, WriteLabels, WriteTasks, WrittenTask
 from embodied_iqa.journal.journal import Journal
-from embodied_iqa.tasks.task_files import load_task_file
 from embodied_iqa.tasks.vocabulary import Verb
 
 ANSWERS = (Step.ANNOTATE, Step.SCORE)
@@ -142,31 +139,3 @@ def test_check_finds_damage_of_the_edits(store: DatabaseStore, tasks_file: Path)
     built = store.path / "journal" / "built" / "tasks.parquet"
     built.write_bytes((store.path / "tasks.parquet").read_bytes())
     assert any("journal/built/tasks.parquet" in line for line in check_database(store).errors)
-
-
-def test_task_files_out_and_in(store: DatabaseStore, whole: Path, tmp_path: Path) -> None:
-    first, second, third, *_ = ids(store)
-    edit(
-        store,
-        WriteTasks(first, (WrittenTask(1, "pick the blue cube", Verb.PICK), WrittenTask(3, "tidy up"))),
-        Reject(second, "dark"),
-        WriteLabels(third, "toy", "cube", None),
-    )
-    file = store.path / "tasks.yaml"
-    done = export_tasks(store, file)
-    assert (done.pictures, done.tasks, done.left_out) == (4, 5, 1)
-    assert len(load_task_file(file)) == 4
-    assert import_tasks(store, file, "ben").edits == 0
-
-    twin = Path(shutil.copytree(whole, tmp_path / "twin"))
-    assert import_tasks(DatabaseStore(twin), file, "ben").edits == 2
-    again = tmp_path / "again.yaml"
-    export_tasks(DatabaseStore(twin), again)
-    pictures = yaml.safe_load(again.read_text("utf-8"))["pictures"]
-    exported = yaml.safe_load(file.read_text("utf-8"))["pictures"]
-    assert [item for item in pictures if second not in item["picture"]] == exported
-    assert Journal(twin).view().edits[0].person == "ben"
-
-    file.write_text(file.read_text("utf-8").replace("pictures/references/", "elsewhere/", 1), "utf-8")
-    with pytest.raises(InputError, match="1 pictures that are no references"):
-        import_tasks(DatabaseStore(twin), file, "ben")

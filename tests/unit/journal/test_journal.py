@@ -148,8 +148,8 @@ def test_lines_are_bounded(tmp_path: Path) -> None:
     with file.writing() as stream:
         file.catch_up(stream)
         with pytest.raises(UsageError, match="too long"):
-            file.append(stream, {"text": "x" * MAX_LINE_BYTES})
-        file.append(stream, {"text": "x"})
+            file.append(stream, [{"text": "x"}, {"text": "x" * MAX_LINE_BYTES}])
+        file.append(stream, [{"text": "x"}])
     assert JournalFile(tmp_path / "edits.jsonl").read() == [{"text": "x"}]
 
 

@@ -1,0 +1,47 @@
+"""`embodied-iqa tasks export` and `tasks import`: the edited tasks of a database as a task file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from embodied_iqa.cli.output import next_command
+from embodied_iqa.database.store import DatabaseStore
+from embodied_iqa.database.task_exchange import Conflicts, export_tasks, import_tasks
+from embodied_iqa.errors import InputError
+from embodied_iqa.records import unstructure
+
+
+def write_file(arguments: argparse.Namespace) -> int:
+    """Export; return the exit code."""
+    out: Path = arguments.out
+    if out.exists():
+        raise InputError(f"{out} exists", expected="a new file")
+    done = export_tasks(DatabaseStore(arguments.database), out)
+    if arguments.json:
+        result = {"pictures": done.pictures, "tasks": done.tasks, "rejected": done.left_out}
+        print(json.dumps(result, indent=2))
+    else:
+        left_out = f"; {done.left_out} rejected references are left out" if done.left_out else ""
+        print(f"{out}: {done.pictures} references, {done.tasks} tasks{left_out}")
+        next_command("tasks", "import", arguments.database, out, "--person", "NAME")
+    return 0
+
+
+def read_file(arguments: argparse.Namespace) -> int:
+    """Import; return the exit code."""
+    store, how = DatabaseStore(arguments.database), Conflicts(arguments.conflicts)
+    done = import_tasks(store, arguments.file, arguments.person, how)
+    if arguments.json:
+        result = {"pictures": done.pictures, "tasks": done.tasks, "edits": done.edits}
+        print(json.dumps(result | {"conflicts": unstructure(done.conflicts)}, indent=2))
+        return 0
+    for name in done.conflicts:
+        result_of = "replaced" if how is Conflicts.REPLACE else "kept as it is"
+        print(f"edited since the export, {result_of}: {name}", file=sys.stderr)
+    print(f"{arguments.file}: {done.pictures} references, {done.tasks} tasks, {done.edits} edits")
+    if done.edits:
+        next_command("annotate", "--out", arguments.database)
+    return 0
