@@ -48,15 +48,21 @@ process_environment(os.environ)
 
 LIVE = ("tests/fault/", "tests/ros/")
 """Tests of running graphs: each uses several processes, so that no two of them run side by side."""
+READING = ("tests/style/",)
+"""Tests that share the parsed sources, so that one worker takes them."""
+ALONE = ("tests/style/test_style_tools.py",)
+"""Long files of these folders that share nothing."""
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Workers take whole files, which share fixtures, in the order of collection; one worker takes LIVE."""
+    """Workers take whole files, which share fixtures, in the order of collection, or groups of files."""
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
+            if nodeid.startswith(READING) and not nodeid.startswith(ALONE):
+                return "reading"
             return "live" if nodeid.startswith(LIVE) else super()._split_scope(nodeid)
 
     config.option.loadscopereorder = False

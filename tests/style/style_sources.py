@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,11 +16,20 @@ PACKAGE = ROOT / "src" / "embodied_iqa"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One parsed Python file."""
+    """One Python file."""
 
     path: Path
-    lines: int
-    tree: ast.Module
+    text: str
+
+    @property
+    def lines(self) -> int:
+        """Number of lines."""
+        return self.text.count("\n")
+
+    @property
+    def tree(self) -> ast.Module:
+        """The parsed file; each file is parsed once for all tests."""
+        return _tree(self.path)
 
     @property
     def name(self) -> str:
@@ -35,27 +45,55 @@ class Source:
 
 @cache
 def sources(*folders: str) -> tuple[Source, ...]:
-    """Parse every Python file below the given folders of the checkout."""
-    files = sorted(
-        file
-        for folder in folders
-        for file in (ROOT / folder).rglob("*.py")
+    """Every Python file below the given folders of the checkout."""
+    return tuple(
+        _source(file)
+        for file in sorted(file for folder in folders for file in (ROOT / folder).rglob("*.py"))
         if "__pycache__" not in file.parts
     )
-    found = []
-    for file in files:
-        text = file.read_text(encoding="utf-8")
-        found.append(Source(file, text.count("\n"), ast.parse(text, str(file))))
+
+
+@cache
+def _source(file: Path) -> Source:
+    return Source(file, file.read_text(encoding="utf-8"))
+
+
+@cache
+def _tree(file: Path) -> ast.Module:
+    return ast.parse(_source(file).text, str(file))
+
+
+@cache
+def statements_of(file: Path) -> tuple[ast.stmt, ...]:
+    """Every statement of a file, also inside functions and classes."""
+    found: list[ast.stmt] = []
+    blocks: list[ast.AST] = [_tree(file)]
+    while blocks:
+        for child in _children(blocks.pop()):
+            if isinstance(child, ast.stmt):
+                found.append(child)
+            blocks.append(child)
     return tuple(found)
+
+
+def _children(block: ast.AST) -> Iterator[ast.AST]:
+    """Statements, handlers and cases directly in a block; expressions hold none of them."""
+    for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+        yield from getattr(block, name, ())
+
+
+@cache
+def _imports(file: Path) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    return tuple(node for node in statements_of(file) if isinstance(node, ast.Import | ast.ImportFrom))
 
 
 def imports_of(source: Source) -> list[tuple[int, str]]:
     """Line and dotted name of all that a file imports, also inside functions; relative ones resolved."""
     found = []
-    for node in ast.walk(source.tree):
+    for node in _imports(source.path):
         if isinstance(node, ast.Import):
             found += [(node.lineno, alias.name) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
+        else:
             base = node.module or ""
             if node.level:
                 package = source.module.split(".")

@@ -6,7 +6,7 @@ import ast
 import re
 from collections import defaultdict
 
-from style_sources import PACKAGE, Source, sources
+from style_sources import PACKAGE, Source, sources, statements_of
 
 _BLOCK = 6
 """Equal lines in a row that count as written twice."""
@@ -17,7 +17,7 @@ def test_every_noqa_names_its_rule_and_its_reason() -> None:
     wrong = [
         f"{source.name}:{number}: {line.strip()}"
         for source in sources("src", "scripts", "launch")
-        for number, line in enumerate(source.path.read_text(encoding="utf-8").splitlines(), start=1)
+        for number, line in enumerate(source.text.splitlines(), start=1)
         if "# noqa" in line and not form.search(line)
     ]
     assert not wrong, "\n".join(wrong)
@@ -26,12 +26,12 @@ def test_every_noqa_names_its_rule_and_its_reason() -> None:
 def _code(source: Source) -> list[tuple[int, str]]:
     """Return number and text of the lines that are neither blank, comment, import nor docstring."""
     left_out: set[int] = set()
-    for node in ast.walk(source.tree):
+    for node in statements_of(source.path):
         if isinstance(node, ast.Import | ast.ImportFrom) or (
             isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         ):
             left_out |= set(range(node.lineno, (node.end_lineno or 0) + 1))
-    lines = source.path.read_text(encoding="utf-8").splitlines()
+    lines = source.text.splitlines()
     return [
         (number, line.strip())
         for number, line in enumerate(lines, start=1)

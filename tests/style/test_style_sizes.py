@@ -6,7 +6,7 @@ import ast
 import re
 from statistics import median
 
-from style_sources import ROOT, sources
+from style_sources import ROOT, sources, statements_of
 
 
 def _claimed(words: str) -> int:
@@ -21,7 +21,7 @@ def _functions(*folders: str) -> dict[str, int]:
     return {
         f"{source.name}:{node.lineno} {node.name}": (node.end_lineno or node.lineno) - node.lineno + 1
         for source in sources(*folders)
-        for node in ast.walk(source.tree)
+        for node in statements_of(source.path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
 
