@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -86,8 +87,9 @@ class Sight:
         )
 
 
+@lru_cache(maxsize=1)
 def look(frame: Frame) -> Sight:
-    """Detect objects from pixels, intrinsics and camera pose."""
+    """Detect objects from pixels, intrinsics and camera pose; several questions on one frame look once."""
     paint, camera = paint_map(frame.rgb), Pinhole(frame)
     blobs = blobs_of(paint)
     objects = []
