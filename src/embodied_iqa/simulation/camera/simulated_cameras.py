@@ -14,8 +14,9 @@ from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.lazy import load
 from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
+from embodied_iqa.simulation.camera.controls import Controls
 from embodied_iqa.simulation.camera.development import picture_of
-from embodied_iqa.simulation.camera.exposure import Exposure, ExposureState, exposure_of, settled, step
+from embodied_iqa.simulation.camera.exposure import Exposure, exposure_of, settled
 from embodied_iqa.simulation.camera.faults import Fault, FaultRates
 from embodied_iqa.simulation.camera.sensor import linear_table
 from embodied_iqa.simulation.renderer import SceneRenderer
@@ -36,14 +37,16 @@ class Shot:
     Attributes:
         snapshot: The world; its time is the stamp of the picture.
         before: The world at the picture before; None for the first one.
-        exposures: Settings of each camera; empty for ideal ones.
+        controls: Settings of the cameras; None for ideal ones.
+        measured: The settings after this picture, where the controls see it.
         dropped: The cameras whose picture never arrives.
         repeated: The cameras that deliver an earlier picture again, and its shot.
     """
 
     snapshot: WorldSnapshot
     before: WorldSnapshot | None = None
-    exposures: dict[View, Exposure] = field(default_factory=dict)
+    controls: Controls | None = None
+    measured: Controls | None = None
     dropped: frozenset[View] = frozenset()
     repeated: Mapping[View, Shot] = field(default_factory=dict)
 
@@ -77,9 +80,9 @@ class SimulatedCameras:
 
     def reset(self) -> None:
         """Start anew: the controls settle on the next picture, and nothing has moved before it."""
-        self._states: dict[View, ExposureState] = {}
+        self._controls: Controls | None = None
         self._last: Shot | None = None
-        self._metered: dict[View, Frame] = {}
+        self._drawn: dict[View, Frame] = {}
         self._taken = 0
         self._delivered: dict[View, Shot] = {}
 
@@ -89,29 +92,23 @@ class SimulatedCameras:
         if last is not None and last.snapshot.time_ns == snapshot.time_ns:
             return last
         before = None if last is None else last.snapshot
-        exposures = {} if self._model is CameraModel.IDEAL else self._exposures(snapshot)
-        shot = Shot(snapshot, before, exposures)
+        shot = Shot(snapshot, before)
+        if self._model is not CameraModel.IDEAL:
+            shot = self._controlled(shot)
         if not self._rates.never:
             shot = self._faulty(shot)
-        if exposures or not self._rates.never:
+        if shot.controls is not None or not self._rates.never:
             self._last = shot
         return shot
 
-    def _exposures(self, snapshot: WorldSnapshot) -> dict[View, Exposure]:
-        """Return the settings for a picture, and let the controls see it."""
-        if not self._states:
-            self._states = {
-                view: settled(self._light(view, snapshot), snapshot.time_ns) for view in self._views
-            }
-        exposures = {view: exposure_of(state) for view, state in self._states.items()}
+    def _controlled(self, shot: Shot) -> Shot:
+        """Add the settings of the cameras; the controls see the first and then every third picture."""
+        controls = self._controls or Controls(self._light, self._views, shot.snapshot)
         self._taken += 1
-        if self._taken % _METERED_EVERY == 0:
-            for view, state in self._states.items():
-                self._states[view] = step(state, self._light(view, snapshot), snapshot.time_ns)
-        self._metered = {
-            view: frame for view, frame in self._metered.items() if frame.stamp_ns == snapshot.time_ns
-        }
-        return exposures
+        sees = self._taken % _METERED_EVERY == 0
+        measured = controls.measured(shot.snapshot) if sees else None
+        self._controls = measured or controls
+        return replace(shot, controls=controls, measured=measured)
 
     def _faulty(self, shot: Shot) -> Shot:
         """Drop and repeat pictures; the first ones after a reset cannot be repeated."""
@@ -132,18 +129,24 @@ class SimulatedCameras:
         """Return the picture of a camera; a repeated one has the new stamp and its old pose."""
         if view in shot.repeated:
             return replace(self.frame(view, shot.repeated[view]), stamp_ns=shot.snapshot.time_ns)
-        frame = self._metered.get(view)  # drawn already, to measure the light
-        if frame is None or frame.stamp_ns != shot.snapshot.time_ns:
-            frame = self.renderer.frame(view, shot.snapshot)
-        if self._model is CameraModel.IDEAL:
-            return frame
-        exposure = shot.exposures[view]
+        if shot.controls is None:
+            return self.renderer.frame(view, shot.snapshot)
+        exposure = shot.controls.exposure(view)
+        frame = self._draw(view, shot.snapshot)
+        if shot.measured is not None:
+            shot.measured.exposure(view)  # while the picture is there
         rgb = frame.rgb if shot.before is None else self._smeared(frame, shot.before, shot.snapshot, exposure)
         return delivered(replace(frame, rgb=rgb), self.renderer.scene.seed, exposure)
 
     def _light(self, view: View, snapshot: WorldSnapshot) -> NDArray[np.float64]:
-        self._metered[view] = self.renderer.frame(view, snapshot)
-        return mean_light(self._metered[view].rgb)
+        return mean_light(self._draw(view, snapshot).rgb)
+
+    def _draw(self, view: View, snapshot: WorldSnapshot) -> Frame:
+        """Render a picture unless it is the last one of this camera."""
+        frame = self._drawn.get(view)
+        if frame is None or frame.stamp_ns != snapshot.time_ns:
+            frame = self._drawn[view] = self.renderer.frame(view, snapshot)
+        return frame
 
     def _smeared(
         self, frame: Frame, before: WorldSnapshot, now: WorldSnapshot, exposure: Exposure

@@ -4,6 +4,7 @@ import hashlib
 import math
 import subprocess
 import sys
+import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import UsageError
-from embodied_iqa.images.frame import View
+from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.scenes.dimensions import HOME_Q_RAD
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot, nominal_snapshot, object_position_m
@@ -21,7 +22,7 @@ from embodied_iqa.simulation.camera import CameraModel
 from embodied_iqa.simulation.camera.development import lens_sigma_px, picture_of
 from embodied_iqa.simulation.camera.exposure import FULL_SCALE_S, Exposure
 from embodied_iqa.simulation.camera.kernels import BLOCK_PX, smear
-from embodied_iqa.simulation.camera.simulated_cameras import SimulatedCameras
+from embodied_iqa.simulation.camera.simulated_cameras import Shot, SimulatedCameras
 from embodied_iqa.simulation.renderer import SceneRenderer
 
 PERIOD_NS = 66_666_667
@@ -29,7 +30,7 @@ AS_RENDERED = Exposure(FULL_SCALE_S, 1.0)
 SCENE = make_scene(7)
 SCRIPT = """
 import hashlib, numpy as np
-from embodied_iqa.images.frame import View
+from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.simulation.camera.development import picture_of
 from embodied_iqa.simulation.camera.exposure import Exposure
 rgb = np.random.default_rng(1).integers(0, 256, (240, 320, 3), dtype=np.uint8)
@@ -46,6 +47,11 @@ def renderer() -> Iterator[SceneRenderer]:
 def pose(time_ns: int, turn_rad: float = 0.0) -> WorldSnapshot:
     q_rad = [HOME_Q_RAD[0] + turn_rad, *HOME_Q_RAD[1:]]
     return replace(nominal_snapshot(SCENE, q_rad), time_ns=time_ns)
+
+
+def settings(shot: Shot) -> Exposure:
+    assert shot.controls is not None
+    return shot.controls.exposure(View.WRIST)
 
 
 def slanted_edge(width_px: int, height_px: int) -> NDArray[np.uint8]:
@@ -185,14 +191,43 @@ def test_a_picture_can_be_drawn_at_any_time_and_a_reset_begins_anew(renderer: Sc
     assert all(map(np.array_equal, at_once, again))
 
 
+def test_a_camera_whose_pictures_nobody_asks_for_is_never_rendered(
+    renderer: SceneRenderer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rendered: list[tuple[View, int]] = []
+    frame = renderer.frame
+
+    def counted(view: View, snapshot: WorldSnapshot) -> Frame:
+        rendered.append((view, snapshot.time_ns))
+        return frame(view, snapshot)
+
+    monkeypatch.setattr(renderer, "frame", counted)
+    cameras = SimulatedCameras(renderer, CameraModel.D455, tuple(View))
+    shots = [cameras.take(pose(index * PERIOD_NS, 0.01 * index)) for index in range(8)]
+    assert rendered == []
+    cameras.frame(View.SIDE, shots[4])
+    assert rendered == [(View.SIDE, index * PERIOD_NS) for index in (0, 2, 4)], "first, third, and this one"
+
+
+def test_controls_that_every_camera_has_passed_are_freed(renderer: SceneRenderer) -> None:
+    cameras = SimulatedCameras(renderer, CameraModel.D455, (View.WRIST, View.TOP))
+    controls = []
+    for index in range(9):
+        shot = cameras.take(pose(index * PERIOD_NS))
+        controls.append(weakref.ref(shot.controls))
+        for view in (View.WRIST, View.TOP):
+            cameras.frame(view, shot)
+    del shot
+    assert [item() is None for item in controls] == [True] * 6 + [False] * 3
+
+
 def test_exposure_follows_what_the_camera_sees(renderer: SceneRenderer) -> None:
     cameras = SimulatedCameras(renderer, CameraModel.D455, (View.WRIST,))
-    first = cameras.take(pose(0)).exposures[View.WRIST]
+    first = settings(cameras.take(pose(0)))
     looking_up = [HOME_Q_RAD[0], *HOME_Q_RAD[1:3], HOME_Q_RAD[3] + 1.2, *HOME_Q_RAD[4:]]
     away = nominal_snapshot(SCENE, looking_up)
     scales = [
-        cameras.take(replace(away, time_ns=index * PERIOD_NS)).exposures[View.WRIST].scale
-        for index in range(1, 31)
+        settings(cameras.take(replace(away, time_ns=index * PERIOD_NS))).scale for index in range(1, 31)
     ]
     steps = np.abs(np.diff(np.log([first.scale, *scales])))
     assert abs(math.log(scales[-1] / first.scale)) > 0.05, "another view has another brightness"
