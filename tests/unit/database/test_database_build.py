@@ -308,6 +308,27 @@ def test_a_subject_that_fails_on_everything_stops_the_build(
 
 
 @pytest.mark.usefixtures("fresh_members")
+def test_all_tasks_of_a_picture_show_the_subject_one_frame(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So a subject that keeps what it saw in a frame looks at each picture once."""
+    asked: list[Frame] = []
+
+    class Side(ClassicalVlm):
+        info = dataclasses.replace(ClassicalVlm().info, views=(View.SIDE,))
+
+        def answer(self, frame: Frame, task: str) -> str:
+            asked.append(frame)
+            return task
+
+    _with_subject(monkeypatch, Side())
+    build_photos(tmp_path / "db", make_photos(tmp_path / "set", range(1), tasks=3), references=1)
+    assert [frame.view for frame in asked] == [View.SIDE] * 93
+    assert all(asked[at] is asked[at + 1] is asked[at + 2] for at in range(0, 93, 3))
+    assert len({id(frame) for frame in asked}) == 31
+
+
+@pytest.mark.usefixtures("fresh_members")
 def test_one_bad_question_of_a_batch_spoils_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     class Batched(ClassicalVlm):
         def answer_batch(self, questions: Sequence[tuple[Frame, str]]) -> list[str]:

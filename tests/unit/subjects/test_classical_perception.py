@@ -128,6 +128,15 @@ def test_blobs_are_the_true_masks():
         assert (blob.mask.astype(bool) & truth).sum() / (blob.mask.astype(bool) | truth).sum() > 0.95
 
 
+def test_a_frame_is_looked_at_once_and_another_one_anew():
+    frame = top_frame(make_scene(0))
+    sight = look(frame)
+    assert look(frame) is sight
+    other = look(with_pixels(frame, np.zeros_like(frame.rgb)))
+    assert (len(sight.objects) > 0, other.objects) == (True, ())
+    assert look(frame) is not sight, "one frame is kept"
+
+
 def test_something_in_the_air_is_shown_where_it_is():
     scene = make_scene(3)
     sight = look(top_frame(scene))

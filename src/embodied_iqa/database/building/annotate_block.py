@@ -70,7 +70,10 @@ def _answers(
     member: Member, pictures: BlockPictures, queries: Sequence[tuple[Mapping[View, Frame], ReferenceTask]]
 ) -> Sequence[_Answer]:
     reference = pictures.reference
-    shown = [(frames_for(member.info.views, reference.view, frames), task.text) for frames, task in queries]
+    # the same objects for every task, so that a subject may look at a picture once
+    distinct = {id(frames): frames for frames, _ in queries}
+    seen = {key: frames_for(member.info.views, reference.view, frames) for key, frames in distinct.items()}
+    shown = [(seen[id(frames)], task.text) for frames, task in queries]
     if member.role is Role.VLM:
         view = reference.view if reference.view in member.info.views else member.info.views[0]
         return member.answers([(frames[view], text) for frames, text in shown])
