@@ -12,11 +12,12 @@ from embodied_iqa.cell_manipulation.actions import GridAction
 from embodied_iqa.cell_manipulation.environment import Environment, Observation
 from embodied_iqa.cell_manipulation.episodes import CellTask, Subset
 from embodied_iqa.cell_manipulation.making import make_episodes
+from embodied_iqa.cell_manipulation.planning.detecting import detect_classically
 from embodied_iqa.cell_manipulation.planning.offline import Inside, InsidePlanner
 from embodied_iqa.cell_manipulation.planning.options import Coordinates, PromptOptions
 from embodied_iqa.cell_manipulation.planning.prompt import Scenery, messages_for
-from embodied_iqa.cell_manipulation.planning.recognising import make_recogniser, place_of
-from embodied_iqa.cell_manipulation.planning.seeing import listed, see
+from embodied_iqa.cell_manipulation.planning.recognising import make_recogniser
+from embodied_iqa.cell_manipulation.planning.seeing import see
 from embodied_iqa.cell_manipulation.planning.soiled import soiled_areas
 from embodied_iqa.distortions import FrameDistorter, parse_distortion
 from embodied_iqa.errors import UsageError
@@ -59,7 +60,7 @@ def picture(observation: Observation) -> Frame:
 def test_objects_and_areas_are_seen_where_they_are(wiping: Inside) -> None:
     for item in wiping.observation.objects:
         if item.index in {0, 1} or item.index is None:
-            place = place_of(item.name, picture(wiping.observation))
+            place = detect_classically(picture(wiping.observation)).place_of(item.name)
             assert place is not None, item.name
             assert np.hypot(*np.subtract(place, item.position_m[:2])) < _NEAR_M, item.name
 
@@ -67,7 +68,7 @@ def test_objects_and_areas_are_seen_where_they_are(wiping: Inside) -> None:
 def test_a_clean_table_has_no_soiled_area(placing: Observation) -> None:
     frame = picture(placing)
     assert soiled_areas(frame, look(frame).blobs) == []
-    assert place_of("horizontal area", frame) is None
+    assert detect_classically(frame).place_of("horizontal area") is None
 
 
 def near(found: Sequence[int], wanted: Sequence[int]) -> bool:
@@ -81,7 +82,7 @@ def test_the_detectors_list_has_every_object_and_suffers_from_the_picture(wiping
     dark = FrameDistorter(parse_distortion("7:5"))
     seen = see(wiping.observation, _DETECTOR, dark).objects or ()
     assert not all(any(near(one, wanted) for one in seen) for wanted in truth)
-    assert listed(wiping.observation, Coordinates.TRUTH, None) == tuple(truth)
+    assert see(wiping.observation, PromptOptions(), dark).objects == tuple(truth)
 
 
 def test_who_recognises_nothing_plans_nothing_and_else_plans_at_the_listed_places(wiping: Inside) -> None:

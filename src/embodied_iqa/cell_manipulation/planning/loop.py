@@ -150,8 +150,8 @@ class EpisodeLoop:
         )
         if isinstance(self._planner, InsidePlanner):
             turn = len(state.turns)
-            inside = Inside(self._environment, state.episode, state.observation, sighting.front, turn)
-            self._planner.enter(inside)
+            seen = sighting.front, turn, sighting.detections
+            self._planner.enter(Inside(self._environment, state.episode, state.observation, *seen))
         answer = self._planner.plan(messages_for(scenery, examples, prompt), self._schema)
         state.earlier.append(Exchange(task_text(scenery), answer))
         return answer

@@ -11,6 +11,7 @@ import numpy as np
 from embodied_iqa.cell_manipulation.actions import CLOSED, OPEN, GridAction, OutsideGridError
 from embodied_iqa.cell_manipulation.environment import Environment, Observation
 from embodied_iqa.cell_manipulation.episodes import CellTask, Episode
+from embodied_iqa.cell_manipulation.planning.detecting import Detections
 from embodied_iqa.cell_manipulation.planning.prompt import Bins, listed_objects, plan_text
 from embodied_iqa.errors import InternalError, UsageError
 from embodied_iqa.images.frame import Frame, View
@@ -41,6 +42,7 @@ class Inside:
         observation: The true state.
         front: The front picture as delivered, or None.
         turn: Number of questions before in this episode.
+        detections: What the object list was made of; None unless a detector made it.
     """
 
     environment: Environment
@@ -48,6 +50,7 @@ class Inside:
     observation: Observation
     front: Frame | None
     turn: int
+    detections: Detections | None = None
 
 
 @runtime_checkable

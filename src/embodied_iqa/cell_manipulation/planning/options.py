@@ -10,6 +10,8 @@ from embodied_iqa.cell_manipulation.episodes import MAX_STEPS
 from embodied_iqa.errors import UsageError
 
 MOST_SHOTS: Final = 8
+CLASSICAL: Final = "classical"
+"""Name of the detector that is the classical perception."""
 
 
 class Coordinates(StrEnum):
@@ -57,6 +59,7 @@ class PromptOptions:
         history: Repeat the texts of the conversation so far.
         language_only: Show no picture.
         coordinates: Where the object list comes from.
+        detector: Name of the detector, see `detecting.load_detector`.
     """
 
     shots: int = 4
@@ -67,6 +70,7 @@ class PromptOptions:
     history: bool = False
     language_only: bool = False
     coordinates: Coordinates = Coordinates.TRUTH
+    detector: str = CLASSICAL
 
     def __post_init__(self) -> None:
         names = ("multiview", "multistep", "visual_examples", "history")
@@ -76,6 +80,8 @@ class PromptOptions:
         shown = [name for name in chosen if name != "history"]
         if self.language_only and shown:
             raise UsageError("language-only shows no picture", expected=f"not together with {shown[0]}")
+        if self.detector != CLASSICAL and self.coordinates is not Coordinates.DETECTOR:
+            raise UsageError("a detector makes no list here", expected="--coordinates detector")
         if not 0 <= self.shots <= MOST_SHOTS:
             raise UsageError("wrong number of examples", expected=f"0 to {MOST_SHOTS}", got=self.shots)
 

@@ -1,84 +1,71 @@
-"""A planner without a model that recognises the objects of a goal in the picture, not from the truth."""
+"""Planners without a model that recognise the objects of a goal in the picture, not from the truth."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from embodied_iqa.cell_manipulation.actions import GridAction, position_bins
+from embodied_iqa.cell_manipulation.planning.detecting import Detections, Detector, Place, detect_classically
 from embodied_iqa.cell_manipulation.planning.offline import OfflinePlanner, moved, nearest
 from embodied_iqa.cell_manipulation.planning.prompt import Bins, listed_objects
-from embodied_iqa.cell_manipulation.planning.soiled import soiled_areas
 from embodied_iqa.errors import UsageError
-from embodied_iqa.images.frame import Frame
-from embodied_iqa.subjects.backends.classical.perception import Sight, look
-from embodied_iqa.subjects.backends.classical.shapes import KNOWN_KINDS
 from embodied_iqa.subjects.options import VlmRequest
 from embodied_iqa.subjects.protocols import Message
-from embodied_iqa.tasks.instruction import Thing
-from embodied_iqa.tasks.vocabulary import Colour, Kind
-
-Place = tuple[float, float]
 
 
 class RecognisingPlanner(OfflinePlanner):
-    """The expert's plan for the objects that the classical perception recognises in the delivered picture.
+    """The expert's plan for the objects that a detector recognises in the delivered picture.
 
     An object of a goal is sought by its colour and kind. The prompt's list gives its position, as the entry
     that is nearest to where it is seen. The plan is empty where an object is not recognised.
+
+    Args:
+        name: Name of the catalogue.
+        description: One sentence.
+        detector: Recognises; None for what made the object list.
     """
+
+    def __init__(self, name: str, description: str, detector: Detector | None = None) -> None:
+        super().__init__(name, description)
+        self._detector = detector
 
     def actions(self, messages: Sequence[Message]) -> list[GridAction]:
         """Return the plan.
 
         Raises:
-            UsageError: The run takes no pictures.
+            UsageError: The run takes no pictures, or makes its list without a detector that is needed.
         """
         inside, found = self.inside, listed_objects(messages)
-        if inside.front is None:
-            raise UsageError(f"{self.info.name} needs pictures", expected="a run without language-only")
+        detections = self._detections()
         steps = inside.environment.expert_steps()
-        seen = {name: place_of(name, inside.front) for name in dict.fromkeys(step.about for step in steps)}
+        seen = {name: detections.place_of(name) for name in dict.fromkeys(step.about for step in steps)}
         read = {name: _listed(place, found) for name, place in seen.items() if place is not None and found}
         if len(read) < len(seen):
             return []
         truth = {item.name: item.bins for item in inside.observation.objects}
         return [moved(step.action, truth[step.about], read[step.about]) for step in steps]
 
+    def _detections(self) -> Detections:
+        name, inside = self.info.name, self.inside
+        if self._detector is None:
+            if inside.detections is None:
+                raise UsageError(f"{name} uses the detector of the list", expected="--coordinates detector")
+            return inside.detections
+        if inside.front is None:
+            raise UsageError(f"{name} needs pictures", expected="a run without language-only")
+        return self._detector(inside.front)
+
 
 def make_recogniser(request: VlmRequest) -> OfflinePlanner:
-    """Make the planner."""
-    return RecognisingPlanner(
-        request.reference.text, "the expert's plan for objects that the classical perception recognises"
-    )
+    """Make the planner that recognises by the classical perception, whatever makes the list."""
+    text = "the expert's plan for objects that the classical perception recognises"
+    return RecognisingPlanner(request.reference.text, text, detect_classically)
 
 
-def place_of(name: str, frame: Frame) -> Place | None:
-    """Return where a picture shows an object or an area; None where it is not recognised.
-
-    Args:
-        name: Colour and kind, or the name of an area.
-        frame: The picture, with its camera.
-
-    Returns:
-        x and y in the base frame, m.
-    """
-    sight = look(frame)
-    areas = {area.name: (area.x_m, area.y_m) for area in soiled_areas(frame, sight.blobs)}
-    words = name.split()
-    if words[0] not in set(map(str, Colour)):
-        return areas.get(name)
-    return _place_of_thing(Thing(Colour(words[0]), Kind(words[1])), sight)
-
-
-def _place_of_thing(thing: Thing, sight: Sight) -> Place | None:
-    """Return the best fit; for a kind without a known outline, the largest object of this colour."""
-    if thing.kind in KNOWN_KINDS:
-        fits = [fit for _, fit in sight.named(thing)]
-        best = max(fits, key=lambda fit: fit.score, default=None)
-    else:
-        alike = [item for item in sight.objects if item.colour is thing.colour]
-        best = max(alike, key=lambda item: item.area_px).fits[0] if alike else None
-    return None if best is None else (best.x_m, best.y_m)
+def make_detecting(request: VlmRequest) -> OfflinePlanner:
+    """Make the planner that recognises by the detector of the list."""
+    text = "the expert's plan for objects that the list's detector recognises"
+    return RecognisingPlanner(request.reference.text, text)
 
 
 def _listed(place: Place, found: Sequence[Bins]) -> Bins:

@@ -11,13 +11,10 @@ from numpy.typing import NDArray
 
 from embodied_iqa.cell_manipulation.actions import BIN_M, bin_centre_m, position_bins
 from embodied_iqa.cell_manipulation.environment import Observation
+from embodied_iqa.cell_manipulation.planning.detecting import Detections, load_detector
 from embodied_iqa.cell_manipulation.planning.options import Coordinates, PromptOptions
-from embodied_iqa.cell_manipulation.planning.soiled import soiled_areas
 from embodied_iqa.distortions.stream import FrameDistorter
 from embodied_iqa.images.frame import Frame
-from embodied_iqa.manipulation.shapes import shape_of
-from embodied_iqa.subjects.backends.classical.perception import SeenObject as Detection
-from embodied_iqa.subjects.backends.classical.perception import look
 from embodied_iqa.subjects.backends.classical.shapes import Pinhole
 from embodied_iqa.units import SECOND_NS
 
@@ -39,12 +36,14 @@ class Sighting:
     Attributes:
         front: The front picture as delivered: distorted, without drawings; None in language-only runs.
         wrist: The wrist picture as delivered, or None.
-        objects: Bins of the listed objects; None without a list.
+        objects: Bins of the listed objects, in the order of Y; None without a list.
+        detections: What the list was made of; None unless a detector made it.
     """
 
     front: Frame | None
     wrist: Frame | None
     objects: tuple[Bins, ...] | None
+    detections: Detections | None = None
 
 
 def see(
@@ -61,7 +60,7 @@ def see(
     stamp_ns = observation.step * SECOND_NS + attempt
     front = _delivered(observation.front, distorter, stamp_ns)
     wrist = _delivered(observation.wrist, distorter, stamp_ns)
-    return Sighting(front, wrist, listed(observation, options.coordinates, front))
+    return Sighting(front, wrist, *_listed(observation, options, front))
 
 
 def with_front(
@@ -71,21 +70,20 @@ def with_front(
     if sighting.front is None:
         return sighting
     front = replace(sighting.front, rgb=rgb)
-    return Sighting(front, sighting.wrist, listed(observation, options.coordinates, front))
+    return Sighting(front, sighting.wrist, *_listed(observation, options, front))
 
 
-def listed(
-    observation: Observation, coordinates: Coordinates, front: Frame | None
-) -> tuple[Bins, ...] | None:
-    """Return the object list in the order of Y; None without one."""
-    if coordinates is Coordinates.TRUTH:
-        return tuple(item.bins for item in observation.objects)
-    if coordinates is Coordinates.NONE or front is None:
-        return None
-    sight = look(front)
-    found = [_place_m(item) for item in sight.objects]
-    found += [(area.x_m, area.y_m, 0.0) for area in soiled_areas(front, sight.blobs)]
-    return tuple(position_bins(place) for place in sorted(found, key=lambda place: -place[1]))
+def _listed(
+    observation: Observation, options: PromptOptions, front: Frame | None
+) -> tuple[tuple[Bins, ...] | None, Detections | None]:
+    """Return the object list, None without one, and what it was made of."""
+    if options.coordinates is Coordinates.TRUTH:
+        return tuple(item.bins for item in observation.objects), None
+    if options.coordinates is Coordinates.NONE or front is None:
+        return None, None
+    found = load_detector(options.detector)(front)
+    places = sorted(found.positions_m(), key=lambda place: -place[1])
+    return tuple(map(position_bins, places)), found
 
 
 def annotated(sighting: Sighting, options: PromptOptions) -> Picture | None:
@@ -99,11 +97,6 @@ def annotated(sighting: Sighting, options: PromptOptions) -> Picture | None:
         for number, bins in enumerate(sighting.objects or (), start=1):
             _draw_box(picture, camera, bins, number)
     return picture
-
-
-def _place_m(item: Detection) -> tuple[float, float, float]:
-    fit = item.fits[0]
-    return fit.x_m, fit.y_m, shape_of(fit.kind, fit.size).height_m / 2
 
 
 def _delivered(frame: Frame | None, distorter: FrameDistorter, stamp_ns: int) -> Frame | None:

@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     add("episodes", type=Path, metavar="EP", help="folder of `embodied-iqa manipulate make`")
-    planner = "planner-oracle, -reader, -classical, -panel, -faulty, -blind; openai:URL#MODEL"
+    planner = "planner-oracle, -reader, -classical, -detector, -panel, -faulty, -blind; openai:URL#MODEL"
     add("--planner", required=True, metavar="SUBJECT", help=f"such as {planner}")
     add("--out", type=Path, required=True, metavar="RUN", help="new folder, or a run to continue")
     add("--subset", default=_ALL, metavar="A,B", help=f"some of {','.join(Subset)} (default: all in EP)")
@@ -65,6 +65,8 @@ def _add_prompt(parser: argparse.ArgumentParser) -> None:
     add("--resolution", type=int, default=500, metavar="PX", help="side of the pictures (default 500)")
     source = "where the object list comes from (default truth)"
     add("--coordinates", choices=[str(item) for item in Coordinates], default="truth", help=source)
+    by = "of --coordinates detector: classical, or panel:NAME and other vision models (default classical)"
+    add("--detector", default="classical", metavar="MODEL", help=by)
     invalid = "after an invalid action (default replan)"
     add("--on-invalid", choices=[str(item) for item in OnInvalid], default="replan", help=invalid)
     published = "as the published code: plans go on after invalid actions; an empty plan counts -1 errors"
@@ -118,7 +120,9 @@ def _plan(arguments: argparse.Namespace) -> RunPlan:
         arguments.history,
         arguments.language_only,
         Coordinates(arguments.coordinates),
+        arguments.detector,
     )
+    load(f"{_PLANNING}.detecting:load_detector")(prompt.detector)  # a wrong name ends the run here
     invalid = OnInvalid.CONTINUE if arguments.as_published else OnInvalid(arguments.on_invalid)
     if not 64 <= arguments.resolution <= 1000:
         raise UsageError("wrong resolution", expected="64 to 1000 px", got=arguments.resolution)

@@ -13,11 +13,13 @@ from embodied_iqa.lazy import load
 _ACTIONS: Final = {
     "make": "making:make",
     "ceiling": "ceiling:ceiling",
+    "detect": "detecting:run",
     "errors": "failing:run",
     "import": "importing:run",
     "published": "published:run",
 }
 _RESULTS: Final = {
+    "detect": ("detecting", "error of a detector's object list, by kind of object"),
     "errors": ("failing", "why a planner's episodes failed"),
     "import": ("importing", "counts of a public trajectory file of EB-Manipulation"),
     "published": ("published", "the published table of EB-Manipulation, and its arithmetic"),
