@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import cv2
@@ -46,17 +47,22 @@ class BoxedObject:
     position_m: tuple[float, float, float]
 
 
-@dataclass(frozen=True, slots=True)
 class BoxDetections:
-    """What a vision model finds.
+    """What a vision model finds; soiled areas, which the models do not know, are looked for when needed.
 
-    Attributes:
+    Args:
+        frame: The picture.
+        paint: Colours of its pixels.
         objects: By falling score.
-        areas: Soiled areas, which the models do not know: found as by the classical detector.
     """
 
-    objects: tuple[BoxedObject, ...]
-    areas: tuple[SeenArea, ...]
+    def __init__(self, frame: Frame, paint: PaintMap, objects: tuple[BoxedObject, ...]) -> None:
+        self._frame, self._paint, self.objects = frame, paint, objects
+
+    @cached_property
+    def areas(self) -> tuple[SeenArea, ...]:
+        """Soiled areas, as the classical detector finds them."""
+        return tuple(soiled_areas(self._frame, blobs_of(self._paint)))
 
     def positions_m(self) -> list[tuple[float, float, float]]:
         """See `Detections`."""
@@ -95,7 +101,7 @@ class BoxDetector:
                 place = place_of_box(Kind(label), box, camera)
             if place is not None:
                 objects.append(BoxedObject(Kind(label), _colour_in(box, paint), score, place))
-        return BoxDetections(tuple(objects), tuple(soiled_areas(frame, blobs_of(paint))))
+        return BoxDetections(frame, paint, tuple(objects))
 
     def _instances(self, rgb: NDArray[np.uint8]) -> Instances:
         """Return the instances in pixels of the picture as it is."""
@@ -124,7 +130,7 @@ def load_box_detector(name: str) -> BoxDetector:
         available = [one.info.name for one in boxes]
         raise UsageError("not one detector or segmenter", got=name, available=available or None)
     if not set(map(str, Kind)) & set(boxes[0].info.classes):
-        raise UsageError(f"{name} knows no kind of object", expected=list(Kind), got=boxes[0].info.classes)
+        raise UsageError(f"{name} knows no kind of object", got=boxes[0].info.classes, available=list(Kind))
     return BoxDetector(boxes[0])
 
 

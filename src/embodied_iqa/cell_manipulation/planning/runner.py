@@ -32,7 +32,8 @@ from embodied_iqa.database.building.options import EngineOptions
 from embodied_iqa.database.lock import locked
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.files import remove_parts, write_json_whole, write_text_whole
-from embodied_iqa.gate.judgement import PictureJudge, parse_judge
+from embodied_iqa.gate.calibration_file import load_gate_file
+from embodied_iqa.gate.judgement import JudgeKind, PictureJudge, parse_judge
 from embodied_iqa.gate.judges import load_judge
 from embodied_iqa.images.codecs import write_picture
 from embodied_iqa.images.frame import View
@@ -116,6 +117,7 @@ def run_benchmark(
         InputError: A file is damaged, or another process works in the folder. Finished episodes are kept.
         UserError: The planner cannot be reached.
     """
+    check_gate(plan)
     out = out.resolve()  # workers of Ray have another working folder
     check_run(out, plan)
     missing = {
@@ -137,6 +139,27 @@ def run_benchmark(
                 done += report.rows
                 progress(done, total)
         return write_summaries(out, as_published=plan.loop.as_published)
+
+
+def check_gate(plan: RunPlan) -> None:
+    """Check that the gate's file is of the front camera at the size of the pictures, and has a fit if needed.
+
+    Raises:
+        UserError: It is not, or it cannot be read.
+    """
+    if plan.gate_file is None:
+        return
+    file, choice = load_gate_file(plan.gate_file), parse_judge(plan.judge)
+    camera, size = (View.TOP, plan.size_px, plan.size_px), f"{plan.size_px}x{plan.size_px}"
+    known = {(one.view, one.width_px, one.height_px) for one in file.cameras}
+    command = "embodied-iqa gate calibrate"
+    if choice.kind is not JudgeKind.STATISTICS:
+        known &= {one.camera for one in file.fitted if one.choice == choice}
+        command = "embodied-iqa manipulate fit"
+    if camera not in known:
+        shown = ", ".join(f"{view} at {width}x{height}" for view, width, height in sorted(known)) or "none"
+        wanted = f"the front camera (top) at {size}, by `{command}`"
+        raise InputError(f"no gate by {choice} in {plan.gate_file}", expected=wanted, got=shown)
 
 
 def check_run(out: Path, plan: RunPlan) -> None:

@@ -15,12 +15,14 @@ _ACTIONS: Final = {
     "ceiling": "ceiling:ceiling",
     "detect": "detecting:run",
     "errors": "failing:run",
+    "fit": "gating:run",
     "import": "importing:run",
     "published": "published:run",
 }
 _RESULTS: Final = {
     "detect": ("detecting", "error of a detector's object list, by kind of object"),
     "errors": ("failing", "why a planner's episodes failed"),
+    "fit": ("gating", "fit the learned gate to the front camera and a detector"),
     "import": ("importing", "counts of a public trajectory file of EB-Manipulation"),
     "published": ("published", "the published table of EB-Manipulation, and its arithmetic"),
 }

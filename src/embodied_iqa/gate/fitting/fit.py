@@ -20,11 +20,11 @@ from embodied_iqa.gate.calibration import GateCalibration, calibrate, seen_range
 from embodied_iqa.gate.calibration_file import GateFile, save_calibrations
 from embodied_iqa.gate.fitted import FittedGate, LossKind, NetworkFile, Networks, Ordinary, unlike
 from embodied_iqa.gate.fitting.check import JudgedFrames, Mask, advice_of, check_threshold, expected_of
-from embodied_iqa.gate.fitting.frames import FramePictures, gate_frames, picture_size
 from embodied_iqa.gate.fitting.measured import GateStatistics, statistics_from
 from embodied_iqa.gate.fitting.model_copy import copy_model
 from embodied_iqa.gate.fitting.plan import FitPlan
-from embodied_iqa.gate.fitting.second import fit_second_stage, motions_of
+from embodied_iqa.gate.fitting.second import fit_second_stage
+from embodied_iqa.gate.fitting.source import DatabaseSource, FitSource
 from embodied_iqa.gate.fitting.split import split_scenes
 from embodied_iqa.gate.judgement import JudgeKind
 from embodied_iqa.gate.predictors import MetricPredictor, NetworkPredictor
@@ -33,7 +33,6 @@ from embodied_iqa.gate.second_stage import SecondStage
 from embodied_iqa.gate.statistics import ImageStatistics
 from embodied_iqa.gate.statistics_judge import unusual
 from embodied_iqa.lazy import load
-from embodied_iqa.metrics.benchmark.database_pictures import DatabasePictures
 from embodied_iqa.metrics.training.cache import input_cache
 from embodied_iqa.metrics.training.measuring import Measurable, MeasuredInputs, measure_inputs
 from embodied_iqa.metrics.training.recipes import recipe_by_name
@@ -65,7 +64,12 @@ def fit_gate(database: Path, plan: FitPlan, known: GateFile) -> FittedGate:
         InputError: Too few scenes for the promise, or no threshold keeps it.
         UserError: A file is missing or damaged, or the metric cannot be loaded.
     """
-    fit = _Fit(DatabaseStore(database), plan, known)
+    return fit_source(DatabaseSource(DatabaseStore(database), plan), plan, known)
+
+
+def fit_source(source: FitSource, plan: FitPlan, known: GateFile) -> FittedGate:
+    """Fit a gate to labelled pictures, see `fit_gate`."""
+    fit = _Fit(source, plan, known)
     fitted = fit.run()
     cameras = known.cameras if fit.calibration in known.cameras else (*known.cameras, fit.calibration)
     others = [one for one in known.fitted if (one.judge, one.camera) != (fitted.judge, fitted.camera)]
@@ -74,11 +78,9 @@ def fit_gate(database: Path, plan: FitPlan, known: GateFile) -> FittedGate:
 
 
 class _Fit:
-    def __init__(self, store: DatabaseStore, plan: FitPlan, known: GateFile) -> None:
-        self._store, self._plan, self._known = store, plan, known
-        self._pictures = FramePictures(DatabasePictures(store.path))
-        self._frames = gate_frames(store, plan.policy, plan.view)
-        self._size_px = picture_size(store, plan.view)
+    def __init__(self, source: FitSource, plan: FitPlan, known: GateFile) -> None:
+        self._source, self._plan, self._known = source, plan, known
+        self._pictures, self._frames, self._size_px = source.pictures, source.frames, source.size_px
         self._split = split_scenes(self._frames.scenes.tolist(), plan.promise, plan.seed)
         self._statistics: tuple[ImageStatistics, ...] = ()
         self._model: NetworkFile | None = None
@@ -128,8 +130,7 @@ class _Fit:
 
     def _second(self, judged: JudgedFrames, screen: float) -> SecondStage | None:
         """Return the second stage; None where the policy does not report what it sees."""
-        predicted = judged.value, judged.wrong_motion
-        motions = motions_of(self._store, self._plan.policy, self._frames, predicted, judged.rejected)
+        motions = self._source.motions((judged.value, judged.wrong_motion), judged.rejected)
         if motions is None:
             return None
         split, promise = self._split, self._plan.promise
@@ -207,23 +208,19 @@ class _Fit:
             )
 
     def _promise(self, threshold: Threshold) -> str:
-        plan, record = self._plan, self._store.record().plan
-        levels = "all five levels" if record.get("levels") == "all" else "one random level each"
-        types = len(set(self._store.pairs(["distortion_id"])["distortion_id"].to_pylist()))
+        plan = self._plan
         return (
             f"{threshold.sentence} Loss: {_MEANING[plan.loss]}, as a mean over the tasks of a frame. "
-            f"Policy: {plan.policy}; camera: {plan.view} at {self._size_px[0]}x{self._size_px[1]}; scenes: "
-            f"{record.get('source', 'unknown')}; mix: {types} distortions, {levels}, in equal shares, "
-            "without clean frames."
+            f"Policy: {plan.policy}; camera: {plan.view} at {self._size_px[0]}x{self._size_px[1]}; "
+            f"{self._source.conditions}."
         )
 
     def _provenance(self) -> dict[str, str]:
         versions = {name: version_of(name) for name in _LIBRARIES}
-        record = self._store.record()
         split = {name: str(len(scenes)) for name, scenes in asdict(self._split).items()}
         return {
             "database": self._pictures.name,
-            "plan": json.dumps(record.plan),
+            "plan": json.dumps(dict(self._source.record)),
             **{f"scenes to {name}": count for name, count in split.items()},
             "seed": str(self._plan.seed),
             "command": self._plan.command,

@@ -8,19 +8,20 @@ from pathlib import Path
 from embodied_iqa.database.building.options import digest_of
 from embodied_iqa.files import sha256_of
 from embodied_iqa.gate.fitted import NetworkFile, Networks
-from embodied_iqa.gate.fitting.frames import FramePictures, GateFrames
+from embodied_iqa.gate.fitting.frames import GateFrames
 from embodied_iqa.gate.fitting.plan import FitPlan
 from embodied_iqa.metrics.learned.card import CARD_FILE
+from embodied_iqa.metrics.picture_set import PictureSet
 from embodied_iqa.metrics.trainable import TrainingSet
 from embodied_iqa.metrics.training.recipes import recipe_by_name
 from embodied_iqa.metrics.training.training import TRAINING_FOLDER, RecipeTraining
 
 
-def train_networks(pictures: FramePictures, frames: GateFrames, plan: FitPlan, out: Path) -> Networks:
+def train_networks(pictures: PictureSet, frames: GateFrames, plan: FitPlan, out: Path) -> Networks:
     """Train both networks, unless they are finished; every fit has a folder of its own.
 
     Args:
-        pictures: Of the database.
+        pictures: Of the fit.
         frames: Of the training scenes.
         plan: Loss, features and seed.
         out: The gate's file; the folder is beside it.

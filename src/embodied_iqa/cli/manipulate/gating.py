@@ -1,0 +1,89 @@
+"""`embodied-iqa manipulate fit`: fits the learned gate to the front camera and to what a detector loses."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from embodied_iqa.cell_manipulation.making import read_episodes
+from embodied_iqa.cell_manipulation.planning.options import CLASSICAL
+from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.distortions import catalogue
+from embodied_iqa.errors import MissingDependencyError, UsageError
+from embodied_iqa.files import require_writable
+from embodied_iqa.gate.calibration_file import GateFile
+from embodied_iqa.gate.fitting.plan import FitPlan
+from embodied_iqa.gate.fitting.split import split_scenes
+from embodied_iqa.gate.risk_control import Promise
+from embodied_iqa.images.frame import View
+from embodied_iqa.lazy import load
+from embodied_iqa.records import unstructure
+
+_DISTORTIONS = 10
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    episodes = "folder of `manipulate make`, of another seed than what is evaluated"
+    add("episodes", type=Path, metavar="EP", help=episodes)
+    add("--out", type=Path, required=True, metavar="FILE", help="YAML file of the gate; networks beside it")
+    by = "classical (default), or panel:NAME and other vision models"
+    add("--detector", default=CLASSICAL, metavar="MODEL", help=by)
+    add("--risk", type=float, default=0.05, metavar="R", help="largest mean loss that passes (default: 0.05)")
+    confidence = "probability that the risk is kept, such as 0.9 (default: on average over calibrations)"
+    add("--confidence", type=float, metavar="P", help=confidence)
+    number = f"distortions of each picture, at one random level each (default: {_DISTORTIONS})"
+    add("--distortions", type=int, default=_DISTORTIONS, metavar="N", help=number)
+    add("--every", type=int, default=1, metavar="N", help="only each Nth episode (default: 1)")
+    add("--seed", type=int, default=0, metavar="N", help="of mix, split and networks (default: 0)")
+    add("--workers", type=int, default=1, metavar="N", help="processes that look at pictures (default: 1)")
+    add("--json", action="store_true", help="print the result as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Draw, label, fit; print promise and check; return the exit code."""
+    plan = _plan(arguments)
+    require_writable(arguments.out)
+    episodes = read_episodes(arguments.episodes)[:: arguments.every]
+    split_scenes([one.name for one in episodes], plan.promise, plan.seed)  # refuse too few before the work
+    load("embodied_iqa.cell_manipulation.planning.detecting:load_detector")(arguments.detector)
+    pictures = load("embodied_iqa.cell_manipulation.planning.gate_pictures")
+    folder: Path = arguments.out.with_suffix("") / "pictures"
+    stored = pictures.store_pictures(episodes, folder)
+    options = pictures.LabelOptions(arguments.detector, arguments.distortions, plan.seed, plan.workers)
+    source = pictures.PlannerSource(folder, stored, options)
+    known = GateFile(arguments.out, ())
+    fitted = load("embodied_iqa.gate.fitting.fit:fit_source")(source, plan, known)
+    if arguments.json:
+        print(json.dumps({"output": str(arguments.out), **unstructure(fitted)}, indent=2))
+        return 0
+    print(fitted.promise)
+    table = table_of("on held-out episodes", "value", right=("value",))
+    for name, value in fitted.check.items():
+        table.add_row(name.replace("_", " "), "-" if value is None else f"{value:g}")
+    console().print(table)
+    print(f"note: {fitted.advice}" if fitted.advice else arguments.out)
+    gate = ("--judge", "learned", "--gate", "hold,repair,ask-again", "--calibration", arguments.out)
+    next_command("evaluate", "manipulation", "EP", "--planner", "P", "--out", "RUN", *gate)
+    return 0
+
+
+def _plan(arguments: argparse.Namespace) -> FitPlan:
+    most = len(catalogue())
+    if not 1 <= arguments.distortions <= most:
+        raise UsageError("wrong --distortions", expected=f"1 to {most}", got=arguments.distortions)
+    if min(arguments.workers, arguments.every) < 1 or arguments.seed < 0:
+        raise UsageError("wrong --workers, --every or --seed", expected="from 1, from 1 and from 0")
+    if find_spec("torch") is None:
+        raise MissingDependencyError(
+            "training needs torch", expected="pip install -r requirements/models.txt"
+        )
+    promise = Promise(arguments.risk, arguments.confidence)
+    policy = f"a planner that recognises by {arguments.detector}"
+    command = f"embodied-iqa {shlex.join(sys.argv[1:])}"
+    return FitPlan(View.TOP, policy, promise, seed=arguments.seed, workers=arguments.workers, command=command)
