@@ -22,7 +22,7 @@ from embodied_iqa.reports.manipulation.study import CLEAN, PlannerStudy, arm_tit
 from embodied_iqa.scoring.proportions import Share
 
 _WHOLE: Final = 100.0
-_TICKS: Final = tuple(Tick(25.0 * step, f"{25 * step} %") for step in range(5))
+_TICKS: Final = tuple(Tick(50.0 * step, f"{50 * step} %") for step in range(3))
 _HEAT: Final = (0.0, _WHOLE)
 ANOTHER_SIMULATOR: Final = "EmbodiedBench's own simulator"
 
