@@ -15,6 +15,7 @@ from embodied_iqa.database.execution import duplicate_runs, joined_execution
 from embodied_iqa.database.pictures import picture_hash
 from embodied_iqa.database.schema import ANNOTATIONS
 from embodied_iqa.database.store import DatabaseStore
+from embodied_iqa.database.verdicts import outdated_verdicts, stored_verdicts
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import PART_SUFFIX, sha256_of
 from embodied_iqa.images.codecs import read_picture
@@ -54,6 +55,7 @@ def check_database(store: DatabaseStore, *, pictures: bool = True) -> CheckRepor
         checker.answers,
         checker.scores,
         checker.execution,
+        checker.verdicts,
     ]
     if pictures:
         checks.append(checker.pictures)
@@ -83,10 +85,13 @@ class _Checker:
         known, files = self._record.sha256, self._store.files()
         for name in sorted(known.keys() - files.keys()):
             yield f"{name} is missing"
-        execution = self._store.execution_file.name
+        again = {
+            self._store.execution_file.name: "join the experiments",
+            self._store.verdicts_file.name: "judge",
+        }
         for name in sorted(files.keys() - known.keys()):
-            if name == execution:
-                self.remarks.append(f"{name} has no hash: join the experiments again")
+            if name in again:
+                self.remarks.append(f"{name} has no hash: {again[name]} again")
             else:
                 yield f"{name} is not in dataset.json: the build was interrupted; run it again"
         for name in sorted(files.keys() & known.keys()):
@@ -177,6 +182,15 @@ class _Checker:
         if table is not None:
             self.counts["execution"] = table.num_rows
             yield from (f"a run is there more than once: {key}" for key in duplicate_runs(table))
+
+    def verdicts(self) -> Iterator[str]:
+        """Every verdict is on a picture of the database, once."""
+        table = stored_verdicts(self._store)
+        if table is not None:
+            self.counts["verdicts"] = table.num_rows
+            if outdated := outdated_verdicts(self._store):
+                self.remarks.append(f"{outdated} verdicts are on other pictures: judge again")
+            yield from _duplicates("verdict", table["pair_id"].to_pylist())
 
     def pictures(self) -> Iterator[str]:
         """Every picture can be read and shows what was written."""

@@ -133,6 +133,11 @@ class DatabaseStore:
         return self.path / "execution.parquet"
 
     @property
+    def verdicts_file(self) -> Path:
+        """Verdicts of a gate on the pairs; missing where none were made."""
+        return self.path / "verdicts.parquet"
+
+    @property
     def work(self) -> Path:
         """Parts of unfinished steps."""
         return self.path / "work"
@@ -150,6 +155,7 @@ class DatabaseStore:
             self.pairs_file,
             self.scores_file,
             self.execution_file,
+            self.verdicts_file,
         )
         return {file.stem: file for file in files if file.is_file()}
 

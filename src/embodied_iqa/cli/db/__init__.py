@@ -17,6 +17,7 @@ _ACTIONS: Final = {
     "merge": "actions:merge",
     "sql": "actions:sql",
     "join-execution": "actions:join_execution",
+    "judge": "judge:run",
 }
 """Action to the module of this folder and its function."""
 
@@ -49,7 +50,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     join.add_argument("database", type=Path, metavar="DB")
     folders = "folders of `embodied-iqa experiment`; their runs replace those joined before"
     join.add_argument("experiments", type=Path, nargs="+", metavar="EXPERIMENT", help=folders)
-    for action in (check, show, health, sql):
+    judge = actions.add_parser("judge", help="keep the verdicts of a gate on all pairs beside the scores")
+    judge.add_argument("database", type=Path, metavar="DB")
+    file = "file of `gate calibrate` or `gate fit`; its verdicts replace those of an earlier gate"
+    judge.add_argument("--calibration", type=Path, required=True, metavar="FILE", help=file)
+    kinds = "statistics, learned or metric:NAME; the last two of `gate fit` (default: statistics)"
+    judge.add_argument("--judge", default="statistics", metavar="NAME", help=kinds)
+    for action in (check, show, health, sql, judge):
         action.add_argument("--json", action="store_true", help="print the result as JSON")
 
 

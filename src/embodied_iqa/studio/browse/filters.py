@@ -28,12 +28,15 @@ COLUMNS: Final = {
     "cognition": "Cognition",
     "cognition_spread": "Spread of cognition",
     "refused": "Refused",
+    "verdict": "Gate",
     "luminance": "Luminance",
     "contrast": "Contrast",
     "chrominance": "Colour",
     "sharpness": "Sharpness",
 }
 """Column of the index to heading; each sorts."""
+VERDICT: Final = "verdict"
+"""Column of the gate's verdict; hidden where the pairs were not judged."""
 SCORE: Final = "score"
 """Column of the chosen subject's score."""
 
@@ -53,6 +56,7 @@ class Filters:
         low: Lowest score, 0 to 5.
         high: Highest score, 0 to 5.
         spread: Least difference between the best and the worst subject, 0 to 5.
+        verdict: Of the gate.
         reference: Only pairs of this reference.
         sort: Column.
         down: Largest first.
@@ -69,6 +73,7 @@ class Filters:
     low: float | None = None
     high: float | None = None
     spread: float | None = None
+    verdict: str = ""
     reference: str = ""
     sort: str = DECISION
     down: bool = False
@@ -116,6 +121,7 @@ def filters_from(parameters: Mapping[str, str], choices: Choices) -> Filters:
         low=_number(given, "low"),
         high=_number(given, "high"),
         spread=_number(given, "spread"),
+        verdict=_one_of(given, "verdict", choices.verdicts),
         reference=_text(given, "reference"),
         sort=_one_of(given, "sort", sortable) or DECISION,
         down=_one_of(given, "down", ("0", "1")) == "1",

@@ -14,6 +14,7 @@ import pyarrow as pa
 from embodied_iqa.database.record import RecordedSubject
 from embodied_iqa.database.schema import PAIRS, REFERENCES, SCORES, TASKS
 from embodied_iqa.database.store import DatabaseStore, open_database
+from embodied_iqa.database.verdicts import VERDICTS
 from embodied_iqa.errors import InputError, first_line
 from embodied_iqa.studio.browse.sql_values import with_values
 from embodied_iqa.studio.kit.context import Studio
@@ -22,7 +23,7 @@ from embodied_iqa.studio.kit.sources import Source
 Stamp: TypeAlias = tuple[tuple[str, int, int], ...]
 _MOST_OPEN: Final = 4
 _SETTINGS: Final = {"threads": 2, "memory_limit": "300MB"}
-_SCHEMAS: Final = {"refs": REFERENCES, "tasks": TASKS, "pairs": PAIRS, "scores": SCORES}
+_SCHEMAS: Final = {"refs": REFERENCES, "tasks": TASKS, "pairs": PAIRS, "scores": SCORES, "verdicts": VERDICTS}
 _TOTALS: Final = """
     CREATE TABLE totals AS
     WITH expected AS (SELECT reference_id, count(*) AS tasks FROM tasks GROUP BY reference_id)
@@ -47,9 +48,11 @@ _OVERVIEW: Final = """
     SELECT pairs.pair_id, reference_id, distortion_id, distortion_name, distortion_class, level, view, verbs,
         main_object, decision, cognition, decision_spread, cognition_spread, refused,
         coalesce(subjects, 0) AS subjects, pairs.luminance, pairs.contrast, pairs.chrominance,
-        pairs.sharpness, pairs.spatial_information, pairs.sha256[:12] AS version
+        pairs.sharpness, pairs.spatial_information, pairs.sha256[:12] AS version,
+        CAST(verdict AS ENUM('pass', 'hold', 'reject')) AS verdict, reason AS verdict_reason, gate
     FROM pairs JOIN refs USING (reference_id)
     LEFT JOIN words USING (reference_id) LEFT JOIN means USING (pair_id)
+    LEFT JOIN verdicts_file ON verdicts_file.pair_id = pairs.pair_id AND verdicts_file.sha256 = pairs.sha256
 """
 
 
@@ -63,6 +66,7 @@ class Choices:
         verbs: Of the tasks.
         objects: Main objects.
         subjects: That scored something for a view of their own, by name.
+        verdicts: Of a gate, by severity; empty where the pairs were not judged.
     """
 
     distortions: Mapping[str, str]
@@ -70,6 +74,7 @@ class Choices:
     verbs: tuple[str, ...]
     objects: tuple[str, ...]
     subjects: Mapping[str, RecordedSubject]
+    verdicts: tuple[str, ...]
 
 
 class Overview:
@@ -110,7 +115,7 @@ class Overview:
         """Read the files once; of the scores only the sums over tasks stay in memory."""
         run, tables = self._connection.execute, self.store.tables()
         files = {name: tables.get("references" if name == "refs" else name) for name in _SCHEMAS}
-        for name in ("refs", "tasks", "pairs", "scores"):
+        for name in ("refs", "tasks", "pairs", "scores", "verdicts"):
             if (file := files[name]) is not None:
                 self._connection.from_parquet(str(file)).create_view(f"{name}_file")
             else:
@@ -135,6 +140,7 @@ class Overview:
             verbs=column("SELECT DISTINCT verb FROM tasks ORDER BY 1"),
             objects=column("SELECT DISTINCT main_object FROM overview ORDER BY 1"),
             subjects={name: known[name] for name in scored if name in known},
+            verdicts=column("SELECT DISTINCT verdict FROM overview ORDER BY 1"),
         )
 
 

@@ -49,6 +49,7 @@ def _condition(filters: Filters, choices: Choices) -> tuple[str, list[object]]:
         ("view = ?", filters.view),
         ("list_contains(verbs, ?)", filters.verb),
         ("main_object = ?", filters.main_object),
+        ("verdict = ?", filters.verdict),
         ("reference_id = ?", filters.reference),
         (f"{column} >= ?", filters.low),
         (f"{column} <= ?", filters.high),

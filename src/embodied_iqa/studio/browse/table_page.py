@@ -9,7 +9,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from embodied_iqa.studio.browse.filters import COLUMNS, LEVELS, PER_PAGE, SCORE, Filters, filters_from
+from embodied_iqa.studio.browse.filters import (
+    COLUMNS,
+    LEVELS,
+    PER_PAGE,
+    SCORE,
+    VERDICT,
+    Filters,
+    filters_from,
+)
 from embodied_iqa.studio.browse.overview import Overview, overviews
 from embodied_iqa.studio.browse.selection import Selection
 from embodied_iqa.studio.kit.context import Studio
@@ -54,7 +62,10 @@ def routes(studio: Studio) -> list[Route]:
         source = studio.source(SourceKind.DATABASE, request)
         overview = overviews(studio).of(source)
         filters = filters_from(request.query_params, overview.choices)
-        columns = COLUMNS | ({SCORE: filters.subject} if filters.subject else {})
+        shown = {
+            name: title for name, title in COLUMNS.items() if name != VERDICT or overview.choices.verdicts
+        }
+        columns = shown | ({SCORE: filters.subject} if filters.subject else {})
         return studio.page(
             request,
             "studio_table.html.j2",

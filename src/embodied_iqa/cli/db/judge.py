@@ -1,0 +1,32 @@
+"""`embodied-iqa db judge`: verdicts of a gate on the pairs of a database."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from functools import partial
+
+from embodied_iqa.cli.output import next_command
+from embodied_iqa.database.store import open_database
+from embodied_iqa.database.verdicts import VERDICT_NAMES, judge_pairs
+from embodied_iqa.gate.gatekeeper import Gatekeeper
+from embodied_iqa.gate.judge import GateOptions
+from embodied_iqa.gate.judgement import parse_judge
+from embodied_iqa.gate.judges import load_judge
+from embodied_iqa.progress import track
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Judge; return the exit code."""
+    store = open_database(arguments.database)
+    judge = load_judge(parse_judge(arguments.judge), arguments.calibration)
+    name = f"{arguments.calibration.name}, {arguments.judge}"
+    progress = partial(track, title="pairs")
+    found = judge_pairs(store, Gatekeeper(judge, GateOptions()), name, progress)
+    counts = {verdict: found[verdict] for verdict in VERDICT_NAMES}
+    if arguments.json:
+        print(json.dumps(counts, indent=2))
+        return 0
+    print(f"{arguments.database}: " + ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items()))
+    next_command("studio", arguments.database)
+    return 0
