@@ -27,18 +27,29 @@ SIZE_PX: Final = (1280, 860)
 TALL_PX: Final = (1280, 1180)
 QUALITY: Final = 82
 FIRST_PAIR: Final = "document.querySelector('.thumbs').pathname.split('/').pop()"
-SETTLE: Final = "new Promise(done => setTimeout(() => done(1), 1500))"
+ALL_PICTURES: Final = """
+new Promise(done => {
+  for (const image of document.images) image.loading = 'eager';
+  const shown = image => image.complete && image.naturalWidth && image.shown === image.wanted;
+  const look = () => [...document.images].every(shown) ? done(1) : requestAnimationFrame(look);
+  look();
+})"""
+"""Resolves when every picture of a page is there; the player states which one it wants and shows."""
+HEIGHT: Final = (
+    "Math.ceil(document.querySelector('main').lastElementChild.getBoundingClientRect().bottom) + 20"
+)
 
 
 def photograph(browser: Browser, url: str, size_px: tuple[int, int], file: Path) -> None:
-    """Write the top of a page as WebP."""
+    """Write the top of a page as WebP, with all its pictures."""
     width, height = size_px
     browser.call(
         "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
     )
     browser.open(url)
-    browser.value(SETTLE)
-    data = browser.call("Page.captureScreenshot", format="png")["data"]
+    browser.value(ALL_PICTURES)
+    area = {"x": 0, "y": 0, "width": width, "height": min(height, browser.value(HEIGHT)), "scale": 1}
+    data = browser.call("Page.captureScreenshot", format="png", clip=area)["data"]
     pixels = cv2.imdecode(np.frombuffer(base64.b64decode(data), np.uint8), cv2.IMREAD_COLOR)
     cv2.imwrite(str(file), pixels, [cv2.IMWRITE_WEBP_QUALITY, QUALITY])
 
@@ -64,9 +75,7 @@ def main() -> int:
         table, run = f"{base}/db/{arguments.database.name}", f"{base}/run/{arguments.run.name}"
         try:
             photograph(browser, f"{table}?level=4", SIZE_PX, arguments.out / "studio-table.webp")
-            pair = arguments.pair or browser.value(
-                "document.querySelector('.thumbs').pathname.split('/').pop()"
-            )
+            pair = arguments.pair or browser.value(FIRST_PAIR)
             photograph(browser, f"{table}/pair/{pair}", TALL_PX, arguments.out / "studio-pair.webp")
             photograph(browser, f"{table}/leaderboard", SIZE_PX, arguments.out / "studio-leaderboard.webp")
             photograph(browser, f"{run}/0/1#t=1.5", TALL_PX, arguments.out / "studio-watch.webp")

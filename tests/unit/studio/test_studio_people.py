@@ -136,6 +136,7 @@ def test_two_people_lose_nothing(people: tuple[Someone, ...], tmp_path: Path) ->
     assert TASKS["text5"] in page
     assert anna.post(ONE, last=last_of(page), **TASKS)[0] == 303
     assert [edit.person for edit in view(tmp_path).edits if edit.kind == "WriteTasks"] == ["ben", "anna"]
+    assert "Write tasks" in anna.get("/db/db/edits")
 
 
 def test_reject_and_undo(people: tuple[Someone, ...], tmp_path: Path) -> None:
@@ -187,7 +188,10 @@ def test_verify_and_settle(people: tuple[Someone, ...], tmp_path: Path) -> None:
     assert cleo.post("/db/db/settle/r00000", **verdicts(settle))[0] == 303
     assert isinstance(view(tmp_path).edits[-1].change, Settle)
     assert 'class="standing">done' in ben.get(ONE)
-    agreement = cleo.get("/db/db/agreement")
+    gone = cleo.client.get("/db/db/settle").headers["location"]
+    assert gone == "/db/db/agreement?done=settle"
+    agreement = cleo.get(gone)
+    assert "You have nothing left to settle" in agreement
     assert "Order: alpha" in agreement
     assert "1.00" in agreement
 

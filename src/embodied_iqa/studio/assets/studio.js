@@ -60,7 +60,7 @@ function compare(box) {
   };
   const wipe = (on) => {
     box.classList.toggle("wipe", on);
-    controls.querySelector(".wipe").style.visibility = on ? "" : "hidden";
+    controls.querySelector(".wipe").hidden = !on;
     const button = controls.querySelector("[data-mode]");
     button.setAttribute("aria-pressed", String(!on));
     place();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable
 from functools import cache
@@ -40,9 +41,14 @@ def utc_text(stamp_ns: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(stamp_ns // SECOND_NS))
 
 
+def spaced(name: str) -> str:
+    """Return the name of a class as words: `WriteTasks` is "Write tasks"."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).capitalize()
+
+
 @cache
 def _environment() -> Environment:
     environment = make_environment("embodied_iqa.studio", "embodied_iqa.reports")
     environment.filters |= {"segment": path_segment, "distortion_label": distortion_label}
-    environment.filters |= {"doubled": doubled, "labelled": labelled, "utc": utc_text}
+    environment.filters |= {"doubled": doubled, "labelled": labelled, "utc": utc_text, "spaced": spaced}
     return environment

@@ -36,6 +36,7 @@ def routes(studio: Studio) -> list[Route]:
             verified=verified,
             spots={str(role): spot_result(work.store, view, role) for role in roles},
             counts=Counter(standings.values()),
+            done=request.query_params.get("done", ""),
             person=person_of(request),
         )
 

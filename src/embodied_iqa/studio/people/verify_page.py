@@ -175,4 +175,4 @@ def _next(source: Source, work: Workspace, person: str, *, settle: bool, after: 
         if standings[name] in wanted and not involved and name != after:
             step = "settle" if settle else "verify"
             return f"/db/{path_segment(source.name)}/{step}/{path_segment(name)}"
-    return f"/db/{path_segment(source.name)}/agreement"
+    return f"/db/{path_segment(source.name)}/agreement?done={'settle' if settle else 'verify'}"
