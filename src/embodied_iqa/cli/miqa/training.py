@@ -35,7 +35,8 @@ _TRAINING = "embodied_iqa.metrics.training"
 
 def train(arguments: argparse.Namespace) -> int:
     """Train, test on the held-out references, print the results; return the exit code."""
-    if min(arguments.workers, arguments.epochs or 1) < 1 or min(arguments.seed, arguments.pictures or 0) < 0:
+    epochs = 1 if arguments.epochs is None else arguments.epochs
+    if min(arguments.workers, epochs) < 1 or min(arguments.seed, arguments.pictures or 0) < 0:
         expected = "workers and epochs from 1, seed and pictures from 0"
         raise UsageError("wrong number of workers, epochs, pictures or seed", expected=expected)
     recipe = recipe_by_name(arguments.model)

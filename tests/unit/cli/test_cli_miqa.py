@@ -1,0 +1,261 @@
+"""`miqa train` and `miqa score` as commands: what they write and print, and one line for what is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embodied_iqa.cli.main import main
+from embodied_iqa.files import sha256_of
+from embodied_iqa.images.codecs import write_picture
+from embodied_iqa.metrics.catalogue import metric_by_name
+from embodied_iqa.metrics.training.recipes import recipe_by_name
+from miqa_folders import make_miqa, scene
+
+pytest.importorskip("torch")
+
+TESTS = Path(__file__).resolve().parents[2]
+DEADLINE_S = 300.0
+RUN_TINY = """
+import sys
+import torch
+from embodied_iqa.cli.main import main
+from embodied_iqa.cli.miqa import training
+from tiny_miqa import tiny
+torch.set_num_threads(1)
+training.recipe_by_name = tiny
+sys.exit(main())
+"""
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_miqa(tmp_path_factory.mktemp("labels") / "mdb", 10).path
+
+
+@pytest.fixture
+def words(database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """`miqa train` of a tiny metric into the folder `metric`."""
+    from tiny_miqa import encoder_file, tiny
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(
+        "embodied_iqa.cli.miqa.training.recipe_by_name",
+        lambda name: replace(tiny(recipe_by_name(name).name), epochs=2),
+    )
+    region = encoder_file(tmp_path)
+    arguments = ["--out", str(tmp_path / "metric"), "--region-weights", str(region)]
+    return ["miqa", "train", str(database), *arguments]
+
+
+def test_training_ends_with_a_card_a_test_and_a_metric(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "metric"
+    assert main([*words, "--label", "accuracy", "--json"]) == 0
+    card = json.loads(capsys.readouterr().out)
+    assert (card["name"], card["target"]) == ("ra-miqa-small", "miqa:cls:accuracy")
+    assert card == json.loads((out / "card.json").read_text())
+    assert (card["results"]["references"], card["results"]["pairs"]) == (2, 100)
+    assert card["training"]["references"] == 8
+    assert card["database"]["name"] == "mdb"
+    assert card["label_high"] <= 0.9, "labels of accuracy"
+
+    before = sha256_of(out / "network.onnx"), sha256_of(out / "card.json")
+    monkeypatch.setattr(
+        "embodied_iqa.metrics.training.training.train_network", lambda *_: pytest.fail("trained again")
+    )
+    assert main([*words, "--label", "accuracy"]) == 0
+    assert (sha256_of(out / "network.onnx"), sha256_of(out / "card.json")) == before
+    shown = capsys.readouterr()
+    assert f"metric: trained:{out}" in shown.out
+    assert "2 held-out references: SRCC" in shown.out
+    (line,) = [line for line in shown.err.splitlines() if line.startswith("next: embodied-iqa ")]
+    following = shlex.split(line.removeprefix("next: embodied-iqa "))
+    assert following[:3] == ["evaluate", "miqa", str(out)]
+    assert main([*following, "--metrics", "", "--draws", "5", "--out", str(tmp_path / "evaluation")]) == 0
+
+    assert main([*words, "--label", "accuracy", "--seed", "1"]) == 1
+    assert "holds another metric (seed differ)" in capsys.readouterr().err
+    assert main([*words, "--label", "composite"]) == 1
+    assert "holds another metric" in capsys.readouterr().err
+    assert (sha256_of(out / "network.onnx"), sha256_of(out / "card.json")) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "line"),
+    [
+        (["--task", "depth"], 2, "wrong target"),
+        (["--label", "mos"], 2, "wrong target"),
+        (["--model", "nothing"], 2, "unknown"),
+        (["--region-layer", "9"], 2, "wrong region layer; expected 1 to 2, last or none; got '9'"),
+        (["--model", "resnet18", "--region-layer", "last"], 2, "resnet18 has no region token"),
+        (["--model", "resnet18"], 2, "weights of a region encoder"),
+        (["--workers", "0"], 2, "wrong number of workers"),
+        (["--epochs", "0"], 2, "wrong number of workers, epochs, pictures or seed"),
+        (["--seed", "-1"], 2, "wrong number of workers, epochs, pictures or seed"),
+        (["--pictures", "-1"], 2, "wrong number of workers, epochs, pictures or seed"),
+        (["--task", "det"], 1, "no finished labels of det"),
+        (["--weights", "none.safetensors"], 1, "cannot read"),
+    ],
+)
+def test_what_is_wrong_is_one_line(
+    change: list[str], code: int, line: str, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, *change]) == code
+    error = capsys.readouterr().err
+    assert line in error
+    assert len(error.strip().splitlines()) == 1
+    assert not Path(words[4], "card.json").exists()
+
+
+def test_a_folder_that_is_no_database_is_refused(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    for folder in (tmp_path / "none", tmp_path / "empty"):
+        assert main(["miqa", "train", str(folder), *words[3:]]) in {1, 2}
+        assert len(capsys.readouterr().err.strip().splitlines()) == 1
+    assert not (tmp_path / "metric").exists()
+
+
+@pytest.mark.timeout(600)
+def test_a_killed_training_continues_to_the_same_weights(words: list[str], tmp_path: Path) -> None:
+    long = [*words, "--epochs", "5"]
+    whole = [str(tmp_path / "whole") if word == words[4] else word for word in long]
+    _kill_after_first_epoch(_start(long), tmp_path / "metric")
+    assert not (tmp_path / "metric" / "card.json").exists()
+    assert main(long) == main(whole) == 0
+    for name in ("network.onnx", "curve.svg"):
+        assert sha256_of(tmp_path / "metric" / name) == sha256_of(tmp_path / "whole" / name), name
+    cards = [json.loads((tmp_path / name / "card.json").read_text()) for name in ("metric", "whole")]
+    assert cards[0] == cards[1]
+    assert cards[0]["training"]["epochs"] > 1
+
+
+def _start(words: list[str]) -> subprocess.Popen[bytes]:
+    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN_TINY, *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+    )
+
+
+def _kill_after_first_epoch(process: subprocess.Popen[bytes], out: Path) -> None:
+    until = time.monotonic() + DEADLINE_S
+    while not list((out / "training").glob("**/*.safetensors")):
+        assert process.poll() is None, "it ended by itself"
+        assert time.monotonic() < until
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait(DEADLINE_S)
+
+
+# --- miqa score ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from tiny_miqa import train_tiny
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        return train_tiny(tmp_path_factory.mktemp("metric"))
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    for name in ("a.png", "deep/b.png", "c.png"):
+        write_picture(tmp_path / "pictures" / name, scene(len(name)))
+    return tmp_path / "pictures"
+
+
+def test_folders_and_files_are_scored_with_their_paths(
+    model: Path, pictures: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    single = pictures / "c.png"
+    assert main(["miqa", "score", str(pictures), str(single), "--model", str(model), "--json"]) == 0
+    tree = json.loads(capsys.readouterr().out)
+    assert (tree["metric"], tree["higher_is_better"]) == (f"trained:{model}", True)
+    names = [pictures / "a.png", single, pictures / "deep" / "b.png", single]
+    assert sorted(row["picture"] for row in tree["pictures"]) == sorted(map(str, names))
+    metric, scenes = metric_by_name(f"trained:{model}"), {name: scene(len(str(name))) for name in ("a.png",)}
+    values = {Path(row["picture"]).name: row["value"] for row in tree["pictures"]}
+    assert values["a.png"] == metric.measure(scenes["a.png"])
+    assert tree["mean"] == pytest.approx(np.mean([row["value"] for row in tree["pictures"]]))
+    assert main(["miqa", "score", str(pictures), "--model", str(model)]) == 0
+    assert "mean " in capsys.readouterr().out
+
+
+def test_a_picture_that_cannot_be_read_is_reported_and_the_others_are_scored(
+    model: Path, pictures: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (pictures / "a.png").write_bytes(b"no picture")
+    write_picture(pictures / "small.png", np.zeros((8, 8, 3), np.uint8))
+    words = ["miqa", "score", str(pictures), "--model", str(model), "--json"]
+    assert main(words) == 0
+    shown = capsys.readouterr()
+    rows = {Path(row["picture"]).name: row for row in json.loads(shown.out)["pictures"]}
+    assert [name for name, row in rows.items() if row["value"] is None] == ["a.png", "small.png"]
+    assert "too small" in rows["small.png"]["error"]
+    assert "2 of 4 pictures have no value" in shown.err
+    assert main(["miqa", "score", str(pictures / "a.png"), "--model", str(model)]) == 1
+
+
+@pytest.fixture
+def copy(model: Path, tmp_path: Path) -> Path:
+    (tmp_path / "copy").mkdir()
+    for name in ("card.json", "network.onnx"):
+        (tmp_path / "copy" / name).write_bytes((model / name).read_bytes())
+    return tmp_path / "copy"
+
+
+def _damaged(model: Path) -> None:
+    (model / "network.onnx").write_bytes(b"nothing")
+
+
+def _reference_needed(model: Path) -> None:
+    card = json.loads((model / "card.json").read_text())
+    (model / "card.json").write_text(json.dumps(card | {"input": "differences"}))
+
+
+@pytest.mark.parametrize(
+    ("damage", "line"),
+    [
+        (lambda model: (model / "card.json").unlink(), "cannot read the card"),
+        (lambda model: (model / "network.onnx").unlink(), "cannot read the network"),
+        (_damaged, "not the one of its card"),
+        (_reference_needed, "measured otherwise"),
+    ],
+)
+def test_a_model_that_is_missing_or_damaged_is_one_line(
+    damage: Callable[[Path], object],
+    line: str,
+    copy: Path,
+    pictures: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    damage(copy)
+    assert main(["miqa", "score", str(pictures), "--model", str(copy)]) == 1
+    shown = capsys.readouterr()
+    assert line in shown.err
+    assert (len(shown.err.strip().splitlines()), shown.out) == (1, "")
+
+
+@pytest.mark.parametrize("words", [[], ["PICTURE"], ["--model", "M"]])
+def test_pictures_and_a_model_are_required(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["miqa", "score", *words]) == 2
+    assert "required" in capsys.readouterr().err
