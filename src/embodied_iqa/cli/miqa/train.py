@@ -12,7 +12,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     add("database", type=Path, metavar="MDB", help="database of `miqa build`; nothing is written to it")
-    models = "ra-miqa, ra-miqa-small (default), its ablation or a baseline; see docs/miqa-metrics.md"
+    models = "ra-miqa, ra-miqa-small (default), its ablation or a baseline; see docs/miqa.md"
     add("--model", default="ra-miqa-small", metavar="NAME", help=models)
     add("--task", default="cls", metavar="TASK", help="of the labels: cls (default), det or ins")
     label = "composite (default), consistency or accuracy"
