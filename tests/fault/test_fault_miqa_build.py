@@ -1,0 +1,183 @@
+"""`miqa build`: killed, on a full disk, with a failing model, and in other processes: the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import miqa_vision
+from embodied_iqa.cli.main import main
+from embodied_iqa.miqa.database import MiqaDatabase
+from embodied_iqa.vision.predictions import VisionTask
+from miqa_vision import FAULT, MODELS, write_coco
+from small_disk import small_disk
+
+TESTS = Path(__file__).resolve().parents[1]
+KILLS = 3
+DEADLINE_S = 300.0
+DISK_MB = 1
+FREE_BYTES = 24_000
+"""Less than the files of two references need."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """`miqa build` of four pictures, whose folder comes last, and the result of one undisturbed worker."""
+
+    words: list[str]
+    whole: Path
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    source = write_coco(tmp_path_factory.mktemp("pictures"))
+    words = ["miqa", "build", *source, "--models", MODELS, "--share", "0.2", "--out"]
+    path = tmp_path_factory.mktemp("whole") / "mdb"
+    assert main([*words, str(path)]) == 0
+    return Build(words, path)
+
+
+@pytest.fixture(autouse=True)
+def _models_in_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]))
+
+
+def files(path: Path) -> list[Path]:
+    return [file for file in sorted(path.rglob("*")) if file.is_file() and file.name != ".lock"]
+
+
+def tree(path: Path) -> dict[str, str]:
+    return {
+        str(file.relative_to(path)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files(path)
+    }
+
+
+def start(words: list[str]) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "embodied_iqa.cli.main", *words]
+    return subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+
+
+def kill_when(count: int, process: subprocess.Popen[bytes], path: Path) -> None:
+    """Kill a build with its workers as soon as it has so many files, or after its end."""
+    until = time.monotonic() + DEADLINE_S
+    try:
+        while process.poll() is None and len(files(path)) < count:
+            assert time.monotonic() < until
+            time.sleep(0.001)
+    finally:
+        with suppress(ProcessLookupError):  # it may have ended
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(DEADLINE_S)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_killed_at_random_moments_it_ends_with_the_same_bytes(
+    workers: str, build: Build, tmp_path: Path
+) -> None:
+    path, wanted = tmp_path / "mdb", tree(build.whole)
+    moments = np.random.default_rng(int(workers)).choice(np.arange(1, len(wanted)), KILLS, replace=False)
+    killed = 0
+    for moment in sorted(moments.tolist()):
+        process = start([*build.words, str(path), "--workers", workers])
+        kill_when(moment, process, path)
+        killed += process.returncode == -signal.SIGKILL
+    assert killed >= 1
+    assert tree(path) != wanted, "it was killed after its end"
+    assert start([*build.words, str(path), "--workers", workers]).wait(DEADLINE_S) == 0
+    assert tree(path) == wanted
+
+
+def test_workers_change_nothing(build: Build, tmp_path: Path) -> None:
+    assert main([*build.words, str(tmp_path / "mdb"), "--workers", "2"]) == 0
+    assert tree(tmp_path / "mdb") == tree(build.whole)
+
+
+def test_a_full_disk_is_reported_and_the_build_continues_with_room(
+    build: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with small_disk(tmp_path / "disk", DISK_MB) as disk:
+        free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
+        (disk / "other").write_bytes(bytes(free - FREE_BYTES))
+        assert main([*build.words, str(disk / "mdb")]) == 1
+        (line,) = capsys.readouterr().err.strip().splitlines()
+        assert "No space left on device" in line
+        assert not [file for file in files(disk / "mdb") if ".part" in file.name]
+        assert not list((disk / "mdb").rglob("manifest.json"))
+        (disk / "other").unlink()
+        assert main([*build.words, str(disk / "mdb")]) == 0
+        assert tree(disk / "mdb") == tree(build.whole)
+
+
+def run(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """Build with one worker here, with more in a process of their own; return exit code and errors."""
+    if words[-1] == "1":
+        return main(words), capsys.readouterr().err
+    command = [sys.executable, "-m", "embodied_iqa.cli.main", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("case", [("raises", "1"), ("nan", "1"), ("raises", "2")], ids=" by workers ".join)
+def test_a_failing_model_is_named_and_what_is_finished_stays(
+    case: tuple[str, str],
+    build: Build,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (fault, workers), path = case, tmp_path / "mdb"
+    monkeypatch.setenv(FAULT, fault)
+    code, errors = run([*build.words, str(path), "--workers", workers], capsys)
+    assert code == 1
+    line = errors.strip().splitlines()[-1]
+    assert "Traceback" not in errors
+    assert "picture p3" in line
+    assert "det-60" in line
+    assert {"raises": "no such operator", "nan": "finite"}[fault] in line
+    assert not list(path.rglob("manifest.json"))
+    values = {file.stem for file in path.glob("miqa_det/values/*")}
+    assert "p3" not in values
+    assert values == {"p0", "p1", "p2"} or workers == "2"
+    monkeypatch.delenv(FAULT)
+    assert run([*build.words, str(path), "--workers", workers], capsys)[0] == 0
+    assert tree(path) == tree(build.whole)
+
+
+def test_a_model_that_predicts_nothing_is_consistent_and_never_right(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FAULT, "nothing")
+    monkeypatch.setattr(miqa_vision, "_blue", lambda _: True)
+    assert main([*build.words, str(tmp_path / "mdb"), "--task", "det"]) == 0
+    rows = MiqaDatabase(tmp_path / "mdb").rows(VisionTask.DETECTION)
+    assert {(row.weighted_consistency, row.weighted_accuracy, row.composite) for row in rows} == {(1, 0, 0.5)}
+    usual = MiqaDatabase(build.whole).rows(VisionTask.DETECTION)
+    assert len({row.composite for row in usual}) > 5
+    assert [row.picture for row in rows] == [row.picture for row in usual]
+
+
+@pytest.mark.timeout(600)
+def test_references_of_a_database_give_the_same_bytes_in_any_number_of_workers(
+    tmp_path: Path,
+) -> None:
+    database = ["--out", str(tmp_path / "db"), "--references", "2", "--size", "160x120", "--views", "top"]
+    assert main(["build", *database, "--steps", "references,tasks"]) == 0
+    words = ["miqa", "build", "--database", str(tmp_path / "db"), "--models", MODELS, "--share", "0.04"]
+    for workers in ("1", "2"):
+        assert main([*words, "--out", str(tmp_path / workers), "--workers", workers]) == 0
+    assert tree(tmp_path / "1") == tree(tmp_path / "2")
+    assert len(MiqaDatabase(tmp_path / "1").rows(VisionTask.DETECTION)) == 20
