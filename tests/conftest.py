@@ -52,6 +52,8 @@ READING = ("tests/style/",)
 """Tests that share the parsed sources, so that one worker takes them."""
 ALONE = ("tests/style/test_style_tools.py",)
 """Long files of these folders that share nothing."""
+EACH = ("tests/golden/test_golden_pictures.py",)
+"""Files whose tests take a minute or more and share nothing, so that every worker may take one."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -63,6 +65,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             if nodeid.startswith(READING) and not nodeid.startswith(ALONE):
                 return "reading"
+            if nodeid.startswith(EACH):
+                return nodeid
             return "live" if nodeid.startswith(LIVE) else super()._split_scope(nodeid)
 
     config.option.loadscopereorder = False
