@@ -114,7 +114,7 @@ class ValueStore:
     """
 
     def __init__(self, folder: Path, pictures: PictureSet) -> None:
-        self._folder = folder / "values" / file_stem(pictures.name)
+        self._folder = folder
         self._pictures = pictures
 
     def jobs(self, wants: Iterable[Want]) -> list[Job]:
@@ -150,7 +150,42 @@ class ValueStore:
         return Values(values, median, dict(failures))
 
     def _file(self, key: str, block: int) -> Path:
-        return self._folder / file_stem(key) / f"part-{block:05d}.parquet"
+        return _part_file(self._folder, self._pictures.name, key, block)
+
+
+def stored_values(
+    folder: Path, pictures: str, metrics: Sequence[str], block: int, pair_id: str
+) -> dict[str, float]:
+    """Return what a benchmark has measured of one pair; metrics without a value are left out.
+
+    Args:
+        folder: Of the benchmark.
+        pictures: Name of the picture set.
+        metrics: Names; trained ones have a value for each split and none here.
+        block: Of the pair, where every reference has scores; references without any move it to earlier ones.
+        pair_id: The pair.
+
+    Raises:
+        InputError: A part is damaged.
+    """
+    for number in range(block, -1, -1):
+        files = {name: _part_file(folder, pictures, name, number) for name in metrics}
+        values = {name: _value_in(file, pair_id) for name, file in files.items() if file.is_file()}
+        known = {name: value for name, value in values.items() if value is not None}
+        if known:
+            return known
+    return {}
+
+
+def _value_in(file: Path, pair_id: str) -> float | None:
+    for row in read_table(file, _SCHEMA.names).to_pylist():
+        if row["pair_id"] == pair_id:
+            return None if row["error"] is not None else float(row["value"])
+    return None
+
+
+def _part_file(folder: Path, pictures: str, key: str, block: int) -> Path:
+    return folder / "values" / file_stem(pictures) / file_stem(key) / f"part-{block:05d}.parquet"
 
 
 @dataclass(frozen=True, slots=True)

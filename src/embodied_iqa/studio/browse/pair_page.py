@@ -10,13 +10,13 @@ from starlette.routing import Route
 
 from embodied_iqa.database.rows import rows_of
 from embodied_iqa.database.schema import Reference, ReferenceTask
-from embodied_iqa.errors import UsageError, UserError
-from embodied_iqa.gate.statistics import ImageStatistics, Statistic, measure
+from embodied_iqa.errors import UsageError
 from embodied_iqa.studio.browse.answers import subject_views
 from embodied_iqa.studio.browse.filters import Filters, filters_from
 from embodied_iqa.studio.browse.lookup import pair_of
+from embodied_iqa.studio.browse.measures import StatisticRow, measures_of
 from embodied_iqa.studio.browse.overview import Overview, overviews
-from embodied_iqa.studio.browse.pictures import PairPictures, Which
+from embodied_iqa.studio.browse.pictures import PairPictures
 from embodied_iqa.studio.browse.selection import Selection
 from embodied_iqa.studio.kit.context import Studio
 from embodied_iqa.studio.kit.sources import SourceKind
@@ -45,15 +45,6 @@ class Place:
     count: int
     before: str | None
     after: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class StatisticRow:
-    """A number of both pictures."""
-
-    name: str
-    reference: float
-    distorted: float
 
 
 def routes(studio: Studio) -> list[Route]:
@@ -89,9 +80,10 @@ def routes(studio: Studio) -> list[Route]:
 
     def statistics(request: Request) -> Response:
         source = studio.source(SourceKind.DATABASE, request)
-        pair, reference = pair_of(overviews(studio).of(source), request.path_params["pair"])
-        rows, remark = _statistics(PairPictures(source.path, reference, pair))
-        return studio.page(request, "studio_statistics.html.j2", rows=rows, remark=remark)
+        overview = overviews(studio).of(source)
+        pair, reference = pair_of(overview, request.path_params["pair"])
+        measures = measures_of(overview, PairPictures(source.path, reference, pair))
+        return studio.page(request, "studio_statistics.html.j2", measures=measures)
 
     place = "/db/{name}/pair/{pair}"
     return [Route(place, page), Route(f"{place}/statistics", statistics)]
@@ -111,16 +103,3 @@ def _place(overview: Overview, filters: Filters, pair_id: str) -> Place | None:
     for row in overview.rows(query, [*selection.values, pair_id]):
         return Place(row["number"], row["count"], row["before"], row["after"])
     return None
-
-
-def _statistics(pictures: PairPictures) -> tuple[list[StatisticRow], str]:
-    """Return what the gate measures of both pictures, or why it cannot."""
-    try:
-        first, second = (measure(pictures.rgb(which)) for which in Which)
-    except UserError as error:
-        return [], str(error)
-    return [StatisticRow(str(name), _value(first, name), _value(second, name)) for name in Statistic], ""
-
-
-def _value(statistics: ImageStatistics, name: Statistic) -> float:
-    return float(getattr(statistics, name))
