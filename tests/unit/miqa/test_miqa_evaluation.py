@@ -18,10 +18,12 @@ from embodied_iqa.miqa.evaluation.evaluating import EvaluationPlan, evaluate
 from embodied_iqa.miqa.evaluation.results import Breakdown, MiqaEvaluation
 from embodied_iqa.miqa.training_rows import Label, held_out_set, parse_target, training_set
 from embodied_iqa.records import read_json
+from embodied_iqa.reports.kit.formatting import number
 from embodied_iqa.reports.miqa.published import published_rows
 from embodied_iqa.reports.miqa.report import write_miqa_report
 from embodied_iqa.vision.predictions import VisionTask
 from miqa_folders import KINDS, make_miqa
+from write_miqa_page import page, times_table
 
 CLS, DET = VisionTask.CLASSIFICATION, VisionTask.DETECTION
 
@@ -132,6 +134,29 @@ def test_an_evaluation_is_written_reported_and_reuses_what_was_measured(tmp_path
     assert "psnr" in page
     tables = {file.stem for file in (out / "report_tables").iterdir()}
     assert {"agreement_cls", "mode_det", "type_cls", "levels_cls", "transfer", "differences_det"} <= tables
+
+
+def test_the_results_page_shows_labels_times_and_published_rows(tmp_path: Path) -> None:
+    database = make_miqa(tmp_path / "db", 5, (CLS, DET))
+    plan = EvaluationPlan(("psnr", "gmsd"), (CLS, DET), draws=20, pictures_each=5)
+    result = evaluate(database, plan, tmp_path / "out", EngineOptions(), lambda *_: None)
+    assert [facts.pictures for facts in result.tasks] == [5, 5]
+    log = tmp_path / "log"
+    log.write_text(
+        "progress\n\tUser time (seconds): 90.5\n\tSystem time (seconds): 5.5\n\tPercent of CPU: 9\n"
+        "\tElapsed (wall clock) time (h:mm:ss or m:ss): 1:02:30\n"
+        "\tMaximum resident set size (kbytes): 2048\n"
+    )
+    times = times_table([("train", log)])
+    assert times.rows == [("train", 1.6, 62.5, 2.0)]
+    text = "\n".join(page(result, database, [times], ["A note."]))
+    composite = np.mean([row.composite for row in database.rows(DET)])
+    assert f"| det | 5 | 250 | 0 | {number(composite / 0.95, 3)}" in text
+    assert "published: RA-MIQA" in text
+    assert "A note." in text
+    log.write_text("killed")
+    with pytest.raises(InputError, match="has no times"):
+        times_table([("train", log)])
 
 
 def test_the_command_prints_intervals_and_refuses_unknown_tasks(

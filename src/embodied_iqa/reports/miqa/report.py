@@ -58,7 +58,7 @@ def build_page(result: MiqaEvaluation, record: str, tables: str) -> ChapterPage:
         remarks=result.remarks,
         lead=f"{plural(len({row.metric for row in result.metrics}), 'metric')} on {pictures:,} held-out "
         f"pictures, {result.label} labels of {', '.join(str(facts.task) for facts in result.tasks)}.",
-        chapters=tuple(_chapters(result)),
+        chapters=tuple(evaluation_chapters(result)),
         record_text=record,
         tables_folder=tables,
     )
@@ -86,7 +86,8 @@ def _tiles(result: MiqaEvaluation) -> Iterator[Tile]:
         yield Tile(f"Best SRCC, {facts.task}", number(value), note, share(value, 1.0))
 
 
-def _chapters(result: MiqaEvaluation) -> Iterator[Chapter]:
+def evaluation_chapters(result: MiqaEvaluation) -> Iterator[Chapter]:
+    """Yield the chapters: agreement, differences, region modes, types, pairs of levels, transfer."""
     tasks = [facts.task for facts in result.tasks]
     spread = ", ".join(f"{facts.task} {number(facts.deviation, 3)}" for facts in result.tasks)
     whole = (Part("", tuple(agreement_table(result, task) for task in tasks)),)
