@@ -173,6 +173,19 @@ def test_the_command_prints_intervals_and_refuses_unknown_tasks(
     assert "report:" in capsys.readouterr().out
 
 
+def test_metrics_are_compared_on_references_that_none_of_them_was_trained_on(tmp_path: Path) -> None:
+    database = make_miqa(tmp_path / "db", 15, (CLS,))
+    make_miqa(tmp_path / "db", 15, (DET,), seed=8)  # another split
+    own = {task: {row.reference for row in held_out_rows(database, task)} for task in (CLS, DET)}
+    assert own[CLS] != own[DET]
+    moved = held_out_rows(database, CLS, trained=[DET])
+    assert {row.reference for row in moved} == own[DET]
+    assert {row.picture for row in moved} <= {row.picture for row in database.rows(CLS)}
+    both = own[CLS] & own[DET]
+    assert both
+    assert {row.reference for row in held_out_rows(database, DET, trained=[CLS, DET])} == both
+
+
 def test_a_database_without_held_out_references_is_refused(tmp_path: Path) -> None:
     database = make_miqa(tmp_path / "db", 2)
     with pytest.raises(InputError, match="no held-out pictures of cls"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
@@ -56,18 +56,29 @@ class TaskComparison:
     differences: tuple[PairedRow, ...]
 
 
-def held_out_rows(database: MiqaDatabase, task: VisionTask, pictures_each: int = 0) -> tuple[MiqaRow, ...]:
+def held_out_rows(
+    database: MiqaDatabase, task: VisionTask, pictures_each: int = 0, trained: Collection[VisionTask] = ()
+) -> tuple[MiqaRow, ...]:
     """Return the rows of the validation references, those of a reference together.
+
+    The split differs from task to task. So metrics are compared on references that are held out in every
+    task that one of them was trained on.
 
     Args:
         database: The labels.
         task: Of the labels.
         pictures_each: Pictures of each reference, drawn with seed 0; 0 for all.
+        trained: Tasks that metrics were trained on; the task itself if empty.
 
     Raises:
         InputError: There is none.
     """
-    found = tuple(row for row in database.rows(task) if row.part is Part.VALIDATION)
+    parts = [
+        {row.reference for row in database.rows(one) if row.part is Part.VALIDATION}
+        for one in trained or (task,)
+    ]
+    held_out = set.intersection(*parts)
+    found = tuple(row for row in database.rows(task) if row.reference in held_out)
     if not found:
         raise InputError(
             f"{database.path} has no held-out pictures of {task}", expected="5 references or more"

@@ -88,7 +88,9 @@ class _Work:
     progress: Progress
 
     def compared(self, task: VisionTask) -> TaskComparison:
-        rows = held_out_rows(self.database, task, self.plan.pictures_each)
+        words = {trained_on(metric).partition(":")[0] for metric in self.plan.metrics}
+        trained = [one for one in self.database.tasks if one in words]
+        rows = held_out_rows(self.database, task, self.plan.pictures_each, trained)
         return compare_task(task, self.plan.label, rows, self._measured(task, rows), draws=self.plan.draws)
 
     def _measured(self, task: VisionTask, rows: Sequence[MiqaRow]) -> list[MeasuredMetric]:
