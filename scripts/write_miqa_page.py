@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -31,9 +32,9 @@ from embodied_iqa.vision.predictions import VisionTask
 
 _LEAD = (
     "Labels by the embedded vision panel on rendered scenes of the simulated cell, and metrics trained on "
-    "them from nothing ([miqa.md](../miqa.md), [miqa-metrics.md](../miqa-metrics.md)). Rows marked as "
-    "published are numbers of the paper on other pictures, models and labels: orders may be compared, "
-    "numbers may not. All numbers as found, with 95 % intervals from drawing the held-out references."
+    "them from nothing ([miqa.md](../miqa.md)). Rows marked as published are numbers of the paper on other "
+    "pictures, models and labels: orders may be compared, numbers may not. All numbers as found, with 95 % "
+    "intervals from drawing the held-out references."
 )
 _LABELS = "Means over all distorted pictures; clean A: accuracy of the models on the references, by weight."
 _STABILITY = "Labels of random parts of the models: mean (standard deviation) over 100 splits."
@@ -42,6 +43,9 @@ _TIMES = (
     "Processor time of a process and its finished children as GNU time counts it, and the largest resident "
     "memory of one process. Minutes passed are those of two cores that other programs load."
 )
+_PUBLISHED: Final = "published"
+_LONG: Final = 12
+"""Rows of a table."""
 _STATISTICS = ("SRCC", "PLCC", "RMSE")
 _TIME: Final = re.compile(
     r"User time \(seconds\): (?P<user>[\d.]+).*?System time \(seconds\): (?P<system>[\d.]+)"
@@ -89,9 +93,20 @@ def page(
         yield f"## {chapter.title}"
         if chapter.lead:
             yield prose(chapter.lead)
-        for part in chapter.parts:
-            yield from map(titled_table, part.tables)
+        for table in (table for part in chapter.parts for table in part.tables):
+            yield from map(titled_table, _unfolded(table))
     yield from map(prose, result.remarks)
+
+
+def _unfolded(table: Table) -> Iterator[Table]:
+    """Yield a table; the published rows of a long one follow in a folded table of their own."""
+    own = [row for row in table.rows if not str(row[0]).startswith(_PUBLISHED)]
+    if len(table.rows) <= _LONG:
+        yield table
+        return
+    yield replace(table, rows=own)
+    if others := [row for row in table.rows if row not in own]:
+        yield replace(table, title=f"{table.title}, published", rows=others, note="", folded=True)
 
 
 def times_table(logs: Sequence[tuple[str, Path]]) -> Table:
