@@ -60,7 +60,10 @@ def page(runs: Sequence[Path], notes: Sequence[str]) -> Iterator[str]:
 
 def _shown(plan: dict[str, Any]) -> str:
     prompt = plan["loop"]["prompt"]
-    words = [f"coordinates from {prompt['coordinates']}", f"{prompt['shots']} text examples"]
+    source = (
+        f"detector {prompt['detector']}" if prompt["coordinates"] == "detector" else prompt["coordinates"]
+    )
+    words = [f"coordinates from {source}", f"{prompt['shots']} text examples"]
     words += ["no pictures"] if prompt["language_only"] else [f"pictures of {plan['size_px']} px"]
     words += [f"gate judged by {plan['judge']}"] if plan["judge"] else []
     return f"Options: {', '.join(words)}."
