@@ -91,6 +91,7 @@ def arms_chapter(study: PlannerStudy) -> Chapter | None:
         {
             Column("Arm"): arm_title,
             Column("Success %", 1, _HEAT): lambda arm: _percent(success_of(study.of(arm)).value),
+            Column("Episodes"): lambda arm: len(study.of(arm)),
             Column("Turns held back"): lambda arm: sum(
                 turn.held for one in study.of(arm) for turn in one.turns
             ),
