@@ -56,18 +56,11 @@ class RecordingFollower:
         self._channels: dict[int, Channel] = {}
         self._metadata: dict[str, dict[str, str]] = {}
         self._position = len(MAGIC)
-        self._first_ns: int | None = None
-        self._last_ns = 0
 
     @property
     def position(self) -> int:
         """Bytes of the file that were read."""
         return self._position
-
-    @property
-    def recorded_ns(self) -> int:
-        """Log time from the first message to the last one [ns]."""
-        return 0 if self._first_ns is None else self._last_ns - self._first_ns
 
     @property
     def metadata(self) -> dict[str, dict[str, str]]:
@@ -157,8 +150,6 @@ class RecordingFollower:
             return None
         whole = opened.message_bytes(parts)
         _, sequence, log_ns, publish_ns = MESSAGE_PREFIX.unpack_from(whole, RECORD_PREFIX.size)
-        self._first_ns = log_ns if self._first_ns is None else min(self._first_ns, log_ns)
-        self._last_ns = max(self._last_ns, log_ns)
         cdr = bytes(whole[RECORD_PREFIX.size + MESSAGE_PREFIX.size :])
         return RecordedMessage(channel.topic, schema.name, log_ns, publish_ns, sequence, cdr)
 

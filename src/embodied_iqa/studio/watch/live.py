@@ -60,8 +60,10 @@ class LiveRecording:
 
     @property
     def recorded_s(self) -> float:
-        """Time from the first message to the last one [s]."""
-        return self._follower.recorded_ns / SECOND_NS
+        """Length of the runs so far [s]; each run has a clock of its own."""
+        with self._lock:
+            runs = [self.run(place) for place in range(self.run_count)]
+        return sum(run.end_ns - run.start_ns for run in runs) / SECOND_NS
 
     @property
     def run_count(self) -> int:
