@@ -29,6 +29,8 @@ class Cell:
         command = [sys.executable, "-m", "embodied_iqa.nodes.arm_node", "--ros-args"]
         for parameter in ("robot:=ur5", f"ur.ip:='{robot.host}'", "controller.state_timeout_ns:=300000000"):
             command += ["-p", parameter]
+        # a busy machine may be silent for the ordinary quarter of a second, which is a fault of its own
+        command += ["-p", "ur.watchdog_hz:=1.0"]
         self.process = subprocess.Popen([*command, "-p", "ur.state_timeout_s:=0.4"])
         self.node = rclpy.create_node("watcher")
         self.statuses: list[tuple[float, Any]] = []
@@ -117,8 +119,9 @@ def test_fault_stops_the_arm_until_it_is_armed_again(
 def test_arm_that_cannot_be_armed_reports_why(cell: Cell) -> None:
     cell.robot.throw("restore")
     cell.arm()
+    start = time.monotonic()
     cell.robot.throw("emergency-stop")
-    cell.await_state(messages.ArmStatus.STATE_STOPPED, time.monotonic() - 1.0)
+    cell.await_state(messages.ArmStatus.STATE_STOPPED, start)
     reply = cell.call(services.RearmArm, "/arm/rearm", services.RearmArm.Request(reason="test"))
     assert not reply.success
     assert "emergency stop" in reply.message

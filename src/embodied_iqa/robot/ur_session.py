@@ -25,6 +25,7 @@ _POLL_S = 0.002
 _DASHBOARD_MS = 1000
 _PLAYING = 2
 _RUNNING_MODE = 7
+_UNLOCK_FIRST = "a protective stop is active: unlock it first"
 
 
 class UrSession:
@@ -151,13 +152,17 @@ class UrSession:
 
     def why_move_ended(self) -> str:
         """Return why a finished move failed; empty for success."""
-        if self._receive.isEmergencyStopped():
-            return "the emergency stop is pressed"
-        if self._receive.isProtectiveStopped():
-            return "the robot made a protective stop"
+        if reason := self._safety_stop("the robot made a protective stop"):
+            return reason
         if not self._playing:
             return "the robot's program ended"
         return "" if self.armed else "the arm was stopped"
+
+    def _safety_stop(self, protective: str) -> str:
+        """Return the reason of a safety stop, `protective` for a protective one; empty without one."""
+        if self._receive.isEmergencyStopped():
+            return "the emergency stop is pressed"
+        return protective if self._receive.isProtectiveStopped() else ""
 
     def stop(self) -> None:
         """Stop and disarm the arm."""
@@ -197,10 +202,8 @@ class UrSession:
         return False
 
     def _require_running(self) -> None:
-        if self._receive.isEmergencyStopped():
-            raise RuntimeError("the emergency stop is pressed")
-        if self._receive.isProtectiveStopped():
-            raise RuntimeError("a protective stop is active: unlock it first")
+        if reason := self._safety_stop(_UNLOCK_FIRST):
+            raise RuntimeError(reason)
         mode = self._receive.getRobotMode()
         if mode != _RUNNING_MODE:
             raise RuntimeError(f"the robot is not running (robot mode {mode}): power on, release the brakes")
@@ -215,8 +218,8 @@ class UrSession:
         self._started = True
 
     def _require(self, done: bool, what: str) -> None:  # noqa: FBT001 - result of the library call
-        if not done:
-            raise RuntimeError(f"the controller did not accept {what}")
+        if not done:  # a safety stop since the last check is a better reason
+            raise RuntimeError(self._safety_stop(_UNLOCK_FIRST) or f"the controller did not accept {what}")
 
     def _move_joints(self, request: Request) -> bool:
         *q_rad, speed, acceleration = request.values

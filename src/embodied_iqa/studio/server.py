@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import signal
 import socket
@@ -17,9 +18,22 @@ from embodied_iqa.studio.kit.context import Studio
 from embodied_iqa.studio.kit.security import TOKEN_PARAMETER, Address
 
 _MOST_REQUESTS: Final = 100
+_ACCEPTED_S: Final = 0.05
 _LAST_ANSWER_S: Final = 5
 _LAST_THREAD_S: Final = 10.0
 _TOKEN_BYTES: Final = 24
+
+
+class _Server(uvicorn.Server):  # type: ignore[misc,unused-ignore]
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Shut down; a connection that is just being accepted is ended with the others.
+
+        uvicorn ends the connections that it knows, and waits its whole time for one that it hears of later.
+        """
+        for server in self.servers:
+            server.close()
+        await asyncio.sleep(_ACCEPTED_S)
+        await super().shutdown(sockets)
 
 
 def new_token() -> str:
@@ -55,7 +69,7 @@ def serve(studio: Studio, host: str, port: int, started: Callable[[str], None]) 
         limit_concurrency=_MOST_REQUESTS,
         timeout_graceful_shutdown=_LAST_ANSWER_S,
     )
-    server = uvicorn.Server(config)
+    server = _Server(config)
     for number in (signal.SIGINT, signal.SIGTERM):
         # uvicorn raises the signals that it caught once more at its end, for the handlers before its own
         signal.signal(number, server.handle_exit)
