@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -42,6 +42,7 @@ class PairVerdict:
 VERDICTS: Final = schema_of(PairVerdict)
 VERDICT_NAMES: Final = tuple(verdict.name.lower() for verdict in Verdict)
 """By severity."""
+_PICTURE: Final = ["pair_id", "sha256"]
 
 
 def judge_pairs(
@@ -84,13 +85,32 @@ def stored_verdicts(store: DatabaseStore) -> Any | None:
     return read_table(store.verdicts_file, VERDICTS.names) if store.verdicts_file.is_file() else None
 
 
+def merge_verdicts(stores: Sequence[DatabaseStore], out: DatabaseStore) -> None:
+    """Keep the verdicts of several databases on the pictures of a merged one.
+
+    A pair that several databases have judged keeps the verdict of the first. Where none has a verdict on a
+    picture of ``out``, nothing is written.
+
+    Raises:
+        InputError: A file is damaged.
+    """
+    tables = [table for table in map(stored_verdicts, stores) if table is not None]
+    pictures = zip(*(out.pairs([name])[name].to_pylist() for name in _PICTURE), strict=True)
+    missing, kept = set(pictures), []
+    for row in (row for table in tables for row in rows_of(PairVerdict, table)):
+        if (row.pair_id, row.sha256) in missing:
+            missing.remove((row.pair_id, row.sha256))
+            kept.append(row)
+    if kept:
+        write_table(out.verdicts_file, table_of(PairVerdict, kept), VERDICTS)
+
+
 def outdated_verdicts(store: DatabaseStore) -> int:
     """Return the number of verdicts on pictures that the database does not have."""
     table = stored_verdicts(store)
     if table is None:
         return 0
-    pairs = store.pairs(["pair_id", "sha256"])
-    return int(table.join(pairs, ["pair_id", "sha256"], join_type="left anti").num_rows)
+    return int(table.join(store.pairs(_PICTURE), _PICTURE, join_type="left anti").num_rows)
 
 
 def _judged(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from embodied_iqa.database.query import query
 from embodied_iqa.database.rows import rows_of, table_of
 from embodied_iqa.database.schema import PAIRS, Pair, Reference
 from embodied_iqa.database.store import DatabaseStore, write_table
-from embodied_iqa.database.verdicts import judge_pairs, stored_verdicts
+from embodied_iqa.database.verdicts import VERDICTS, PairVerdict, judge_pairs, merge_verdicts, stored_verdicts
 from embodied_iqa.errors import InputError
 from embodied_iqa.gate.bounds import Bounds
 from embodied_iqa.gate.calibration import GateCalibration
@@ -101,6 +102,31 @@ def test_the_check_knows_the_table(judged: DatabaseStore, capsys: pytest.Capture
     assert not [line for line in report["errors"] if "verdict" in line]
     judged.verdicts_file.write_bytes(judged.verdicts_file.read_bytes() + b" ")
     assert any("verdicts.parquet" in line for line in check_database(judged, pictures=False).errors)
+
+
+def test_a_merged_database_keeps_the_verdicts_on_its_pictures(judged: DatabaseStore, tmp_path: Path) -> None:
+    """A pair that both have judged keeps the verdict of the first; one on another picture is left out."""
+    other = tmp_path / "other"
+    shutil.copytree(judged.path, other)
+    judge_pairs(DatabaseStore(other), Gatekeeper(StatisticsJudge(()), GateOptions()), "none")
+    rows = rows_of(PairVerdict, stored_verdicts(judged))
+    outdated = replace(rows[0], sha256="1" * 64)
+    write_table(judged.verdicts_file, table_of(PairVerdict, [outdated, *rows[2:]]), VERDICTS)
+    merged = tmp_path / "merged"
+    assert main(["db", "merge", str(judged.path), str(other), "--out", str(merged)]) == 0
+    found = {row.pair_id: row for row in rows_of(PairVerdict, stored_verdicts(DatabaseStore(merged)))}
+    assert {name: row.gate for name, row in found.items()} == dict.fromkeys(
+        (row.pair_id for row in rows), "gate.yaml, statistics"
+    ) | {rows[0].pair_id: "none", rows[1].pair_id: "none"}
+    assert [found[row.pair_id] for row in rows[2:]] == rows[2:]
+    report = check_database(DatabaseStore(merged), pictures=False)
+    assert not [line for line in (*report.errors, *report.remarks) if "verdict" in line]
+
+
+def test_databases_without_verdicts_merge_to_one_without(tmp_path: Path) -> None:
+    stores = [write_database(tmp_path / name, references=1, pictures=True) for name in ("a", "b")]
+    merge_verdicts(stores, stores[0])
+    assert not stores[0].verdicts_file.exists()
 
 
 def test_a_file_of_the_user_is_not_replaced(tmp_path: Path) -> None:

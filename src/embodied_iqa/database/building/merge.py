@@ -25,6 +25,7 @@ from embodied_iqa.database.record import DatabaseRecord, RecordedSubject
 from embodied_iqa.database.rows import rows_of, table_of
 from embodied_iqa.database.schema import ANNOTATIONS, PAIRS, REFERENCES, TASKS, Annotation
 from embodied_iqa.database.store import DatabaseStore, write_table
+from embodied_iqa.database.verdicts import merge_verdicts
 from embodied_iqa.errors import InputError
 from embodied_iqa.journal.journal import Journal
 
@@ -36,7 +37,7 @@ def merge_databases(
 
     A reference in both is taken from the first, and must be the same picture. Where a subject answered in
     only one of them, the new database has its answers for that part; `embodied-iqa build --steps
-    annotate,score` completes them. Runs of joined experiments are merged too.
+    annotate,score` completes them. Runs of joined experiments and verdicts of gates are merged too.
 
     Returns:
         The new `dataset.json`.
@@ -63,6 +64,7 @@ def merge_databases(
             _copy_answers(stores, store, blocks, subject)
         if execution is not None:
             write_execution(store, execution)
+        merge_verdicts(stores, store)
         answered = [subject for subject in subjects if store.annotation_files(subject.name)]
         options = EngineOptions(workers=workers)
         score_database(store, answered, lambda jobs: deque(run_jobs(jobs, options), maxlen=0))
