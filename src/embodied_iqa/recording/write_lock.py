@@ -6,6 +6,11 @@ import fcntl
 import os
 from contextlib import suppress
 from pathlib import Path
+from struct import Struct
+from typing import Final
+
+_LOCK: Final = Struct("hhqqi0q")
+"""`struct flock` of Linux: type, whence, start, length, process."""
 
 
 def mark_as_written(descriptor: int) -> None:
@@ -14,22 +19,26 @@ def mark_as_written(descriptor: int) -> None:
     A file system without locks leaves it unmarked.
     """
     with suppress(OSError):
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _whole_file(fcntl.F_WRLCK))
 
 
 def is_being_written(path: Path) -> bool:
-    """Return whether a process has marked a file; it is opened for reading only."""
+    """Return whether a process has marked a file; it is opened for reading only.
+
+    The lock is queried and never taken: a recorder that starts meanwhile can still mark its file.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        found = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _whole_file(fcntl.F_RDLCK))
     except OSError:
-        return False
-    else:
         return False
     finally:
         os.close(descriptor)
+    return bool(_LOCK.unpack(found)[0] != fcntl.F_UNLCK)
+
+
+def _whole_file(kind: int) -> bytes:
+    return _LOCK.pack(kind, os.SEEK_SET, 0, 0, 0)

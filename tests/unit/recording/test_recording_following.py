@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from embodied_iqa.recording.errors import RecordingReadError
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.recording.repair.following import RecordingFollower
-from embodied_iqa.recording.write_lock import is_being_written
+from embodied_iqa.recording.write_lock import is_being_written, mark_as_written
 from recorder_process import recorder_process
 from trial_recording import write_trial
 
@@ -91,3 +92,20 @@ def test_the_mark_lasts_as_long_as_the_writer(tmp_path: Path) -> None:
         assert is_being_written(killed)
         recorder.kill()
         assert not is_being_written(killed), "the system releases it"
+
+
+def test_a_reader_that_looks_as_the_recorder_starts_leaves_the_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, close = tmp_path / "trial.mcap", os.close
+    with file.open("wb") as writer:
+
+        def start_before_the_reader_closes(descriptor: int) -> None:
+            mark_as_written(writer.fileno())
+            close(descriptor)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "close", start_before_the_reader_closes)
+            assert not is_being_written(file)
+        assert is_being_written(file)
+    assert not is_being_written(file)
