@@ -17,6 +17,7 @@ import pytest
 
 import miqa_vision
 from embodied_iqa.cli.main import main
+from embodied_iqa.database.building.options import EngineKind
 from embodied_iqa.miqa.database import MiqaDatabase
 from embodied_iqa.vision.predictions import VisionTask
 from miqa_vision import FAULT, MODELS, write_coco
@@ -100,8 +101,11 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(
     assert tree(path) == wanted
 
 
-def test_workers_change_nothing(build: Build, tmp_path: Path) -> None:
-    assert main([*build.words, str(tmp_path / "mdb"), "--workers", "2"]) == 0
+@pytest.mark.parametrize("engine", list(EngineKind))
+def test_workers_change_nothing(engine: EngineKind, build: Build, tmp_path: Path) -> None:
+    if engine is EngineKind.RAY:
+        pytest.importorskip("ray")
+    assert main([*build.words, str(tmp_path / "mdb"), "--workers", "2", "--engine", str(engine)]) == 0
     assert tree(tmp_path / "mdb") == tree(build.whole)
 
 
