@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Final
@@ -45,29 +45,32 @@ def write_task(folder: TaskFolder, manifest: Manifest, rows: Sequence[MiqaRow]) 
     """
     folder.manifest_file.unlink(missing_ok=True)
     if not manifest.folder:
-        for reference, group in groupby(rows, lambda row: row.reference):
-            _write_labels(folder, reference, list(group))
+        groups = groupby(rows, lambda row: row.reference)
+        written = {file for name, group in groups for file in _write_labels(folder, name, list(group))}
+        for file in set(folder.labels.glob("*.csv")) - written:  # a build of more references left it
+            file.unlink()
     categories = {row.reference: row.category for row in rows}
     write_splits(folder, categories, {row.reference: row.part for row in rows})
     write_table(folder.table_file, table_of(MiqaRow, rows), schema_of(MiqaRow))
     write_manifest(folder, manifest)
 
 
-def _write_labels(folder: TaskFolder, reference: str, rows: Sequence[MiqaRow]) -> None:
-    """Write the published files of a reference."""
+def _write_labels(folder: TaskFolder, reference: str, rows: Sequence[MiqaRow]) -> Iterator[Path]:
+    """Write the published files of a reference and yield them."""
     if folder.task is VisionTask.CLASSIFICATION:
         cells = [(row.picture, *(getattr(row, name) for name in CLASSIFICATION_COLUMNS[1:])) for row in rows]
-        _write_csv(folder.labels / f"{reference}_mmos.csv", CLASSIFICATION_COLUMNS, cells)
+        yield _write_csv(folder.labels / f"{reference}_mmos.csv", CLASSIFICATION_COLUMNS, cells)
         return
     for kind in ("accuracy", "consistency"):
         names = [f"{form}_{kind}" for form in ("weighted", "mean", "std")]
         cells = [(row.picture.rpartition("/")[2], *(getattr(row, name) for name in names)) for row in rows]
-        _write_csv(folder.labels / f"{reference}_{kind}.csv", DETECTION_COLUMNS, cells)
+        yield _write_csv(folder.labels / f"{reference}_{kind}.csv", DETECTION_COLUMNS, cells)
 
 
-def _write_csv(file: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+def _write_csv(file: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Path:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(rows)
     write_text_whole(file, text.getvalue())
+    return file

@@ -6,7 +6,7 @@ import errno
 import hashlib
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, TypeAlias
@@ -240,6 +240,20 @@ def test_a_finished_build_asks_no_model(tmp_path: Path, use: Use) -> None:
     build(tmp_path, plan(CLS))
     assert not model.batches
     assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("task", VisionTask)
+def test_a_build_of_fewer_references_has_no_labels_of_the_others(
+    task: VisionTask, tmp_path: Path, use: Use
+) -> None:
+    use(Fake("a", CLS, bright), Fake("b", DET, seen), Fake("c", INS, seen))
+    two = tree(build(tmp_path / "db", plan(task)).path)
+    database = build(tmp_path / "db", replace(plan(task), references=1))
+    assert {row.reference for row in database.rows(task)} == {"square_0"}
+    labels = {file.name for file in (tmp_path / "db" / f"miqa_{task}" / "labels").iterdir()}
+    assert labels
+    assert all(name.startswith("square_0_") for name in labels)
+    assert tree(build(tmp_path / "db", plan(task)).path) == two, "its measures were kept"
 
 
 def test_another_plan_is_refused(tmp_path: Path, use: Use) -> None:
