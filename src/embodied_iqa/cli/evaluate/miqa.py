@@ -13,7 +13,7 @@ from embodied_iqa.errors import UsageError
 from embodied_iqa.lazy import load
 from embodied_iqa.miqa.database import MiqaDatabase
 from embodied_iqa.miqa.evaluation.evaluating import BASELINES, EvaluationPlan, evaluate, trained_on
-from embodied_iqa.miqa.evaluation.results import MetricRow, MiqaEvaluation
+from embodied_iqa.miqa.evaluation.results import MetricRow, MiqaEvaluation, Share
 from embodied_iqa.miqa.training_rows import Label
 from embodied_iqa.progress import ProgressBars
 from embodied_iqa.records import unstructure
@@ -107,6 +107,7 @@ def _print(result: MiqaEvaluation) -> None:
             if row.task is facts.task:
                 table.add_row(row.metric, *_cells(row))
         console().print(table)
+        _print_falls(result, facts.task)
     for remark in result.remarks:
         print(f"note: {remark}")
     for one in result.differences:
@@ -115,9 +116,26 @@ def _print(result: MiqaEvaluation) -> None:
             print(f"{one.task}: {one.first} minus {one.second}: SRCC {one.value:+.3f} {ends}")
 
 
+def _print_falls(result: MiqaEvaluation, task: VisionTask) -> None:
+    right = ("in order", "95 %", "monotone", "95 % ", "types that fall")
+    table = table_of("metric", *right, title=f"{task}: scores when levels rise", right=right)
+    for row in result.falls_of(task):
+        falling, kinds = result.falling_types(task, row.metric)
+        table.add_row(row.metric, *_share(row.ordered), *_share(row.monotone), f"{falling} of {kinds}")
+    console().print(table)
+
+
+def _share(share: Share) -> tuple[str, str]:
+    return "-" if share.value is None else f"{share.value:.3f}", _ends(share.low, share.high)
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    return "-" if low is None or high is None else f"{low:.3f} to {high:.3f}"
+
+
 def _cells(row: MetricRow) -> list[str]:
     found = row.agreement
-    ends = "-" if row.low is None or row.high is None else f"{row.low:.3f} to {row.high:.3f}"
+    ends = _ends(row.low, row.high)
     numbers = ["-" if one is None else f"{one:.3f}" for one in (found.plcc, found.krcc, found.rmse)]
     time = "-" if row.milliseconds is None else f"{row.milliseconds:.1f}"
     return ["-" if found.srcc is None else f"{found.srcc:.3f}", ends, *numbers, time]

@@ -14,9 +14,12 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.metrics.benchmark.bootstrap import compare
 from embodied_iqa.metrics.drawing import drawn_of_each
 from embodied_iqa.miqa.database import MiqaDatabase
-from embodied_iqa.miqa.evaluation.agreement import agreements, mapped_to_labels
+from embodied_iqa.miqa.evaluation.agreement import Agreement, agreements, mapped_to_labels
+from embodied_iqa.miqa.evaluation.falling import fall_rows
 from embodied_iqa.miqa.evaluation.results import (
+    LABEL,
     Breakdown,
+    FallRow,
     MetricRow,
     PairedRow,
     SubsetRow,
@@ -54,6 +57,7 @@ class TaskComparison:
     metrics: tuple[MetricRow, ...]
     subsets: tuple[SubsetRow, ...]
     differences: tuple[PairedRow, ...]
+    falls: tuple[FallRow, ...]
 
 
 def held_out_rows(
@@ -115,16 +119,7 @@ def compare_task(
     return TaskComparison(
         TaskFacts(task, len(rows), len({row.reference for row in rows}), float(labels.std())),
         tuple(
-            MetricRow(
-                rank.metric,
-                task,
-                known[rank.metric].trained_on,
-                whole[rank.metric],
-                _known(rank.low),
-                _known(rank.high),
-                int(np.isnan(known[rank.metric].values).sum()),
-                _known(known[rank.metric].milliseconds),
-            )
+            _metric_row(task, known[rank.metric], whole[rank.metric], (rank.low, rank.high))
             for rank in compared.ranks
         ),
         tuple(_subset_rows(task, rows, names, (values, mapped, labels))),
@@ -132,7 +127,16 @@ def compare_task(
             PairedRow(task, one.first, one.second, one.value, _known(one.low), _known(one.high))
             for one in compared.differences
         ),
+        tuple(fall_rows(task, rows, {**dict(zip(names, values.T, strict=True)), LABEL: labels}, draws=draws)),
     )
+
+
+def _metric_row(
+    task: VisionTask, metric: MeasuredMetric, agreement: Agreement, ends: tuple[float, float]
+) -> MetricRow:
+    low, high = map(_known, ends)
+    failures, milliseconds = int(np.isnan(metric.values).sum()), _known(metric.milliseconds)
+    return MetricRow(metric.name, task, metric.trained_on, agreement, low, high, failures, milliseconds)
 
 
 def _mapped(values: Array, labels: Array) -> Array:

@@ -72,6 +72,7 @@ def evaluate(
         tuple(row for part in parts for row in part.subsets),
         tuple(row for part in parts for row in part.differences),
         tuple(_remarks(database, plan)),
+        tuple(row for part in parts for row in part.falls),
     )
     write_json_whole(out / EVALUATION_FILE, unstructure(result))
     return result

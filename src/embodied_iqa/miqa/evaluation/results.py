@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from typing import Final
 
 from embodied_iqa.miqa.evaluation.agreement import Agreement
@@ -11,6 +12,9 @@ from embodied_iqa.miqa.training_rows import Label
 from embodied_iqa.vision.predictions import VisionTask
 
 EVALUATION_FILE: Final = "evaluation.json"
+ALL_TYPES: Final = "all"
+LABEL: Final = "label"
+"""Name of the labels where they stand beside metrics."""
 
 
 class Breakdown(StrEnum):
@@ -97,6 +101,57 @@ class PairedRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """A mean over references of values from 0 to 1.
+
+    Attributes:
+        value: None without a reference that has one.
+        low: Lower end of the 95 % interval from drawing references; None for fewer than two.
+        high: Upper end.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class FallRow:
+    """How a score follows the levels of a type of distortion, within each reference.
+
+    Attributes:
+        metric: Name; ``label`` for the labels themselves.
+        task: Of the labels.
+        kind: Type of the distortion; ``all`` for all types.
+        means: Mean score at each of the 25 pairs of levels: level inside the region 1 with background 1 to 5,
+            then inside 2, and so on; None without a picture.
+        ordered: Share of the comparable pairs of pictures in which the worse one has the lower score. One
+            picture is worse than another if neither level is lower and one is higher.
+        monotone: Share of the references whose score falls from each uniform level to the next.
+        references: Number of references with two uniform levels or more, which `monotone` is of.
+    """
+
+    metric: str
+    task: VisionTask
+    kind: str
+    means: tuple[float | None, ...]
+    ordered: Share
+    monotone: Share
+    references: int
+
+    @property
+    def uniform(self) -> tuple[float | None, ...]:
+        """Mean score at the five uniform levels."""
+        return self.means[::6]
+
+    @property
+    def falls(self) -> bool:
+        """Whether the mean score falls from each uniform level that has pictures to the next."""
+        known = [value for value in self.uniform if value is not None]
+        return len(known) > 1 and all(mild > strong for mild, strong in pairwise(known))
+
+
+@dataclass(frozen=True, slots=True)
 class TaskFacts:
     """Held-out pictures of a task.
 
@@ -125,6 +180,7 @@ class MiqaEvaluation:
         subsets: By region mode, type and pair of levels.
         differences: Between every two metrics.
         remarks: What a reader has to know, such as models that were trained on other references.
+        falls: Whether scores and labels fall with the levels, by type.
     """
 
     database: str
@@ -134,3 +190,14 @@ class MiqaEvaluation:
     subsets: tuple[SubsetRow, ...]
     differences: tuple[PairedRow, ...]
     remarks: tuple[str, ...] = ()
+    falls: tuple[FallRow, ...] = ()
+
+    def falls_of(self, task: VisionTask) -> tuple[FallRow, ...]:
+        """Return the rows of a task over all types, a metric each; empty for an older evaluation."""
+        return tuple(row for row in self.falls if (row.task, row.kind) == (task, ALL_TYPES))
+
+    def falling_types(self, task: VisionTask, metric: str) -> tuple[int, int]:
+        """Return of how many types the mean score of a metric falls at each level, and of how many in all."""
+        rows = [row for row in self.falls if (row.task, row.metric) == (task, metric)]
+        kinds = [row.falls for row in rows if row.kind != ALL_TYPES]
+        return sum(kinds), len(kinds)

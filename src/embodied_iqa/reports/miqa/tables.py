@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 
-from embodied_iqa.miqa.evaluation.results import Breakdown, MetricRow, MiqaEvaluation, SubsetRow
+from embodied_iqa.distortions.region import region_combinations
+from embodied_iqa.miqa.evaluation.results import (
+    Breakdown,
+    FallRow,
+    MetricRow,
+    MiqaEvaluation,
+    SubsetRow,
+)
 from embodied_iqa.reports.kit.table import Cell, Column, Row, Table
 from embodied_iqa.reports.miqa.published import PublishedRow, published_rows
 from embodied_iqa.vision.predictions import VisionTask
@@ -13,6 +22,18 @@ _RANGE = (0.0, 1.0)
 _STATISTICS = {"srcc": "SRCC", "plcc": "PLCC", "krcc": "KRCC", "rmse": "RMSE"}
 _PUBLISHED = "published"
 _LEVELS = range(1, 6)
+_SMALL = 10.0
+"""Scores from here on have one decimal."""
+_FALL_SHARES: Mapping[Column, Callable[[FallRow], Cell]] = MappingProxyType(
+    {
+        Column("In order", 3, _RANGE): lambda row: row.ordered.value,
+        Column("Low", 3, name="in_order_low"): lambda row: row.ordered.low,
+        Column("High", 3, name="in_order_high"): lambda row: row.ordered.high,
+        Column("Monotone", 3, _RANGE): lambda row: row.monotone.value,
+        Column("Monotone low", 3): lambda row: row.monotone.low,
+        Column("Monotone high", 3): lambda row: row.monotone.high,
+    }
+)
 
 
 def agreement_table(result: MiqaEvaluation, task: VisionTask) -> Table:
@@ -71,7 +92,10 @@ def level_table(result: MiqaEvaluation, task: VisionTask, metric: str) -> Table:
     rows = [
         (f"level {inside}", *(found.get(f"{inside}:{outside}") for outside in _LEVELS)) for inside in _LEVELS
     ]
-    note = "Pairs with fewer than 10 pictures have no value. Published: PLCC rises with the severity."
+    note = (
+        f"Pearson's correlation of {metric} with the labels. Pairs with fewer than 10 pictures have no "
+        "value. Published: PLCC rises with the severity."
+    )
     return Table(f"levels_{task}", f"{task}: PLCC of {metric} by pair of levels", columns, rows, note)
 
 
@@ -117,6 +141,51 @@ def difference_table(result: MiqaEvaluation, task: VisionTask) -> Table:
         "95 % interval from the same draws of references for both; certain if it excludes 0.",
         name=f"differences_{task}",
     )
+
+
+def fall_table(result: MiqaEvaluation, task: VisionTask) -> Table:
+    """Return whether scores and labels fall with the levels: a row for each metric over all types."""
+    return Table.of(
+        f"{task}: do scores fall when levels rise?",
+        result.falls_of(task),
+        {
+            Column("Metric"): lambda row: row.metric,
+            **_FALL_SHARES,
+            Column("Types that fall"): lambda row: result.falling_types(task, row.metric)[0],
+        },
+        "Types that fall: types whose mean score falls from each uniform level to the next.",
+        name=f"falls_{task}",
+    )
+
+
+def type_fall_table(result: MiqaEvaluation, task: VisionTask, metric: str) -> Table:
+    """Return how the scores of one metric fall with the levels of each type.
+
+    The CSV file has the mean score at each of the 25 pairs of levels.
+    """
+    rows = [row for row in result.falls if (row.task, row.metric) == (task, metric)]
+    digits = _digits(value for row in rows for value in row.uniform if value is not None)
+    columns: dict[Column, Callable[[FallRow], Cell]] = {Column("Type"): lambda row: row.kind}
+    for place, (inside, outside) in enumerate(region_combinations()):
+        column = Column(f"Level {inside}", digits, name=f"mean_{inside}_{outside}", shown=inside == outside)
+        columns[column] = partial(_mean_at, place)
+    columns |= _FALL_SHARES
+    columns[Column("References")] = lambda row: row.references
+    title = f"{task}: mean score of {metric} by level and type"
+    note = (
+        f"Level 1 to 5: mean score of {metric} at the same level inside and outside of the region. Where "
+        "pictures are drawn, levels differ in their references. References: with two such levels or more."
+    )
+    return Table.of(title, rows, columns, note, name=f"falls_by_type_{task}")
+
+
+def _mean_at(place: int, row: FallRow) -> Cell:
+    return row.means[place]
+
+
+def _digits(values: Iterable[float]) -> int:
+    """Return the decimals at which scores of any scale have three digits or so."""
+    return 3 if max(map(abs, values), default=0.0) < _SMALL else 1
 
 
 def of_task(result: MiqaEvaluation, task: VisionTask) -> list[MetricRow]:
