@@ -170,3 +170,9 @@ def test_trajectories_of_both_formats_are_counted_and_what_is_skipped_is_said(tm
     file.write_text('"text"')
     with pytest.raises(InputError, match="no trajectory file"):
         read_trajectories(file)
+    file.write_text('[7, {"model_name": "a"}, 8]')
+    with pytest.raises(InputError, match=r"no readable episode.*2 times episode is no mapping"):
+        read_trajectories(file)
+    file.write_text("[]")
+    with pytest.raises(InputError, match="an empty list"):
+        read_trajectories(file)

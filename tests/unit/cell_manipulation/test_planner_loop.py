@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from embodied_iqa.cell_manipulation.actions import ActionFault, GridAction
@@ -17,10 +19,12 @@ from embodied_iqa.cell_manipulation.planning.options import (
     OnInvalid,
     PromptOptions,
 )
-from embodied_iqa.cell_manipulation.planning.prompt import plan_text
+from embodied_iqa.cell_manipulation.planning.prompt import Scenery, messages_for, plan_text
 from embodied_iqa.cell_manipulation.planning.results import protocol_result, summarize
+from embodied_iqa.cell_manipulation.planning.seeing import Sighting
 from embodied_iqa.cell_manipulation.planning.transcript import Ending, Transcript, replay
 from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.images.frame import View, picture_frame
 from embodied_iqa.records import structure, unstructure
 from embodied_iqa.subjects.protocols import Message, SubjectInfo
 
@@ -34,19 +38,19 @@ OBJECTS = (SeenObject((50, 30, 17), "red cube", 0, (0.0, 0.2, 0.02)),)
 class Table(Environment):
     """Succeeds at `WIN`; refuses what is out of range."""
 
-    def __init__(self, *, lies: bool = False) -> None:
+    def __init__(self, *, lies: bool = False, objects: tuple[SeenObject, ...] = OBJECTS) -> None:
         self.taken: list[GridAction] = []
-        self.lies = lies
+        self.lies, self.objects = lies, objects
 
     def reset(self, episode: Episode) -> Observation:
         self.taken = []
-        return Observation(episode.instruction, OBJECTS, None, None, MOVE, 0)
+        return Observation(episode.instruction, self.objects, None, None, MOVE, 0)
 
     def step(self, action: GridAction) -> StepResult:
         self.taken.append(action)
         steps, fault = len(self.taken), ActionFault.GRID if action.range_fault else None
         success = action == WIN and not self.lies
-        seen = Observation(EPISODE.instruction, OBJECTS, None, None, action, steps)
+        seen = Observation(EPISODE.instruction, self.objects, None, None, action, steps)
         reward = 1.0 if success else -1.0 if fault else 0.0
         reason = action.range_fault
         return StepResult(seen, f"step {steps} {reason}", fault, reason, reward, success, steps, success)
@@ -139,6 +143,9 @@ def test_a_transcript_survives_its_file_and_replays() -> None:
     replay(again, Table())
     with pytest.raises(InputError, match="ends otherwise"):
         replay(again, Table(lies=True))
+    moved = (replace(OBJECTS[0], bins=(51, 30, 17)),)
+    with pytest.raises(InputError, match="step 1 of base-003 ends otherwise"):
+        replay(again, Table(objects=moved))
 
 
 def test_the_history_repeats_the_conversation() -> None:
@@ -164,3 +171,36 @@ def test_without_coordinates_the_prompt_has_no_list() -> None:
     options = LoopOptions(PromptOptions(shots=0, language_only=True, coordinates=Coordinates.NONE))
     assert run(script, options).turns[0].listed is None
     assert "Objects:" not in script.asked[0][-1].text
+    assert "Objects are given" not in script.asked[0][-1].text
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (PromptOptions(), ("Objects are given", "Arrows", "boxes")),
+        (PromptOptions(boxes=False), ("Objects are given", "Arrows")),
+        (PromptOptions(coordinates=Coordinates.NONE), ("are not given", "Arrows")),
+        (PromptOptions(language_only=True), ("Objects are given",)),
+    ],
+)
+def test_the_prompt_explains_what_is_drawn_and_listed(options: PromptOptions, named: tuple[str, ...]) -> None:
+    scenery = Scenery("pick", ((50, 30, 17),), ())
+    text = messages_for(scenery, (), options)[0].text
+    words = ("Objects are given", "are not given", "Arrows", "boxes")
+    assert tuple(word for word in words if word in text) == named
+
+
+def test_every_picture_that_the_planner_gets_can_be_kept() -> None:
+    frames = [picture_frame(np.full((64, 64, 3), tone, np.uint8), View.TOP) for tone in (90, 160)]
+    seen = Sighting(frames[0], frames[1], None)
+    kept: list[tuple[int, str]] = []
+    script = Script(plan_text([MOVE]), plan_text([WIN]))
+    options = LoopOptions(PromptOptions(shots=0, boxes=False, multiview=True))
+    loop = EpisodeLoop(
+        script, Table(), lambda _: Look(seen), options, lambda *one: kept.append((one[0], one[1]))
+    )
+    loop.run(EPISODE, (), "clean")
+    names = ("front_rgb_annotated", "wrist_rgb")
+    assert kept == [(step, name) for step in (0, 1) for name in names]
+    parts = [[part for part in asked[-1].parts if not isinstance(part, str)] for asked in script.asked]
+    assert [len(pictures) for pictures in parts] == [2, 2]

@@ -10,10 +10,18 @@ import pytest
 from embodied_iqa.cell_manipulation.environment import Environment, EnvironmentOptions
 from embodied_iqa.cell_manipulation.episodes import Episode, Subset
 from embodied_iqa.cell_manipulation.making import make_episodes, write_episodes
+from embodied_iqa.cell_manipulation.planning import runner
+from embodied_iqa.cell_manipulation.planning.arms import Arm
+from embodied_iqa.cell_manipulation.planning.options import GateArm
 from embodied_iqa.cell_manipulation.planning.results import read_transcripts
+from embodied_iqa.cell_manipulation.planning.runner import RunPlan, check_run
 from embodied_iqa.cell_manipulation.planning.transcript import Transcript, replay
 from embodied_iqa.cli.main import main
-from embodied_iqa.records import unstructure
+from embodied_iqa.database.building.options import EngineOptions
+from embodied_iqa.distortions import parse_distortion
+from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.records import load_json, unstructure
+from embodied_iqa.subjects.reference import parse_planner
 from write_planner_page import page
 
 COMMAND = ("--language-only", "--shots", "0")
@@ -112,9 +120,70 @@ def test_errors_of_a_run_are_printed_and_labelled(ran: Path, capsys: pytest.Capt
     assert (one["kind"], one["by_hand"], one["class"]) == ("reflection", True, "reasoning")
 
 
+def test_a_run_goes_on_with_the_same_episodes_only(
+    ran: Path, episode: Episode, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_episodes(ran / "other", [next(make_episodes((Subset.BASE,), 2))])
+    command = ["evaluate", "manipulation", str(ran / "other"), "--planner", "planner-blind"]
+    assert main([*command, "--out", str(ran / "planner-blind"), *COMMAND]) == 2
+    assert "another plan; expected a new folder; got 'episode_seeds'" in capsys.readouterr().err
+    assert stored(ran, "planner-blind").episode == episode
+
+
+def plan(arm: Arm, gate: Path | None = None, judge: str = "statistics") -> RunPlan:
+    return RunPlan(parse_planner("planner-blind"), (arm,), size_px=96, gate_file=gate, judge=judge)
+
+
+def begin(out: Path, begun: RunPlan, episode: Episode, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start a run that is killed before its first episode."""
+    monkeypatch.setattr(runner, "run_block", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        runner.run_benchmark([episode], out, begun, EngineOptions(), lambda _done, _total: None)
+
+
+def test_an_arm_keeps_the_seed_of_its_distortion(
+    tmp_path: Path, episode: Episode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, first = tmp_path / "run", plan(Arm(parse_distortion("12:3", seed=1)))
+    begin(out, first, episode, monkeypatch)
+    check_run(out, first, [episode])
+    check_run(out, plan(Arm(parse_distortion("12:4", seed=2))), [episode])
+    with pytest.raises(UsageError, match=r"another plan.*distortion_seed"):
+        check_run(out, plan(Arm(parse_distortion("12:3", seed=2))), [episode])
+
+
+def test_gates_may_be_added_to_a_run_but_not_exchanged(
+    tmp_path: Path, episode: Episode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "check_gate", lambda _: None)
+    out, gate, held = tmp_path / "run", tmp_path / "gate.yaml", Arm(gate=GateArm.HOLD)
+    gate.write_text("one")
+    begin(out, plan(Arm()), episode, monkeypatch)
+    begin(out, plan(held, gate), episode, monkeypatch)
+    begin(out, plan(Arm()), episode, monkeypatch)
+    assert load_json(out / "run.json", "the plan")["judge"] == "statistics"
+    with pytest.raises(UsageError, match=r"another plan.*judge"):
+        check_run(out, plan(held, gate, "learned"), [episode])
+    gate.write_text("two")
+    check_run(out, plan(Arm(), gate), [episode])
+    with pytest.raises(UsageError, match=r"another plan.*gate_sha256"):
+        check_run(out, plan(held, gate), [episode])
+
+
+def test_a_folder_of_something_else_is_not_written_to(tmp_path: Path, episode: Episode) -> None:
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(UsageError, match="holds no run"):
+        check_run(tmp_path, plan(Arm()), [episode])
+    (tmp_path / "run.json").write_text("[]")
+    with pytest.raises(InputError, match="no record of a run"):
+        check_run(tmp_path, plan(Arm()), [episode])
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("--levels", "3"), "levels of no distortion"),
+        (("--calibration", "gate.yaml"), "a calibration of no gate"),
         (("--multiview", "--history"), "exclude each other"),
         (("--levels", "0-9", "--distortions", "all"), "wrong levels"),
         (("--gate", "hold"), "calibration"),

@@ -43,6 +43,8 @@ class Arm:
 class ArmCamera:
     """Delivers the states of one arm: distorts, judges, repairs, takes again.
 
+    Every picture of a state has noise of its own, also where a turn moved nothing and the state is the same.
+
     Args:
         arm: The arm.
         options: What the planner is shown.
@@ -52,13 +54,18 @@ class ArmCamera:
     def __init__(self, arm: Arm, options: PromptOptions, judge: PictureJudge | None) -> None:
         self._arm, self._options, self._judge = arm, options, judge
         self._distorter = FrameDistorter(arm.distortion)
+        self._last: Observation | None = None
+        self._taken = 0
 
     def __call__(self, observation: Observation) -> Look:
         """Return what the planner gets of a state."""
         reason = ""
         attempts = _ATTEMPTS if self._arm.gate is GateArm.RETAKE else 1
+        if observation is not self._last:
+            self._last, self._taken = observation, 0
         for attempt in range(attempts):
-            sighting = see(observation, self._options, self._distorter, attempt)
+            sighting = see(observation, self._options, self._distorter, self._taken)
+            self._taken += 1
             frame = sighting.front
             if self._judge is None or frame is None:
                 return Look(sighting, attempt + 1)
@@ -74,5 +81,6 @@ class ArmCamera:
 
 
 def arms_of(specs: Iterable[DistortionSpec], gates: Iterable[GateArm]) -> list[Arm]:
-    """Return the clean arm and one for each distortion, each with every gate."""
-    return [Arm(spec, gate) for spec in (None, *specs) for gate in dict.fromkeys((GateArm.OFF, *gates))]
+    """Return the clean arm and one for each distortion, each with every gate; nothing twice."""
+    own = dict.fromkeys((GateArm.OFF, *gates))
+    return [Arm(spec, gate) for spec in dict.fromkeys((None, *specs)) for gate in own]

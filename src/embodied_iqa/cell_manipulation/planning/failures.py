@@ -12,7 +12,9 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Final
 
-from embodied_iqa.cell_manipulation.actions import CLOSED, OPEN
+import numpy as np
+
+from embodied_iqa.cell_manipulation.actions import CLOSED, OPEN, TABLE_Z
 from embodied_iqa.cell_manipulation.episodes import CellTask, Goal, Subset
 from embodied_iqa.cell_manipulation.planning.transcript import Bins, Ending, StepRecord, Transcript, Turn
 
@@ -23,6 +25,8 @@ _MISLEADING_BINS: Final = 3.0
 _EQUAL_STEPS: Final = 4
 """So many equal actions in a row show that feedback is ignored."""
 _MOSTLY: Final = 0.5
+_LOW_Z: Final = TABLE_Z + 5
+"""Highest bin at which an object in the gripper touches the table."""
 
 
 class ErrorClass(StrEnum):
@@ -177,6 +181,11 @@ def _grip_failure(grip: _Moment, goal: Goal, *, by_place: bool) -> Failure | Non
 def _after_grip(transcript: Transcript, carried: Sequence[_Moment], goal: Goal, *, by_place: bool) -> Failure:
     """Return what went wrong after the right object was gripped."""
     if goal.task is CellTask.WIPE:
+        beside = _swept_beside(carried, goal)
+        if beside > _AT_OBJECT_BINS:
+            return Failure(
+                ErrorKind.SPATIAL_REASONING, f"sweeps {beside:.0f} bins from the {goal.destination}"
+            )
         return Failure(ErrorKind.INACCURATE_ACTION, "; ".join(filter(None, transcript.missing)))
     release = next((moment for moment in carried if moment.step.action.gripper == OPEN), None)
     if release is None:
@@ -193,6 +202,25 @@ def _after_grip(transcript: Transcript, carried: Sequence[_Moment], goal: Goal, 
         return Failure(ErrorKind.SPATIAL_REASONING, f"lets go {off:.0f} bins from the {goal.destination}")
     kind = ErrorKind.SPATIAL_UNDERSTANDING if by_place else ErrorKind.WRONG_RECOGNITION
     return Failure(kind, f"lets go at the {name}, not at the {goal.destination}")
+
+
+def _swept_beside(carried: Sequence[_Moment], goal: Goal) -> float:
+    """Return the distance of an area's middle to the nearest sweep over the table; 0 where there is none."""
+    passes = [
+        (first.step.action.numbers[:2], second.step.action.numbers[:2])
+        for first, second in pairwise(carried)
+        if max(first.step.action.z, second.step.action.z) <= _LOW_Z
+    ]
+    return min((_beside(carried[0].before[goal.destination], *ends) for ends in passes), default=0.0)
+
+
+def _beside(place: Sequence[int], start: Sequence[int], end: Sequence[int]) -> float:
+    """Return the distance of a place from a straight motion, in bins."""
+    along_x, along_y = end[0] - start[0], end[1] - start[1]
+    length = along_x**2 + along_y**2
+    done = (along_x * (place[0] - start[0]) + along_y * (place[1] - start[1])) / length if length else 0.0
+    done = min(max(done, 0.0), 1.0)
+    return float(np.hypot(place[0] - start[0] - done * along_x, place[1] - start[1] - done * along_y))
 
 
 def _misled(place: Sequence[int], grip: _Moment) -> bool:

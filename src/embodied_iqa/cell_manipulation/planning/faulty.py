@@ -45,6 +45,8 @@ class Fault(StrEnum):
     """Every position is 4 cm off."""
     NO_GRIP = "no grip"
     """The gripper never closes."""
+    OTHER_PLACE = "other place"
+    """The object is taken to a free place of the table."""
 
 
 class FaultyPlanner(OfflinePlanner):
@@ -91,13 +93,32 @@ class FaultyPlanner(OfflinePlanner):
 
     def no_object(self, actions: Actions) -> Actions:
         """Move the whole plan to a free place of the table."""
+        free = self._free_place()
+        grip = next((action for action in actions if action.gripper == CLOSED), None)
+        if grip is None or free is None:
+            return actions
+        return [_shift(action, free[0] - grip.x, free[1] - grip.y) for action in actions]
+
+    def other_place(self, actions: Actions) -> Actions:
+        """Move what follows the grip to a free place of the table."""
+        free = self._free_place()
+        grip = next((action for action in actions if action.gripper == CLOSED), None)
+        if grip is None or free is None:
+            return actions
+        after = actions.index(grip) + 1
+        carried = [action for action in actions[after:] if (action.x, action.y) != (grip.x, grip.y)]
+        if not carried:
+            return actions
+        middle = [sum(values) // len(carried) for values in zip(*((a.x, a.y) for a in carried), strict=True)]
+        moved = (_shift(action, free[0] - middle[0], free[1] - middle[1]) for action in carried)
+        return [*actions[:after], replace(grip, z=max(action.z for action in actions)), *moved]
+
+    def _free_place(self) -> tuple[int, int] | None:
+        """Return a place of the table that is far from everything; None if there is none."""
         truth = [item.bins for item in self.inside.observation.objects]
         places = [(x, y, 0) for x in range(30, 75, 5) for y in range(15, 90, 5)]
-        free = [place for place in places if _distance(place, truth[nearest(place, truth)]) >= _AWAY_BINS]
-        grip = next((action for action in actions if action.gripper == CLOSED), None)
-        if grip is None or not free:
-            return actions
-        return [_shift(action, free[0][0] - grip.x, free[0][1] - grip.y) for action in actions]
+        free = (place for place in places if _distance(place, truth[nearest(place, truth)]) >= _AWAY_BINS)
+        return next(((x, y) for x, y, _ in free), None)
 
 
 def fault_of(answer: str) -> Fault | None:
@@ -128,6 +149,7 @@ _OF_CONTENT: Final[dict[Fault, Callable[[FaultyPlanner, Actions], Actions]]] = {
     Fault.NO_OBJECT: FaultyPlanner.no_object,
     Fault.OFFSET: lambda _self, actions: [_shift(action, _OFFSET_BINS, 0) for action in actions],
     Fault.NO_GRIP: lambda _self, actions: [replace(action, gripper=1) for action in actions],
+    Fault.OTHER_PLACE: FaultyPlanner.other_place,
 }
 _OF_FORM: Final[dict[Fault, Callable[[str], str]]] = {
     Fault.FENCE: lambda text: f"```json\n{text}\n```",

@@ -25,6 +25,7 @@ EXPECTED: Final = {
     Fault.NO_OBJECT: ErrorKind.HALLUCINATION,
     Fault.OFFSET: ErrorKind.INACCURATE_ACTION,
     Fault.NO_GRIP: ErrorKind.MISSING_STEP,
+    Fault.OTHER_PLACE: ErrorKind.SPATIAL_REASONING,
 }
 """Kind of error that a seeded fault should be found as; in the spatial subset, another object counts as
 spatial understanding."""

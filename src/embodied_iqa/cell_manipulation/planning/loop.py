@@ -29,8 +29,9 @@ _RAISED_BINS = 3
 
 See = Callable[[Observation], "Look"]
 """Delivers a state to the planner: camera, distortion and gate."""
-OnPicture = Callable[[int, Picture], object]
-"""Takes the number of steps before, and the picture that the planner gets."""
+OnPicture = Callable[[int, str, Picture], object]
+"""Takes the number of steps before, what the picture is, and the picture that the planner gets."""
+_FRONT, _WRIST = "front_rgb_annotated", "wrist_rgb"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +80,7 @@ class EpisodeLoop:
         environment: Environment,
         see: See,
         options: LoopOptions,
-        on_picture: OnPicture = lambda _number, _picture: None,
+        on_picture: OnPicture = lambda _number, _what, _picture: None,
     ) -> None:
         self._planner, self._environment, self._see = planner, environment, see
         self._options, self._on_picture = options, on_picture
@@ -161,9 +162,10 @@ class EpisodeLoop:
         front = annotated(sighting, prompt)
         if prompt.language_only or front is None:
             return ()
-        self._on_picture(state.used, front)
+        self._on_picture(state.used, _FRONT, front)
         state.pictures.append(front)
         if prompt.multiview and sighting.wrist is not None:
+            self._on_picture(state.used, _WRIST, sighting.wrist.rgb)
             return front, sighting.wrist.rgb
         if prompt.multistep and len(state.pictures) > 2:
             return tuple(reversed(state.pictures[-3:]))

@@ -11,16 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.cell_manipulation.actions import ANGLE_BINS, POSITION_BINS, TABLE_Z, GridAction
-from embodied_iqa.cell_manipulation.planning.options import PromptOptions
+from embodied_iqa.cell_manipulation.planning.options import Coordinates, PromptOptions
 from embodied_iqa.subjects.protocols import Message, Speaker
 
 Picture = NDArray[np.uint8]
 Bins = tuple[int, int, int]
 
 _LIST_MARK: Final = "Objects: "
+_ARROWS: Final = "Arrows in the front picture show the directions in which X and Y grow."
+_BOXES: Final = "Its numbered boxes are around the objects of the list: box 1 is object 1."
+_LISTED: Final = 'Objects are given as {"object 1": [X, Y, Z], ...} without their names, in order of Y.'
+_UNLISTED: Final = "The places of the task's objects are not given."
 _RULES: Final = f"""You plan the motions of a robot arm with a two-finger gripper above a table.
-Objects are given as {{"object 1": [X, Y, Z], ...}} without their names, in order of Y. X grows away from the
-robot, Y to the robot's left, Z upwards; a unit is 1 cm and the table top is at Z = {TABLE_Z}.
+X grows away from the robot, Y to the robot's left, Z upwards; a unit is 1 cm and the table top is at
+Z = {TABLE_Z}.
 An action is a list of seven whole numbers, [X, Y, Z, Roll, Pitch, Yaw, Gripper]: the pose that the hand moves
 to in a straight line, and the gripper that is set on arrival.
 X, Y and Z are from 0 to {POSITION_BINS - 1}. Roll, Pitch and Yaw are from 0 to {ANGLE_BINS - 1} in units of 3
@@ -84,7 +88,7 @@ class Scenery:
 
 def messages_for(scenery: Scenery, examples: Sequence[Example], options: PromptOptions) -> list[Message]:
     """Return the conversation of a turn; every turn holds rules, examples and object list anew."""
-    head: list[str | Picture] = [_RULES, form_text(options)]
+    head: list[str | Picture] = [_RULES, given_text(options), form_text(options)]
     for number, example in enumerate(examples, start=1):
         head.append(f"Example {number}\n{_example_text(example)}")
         if example.picture is not None:
@@ -129,6 +133,15 @@ def plan_text(plan: Sequence[GridAction], *, seen: str | None = None, why: str =
     words = " ".join(f"{number}. Move." for number in range(1, len(plan) + 1))
     tree = texts | {"reasoning_and_reflection": why, "language_plan": words, "executable_plan": steps}
     return json.dumps(tree)
+
+
+def given_text(options: PromptOptions) -> str:
+    """Return what the object list means, and what is drawn into the front picture."""
+    is_listed = options.coordinates is not Coordinates.NONE
+    words = [_LISTED if is_listed else _UNLISTED]
+    if not options.language_only:
+        words += [_ARROWS, _BOXES] if options.boxes and is_listed else [_ARROWS]
+    return " ".join(words)
 
 
 def form_text(options: PromptOptions) -> str:

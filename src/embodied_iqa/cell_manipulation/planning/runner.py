@@ -31,7 +31,7 @@ from embodied_iqa.database.building.engine import BlockReport, Engine, Job
 from embodied_iqa.database.building.options import EngineOptions
 from embodied_iqa.database.lock import locked
 from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.files import remove_parts, write_json_whole, write_text_whole
+from embodied_iqa.files import remove_parts, sha256_of, write_json_whole, write_text_whole
 from embodied_iqa.gate.calibration_file import load_gate_file
 from embodied_iqa.gate.judgement import JudgeKind, PictureJudge, parse_judge
 from embodied_iqa.gate.judges import load_judge
@@ -118,8 +118,8 @@ def run_benchmark(
         UserError: The planner cannot be reached.
     """
     check_gate(plan)
-    out = out.resolve()  # workers of Ray have another working folder
-    check_run(out, plan)
+    out, plan = out.resolve(), _anywhere(plan)
+    check_run(out, plan, episodes)
     missing = {
         arm: [one for one in episodes if not transcript_file(out, arm.name, one).is_file()]
         for arm in plan.arms
@@ -128,11 +128,9 @@ def run_benchmark(
     total = len(episodes) * len(plan.arms)
     with locked(out):
         remove_parts(out)
-        write_json_whole(out / PLAN_FILE, {"version": __version__, **plan.tree()})
-        for arm in plan.arms:
-            for subset in dict.fromkeys(one.subset for one in episodes):
-                text = config_text(plan.tree() | {"arm": arm.name})
-                write_text_whole(subset_folder(out, arm.name, subset) / "config.txt", text)
+        write_json_whole(out / PLAN_FILE, {"version": __version__, **plan.tree()} | _known_judge(out, plan))
+        for path, config in _configs(out, plan, episodes):
+            write_text_whole(path, config_text(plan.tree() | config))
         progress(done, total)
         with Engine(engine) as running:
             for report in running.run(_jobs(out, plan, missing)):
@@ -162,20 +160,64 @@ def check_gate(plan: RunPlan) -> None:
         raise InputError(f"no gate by {choice} in {plan.gate_file}", expected=wanted, got=shown)
 
 
-def check_run(out: Path, plan: RunPlan) -> None:
-    """Check that a folder is new or holds a run of the same plan.
+def check_run(out: Path, plan: RunPlan, episodes: Sequence[Episode]) -> None:
+    """Check that a folder is new, or holds a run of the same plan with these episodes.
 
     Raises:
-        UsageError: It holds a run of another plan.
+        UsageError: It holds something else.
         InputError: Its plan cannot be read.
     """
     if not (out / PLAN_FILE).is_file():
+        if out.is_dir() and any(not path.name.startswith(".") for path in out.iterdir()):
+            raise UsageError(f"{out} holds no run", expected="a new folder, or a run to continue")
         return
-    stored = load_json(out / PLAN_FILE, "the plan of a run")
+    stored = _stored(out / PLAN_FILE)
     wanted = json.loads(json.dumps(plan.tree()))
-    other = [key for key, value in wanted.items() if stored.get(key) != value]
+    if not (stored.get("judge") and wanted["judge"]):
+        del wanted["judge"]  # arms with a gate may be added to those without
+    other = {key for key, value in wanted.items() if stored.get(key) != value}
+    for path, config in _configs(out, plan, episodes):
+        known = _stored(path)
+        other |= {key for key, value in config.items() if known.get(key, value) != value}
     if other:
-        raise UsageError(f"{out} holds a run of another plan", expected="a new folder", got=", ".join(other))
+        got = ", ".join(sorted(other))
+        raise UsageError(f"{out} holds a run of another plan", expected="a new folder", got=got)
+
+
+def _known_judge(out: Path, plan: RunPlan) -> dict[str, str]:
+    """Return the judge that the record names: that of an earlier arm where this plan has no gate."""
+    return {"judge": plan.tree()["judge"] or _stored(out / PLAN_FILE).get("judge", "")}
+
+
+def _stored(path: Path) -> dict[str, Any]:
+    """Return a file of an earlier start; nothing if there is none."""
+    tree = load_json(path, "the record of a run") if path.is_file() else {}
+    if not isinstance(tree, dict):
+        raise InputError(f"{path} is no record of a run", expected="a JSON object")
+    return tree
+
+
+def _configs(out: Path, plan: RunPlan, episodes: Sequence[Episode]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the file of each arm and subset, and what its results depend on besides the plan."""
+    gate = sha256_of(plan.gate_file) if plan.gate_file else ""
+    for arm in plan.arms:
+        for subset in dict.fromkeys(one.subset for one in episodes):
+            seeds = sorted({one.seed for one in episodes if one.subset is subset})
+            config = {
+                "arm": arm.name,
+                "distortion_seed": None if arm.distortion is None else arm.distortion.seed,
+                "gate_sha256": "" if arm.gate is GateArm.OFF else gate,
+                "episode_seeds": seeds,
+            }
+            yield subset_folder(out, arm.name, subset) / "config.txt", config
+
+
+def _anywhere(plan: RunPlan) -> RunPlan:
+    """Return the plan with whole paths: workers of Ray have another working folder."""
+    planner, gate = plan.planner, plan.gate_file
+    if planner.is_local_folder:
+        planner = replace(planner, target=str(Path(planner.target).expanduser().resolve()))
+    return replace(plan, planner=planner, gate_file=None if gate is None else gate.resolve())
 
 
 def _jobs(out: Path, plan: RunPlan, missing: dict[Arm, list[Episode]]) -> Iterator[Job]:
@@ -200,7 +242,8 @@ def run_block(out: Path, plan: RunPlan, episodes: tuple[Episode, ...], number: i
     with ExitStack() as stack:
         environment = stack.enter_context(Environment(EnvironmentOptions(plan.views, plan.size_px)))
         for episode in episodes:
-            keep = partial(_keep, out, arm.name, episode) if plan.keep_pictures else _ignore
+            images = subset_folder(out, arm.name, episode.subset) / "images"
+            keep = partial(_keep, images, f"episode_{episode.index}") if plan.keep_pictures else _ignore
             loop = EpisodeLoop(planner, environment, camera, plan.loop, keep)
             examples = examples_for(episode.task, plan.loop.prompt, plan.size_px)
             transcript = loop.run(episode, examples, arm.name)
@@ -222,11 +265,10 @@ def _judge(name: str, file: Path | None) -> PictureJudge:
     return load_judge(parse_judge(name), file)
 
 
-def _keep(out: Path, arm: str, episode: Episode, step: int, picture: Picture) -> None:
-    folder = subset_folder(out, arm, episode.subset) / "images" / f"episode_{episode.index}"
-    folder.mkdir(parents=True, exist_ok=True)
-    write_picture(folder / f"episode_{episode.index}_step_{step}_front_rgb_annotated.png", picture)
+def _keep(images: Path, episode: str, step: int, what: str, picture: Picture) -> None:
+    (images / episode).mkdir(parents=True, exist_ok=True)
+    write_picture(images / episode / f"{episode}_step_{step}_{what}.png", picture)
 
 
-def _ignore(_step: int, _picture: Picture) -> None:
+def _ignore(_step: int, _what: str, _picture: Picture) -> None:
     return

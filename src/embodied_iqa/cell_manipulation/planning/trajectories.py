@@ -123,7 +123,7 @@ def read_trajectories(path: Path) -> TrajectoryFile:
     """Read a trajectory file of either format.
 
     Raises:
-        InputError: The file cannot be read, or is no JSON list.
+        InputError: The file cannot be read, is no JSON list, or holds no readable episode.
     """
     tree = load_json(path, "the trajectories")
     if isinstance(tree, dict):  # wrapped by some mirrors
@@ -132,6 +132,10 @@ def read_trajectories(path: Path) -> TrajectoryFile:
         raise InputError(f"{path} is no trajectory file", expected="a JSON list of episodes")
     skipped: Counter[str] = Counter()
     found = [item for item in (_trajectory(entry, skipped) for entry in tree) if item is not None]
+    if not found:
+        reasons = ", ".join(f"{count} times {reason}" for reason, count in skipped.items())
+        got = reasons or "an empty list"
+        raise InputError(f"{path} holds no readable episode", expected="a JSON list of episodes", got=got)
     return TrajectoryFile(tuple(found), dict(skipped))
 
 

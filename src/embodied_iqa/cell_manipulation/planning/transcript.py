@@ -123,7 +123,7 @@ class Transcript:
 
 
 def replay(transcript: Transcript, environment: Environment) -> None:
-    """Execute the actions of a transcript again and compare every outcome.
+    """Execute the actions of a transcript again and compare every outcome and where all objects are then.
 
     Raises:
         InputError: An outcome differs.
@@ -132,13 +132,12 @@ def replay(transcript: Transcript, environment: Environment) -> None:
     success = False
     for number, step in enumerate(transcript.steps, start=1):
         result = environment.step(step.action)
-        outcome = ("" if result.fault is None else str(result.fault), result.success, result.reward)
-        if outcome != (step.fault, step.success, step.reward):
-            raise InputError(
-                f"step {number} of {transcript.episode.name} ends otherwise in the replay",
-                expected=str((step.fault, step.success, step.reward)),
-                got=outcome,
-            )
+        objects = {item.name: item.bins for item in result.observation.objects}
+        outcome = ("" if result.fault is None else str(result.fault), result.success, result.reward, objects)
+        stored = (step.fault, step.success, step.reward, step.objects)
+        if outcome != stored:
+            title = f"step {number} of {transcript.episode.name} ends otherwise in the replay"
+            raise InputError(title, expected=str(stored), got=outcome)
         success = result.success
     if success != transcript.success:
         raise InputError(f"{transcript.episode.name} ends otherwise in the replay", got=success)

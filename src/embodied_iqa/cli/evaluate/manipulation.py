@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _PLANNING: Final = "embodied_iqa.cell_manipulation.planning"
 _ALL: Final = "all"
+_LEVELS: Final = "1-5"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -79,7 +80,7 @@ def _add_arms(parser: argparse.ArgumentParser) -> None:
     one = "distortion and level, such as 12:3; may be repeated"
     add("--distortion", action="append", default=[], metavar="ID:LEVEL", help=one)
     add("--distortions", metavar="A,B", help="distortions by number or name, or all; at each of --levels")
-    add("--levels", default="1-5", metavar="A-B", help="levels of --distortions (default 1-5)")
+    add("--levels", metavar="A-B", help=f"levels of --distortions (default {_LEVELS})")
     add("--seed", type=int, default=0, metavar="N", help="seed of the distortions (default 0)")
     gates = [str(item) for item in GateArm if item is not GateArm.OFF]
     add("--gate", metavar="A,B", help=f"also run each arm with gates, some of {','.join(gates)}")
@@ -133,9 +134,12 @@ def _plan(arguments: argparse.Namespace) -> RunPlan:
         decoding=replace(options.decoding, seed=arguments.fault_seed),
         loading=replace(options.loading, allow_network=arguments.allow_network),
     )
+    gates = _gates(arguments.gate)
+    if arguments.calibration is not None and not gates:
+        raise UsageError("a calibration of no gate", expected="--gate hold,repair,ask-again or some of them")
     plan: RunPlan = load(f"{_PLANNING}.runner").RunPlan(
         load("embodied_iqa.subjects.reference:parse_planner")(arguments.planner),
-        tuple(load(f"{_PLANNING}.arms:arms_of")(_specs(arguments), _gates(arguments.gate))),
+        tuple(load(f"{_PLANNING}.arms:arms_of")(_specs(arguments), gates)),
         LoopOptions(prompt, invalid, arguments.as_published),
         arguments.resolution,
         arguments.judge,
@@ -150,11 +154,13 @@ def _specs(arguments: argparse.Namespace) -> Iterator[DistortionSpec]:
     for word in arguments.distortion:
         yield parse_distortion(word, seed=arguments.seed)
     if arguments.distortions is None:
+        if arguments.levels is not None:
+            raise UsageError("levels of no distortion", expected="--distortions A,B or all with --levels")
         return
     words = arguments.distortions.split(",")
     names = [line.id for line in catalogue()] if words == [_ALL] else words
     for name in names:
-        for level in _levels(arguments.levels):
+        for level in _levels(arguments.levels or _LEVELS):
             yield parse_distortion(f"{name}:{level}", seed=arguments.seed)
 
 
