@@ -32,6 +32,20 @@ def intrinsics_of(width_px: int, height_px: int) -> Intrinsics:
     return Intrinsics(width_px, height_px, focal_px, focal_px, (width_px - 1) / 2, (height_px - 1) / 2)
 
 
+def check_picture_size(width_px: int, height_px: int) -> None:
+    """Check that pictures of a resolution can be drawn.
+
+    Raises:
+        UsageError: It is too large or not positive.
+    """
+    if not (0 < width_px <= MAX_WIDTH_PX and 0 < height_px <= MAX_HEIGHT_PX):
+        raise UsageError(
+            "bad picture size",
+            expected=f"up to {MAX_WIDTH_PX}x{MAX_HEIGHT_PX}",
+            got=f"{width_px}x{height_px}",
+        )
+
+
 class Closable:
     """A context manager that owns a renderer; closing it releases the graphics context."""
 
@@ -78,12 +92,7 @@ class SceneRenderer(Closable):
         marks: Sequence[Mark] = (),
         clutter: Sequence[Clutter] = (),
     ) -> None:
-        if not (0 < width_px <= MAX_WIDTH_PX and 0 < height_px <= MAX_HEIGHT_PX):
-            raise UsageError(
-                "bad picture size",
-                expected=f"up to {MAX_WIDTH_PX}x{MAX_HEIGHT_PX}",
-                got=f"{width_px}x{height_px}",
-            )
+        check_picture_size(width_px, height_px)
         self._fine = fine
         self._backgrounds, self._marks, self._clutter = tuple(backgrounds), tuple(marks), tuple(clutter)
         self._intrinsics = intrinsics_of(width_px, height_px)

@@ -48,13 +48,21 @@ def write_benchmark(folder: Path, table: ItemTable, source: str, source_md5: str
     Raises:
         InputError: The folder holds other items, or cannot be written.
     """
-    record_file = folder / RECORD_FILE
-    if record_file.exists():
-        raise InputError(f"{folder} holds a benchmark already", expected="a new folder")
+    check_new(folder)
     write_tsv(folder / ITEMS_FILE, table.items, table.pictures)
     record = BenchmarkRecord(FORMAT, source, len(table.items), md5_of(folder / ITEMS_FILE), source_md5)
-    write_json_whole(record_file, unstructure(record))
+    write_json_whole(folder / RECORD_FILE, unstructure(record))
     return record
+
+
+def check_new(folder: Path) -> None:
+    """Check that a folder holds no benchmark.
+
+    Raises:
+        InputError: It does.
+    """
+    if (folder / RECORD_FILE).exists():
+        raise InputError(f"{folder} holds a benchmark already", expected="a new folder")
 
 
 def read_record(folder: Path) -> BenchmarkRecord:

@@ -46,6 +46,7 @@ class Item:
         person: Its camera; None if unknown.
         source: Where it comes from (column `split`); may be empty.
         original: Index of the unrotated item; its own index for an unrotated one, None in a plain file.
+        labels: Texts of `category` and `l2-category` that name neither a dimension nor a camera.
     """
 
     index: int
@@ -58,6 +59,7 @@ class Item:
     person: Person | None = None
     source: str = ""
     original: int | None = None
+    labels: tuple[str, ...] = ()
 
     @property
     def group(self) -> int:

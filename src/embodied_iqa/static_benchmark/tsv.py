@@ -15,7 +15,7 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.files import write_whole
 from embodied_iqa.static_benchmark.items import LETTERS, Dimension, Item, Person
 from embodied_iqa.static_benchmark.pictures import MOST_PICTURE_CHARACTERS, decode_picture
-from embodied_iqa.static_benchmark.tsv_rows import Mapped, Row, item_of
+from embodied_iqa.static_benchmark.tsv_rows import Mapped, Row, item_of, shown
 
 LONGEST_REFERENCE: Final = 64
 """An `image` cell of at most so many characters is the index of another row."""
@@ -118,9 +118,14 @@ def _write(path: Path, items: tuple[Item, ...], pictures: Mapping[int, str]) -> 
             _check_options(item)
             image = pictures[item.index] if item.picture == item.index else str(item.picture)
             options = [*item.options, *[""] * (most - len(item.options))]
-            labels = [item.dimension or "", item.person or "", item.source]
-            labels += [str(item.group)] if circular else []
-            writer.writerow([item.index, item.question, item.hint, *options, item.answer, *labels, image])
+            words = [*_groups(item), *([str(item.group)] if circular else [])]
+            writer.writerow([item.index, item.question, item.hint, *options, item.answer, *words, image])
+
+
+def _groups(item: Item) -> tuple[str, str, str]:
+    """Return the cells of the groups; a text without a meaning has the place of a missing one."""
+    unknown = iter((*item.labels, "", ""))
+    return item.dimension or next(unknown), item.person or next(unknown), item.source
 
 
 def _check_options(item: Item) -> None:
@@ -161,8 +166,8 @@ def _checked_columns(columns: list[str], path: Path) -> list[str]:
     missing = [name for name in _REQUIRED if name not in columns]
     missing += [] if {"image", "image_path"} & set(columns) else ["image"]
     if missing:
-        shown = [name[:LONGEST_REFERENCE] for name in columns[:40]]
-        raise InputError(f"{path} lacks columns", expected=", ".join(missing), available=shown)
+        found = [shown(name) for name in columns[:40]]
+        raise InputError(f"{path} lacks columns", expected=", ".join(missing), available=found)
     if len(set(columns)) < len(columns):
         raise InputError(f"{path} names a column twice")
     return columns

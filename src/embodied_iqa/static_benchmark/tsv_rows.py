@@ -60,9 +60,9 @@ def item_of(cells: Mapping[str, str], number: int, mapped: Mapped) -> Row:
     where = f"row {number}"
     for name, cell in cells.items():
         if "\0" in cell and name not in {"image", "image_path"}:
-            raise InputError(f"{where}: {name[:_REFERENCE]} has a NUL character", expected="text")
+            raise InputError(f"{where}: {shown(name)} has a NUL character", expected="text")
         if name != "image" and len(cell) > _MOST_TEXT:
-            message = f"{where}: {name[:_REFERENCE]} is too long"
+            message = f"{where}: {shown(name)} is too long"
             raise InputError(message, expected=f"at most {_MOST_TEXT} characters", got=len(cell))
     index = _integer(cells["index"], f"{where}: index")
     options = _options(cells, where)
@@ -73,7 +73,7 @@ def item_of(cells: Mapping[str, str], number: int, mapped: Mapped) -> Row:
         )
     image = _image(cells, where, mapped.pictures)
     group = cells.get("g_index", "")
-    dimension, person = _groups(cells, mapped)
+    dimension, person, labels = _groups(cells, mapped)
     item = Item(
         index=index,
         picture=index if len(image) > _REFERENCE else _integer(image, f"{where}: image"),
@@ -85,10 +85,16 @@ def item_of(cells: Mapping[str, str], number: int, mapped: Mapped) -> Row:
         person=person,
         source=cells.get("split", ""),
         original=_integer(group, f"{where}: g_index") if group else None,
+        labels=labels,
     )
     if not item.question.strip():
         raise InputError(f"{where}: question is empty")
     return Row(number, item, image)
+
+
+def shown(text: str) -> str:
+    """Return the start of a text of a file as messages show it: one line without control characters."""
+    return "".join(sign if sign.isprintable() else "?" for sign in text[:_REFERENCE])
 
 
 def _integer(cell: str, where: str) -> int:
@@ -109,10 +115,13 @@ def _options(cells: Mapping[str, str], where: str) -> tuple[str, ...]:
     return options
 
 
-def _groups(cells: Mapping[str, str], mapped: Mapped) -> tuple[Dimension | None, Person | None]:
-    """Return dimension and camera, from whichever column of groups names them."""
+def _groups(
+    cells: Mapping[str, str], mapped: Mapped
+) -> tuple[Dimension | None, Person | None, tuple[str, ...]]:
+    """Return dimension and camera, from any column of groups, and the texts that mean neither."""
     dimension: Dimension | None = None
     person: Person | None = None
+    labels: list[str] = []
     for name in ("category", "l2-category", "split"):
         word = cells.get(name, "").strip()
         if not word:
@@ -122,8 +131,9 @@ def _groups(cells: Mapping[str, str], mapped: Mapped) -> tuple[Dimension | None,
         elif word in mapped.persons or word in set(Person):
             person = mapped.persons.get(word) or Person(word)
         elif name != "split":
-            mapped.unmapped[f"{name}={word[:_REFERENCE]}"] += 1
-    return dimension, person
+            mapped.unmapped[f"{name}={shown(word)}"] += 1
+            labels.append(word)
+    return dimension, person, tuple(labels)
 
 
 def _image(cells: Mapping[str, str], where: str, folder: Path | None) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from embodied_iqa.database.building.engine import BlockReport, Engine
 from embodied_iqa.database.building.options import EngineOptions
+from embodied_iqa.database.lock import locked
 from embodied_iqa.errors import InternalError, UsageError
 from embodied_iqa.files import remove_parts, write_json_whole
 from embodied_iqa.images.frame import View
@@ -21,6 +22,7 @@ from embodied_iqa.scenes.scene import WORLD_VERSION, Background, Scene, draw_ins
 from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
 from embodied_iqa.simulation.camera.simulated_cameras import taken
+from embodied_iqa.simulation.renderer import check_picture_size
 from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
 from embodied_iqa.static_benchmark.expert_recording import RecordedExpert, record_expert
 from embodied_iqa.static_benchmark.trajectories import (
@@ -79,28 +81,34 @@ def make_trajectories(
 
     Raises:
         UsageError: Wrong numbers, or the folder holds trajectories of another plan.
-        InputError: The folder cannot be written.
+        InputError: The folder cannot be written, or another process works in it.
     """
     pictures = pictures or PictureOptions()
-    folder = _opened(benchmark, tasks, seed, pictures)
-    missing = [index for index in range(tasks) if not folder.file(task_name(index)).is_file()]
+    plan = _plan(tasks, seed, pictures)
     report = done or (lambda *_: None)
-    report(tasks - len(missing), tasks)
-    with Engine(engine or EngineOptions()) as running:
-        jobs = (MakeTrajectory(benchmark, seed, index, pictures) for index in missing)
-        for count, _ in enumerate(running.run(jobs), start=tasks - len(missing) + 1):
-            report(count, tasks)
+    with locked(benchmark):
+        folder = _opened(benchmark, plan)
+        missing = [index for index in range(tasks) if not folder.file(task_name(index)).is_file()]
+        report(tasks - len(missing), tasks)
+        with Engine(engine or EngineOptions()) as running:
+            jobs = (MakeTrajectory(benchmark, seed, index, pictures) for index in missing)
+            for count, _ in enumerate(running.run(jobs), start=tasks - len(missing) + 1):
+                report(count, tasks)
     return folder
 
 
-def _opened(benchmark: Path, tasks: int, seed: int, pictures: PictureOptions) -> TrajectoryFolder:
-    """Check what the folder holds and write the plan."""
+def _plan(tasks: int, seed: int, pictures: PictureOptions) -> TrajectoryPlan:
     if tasks < 1 or not 0 <= seed < 2**32:
         raise UsageError("wrong trajectories", expected="1 or more, a seed from 0", got=(tasks, seed))
-    folder = TrajectoryFolder(benchmark)
+    check_picture_size(pictures.width_px, pictures.height_px)
     size = f"{pictures.width_px}x{pictures.height_px}, camera model {pictures.camera_model}"
     source = f"expert in the simulated cell, world {WORLD_VERSION}, {size}"
-    plan = TrajectoryPlan(FORMAT, source, tasks, seed, pictures.steps)
+    return TrajectoryPlan(FORMAT, source, tasks, seed, pictures.steps)
+
+
+def _opened(benchmark: Path, plan: TrajectoryPlan) -> TrajectoryFolder:
+    """Check what the folder holds and write the plan."""
+    folder = TrajectoryFolder(benchmark)
     if folder.exists() and (found := folder.plan()) != plan:
         raise UsageError(
             f"{folder.path} holds trajectories of another plan",

@@ -16,6 +16,7 @@ from embodied_iqa.static_benchmark.conditions import CLEAN
 from embodied_iqa.static_benchmark.items import Item
 from embodied_iqa.static_benchmark.judging import JudgeScore
 from embodied_iqa.static_benchmark.letters import Reading
+from embodied_iqa.static_benchmark.subjects import DUMMIES
 
 UNKNOWN = "unknown"
 
@@ -180,7 +181,8 @@ class VlmScores:
         benchmark_md5: Of the items.
         subjects: In the order of the command.
         comparisons: Every pair of subjects.
-        failed_by_all: Indices of unrotated items that every subject has wrong on the clean picture.
+        failed_by_all: Indices of unrotated items that every subject of `without_dummies` has wrong on the
+            clean picture.
     """
 
     format: int
@@ -207,10 +209,17 @@ def score_vlms(items: Sequence[Item], parts: Iterable[AnswerPart], md5: str) -> 
     plain = [item for item in items if item.index == item.group]
     subjects = tuple(_score(infos[name], items, plain, rows) for name, rows in answers.items())
     hits = {name: [_is_hit(item, rows[CLEAN]) for item in plain] for name, rows in answers.items()}
+    asked = without_dummies(hits)
     nobody = tuple(
-        item.index for place, item in enumerate(plain) if not any(row[place] for row in hits.values())
+        item.index for place, item in enumerate(plain) if not any(hits[name][place] for name in asked)
     )
     return VlmScores(1, md5, subjects, _comparisons(hits), nobody)
+
+
+def without_dummies(subjects: Iterable[str]) -> list[str]:
+    """Return the names of subjects that look at the picture, or of all where there are only dummies."""
+    names = list(subjects)
+    return [name for name in names if name not in DUMMIES] or names
 
 
 def _score(

@@ -49,8 +49,8 @@ def _bench(path: Path) -> Path:
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("static")
     bench, out = _bench(folder / "bench"), folder / "results"
-    words = ["--vlm", "letter-a,random", "--vla", "expert,still", "--distortion", "12:3", "--out", str(out)]
-    assert main(["evaluate", "static", str(bench), *words]) == 0
+    words = ["--vlm", "letter-a,random", "--vla", "expert,still", "--distortion", "12:3", "--circular"]
+    assert main(["evaluate", "static", str(bench), *words, "--out", str(out)]) == 0
     row = S2dRow(
         "still", Relation.SIMULATED, StaticScore.MAIN, 40.0, 0.5, Plcc(None, None, None, 5, "constant")
     )
@@ -77,10 +77,22 @@ def test_own_rows_equal_the_json_and_published_rows_are_marked(results: Path) ->
         row = own[subject["subject"]]
         for name, value in (("score", "value"), ("low", "low"), ("high", "high")):
             assert float(row[name]) == pytest.approx(100 * subject["plain"][value])
+        for name in ("unparsed", "refused", "empty", "failed"):
+            assert int(row[name]) == subject["readings"][name]
     published = [row for row in rows if row["source"] == PUBLISHED]
     assert len(published) == 19
     assert [float(row["score"]) for row in published] == [row.score for row in published_tables().vlm]
     assert all(row["low"] == "" for row in published)
+
+
+def test_circular_scores_equal_the_json(results: Path) -> None:
+    rows = {row["subject"]: row for row in _table(results, "vlm_circular")}
+    for subject in json.loads((results / "vlm.json").read_text())["subjects"]:
+        row, circular = rows[subject["subject"]], subject["circular"]
+        for name, value in (("circular", "value"), ("low", "low"), ("high", "high")):
+            assert float(row[name]) == pytest.approx(100 * circular["hits"][value])
+        assert float(row["minus_plain"]) == pytest.approx(100 * circular["minus_plain"])
+        assert float(row["chance"]) == pytest.approx(100 / 27)
 
 
 def test_vlas_equal_the_json_and_their_published_rows_too(results: Path) -> None:

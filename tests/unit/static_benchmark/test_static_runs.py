@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from dataclasses import replace
@@ -174,6 +175,11 @@ def test_a_judge_reads_unparsed_answers_only_and_its_hits_are_counted_apart(
     assert judged["plain"]["value"] == pytest.approx(hits / COUNT)
     assert (oracle["judged"]["asked"], oracle["judged"]["plain"]["value"]) == (0, 1.0)
     assert f"{hits} right, 1 failed" in capsys.readouterr().out
+    with (bench / "results" / "report_tables" / "vlm_judge.csv").open(newline="") as stream:
+        of_subject, of_oracle = csv.DictReader(stream)
+    assert (int(of_subject["right"]), int(of_oracle["unparsed"])) == (hits, 0)
+    assert float(of_subject["with_judge"]) == pytest.approx(100 * hits / COUNT)
+    assert len(scores["failed_by_all"]) == COUNT  # the oracle is a dummy
     assert evaluate(bench, *words) == scores
     for wrong in ("oracle", "panel-vlm-fine", "classical-vlm,classical-vlm-2"):
         assert main(["evaluate", "static", str(bench), "--vlm", "oracle", "--judge", wrong]) == 2
@@ -195,6 +201,9 @@ def test_words_of_the_command_are_checked(bench: Path, tmp_path: Path) -> None:
         ["--vlm", ""],
         [],
         ["--vlm", "classical-vla"],
+        ["--vla", "still", "--circular"],
+        ["--vla", "still", "--grey"],
+        ["--vla", "still", "--judge", "classical-vlm"],
         ["--vlm", "oracle", "--levels", "0-3", "--distortions", "all"],
     ):
         assert main(["evaluate", "static", str(bench), *words]) == 2

@@ -11,6 +11,7 @@ import pytest
 
 from embodied_iqa.cli.experiment import running
 from embodied_iqa.cli.main import main
+from embodied_iqa.database.lock import locked
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.experiment.plan import ExperimentTask
 from embodied_iqa.records import unstructure
@@ -121,6 +122,8 @@ def test_made_trajectories_are_seeded_and_a_killed_run_goes_on(
     assert cut.digest() == whole.digest()
     with pytest.raises(UsageError, match="another plan"):
         make_trajectories(tmp_path / "cut", tasks=2, seed=5, pictures=small)
+    with locked(tmp_path / "cut"), pytest.raises(InputError, match="another builder"):
+        make_trajectories(tmp_path / "cut", tasks=2, seed=4, pictures=small)
 
 
 def test_an_experiment_takes_the_tasks_of_a_benchmark(tmp_path: Path) -> None:

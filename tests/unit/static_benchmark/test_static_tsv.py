@@ -111,6 +111,37 @@ def test_groups_and_unknown_columns_are_reported(tmp_path: Path) -> None:
     assert read_tsv(path, {"Plan": Dimension.MACRO}).items[1].dimension is Dimension.MACRO
 
 
+def test_texts_of_groups_without_a_meaning_stay_in_the_circular_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = row().replace("micro perception", "Plan") + "\tx"
+    second = row("1", "0").replace("first person", "Arm") + "\ty"
+    path = write(tmp_path, first, second, header=f"{HEADER}\tno\x1b[31mte")
+    assert main(["static", "circular", str(path)]) == 0
+    assert "not written: no?[31mte" in capsys.readouterr().out
+    table = read_tsv(tmp_path / "items_circular.tsv", {"Plan": Dimension.MACRO}, {"Arm": Person.THIRD})
+    found = [(entry.dimension, entry.person) for entry in table.items]
+    assert found == [(Dimension.MACRO, Person.FIRST)] * 3 + [(Dimension.MICRO, Person.THIRD)] * 3
+
+
+def test_import_leaves_the_file_that_it_reads_alone(tmp_path: Path) -> None:
+    path = write(tmp_path, row() + "\tx", header=f"{HEADER}\tnote")
+    before = path.read_bytes()
+    assert main(["static", "import", str(path), "--out", str(tmp_path)]) == 2
+    assert path.read_bytes() == before
+    assert [found.name for found in tmp_path.iterdir()] == ["items.tsv"]
+
+
+def test_control_characters_of_the_header_stay_out_of_messages(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, "1", header='"in\n\x1b]0;dex"')
+    assert main(["static", "import", str(path), "--out", str(tmp_path / "bench")]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "\x1b" not in error
+
+
 def bomb() -> str:
     """Return a PNG whose header claims 40,000 x 40,000 pixels that its few megabytes really hold."""
     header = struct.pack(">IIBBBBB", 40_000, 40_000, 8, 0, 0, 0, 0)

@@ -56,6 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("nothing to evaluate", expected="--vlm A,B or --vla A,B")
     if arguments.judge and not arguments.vlm:
         raise UsageError("--judge reads answers of VLMs", expected="--vlm A,B")
+    if (arguments.circular or arguments.grey) and not arguments.vlm:
+        raise UsageError("--circular and --grey are of questions to VLMs", expected="--vlm A,B")
     results: Path = arguments.out or arguments.bench / "results"
     stored = load(f"{_REPORT}.stored_results")
     stored.check_evaluation(results, arguments.bench)
@@ -145,13 +147,13 @@ class _Watch:
 def _print(scores: VlmScores) -> None:
     groups = sorted({(group.dimension, group.person) for row in scores.subjects for group in row.groups})
     chance, nobody = scores.subjects[0].chance, len(scores.failed_by_all)
-    print(f"chance {chance:.1%}; items that no subject has right: {nobody}")
+    print(f"chance {chance:.1%}; items that no subject has right, dummies aside: {nobody}")
     table = table_of(
-        "subject", "adapter", "plain", "circular", "minus plain", "unparsed", "refused", "failed"
+        "subject", "adapter", "plain", "circular", "minus plain", "unparsed", "refused", "empty", "failed"
     )
     for row in scores.subjects:
         circular = ("", "") if row.circular is None else _circular(row)
-        counts = [str(row.readings[name]) for name in ("unparsed", "refused", "failed")]
+        counts = [str(row.readings[name]) for name in ("unparsed", "refused", "empty", "failed")]
         table.add_row(row.subject, row.adapter, str(row.plain), *circular, *counts)
     console().print(table)
     table = table_of("dimension", "view", "chance", *(row.subject for row in scores.subjects))

@@ -8,6 +8,7 @@ from pathlib import Path
 from embodied_iqa.errors import UsageError
 from embodied_iqa.static_benchmark.circular import can_rotate, circular_items
 from embodied_iqa.static_benchmark.tsv import read_tsv, write_tsv
+from embodied_iqa.static_benchmark.tsv_rows import shown
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,9 +28,11 @@ def run(arguments: argparse.Namespace) -> int:
     write_tsv(out, items, table.pictures)
     alone = [item.index for item in table.items if not can_rotate(item)]
     print(f"{out}: {len(items)} rows of {len(table.items)} items")
+    if table.unknown_columns:
+        print(f"columns that are not written: {', '.join(map(shown, table.unknown_columns[:40]))}")
     if alone:
-        shown = ", ".join(map(str, alone[:10]))
+        first = ", ".join(map(str, alone[:10]))
         print(
-            f"not rotated, because options name letters: {len(alone)} ({shown}{', ...' * (len(alone) > 10)})"
+            f"not rotated, because options name letters: {len(alone)} ({first}{', ...' * (len(alone) > 10)})"
         )
     return 0

@@ -7,10 +7,17 @@ from collections import Counter
 from pathlib import Path
 
 from embodied_iqa.errors import UsageError
-from embodied_iqa.static_benchmark.benchmark import PUBLISHED_MD5, md5_of, write_benchmark
+from embodied_iqa.static_benchmark.benchmark import (
+    ITEMS_FILE,
+    PUBLISHED_MD5,
+    check_new,
+    md5_of,
+    write_benchmark,
+)
 from embodied_iqa.static_benchmark.circular import plain_items
 from embodied_iqa.static_benchmark.items import Dimension, Person
 from embodied_iqa.static_benchmark.tsv import ItemTable, read_tsv
+from embodied_iqa.static_benchmark.tsv_rows import shown
 
 _DIMENSIONS = {item.split(maxsplit=1)[0].split("-")[0]: item for item in Dimension}
 _PERSONS = {item.split(maxsplit=1)[0]: item for item in Person}
@@ -29,6 +36,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Read, report and write; return the exit code."""
     dimensions, persons = _meanings(arguments.category)
+    check_new(arguments.out)
+    if (arguments.out / ITEMS_FILE).resolve() == arguments.file.resolve():
+        raise UsageError(
+            f"--out is the folder of the file that is read, {ITEMS_FILE}", expected="a new folder"
+        )
     table = read_tsv(arguments.file, dimensions, persons, arguments.pictures)
     for item in table.items:
         if item.picture == item.index:
@@ -74,5 +86,4 @@ def _report(file: Path, table: ItemTable, md5: str) -> None:
         values = ", ".join(f"{value} ({count})" for value, count in sorted(table.unmapped.items()))
         print(f"values without a meaning (see --category): {values}")
     if table.unknown_columns:
-        shown = ", ".join(name[:64] for name in table.unknown_columns[:40])
-        print(f"columns that are not read: {shown}")
+        print(f"columns that are not read: {', '.join(map(shown, table.unknown_columns[:40]))}")

@@ -16,7 +16,7 @@ from embodied_iqa.static_benchmark.items import Item
 from embodied_iqa.static_benchmark.static_to_simulated import PUBLISHED
 from embodied_iqa.static_benchmark.tsv import ItemTable
 from embodied_iqa.static_benchmark.vla_results import VlaResults
-from embodied_iqa.static_benchmark.vlm_scores import ConditionScore, VlmScores
+from embodied_iqa.static_benchmark.vlm_scores import ConditionScore, VlmScores, without_dummies
 
 MOST_PICTURES: Final = 24
 _PERCENT: Final = (0.0, 100.0)
@@ -84,12 +84,13 @@ def failed_chapters(results: StaticResults) -> Iterator[Chapter]:
         cards = tuple(_cards(results, scores))
     except InputError as error:
         remark = f" Pictures are left out: {error}."
+    asked = len(without_dummies(row.subject for row in scores.subjects))
     more = f" The first {len(cards)} are shown." if 0 < len(cards) < count else ""
     yield Chapter(
         "failed",
         "Items that every subject fails",
-        f"{plural(count, 'item')} on clean pictures; {plural(len(scores.subjects), 'subject')} were asked."
-        f"{more}{remark}",
+        f"{plural(count, 'item')} on clean pictures, of {plural(asked, 'subject')}; dummies count only where "
+        f"nothing else was asked.{more}{remark}",
         "",
         (Part("", (), pictures=cards),) if cards else (),
     )

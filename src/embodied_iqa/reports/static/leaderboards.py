@@ -9,6 +9,7 @@ from embodied_iqa.reports.kit.figure import Dot, FigureRow, Lane, LaneFigure, Ti
 from embodied_iqa.reports.kit.formatting import number
 from embodied_iqa.reports.kit.page import Chapter, Part
 from embodied_iqa.reports.kit.table import Column, Row, Table
+from embodied_iqa.reports.static.rotations import rotation_parts
 from embodied_iqa.scoring.proportions import Share
 from embodied_iqa.static_benchmark.items import Dimension, Person
 from embodied_iqa.static_benchmark.published import findings, published_tables
@@ -33,10 +34,11 @@ def vlm_chapter(scores: VlmScores) -> Chapter:
         "vlm",
         "Vision-language models: multiple-choice questions",
         "Share of right answers on clean pictures in percent, mean over items, with Wilson's 95 % interval. "
-        "Unparsed, refused and failed answers are wrong and counted apart. " + _CAUTION,
+        "Unparsed, refused, empty and failed answers are wrong and counted apart. " + _CAUTION,
         "",
         (
             Part("", (_vlm_table(scores),), figure=_vlm_figure(scores.subjects)),
+            *rotation_parts(scores),
             Part("Dimension and view", tuple(_group_tables(scores))),
             Part("Position bias", (_bias_table(scores),)),
             *_differences(scores),
@@ -107,6 +109,7 @@ def _vlm_table(scores: VlmScores) -> Table:
         Column("Chance", 2),
         Column("Unparsed"),
         Column("Refused"),
+        Column("Empty"),
         Column("Failed"),
         Column("Adapter"),
     )
@@ -119,7 +122,7 @@ def _own_vlm(row: SubjectScore) -> Row:
     views = [_percent(_hits(row, _ALL, str(item))) for item in Person]
     value, low, high, items = _ends(row.plain)
     circular = None if row.circular is None else 100.0 * row.circular.hits.value
-    counts = (row.readings[name] for name in ("unparsed", "refused", "failed"))
+    counts = (row.readings[name] for name in ("unparsed", "refused", "empty", "failed"))
     more = (items, circular, 100.0 * row.chance, *counts, row.adapter)
     return (row.subject, HERE, value, low, high, *parts, *views, *more)
 

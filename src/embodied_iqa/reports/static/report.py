@@ -11,10 +11,9 @@ from embodied_iqa.reports.kit.page import Chapter, Tile
 from embodied_iqa.reports.static.further import distorted_chapters, failed_chapters, s2d_chapters
 from embodied_iqa.reports.static.leaderboards import findings_chapter, vla_chapter, vlm_chapter
 from embodied_iqa.reports.static.stored_results import StaticResults, read_static_results
-from embodied_iqa.static_benchmark.subjects import DUMMIES
 from embodied_iqa.static_benchmark.vla_baselines import BASELINES
 from embodied_iqa.static_benchmark.vla_results import VlaRow
-from embodied_iqa.static_benchmark.vlm_scores import SubjectScore
+from embodied_iqa.static_benchmark.vlm_scores import SubjectScore, without_dummies
 
 _WHOLE = 100.0
 
@@ -66,8 +65,8 @@ def _chapters(results: StaticResults) -> Iterator[Chapter]:
 
 def _best_vlm(results: StaticResults) -> SubjectScore | None:
     rows = [] if results.vlm is None else list(results.vlm.subjects)
-    rows = [row for row in rows if row.subject not in DUMMIES] or rows
-    return max(rows, key=lambda row: row.plain.value, default=None)
+    counted = without_dummies(row.subject for row in rows)
+    return max((row for row in rows if row.subject in counted), key=lambda row: row.plain.value, default=None)
 
 
 def _best_vla(results: StaticResults) -> VlaRow | None:

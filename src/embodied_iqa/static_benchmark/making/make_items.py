@@ -17,9 +17,10 @@ from embodied_iqa.errors import InputError, InternalError
 from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
 from embodied_iqa.simulation.camera.simulated_cameras import taken
+from embodied_iqa.simulation.renderer import check_picture_size
 from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
 from embodied_iqa.simulation.world import at_rest
-from embodied_iqa.static_benchmark.benchmark import RECORD_FILE, BenchmarkRecord, write_benchmark
+from embodied_iqa.static_benchmark.benchmark import BenchmarkRecord, check_new, write_benchmark
 from embodied_iqa.static_benchmark.items import Item
 from embodied_iqa.static_benchmark.making.draft import Draft
 from embodied_iqa.static_benchmark.making.drafts import draw_draft, slots_of
@@ -72,13 +73,13 @@ def make_items(folder: Path, plan: MakePlan, watch: Callable[[int, int], object]
         watch: Called with the number of finished blocks and of all.
 
     Raises:
-        UsageError: A wrong number of items or seed.
+        UsageError: A wrong number of items, seed or size of the pictures; nothing is written then.
         InputError: The folder holds a benchmark or work of another plan, or cannot be written.
     """
     slots_of(plan.items, plan.seed)
+    check_picture_size(plan.width_px, plan.height_px)
     with locked(folder):
-        if (folder / RECORD_FILE).exists():
-            raise InputError(f"{folder} holds a benchmark already", expected="a new folder")
+        check_new(folder)
         work = folder / _WORK
         _begin(work, plan)
         blocks = range(0, plan.items, _BLOCK)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from embodied_iqa.cli.main import main
 from embodied_iqa.errors import InputError
 from embodied_iqa.simulation.camera import CameraModel
 from embodied_iqa.static_benchmark.benchmark import read_items, read_record
@@ -15,6 +16,14 @@ from embodied_iqa.static_benchmark.making.drafts import Slot, slots_of
 from embodied_iqa.static_benchmark.making.make_items import MakePlan, make_items
 
 PLAN = MakePlan(3, 5, 96, 72, CameraModel.IDEAL)
+
+
+def test_a_wrong_size_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for half in ([], ["--vla"]):
+        words = ["static", "make", *half, "--items", "1", "--size", "0x9", "--out", str(tmp_path / "bench")]
+        assert main(words) == 2
+        assert "bad picture size" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_making_that_was_cut_short_goes_on_to_the_same_bytes(
