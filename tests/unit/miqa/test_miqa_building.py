@@ -3,108 +3,29 @@
 from __future__ import annotations
 
 import errno
-import hashlib
+import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pytest
 
-from embodied_iqa.database.building.options import EngineOptions
+from embodied_iqa.cli.main import main
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.miqa.building import label_reference, models
-from embodied_iqa.miqa.building.builder import build_labels
-from embodied_iqa.miqa.building.plan import MiqaPlan
-from embodied_iqa.miqa.building.reference import MiqaReference, ReferenceView, crop_view, single
 from embodied_iqa.miqa.database import MiqaDatabase
 from embodied_iqa.miqa.manifest import WeightSource
 from embodied_iqa.miqa.stability import stability_of
 from embodied_iqa.records import load_json
 from embodied_iqa.vision.checked import CheckedModel
-from embodied_iqa.vision.model import VisionModelInfo
 from embodied_iqa.vision.predictions import Classification, Instances, Prediction, VisionTask
+from miqa_fakes import Fake, Rule, Squares, bright, build, nothing, oracle, plan, right, seen, tree, wrong
 
 CLS, DET, INS = VisionTask
-Rule: TypeAlias = Callable[[np.ndarray], Prediction]
-Use: TypeAlias = Callable[..., tuple["Fake", ...]]
-SIZE_PX = (48, 64)
-MASK = np.zeros(SIZE_PX, bool)
-MASK[10:34, 12:40] = True
-TRUTH = single(MASK, "cube")
-
-
-@dataclass(frozen=True)
-class Squares:
-    """Pictures with one object, always in the same place."""
-
-    count: int = 2
-    description: ClassVar[str] = "squares"
-    fingerprint: ClassVar[str] = ""
-    read_count: ClassVar[list[int]] = []
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        return tuple(f"square_{index}" for index in range(self.count))
-
-    def read(self, index: int) -> MiqaReference:
-        self.read_count.append(index)
-        rgb = np.random.default_rng(index).integers(60, 120, (*SIZE_PX, 3), np.uint8)
-        rgb[MASK] = (200, 40, 40)
-        view = ReferenceView(rgb, MASK, "cube", TRUTH)
-        return MiqaReference(view, crop_view(rgb, MASK, "cube"))
-
-
-@dataclass
-class Fake:
-    """Predicts by a rule."""
-
-    name: str
-    task: VisionTask
-    rule: Rule
-    performance: float | None = 0.5
-    calls: int = 0
-    batches: list[int] = field(default_factory=list)
-
-    @property
-    def info(self) -> VisionModelInfo:
-        return VisionModelInfo(self.name, self.task, "1", ("cube", "ball"), self.performance)
-
-    def predict(self, pictures: Sequence[np.ndarray]) -> list[Prediction]:
-        self.batches.append(len(pictures))
-        return [self.rule(picture) for picture in pictures]
-
-
-def bright(picture: np.ndarray) -> Classification:
-    """Right where the object is much brighter in red than the rest: lost by strong fog and darkness."""
-    difference = picture[MASK][:, 0].mean() - picture[~MASK][:, 0].mean()
-    return Classification("cube" if difference > 90 else "ball")
-
-
-def seen(picture: np.ndarray) -> Instances:
-    """The pixels that are red enough."""
-    mask = (picture[:, :, 0].astype(int) - picture[:, :, 1]) > 110
-    found = single(mask, "cube")
-    return Instances(found.labels, found.scores * 0.9, found.boxes_px, found.masks)
-
-
-def nothing(_: np.ndarray) -> Instances:
-    return Instances((), np.zeros(0), np.zeros((0, 4)), np.zeros((0, *SIZE_PX), bool))
-
-
-def oracle(_: np.ndarray) -> Instances:
-    return TRUTH
-
-
-def right(_: np.ndarray) -> Classification:
-    return Classification("cube")
-
-
-def wrong(_: np.ndarray) -> Classification:
-    return Classification("ball")
+Use: TypeAlias = Callable[..., tuple[Fake, ...]]
 
 
 @pytest.fixture
@@ -119,23 +40,6 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Iterator[Use]:
 
     yield install
     models.models_of.cache_clear()
-
-
-def plan(*tasks: VisionTask, **options: object) -> MiqaPlan:
-    return MiqaPlan(Squares(), 2, ("fakes",), tasks, **{"share": 0.08, **options})
-
-
-def build(path: Path, wanted: MiqaPlan) -> MiqaDatabase:
-    build_labels(path, wanted, EngineOptions())
-    return MiqaDatabase(path)
-
-
-def tree(path: Path) -> dict[str, str]:
-    return {
-        file.relative_to(path).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
-        for file in sorted(path.rglob("*"))
-        if file.is_file() and file.name != ".lock"
-    }
 
 
 def test_an_oracle_has_accuracy_1_and_consistency_1(tmp_path: Path, use: Use) -> None:
@@ -348,6 +252,34 @@ def test_stability_is_computed_from_what_is_stored(tmp_path: Path, use: Use) -> 
     shutil.rmtree(tmp_path / "miqa_det" / "src_images")
     found = stability_of(DET, database.values(DET), trials=10)
     assert all(row.srcc.mean == pytest.approx(1) and row.rmse.mean == pytest.approx(0) for row in found.rows)
+
+
+def test_the_command_shows_the_stability_of_what_was_built_beside_the_published_one(
+    tmp_path: Path, use: Use, capsys: pytest.CaptureFixture[str]
+) -> None:
+    use(*(Fake(f"m{index}", DET, seen) for index in range(5)))
+    database = build(tmp_path / "db", plan(DET))
+    words = ["miqa", "stability", str(database.path), "--trials", "10"]
+    assert main([*words, "--json"]) == 0
+    (task,) = json.loads(capsys.readouterr().out)
+    assert (task["task"], task["trials"], task["models"], task["small"], task["distinct"]) == (
+        "det", 10, 5, 1, 5,
+    )  # fmt: skip
+    assert [row["srcc"]["mean"] for row in task["rows"]] == pytest.approx([1, 1, 1])
+    assert main(words) == 0
+    text = capsys.readouterr().out
+    assert "0.942" in text, "published consistency"
+    assert "10 splits of 5 models (4 and 1; 5 different ones exist), 40 pictures" in text
+
+    manifest = load_json(database.path / "miqa_det" / "manifest.json", "it")
+    imported = tmp_path / "db" / "miqa_ins" / "manifest.json"
+    imported.parent.mkdir()
+    imported.write_text(json.dumps({**manifest, "task": "ins", "pictures": "imported", "models": []}))
+    assert main(words) == 0, "labels without models beside it"
+    capsys.readouterr()
+    assert main([*words, "--task", "ins"]) == 1
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert "no values of single models; expected labels of `miqa build`" in line
 
 
 def test_a_task_without_a_model_is_refused(tmp_path: Path, use: Use) -> None:

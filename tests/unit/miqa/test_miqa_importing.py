@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from embodied_iqa.cli.main import main
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.codecs import write_picture
 from embodied_iqa.miqa.building.importing import import_labels
@@ -113,6 +114,32 @@ def test_what_is_missing_is_counted(tmp_path: Path) -> None:
     assert summary.manifest.missing == 2 + 12
     assert set(summary.examples) == {"n02_c", names[0].path, names[3].path}
     assert len(MiqaDatabase(tmp_path / "out").rows(DET)) == 60 - 2 - 12 - 1
+
+
+def test_the_command_counts_what_is_missing_and_refuses_a_second_import(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = published(tmp_path, DET)
+    gone = all_names("n01_a")[0].path
+    (folder / "images" / gone).unlink()
+    words = ["miqa", "import", str(folder), "--task", "det", "--out", str(tmp_path / "out")]
+    assert main(words) == 0
+    shown = capsys.readouterr().out
+    assert "59 labels of det, 5 references" in shown
+    assert "labelled pictures without a file, left out: 1" in shown
+    assert f"missing, such as: {gone}" in shown
+    assert "split: drawn with seed 0" in shown
+    for change, code, line in (
+        ([], 1, "has labels; expected a database without this task"),
+        (["--task", "cls"], 1, "has no labels; expected files *_mmos.csv"),
+        (["--task", "depth"], 2, "argument --task: invalid choice; got 'depth'"),
+    ):
+        assert main([*words, *change]) == code
+        (error,) = capsys.readouterr().err.strip().splitlines()
+        assert line in error
+    assert main(["miqa", "import", str(tmp_path / "none"), *words[3:]]) == 2
+    assert "is not a folder" in capsys.readouterr().err
+    assert len(MiqaDatabase(tmp_path / "out").rows(DET)) == 59
 
 
 def test_the_published_split_is_used(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     add("database", type=Path, metavar="MDB", help="folder of `embodied-iqa miqa build`")
-    add("--task", default="", metavar="TASKS", help="by commas (default: all of the database)")
+    add("--task", default="", metavar="TASKS", help="by commas (default: all that were built)")
     add("--trials", type=int, default=TRIALS, metavar="N", help="random splits (default %(default)s)")
     add("--seed", type=int, default=0, metavar="S", help="of the splits (default 0)")
     add("--json", action="store_true", help="print as JSON")
@@ -32,7 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.trials < 1:
         raise UsageError("wrong --trials", expected="1 or more", got=arguments.trials)
     database = MiqaDatabase(arguments.database)
-    tasks = tasks_of(arguments.task) if arguments.task else database.tasks
+    built = tuple(task for task in database.tasks if database.manifest(task).models)
+    tasks = tasks_of(arguments.task) if arguments.task else built or database.tasks
     found = [
         stability_of(task, database.values(task), trials=arguments.trials, seed=arguments.seed)
         for task in tasks
