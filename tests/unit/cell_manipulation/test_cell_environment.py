@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from embodied_iqa.cell_manipulation.actions import ActionFault, GridAction
 from embodied_iqa.cell_manipulation.environment import Environment, EnvironmentOptions
 from embodied_iqa.cell_manipulation.episodes import CellTask, Episode, Goal, Subset
 from embodied_iqa.errors import UsageError
+from embodied_iqa.robot.limits import ArmLimits, check_positions
 
 _PLACE = Goal(CellTask.PLACE, "red cube", "blue bowl")
 _EPISODE = Episode(Subset.BASE, CellTask.PLACE, 0, 1, 0, "place the red cube in the blue bowl", (_PLACE,))
@@ -61,6 +63,42 @@ def test_an_action_outside_of_the_envelope_moves_nothing_and_costs_a_step(
     assert (result.fault, result.reward, result.steps, result.success) == (fault, -1.0, 1, False)
     assert result.reason in result.feedback
     assert np.array_equal(environment.snapshot.qpos, before.qpos)
+
+
+class Watched(Environment):
+    """Records where the tool is and how the joints stand, 125 times a second."""
+
+    def begin(self, episode: Episode) -> None:
+        self.places_m: list[NDArray[np.float64]] = []
+        self.joints_rad: list[NDArray[np.float64]] = []
+        self.reset(episode)
+
+    def _sweep(self) -> None:
+        self.places_m.append(self._world.T_base_tool[:3, 3].copy())
+        self.joints_rad.append(np.array(self._world.q_rad))
+
+
+def test_random_actions_never_move_the_arm_out_of_its_envelope() -> None:
+    rng, limits = np.random.default_rng(11), ArmLimits()
+    watched = Watched(EnvironmentOptions(views=(), max_steps=300))
+    watched.begin(_EPISODE)
+    before, valid = watched.snapshot.qpos, 0
+    for number in range(120):
+        low, high = ((0, 0, 0, 0, 0, 0), (99, 99, 99, 119, 119, 119))
+        if number % 2:
+            low, high = (35, 20, 17, 0, 60, 40), (75, 85, 60, 0, 60, 80)
+        numbers = rng.integers(low, np.array(high) + 1).tolist()
+        count = len(watched.places_m)
+        result = watched.step(GridAction(*numbers, int(rng.integers(2))))
+        valid += result.action_valid
+        if result.fault not in {None, ActionFault.PRESSED}:
+            assert len(watched.places_m) == count
+            assert np.array_equal(watched.snapshot.qpos, before)
+        before = watched.snapshot.qpos
+    assert 20 < valid < 100
+    assert check_positions(np.array(watched.places_m), limits) is None
+    turned_rad_s = np.abs(np.diff(watched.joints_rad, axis=0)).max() / 0.008
+    assert turned_rad_s < 1.05 * np.pi
 
 
 def test_objects_are_sorted_from_the_right_to_the_left(environment: Environment) -> None:

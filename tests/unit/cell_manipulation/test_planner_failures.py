@@ -10,12 +10,14 @@ import pytest
 from embodied_iqa.cell_manipulation.actions import CLOSED, OPEN, GridAction
 from embodied_iqa.cell_manipulation.episodes import CellTask, Episode, Goal, Subset
 from embodied_iqa.cell_manipulation.planning.failures import ErrorClass, ErrorKind, failure_of
+from embodied_iqa.cell_manipulation.planning.faulty import Fault
 from embodied_iqa.cell_manipulation.planning.labels import (
     EXPECTED,
     agreement,
     confusion,
     label_failures,
     read_labels,
+    solved_faults,
 )
 from embodied_iqa.cell_manipulation.planning.published import EPISODES, check_row, published_rows
 from embodied_iqa.cell_manipulation.planning.trajectories import (
@@ -126,6 +128,8 @@ def test_seeded_faults_make_a_confusion_matrix() -> None:
         "offset": {ErrorKind.INACCURATE_ACTION: 1}
     }
     assert agreement(table) == (1, 1)
+    solved = transcript(*shifted(0), ending=Ending.SUCCESS, answer=answer.replace("offset", "fence"))
+    assert solved_faults([solved, CASES[ErrorKind.HELD]]) == {Fault.FENCE: 1}
     assert set(EXPECTED.values()) <= set(ErrorKind)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,23 @@ def test_the_files_are_those_of_the_protocol(ran: Path) -> None:
 def test_a_transcript_replays_in_physics(ran: Path) -> None:
     with Environment(EnvironmentOptions(())) as environment:
         replay(stored(ran, "planner-reader"), environment)
+
+
+def test_replay_compares_a_run_and_finds_what_was_changed(
+    ran: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(ran / "planner-reader", tmp_path / "run")
+    assert main(["manipulate", "replay", str(tmp_path / "run")]) == 0
+    assert "1 of 1 episodes: the same outcome" in capsys.readouterr().out
+    file = tmp_path / "run" / "clean" / "base" / "transcripts" / "episode_0.json"
+    tree = json.loads(file.read_text())
+    name = tree["turns"][0]["steps"][1]["objects"]
+    name[next(iter(name))][0] += 1
+    file.write_text(json.dumps(tree))
+    assert main(["manipulate", "replay", str(tmp_path / "run")]) == 1
+    assert "clean: step 2 of base-000 ends otherwise" in capsys.readouterr().out
+    assert main(["manipulate", "replay", str(tmp_path)]) == 1
+    assert "no run in" in capsys.readouterr().err
 
 
 def test_a_finished_run_asks_nobody_again_and_another_plan_is_refused(

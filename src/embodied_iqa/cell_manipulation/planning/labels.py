@@ -119,6 +119,14 @@ def confusion(failures: Iterable[LabelledFailure]) -> dict[Fault, Counter[ErrorK
     return table
 
 
+def solved_faults(transcripts: Iterable[Transcript]) -> Counter[Fault]:
+    """Return how many episodes were solved in spite of each seeded fault."""
+    answers = (
+        next((turn.answer for turn in one.turns if turn.answer), "") for one in transcripts if one.success
+    )
+    return Counter(fault for answer in answers if (fault := fault_of(answer)) is not None)
+
+
 def agreement(table: Mapping[Fault, Counter[ErrorKind]]) -> tuple[int, int]:
     """Return how many failures were found as `EXPECTED`, and of how many with an expected kind."""
     right = total = 0

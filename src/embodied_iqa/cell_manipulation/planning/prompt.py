@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.cell_manipulation.actions import ANGLE_BINS, POSITION_BINS, TABLE_Z, GridAction
+from embodied_iqa.cell_manipulation.actions import ANGLE_BINS, CLOSED, POSITION_BINS, TABLE_Z, GridAction
 from embodied_iqa.cell_manipulation.planning.options import Coordinates, PromptOptions
 from embodied_iqa.subjects.protocols import Message, Speaker
 
@@ -130,9 +130,15 @@ def plan_text(plan: Sequence[GridAction], *, seen: str | None = None, why: str =
     """Return a plan as an answer in the requested form."""
     texts = {} if seen is None else {"visual_state_description": seen}
     steps = [{"action": str(list(action.numbers))} for action in plan]
-    words = " ".join(f"{number}. Move." for number in range(1, len(plan) + 1))
+    words = " ".join(f"{number}. {_words(action)}" for number, action in enumerate(plan, start=1))
     tree = texts | {"reasoning_and_reflection": why, "language_plan": words, "executable_plan": steps}
     return json.dumps(tree)
+
+
+def _words(action: GridAction) -> str:
+    """Return an action in words, for a plan in language."""
+    gripper = "closed" if action.gripper == CLOSED else "open"
+    return f"Move to X {action.x}, Y {action.y}, Z {action.z}; gripper {gripper}."
 
 
 def given_text(options: PromptOptions) -> str:

@@ -18,6 +18,7 @@ _ACTIONS: Final = {
     "fit": "gating:run",
     "import": "importing:run",
     "published": "published:run",
+    "replay": "replaying:run",
 }
 _RESULTS: Final = {
     "detect": ("detecting", "error of a detector's object list, by kind of object"),
@@ -25,6 +26,7 @@ _RESULTS: Final = {
     "fit": ("gating", "fit the learned gate to the front camera and a detector"),
     "import": ("importing", "counts of a public trajectory file of EB-Manipulation"),
     "published": ("published", "the published table of EB-Manipulation, and its arithmetic"),
+    "replay": ("replaying", "execute the actions of a run again and compare every outcome"),
 }
 
 

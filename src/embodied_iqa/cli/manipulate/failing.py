@@ -8,7 +8,8 @@ from collections import Counter
 from pathlib import Path
 
 from embodied_iqa.cell_manipulation.planning.failures import CLASS_OF, ErrorKind
-from embodied_iqa.cell_manipulation.planning.labels import agreement, confusion, read_labels
+from embodied_iqa.cell_manipulation.planning.faulty import Fault
+from embodied_iqa.cell_manipulation.planning.labels import agreement, confusion, read_labels, solved_faults
 from embodied_iqa.cli.output import console, table_of
 from embodied_iqa.lazy import load
 from embodied_iqa.records import unstructure
@@ -40,10 +41,13 @@ def run(arguments: argparse.Namespace) -> int:
         if counts[kind]:
             shown.add_row(str(CLASS_OF[kind]), str(kind), str(counts[kind]))
     console().print(shown)
-    if table:
-        faults = table_of("seeded fault", "found as")
-        for fault, found in table.items():
-            faults.add_row(str(fault), ", ".join(f"{kind} {count}" for kind, count in found.most_common()))
+    solved = solved_faults(study.transcripts)
+    if table or solved:
+        faults = table_of("seeded fault", "solved", "found as", right=("solved",))
+        for fault in (one for one in Fault if one in table or solved[one]):
+            counted = table.get(fault, Counter()).most_common()
+            named = ", ".join(f"{kind} {count}" for kind, count in counted)
+            faults.add_row(str(fault), str(solved[fault]), named)
         console().print(faults)
         print(f"rules find {right} of {total} seeded faults")
     print(f"report: {page}")

@@ -11,7 +11,8 @@ import numpy as np
 from embodied_iqa.analysis.paired import mcnemar, paired_difference
 from embodied_iqa.cell_manipulation.episodes import Subset
 from embodied_iqa.cell_manipulation.planning.failures import CLASS_OF, ErrorKind
-from embodied_iqa.cell_manipulation.planning.labels import confusion
+from embodied_iqa.cell_manipulation.planning.faulty import Fault
+from embodied_iqa.cell_manipulation.planning.labels import confusion, solved_faults
 from embodied_iqa.cell_manipulation.planning.published import EPISODES, published_rows
 from embodied_iqa.cell_manipulation.planning.transcript import Transcript
 from embodied_iqa.reports.kit.figure import Dot, FigureRow, Lane, LaneFigure, Tick
@@ -179,13 +180,17 @@ def paired_change(study: PlannerStudy, arm: str) -> Row:
 
 
 def _confusion(study: PlannerStudy) -> Iterator[Table]:
-    table = confusion(study.failures)
+    table, solved = confusion(study.failures), solved_faults(study.transcripts)
     if not table:
         return
     kinds = [kind for kind in ErrorKind if any(counts[kind] for counts in table.values())]
-    rows: list[Row] = [(str(fault), *(counts[kind] for kind in kinds)) for fault, counts in table.items()]
-    columns = (Column("Seeded fault"), *(Column(str(kind).capitalize()) for kind in kinds))
-    note = "Failed episodes of planner-faulty by the fault that it was given (rows) and the rules' verdict."
+    rows: list[Row] = [
+        (str(fault), solved[fault], *(table.get(fault, Counter())[kind] for kind in kinds))
+        for fault in Fault
+        if fault in table or solved[fault]
+    ]
+    columns = (Column("Seeded fault"), Column("Solved"), *(Column(str(kind).capitalize()) for kind in kinds))
+    note = "Episodes of planner-faulty by the fault that it was given (rows), and what the rules find."
     yield Table("confusion", "Rules against seeded faults", columns, rows, note)
 
 

@@ -1,0 +1,41 @@
+"""`embodied-iqa manipulate replay`: executes the actions of transcripts again and compares the outcomes."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from embodied_iqa.cell_manipulation.environment import Environment, EnvironmentOptions
+from embodied_iqa.cell_manipulation.planning.results import read_transcripts
+from embodied_iqa.cell_manipulation.planning.transcript import replay
+from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.progress import track
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add = parser.add_argument
+    add("run", type=Path, metavar="RUN", help="folder of `embodied-iqa evaluate manipulation`")
+    add("--every", type=int, default=1, metavar="N", help="only each Nth episode (default 1)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Replay; return 1 if an episode ends otherwise."""
+    if arguments.every < 1:
+        raise UsageError("wrong --every", expected="1 or more", got=arguments.every)
+    transcripts = list(read_transcripts(arguments.run))[:: arguments.every]
+    if not transcripts:
+        expected = "a folder of `embodied-iqa evaluate manipulation`"
+        raise InputError(f"no run in {arguments.run}", expected=expected)
+    different = []
+    with Environment(EnvironmentOptions(())) as environment:
+        for one in track(transcripts, "episodes", len(transcripts)):
+            try:
+                replay(one, environment)
+            except InputError as error:
+                different.append(f"{one.arm}: {error}")
+    for line in different:
+        print(line)
+    same = len(transcripts) - len(different)
+    print(f"{same} of {len(transcripts)} episodes: the same outcome and places in every step")
+    return 1 if different else 0
