@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embodied_iqa.analysis.correlation import Undefined
+from embodied_iqa.database.building.options import digest_of
 from embodied_iqa.errors import InputError
 from embodied_iqa.experiment.rows import RunRow
 from embodied_iqa.scoring.execution import Outcome
@@ -84,6 +85,7 @@ class S2dRow:
         static: Mean static score of these tasks, 0 to 100.
         execution: Mean execution of these tasks, 0 to 1.
         plcc: The correlation.
+        scores: `scores_key` of the static scores; empty where it is not known.
     """
 
     subject: str
@@ -92,6 +94,13 @@ class S2dRow:
     static: float
     execution: float
     plcc: Plcc
+    scores: str = ""
+
+
+def scores_key(results: VlaResults, subject: str) -> str:
+    """Return a hash of a subject's static scores: a correlation holds only for these."""
+    rows = [row for row in results.by_task if row.subject == subject]
+    return digest_of("s2d", results.benchmark, [(row.task, row.overall, row.overall_arm) for row in rows])
 
 
 def plcc(static: ArrayLike, execution: ArrayLike, seed: int = 0) -> Plcc:
@@ -148,9 +157,11 @@ def s2d_rows(results: VlaResults, executions: Executions, relation: Relation) ->
     found: list[S2dRow] = []
     for subject, rows in by_subject.items():
         real = np.array([executions[subject, row.task] for row in rows])
+        key = scores_key(results, subject)
         for score, column in _static_columns(rows):
             one = plcc(column, real)
-            found.append(S2dRow(subject, relation, score, float(column.mean()), float(real.mean()), one))
+            means = float(column.mean()), float(real.mean())
+            found.append(S2dRow(subject, relation, score, *means, one, key))
     return tuple(found)
 
 

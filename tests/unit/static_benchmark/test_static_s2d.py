@@ -14,6 +14,7 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.experiment.rows import RunRow
 from embodied_iqa.files import write_json_whole
 from embodied_iqa.records import unstructure
+from embodied_iqa.reports.static.stored_results import read_static_results, write_evaluation
 from embodied_iqa.static_benchmark.static_to_simulated import (
     Relation,
     StaticScore,
@@ -128,6 +129,18 @@ def test_the_command_joins_a_csv_file_and_writes_its_result(
     assert row["plcc"]["value"] == pytest.approx(1.0)
     assert main(["static", "s2d", str(tmp_path), str(file), "--simulated", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["relation"] == "static-to-simulated"
+
+
+def test_a_correlation_of_other_static_scores_is_not_shown(tmp_path: Path) -> None:
+    before = _results(*(_task("a", index, 10.0 * index) for index in range(5)))
+    after = _results(*(_task("a", index, 10.0 * index + (index == 2)) for index in range(5)))
+    executions = {("a", f"{index:03d}"): index / 4 for index in range(5)}
+    write_evaluation(tmp_path, tmp_path)
+    write_json_whole(tmp_path / "s2d.json", unstructure(s2d_rows(before, executions, Relation.SIMULATED)))
+    for results, shown, outdated in ((before, 1, 0), (after, 0, 1)):
+        write_json_whole(tmp_path / VLA_FILE, unstructure(results))
+        found = read_static_results(tmp_path)
+        assert (len(found.s2d), found.outdated) == (shown, outdated)
 
 
 @pytest.mark.parametrize("text", ["subject,task\na,0\n", "subject,task,execution\na,0,1.5\n", "\udcff"])

@@ -101,6 +101,9 @@ def _remarks(results: StaticResults) -> Iterator[str]:
     for row in () if results.vlm is None else results.vlm.subjects:
         if failed := row.readings["failed"]:
             yield f"{row.subject}: {plural(failed, 'item')} without an answer, counted as wrong"
+    if results.outdated:
+        number_of = plural(results.outdated, "correlation")
+        yield f"{number_of} with execution left out: static scores have changed; run static s2d again"
     for vla in () if results.vla is None else results.vla.main_rows():
         if vla.failed:
             yield f"{vla.subject}: {plural(vla.failed, 'task')} without a usable chunk, counted with 0 points"

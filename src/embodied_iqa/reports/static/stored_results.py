@@ -9,7 +9,7 @@ from typing import Final
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import write_json_whole
 from embodied_iqa.records import load_json, read_json, structure, unstructure
-from embodied_iqa.static_benchmark.static_to_simulated import S2D_FILE, S2dRow
+from embodied_iqa.static_benchmark.static_to_simulated import S2D_FILE, S2dRow, scores_key
 from embodied_iqa.static_benchmark.vla_results import VLA_FILE, VlaResults, read_vla_results
 from embodied_iqa.static_benchmark.vlm_scores import VlmScores
 
@@ -37,7 +37,8 @@ class StaticResults:
         bench: The benchmark's folder; it may be gone.
         vlm: Scores of VLMs.
         vla: Scores of VLAs.
-        s2d: Correlations with execution.
+        s2d: Correlations with execution, of the present static scores.
+        outdated: Number of correlations of other static scores; they are not in `s2d`.
     """
 
     name: str
@@ -45,6 +46,7 @@ class StaticResults:
     vlm: VlmScores | None
     vla: VlaResults | None
     s2d: tuple[S2dRow, ...]
+    outdated: int = 0
 
 
 def is_static_results(folder: Path) -> bool:
@@ -86,7 +88,13 @@ def read_static_results(folder: Path) -> StaticResults:
     s2d: tuple[S2dRow, ...] = ()
     if s2d_file.is_file():
         s2d = structure(tuple[S2dRow, ...], load_json(s2d_file, "the correlations"), str(s2d_file))
-    return StaticResults(bench.name, bench, vlm, vla, s2d)
+    present = tuple(row for row in s2d if _is_present(row, vla))
+    return StaticResults(bench.name, bench, vlm, vla, present, len(s2d) - len(present))
+
+
+def _is_present(row: S2dRow, vla: VlaResults | None) -> bool:
+    """Whether a correlation is of the scores beside it; an evaluation may have come after it."""
+    return not row.scores or (vla is not None and row.scores == scores_key(vla, row.subject))
 
 
 def _record(folder: Path) -> Evaluation:
