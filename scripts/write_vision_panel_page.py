@@ -36,6 +36,8 @@ _TITLES: Final = {
     VisionTask.DETECTION: "Detectors",
     VisionTask.SEGMENTATION: "Instance segmenters",
 }
+_AIM = (0.65, 0.95)
+"""Performance on clean pictures: right at times, and not always."""
 _LEAD = (
     "Twenty small vision models that ship with the package, trained from scratch on rendered scenes of the "
     "cell by `embodied-iqa train vision-panel` and run in ONNX Runtime on one core. They differ in "
@@ -88,6 +90,7 @@ def _page(
         f"in total. The files take {size_mb:.1f} MB; loading all takes {1e3 * loading_s:.0f} ms of processor "
         "time. `scripts/write_vision_panel_page.py --out PAGE` writes this page."
     )
+    yield prose(_within_aim(list(cards.values())))
     for task, title in _TITLES.items():
         of_task = [model for model in models if model.info.task is task]
         rows = [_row(cards[model.info.name], _time_ms(model, rgb)) for model in of_task]
@@ -98,6 +101,22 @@ def _page(
         f"{_SHOWN_SCORE}:"
     )
     yield f"![Boxes and masks that two members predict](pictures/{PICTURE})"
+
+
+def _within_aim(cards: Sequence[VisionCard]) -> str:
+    """Return the paragraph of how many members are neither too good nor too bad for labels."""
+    counts = []
+    for task, title in _TITLES.items():
+        of_task = [card.performance for card in cards if card.task is task]
+        for name, word in (
+            ("main", "accuracy" if task is VisionTask.CLASSIFICATION else "AP"),
+            ("ap50", "AP50"),
+        ):
+            values = [found[name] for found in of_task if name in found]
+            within = sum(_AIM[0] <= value <= _AIM[1] for value in values)
+            if values:
+                counts.append(f"{within} of {len(values)} {title.lower()} by {word}")
+    return f"Members from {_AIM[0]} to {_AIM[1]}, the aim on clean pictures: {', '.join(counts)}."
 
 
 def _columns(task: VisionTask) -> tuple[Column, ...]:

@@ -22,6 +22,7 @@ from embodied_iqa.images.codecs import write_picture
 from embodied_iqa.metrics.catalogue import metric_by_name
 from embodied_iqa.metrics.training.recipes import recipe_by_name
 from miqa_folders import make_miqa, scene
+from small_disk import small_disk
 
 pytest.importorskip("torch")
 
@@ -142,6 +143,24 @@ def test_a_killed_training_continues_to_the_same_weights(words: list[str], tmp_p
     cards = [json.loads((tmp_path / name / "card.json").read_text()) for name in ("metric", "whole")]
     assert cards[0] == cards[1]
     assert cards[0]["training"]["epochs"] > 1
+
+
+def test_a_full_disk_is_one_line_and_the_training_continues_with_room(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Inputs are mapped into memory: without reserved space, a full disk would kill the process."""
+    with small_disk(tmp_path / "disk", 16) as disk:
+        free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
+        (disk / "other").write_bytes(bytes(free - 500_000))
+        on_disk = [str(disk / "metric") if word == words[4] else word for word in words]
+        assert main([*on_disk, "--epochs", "1"]) == 1
+        (line,) = capsys.readouterr().err.strip().splitlines()
+        assert "No space left on device; expected space there" in line
+        assert not (disk / "metric" / "card.json").exists()
+        (disk / "other").unlink()
+        assert main([*on_disk, "--epochs", "1"]) == 0
+        assert (disk / "metric" / "card.json").exists()
+        assert not list(disk.rglob("inputs"))
 
 
 def _start(words: list[str]) -> subprocess.Popen[bytes]:
