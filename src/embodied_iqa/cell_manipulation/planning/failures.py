@@ -59,7 +59,7 @@ class ErrorKind(StrEnum):
     TERMINATION = "termination"
     """It ends the episode before the task is done."""
     MISSING_STEP = "missing step"
-    """It never grips or never lets go."""
+    """It never grips or never releases."""
     INVALID_ACTION = "invalid action"
     """Its actions are refused."""
     INACCURATE_ACTION = "inaccurate action"
@@ -196,12 +196,12 @@ def _after_grip(transcript: Transcript, carried: Sequence[_Moment], goal: Goal, 
     others = {name: bins for name, bins in release.before.items() if name != goal.target}
     name, away = _nearest(place, others)
     off = _distance(place, release.before[goal.destination])
-    if name == goal.destination:
-        return Failure(ErrorKind.INACCURATE_ACTION, f"lets go {off:.0f} bins from the {goal.destination}")
     if away > _AT_OBJECT_BINS:
-        return Failure(ErrorKind.SPATIAL_REASONING, f"lets go {off:.0f} bins from the {goal.destination}")
+        return Failure(ErrorKind.SPATIAL_REASONING, f"releases {off:.0f} bins from the {goal.destination}")
+    if name == goal.destination:
+        return Failure(ErrorKind.INACCURATE_ACTION, f"releases {off:.0f} bins from the {goal.destination}")
     kind = ErrorKind.SPATIAL_UNDERSTANDING if by_place else ErrorKind.WRONG_RECOGNITION
-    return Failure(kind, f"lets go at the {name}, not at the {goal.destination}")
+    return Failure(kind, f"releases at the {name}, not at the {goal.destination}")
 
 
 def _swept_beside(carried: Sequence[_Moment], goal: Goal) -> float:
