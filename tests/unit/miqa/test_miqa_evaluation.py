@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from embodied_iqa.miqa.training_rows import Label, held_out_set, parse_target, t
 from embodied_iqa.records import read_json
 from embodied_iqa.reports.kit.formatting import number
 from embodied_iqa.reports.miqa.published import published_rows
-from embodied_iqa.reports.miqa.report import write_miqa_report
+from embodied_iqa.reports.miqa.report import evaluation_chapters, write_miqa_report
 from embodied_iqa.vision.predictions import VisionTask
 from miqa_folders import KINDS, make_miqa
 from write_miqa_page import page, times_table
@@ -134,6 +135,23 @@ def test_an_evaluation_is_written_reported_and_reuses_what_was_measured(tmp_path
     assert "psnr" in page
     tables = {file.stem for file in (out / "report_tables").iterdir()}
     assert {"agreement_cls", "mode_det", "type_cls", "levels_cls", "transfer", "differences_det"} <= tables
+
+
+def test_published_numbers_of_other_labels_do_not_stand_beside(tmp_path: Path) -> None:
+    database = make_miqa(tmp_path / "db", 5, (CLS, DET))
+    plan = EvaluationPlan(("psnr",), (CLS, DET), Label.ACCURACY, draws=20)
+    result = evaluate(database, plan, tmp_path / "out", EngineOptions(), lambda *_: None)
+    chapters = {chapter.anchor: chapter for chapter in evaluation_chapters(result)}
+    assert chapters["agreement"].paper == "RA-MIQA, accuracy labels: cls 0.66, det 0.74, ins 0.74."
+    (table,) = (table for part in chapters["transfer"].parts for table in part.tables)
+    assert not table.rows
+    composite = replace(result, label=Label.COMPOSITE)
+    (*_, last) = evaluation_chapters(composite)
+    assert [row[:2] for row in last.parts[0].tables[0].rows] == [
+        ("published: RA-MIQA", "cls"),
+        ("published: RA-MIQA", "det"),
+    ]
+    assert next(evaluation_chapters(composite)).paper.endswith("cls 0.70, det 0.81, ins 0.82.")
 
 
 def test_the_results_page_shows_labels_times_and_published_rows(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from embodied_iqa.miqa.evaluation.results import EVALUATION_FILE, Breakdown, Met
 from embodied_iqa.reports.kit.chapters import ChapterPage, tables_folder, write_chapters
 from embodied_iqa.reports.kit.formatting import number, plural, share
 from embodied_iqa.reports.kit.page import Chapter, Part, Tile
+from embodied_iqa.reports.miqa.published import published_rows
 from embodied_iqa.reports.miqa.tables import (
     agreement_table,
     difference_table,
@@ -23,6 +24,7 @@ from embodied_iqa.reports.miqa.tables import (
 from embodied_iqa.vision.predictions import VisionTask
 
 REPORT: Final = "report.html"
+_PAPER: Final = "RA-MIQA"
 _PAPER_LEAD: Final = (
     "Rows marked as published are numbers of the paper on its own pictures and labels: they show the order "
     "of magnitude, and orders may be compared, but they are no comparison on equal terms."
@@ -103,7 +105,7 @@ def evaluation_chapters(result: MiqaEvaluation) -> Iterator[Chapter]:
     spread = ", ".join(f"{facts.task} {number(facts.deviation, 3)}" for facts in result.tasks)
     whole = (Part("", tuple(agreement_table(result, task) for task in tasks)),)
     lead = f"{_PAPER_LEAD} Standard deviation of our labels: {spread}."
-    yield Chapter("agreement", "Which metric predicts the labels?", lead, "RA-MIQA .70, .81, .82.", whole)
+    yield Chapter("agreement", "Which metric predicts the labels?", lead, _paper_srcc(result), whole)
     differences = (Part("", tuple(difference_table(result, task) for task in tasks)),)
     yield Chapter("differences", "Is one metric better than another?", "", "", differences)
     modes = (Part("", tuple(subset_table(result, task, Breakdown.MODE) for task in tasks)),)
@@ -123,6 +125,14 @@ def evaluation_chapters(result: MiqaEvaluation) -> Iterator[Chapter]:
     if len(tasks) > 1:
         paper = "From detection to segmentation it transfers well, from classification it does not."
         yield Chapter("transfer", "Across tasks", "", paper, (Part("", (transfer_table(result),)),))
+
+
+def _paper_srcc(result: MiqaEvaluation) -> str:
+    """Return SRCC of the paper's metric on the same kind of labels."""
+    rows = [
+        row for row in published_rows() if (row.model, row.by, row.label) == (_PAPER, "all", result.label)
+    ]
+    return f"{_PAPER}, {result.label} labels: {', '.join(f'{row.task} {number(row.srcc)}' for row in rows)}."
 
 
 def _shown(result: MiqaEvaluation, task: VisionTask) -> str:

@@ -115,7 +115,7 @@ def transfer_table(result: MiqaEvaluation) -> Table:
         )
         for name, target in trained
     ]
-    moved = [row for row in published_rows() if row.by == "trained on"]
+    moved = [row for row in published_rows() if (row.by, row.label) == ("trained on", result.label)]
     for source in dict.fromkeys(row.value for row in moved):
         at = {row.task: row for row in moved if row.value == source}
         numbers = (
