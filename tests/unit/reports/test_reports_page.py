@@ -187,6 +187,7 @@ def test_recipes_and_origin_are_in_the_footer(page: lxml.html.HtmlElement) -> No
     for word in (CONTEXT.command_line, CONTEXT.git_hash, "numpy 2.4", "scene 7", "mode: on", "Apache"):
         assert word in foot
     assert "embodied-iqa rescore trial.mcap" in foot
+    assert "embodied-iqa studio ." in foot
     assert page.xpath("//details/pre")
 
 

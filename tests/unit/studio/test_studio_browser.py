@@ -94,6 +94,30 @@ def test_filters_submit_themselves_and_stay_in_the_address(browser: Browser, stu
     assert "verb=" not in browser.value("location.search"), "empty fields stay out"
 
 
+@pytest.mark.parametrize("width_px", [420, 1280])
+def test_the_table_is_sorted_at_every_width(browser: Browser, studio: str, width_px: int) -> None:
+    """By its headings where they are shown, else by fields of the form."""
+    browser.size(width_px, "light", reduced_motion=True)
+    browser.open(f"{studio}/db/made?sort=level")
+    shown = "(item => item.checkVisibility({visibilityProperty: true}) && item.offsetHeight > 1)"
+    headings = browser.value(f"[...document.querySelectorAll('thead a')].some({shown})")
+    field = browser.value(f"{shown}(document.querySelector('[name=down]'))")
+    assert [headings, field] == [width_px > 700, width_px < 700]
+    browser.events.clear()
+    if headings:
+        browser.value("document.querySelector('[aria-sort] a').click()")
+    else:
+        change = "new Event('change', {bubbles: true})"
+        browser.value(
+            "(() => { const s = document.querySelector('[name=down]'); s.value = 1;"
+            f" s.dispatchEvent({change}); }})()"
+        )
+    browser.wait_for_load()
+    levels = browser.value("[...document.querySelectorAll('[data-label=Level]')].map(i => i.textContent)")
+    assert levels == sorted(levels, reverse=True)
+    assert len(set(levels)) > 1
+
+
 def test_the_player_steps_jumps_and_keeps_its_time(browser: Browser, studio: str) -> None:
     browser.size(1280, "light", reduced_motion=True)
     browser.open(f"{studio}/run/watch/0/1")
@@ -107,3 +131,15 @@ def test_the_player_steps_jumps_and_keeps_its_time(browser: Browser, studio: str
     _press(browser, ",")
     assert browser.value("location.hash") == "#t=0.07"
     assert browser.value("document.querySelector('[data-verdict]').textContent.length > 0")
+
+
+def test_reasons_are_shown_whole_where_the_player_stands(browser: Browser, studio: str) -> None:
+    """While it plays they are cut, so that nothing moves up and down."""
+    browser.size(1280, "light", reduced_motion=True)
+    browser.open(f"{studio}/run/watch/0/1")
+    place = "document.querySelector('[data-verdict]')"
+    browser.value(f"{place}.textContent = 'hold: ' + 'too dark; '.repeat(30)")
+    cut = f"{place}.scrollHeight > {place}.clientHeight + 1"
+    assert not browser.value(cut)
+    browser.value(f"(play(true), {place}.textContent = 'hold: ' + 'too dark; '.repeat(30), 1)")
+    assert browser.value(cut)

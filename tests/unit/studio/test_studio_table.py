@@ -11,7 +11,7 @@ from database_folders import write_database
 from embodied_iqa.database.query import query
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.errors import UsageError
-from embodied_iqa.studio.browse.filters import COLUMNS, Filters, filters_from
+from embodied_iqa.studio.browse.filters import COLUMNS, PAIR, Filters, filters_from
 from embodied_iqa.studio.browse.overview import Overview
 from embodied_iqa.studio.browse.table_page import find
 from studio_client import client_of
@@ -35,7 +35,7 @@ def test_scores_are_those_of_the_opinions(store: DatabaseStore, overview: Overvi
         assert row["cognition"] == pytest.approx(opinion["cognition_mean"])
 
 
-@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize("column", [PAIR, *COLUMNS])
 @pytest.mark.parametrize("down", [False, True])
 def test_every_column_sorts(overview: Overview, column: str, down: bool) -> None:
     values = [row[column] for row in find(overview, Filters(sort=column, down=down)).rows]
@@ -67,6 +67,12 @@ def test_a_link_carries_the_whole_state(overview: Overview) -> None:
     filters = Filters(level="2", of="vla-0", low=0.5, sort="score", down=True, page=2)
     values = dict(pair.split("=") for pair in filters.link(page=2)[1:].split("&"))
     assert filters_from(values, overview.choices) == filters
+
+
+def test_the_order_by_a_subject_ends_with_the_choice_of_the_subject(overview: Overview) -> None:
+    """The form sends the order of before with the new choice."""
+    sent = {"level": "2", "of": "cognition", "sort": "score", "down": "1"}
+    assert filters_from(sent, overview.choices) == Filters(level="2", of="cognition")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from embodied_iqa.images.frame import View
+from embodied_iqa.resources import shared_file
 from embodied_iqa.studio.watch.lanes import lane_of, tool_speed_mmps
 from embodied_iqa.studio.watch.recordings import OpenRun
 from studio_client import client_of
@@ -52,6 +53,10 @@ def test_the_pages_of_a_run(run: Path) -> None:
     assert [lane["address"] for lane in lanes] == ["/run/run/0/1", "/run/run/0/0"]
     data = client.get("/run/run/0/1/top/distorted/1").content
     assert cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR).shape == (48, 64, 3)
+    assert f"<bdi>{run / 'trial.mcap'}</bdi>" in page, "for Foxglove or Rerun"
+    layout = client.get("/foxglove-layout.json")
+    assert "attachment" in layout.headers["content-disposition"]
+    assert layout.content == shared_file("config/foxglove/trial.json").read_bytes()
     for place in ("/run/run/0/2", "/run/run/1/0", "/run/run/0/1/top/clean/4", "/run/run/0/1/left/clean/0"):
         assert client.get(place).status_code == 404
     for beside in ("x", "run/0", "run/0/x", "nobody/0/0"):

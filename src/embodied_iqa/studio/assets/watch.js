@@ -80,6 +80,7 @@ function play(on) {
   playing = on;
   last = performance.now();
   player.querySelector("[data-play]").setAttribute("aria-pressed", String(on));
+  document.body.classList.toggle("playing", on);
   if (on && now >= end) now = 0;
   if (on) requestAnimationFrame(tick); else go(now);
 }

@@ -39,6 +39,8 @@ VERDICT: Final = "verdict"
 """Column of the gate's verdict; hidden where the pairs were not judged."""
 SCORE: Final = "score"
 """Column of the chosen subject's score."""
+PAIR: Final = "pair_id"
+"""Column of the thumbnails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +105,16 @@ def filters_from(parameters: Mapping[str, str], choices: Choices) -> Filters:
     Raises:
         UsageError: A parameter is unknown, out of range, or names nothing of this database.
     """
+    if parameters.get("sort") == SCORE and parameters.get("of") in {DECISION, COGNITION}:
+        # the form keeps the order by the score of a subject that is no longer chosen
+        parameters = {name: value for name, value in parameters.items() if name not in {"sort", "down"}}
     unknown = [name for name in parameters if name not in {item.name for item in fields(Filters)}]
     if unknown:
         known = [item.name for item in fields(Filters)]
         raise UsageError("unknown filter", got=unknown[0][:_LONGEST], available=known)
     given = {name: value.strip() for name, value in parameters.items() if value.strip()}
     of = _one_of(given, "of", (DECISION, COGNITION, *choices.subjects)) or DECISION
-    sortable = [*COLUMNS, *([SCORE] if of in choices.subjects else [])]
+    sortable = [PAIR, *COLUMNS, *([SCORE] if of in choices.subjects else [])]
     return Filters(
         distortion=_one_of(given, "distortion", choices.distortions),
         group=_text(given, "group"),

@@ -6,11 +6,12 @@ from http import HTTPStatus
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import View
+from embodied_iqa.resources import shared_file
 from embodied_iqa.studio.browse.pictures import ByteCache, webp
 from embodied_iqa.studio.kit.context import Studio
 from embodied_iqa.studio.kit.sources import Source, SourceKind
@@ -66,10 +67,15 @@ def routes(studio: Studio) -> list[Route]:
 
     place = "/run/{name}/{task:int}/{run:int}"
     return [
+        Route("/foxglove-layout.json", _layout),
         Route("/run/{name}", overview),
         Route(place, player),
         Route(place + "/{view}/{side}/{number:int}", picture),
     ]
+
+
+def _layout(_: Request) -> Response:
+    return FileResponse(shared_file("config/foxglove/trial.json"), filename="embodied-iqa-foxglove.json")
 
 
 def _parsed(studio: Studio, text: str) -> tuple[Source, int, int]:
