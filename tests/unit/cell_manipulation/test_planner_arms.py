@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from embodied_iqa.cell_manipulation.actions import GridAction
 from embodied_iqa.cell_manipulation.environment import Observation, SeenObject
+from embodied_iqa.cell_manipulation.episodes import CellTask, Episode, Goal, Subset
 from embodied_iqa.cell_manipulation.planning import arms
 from embodied_iqa.cell_manipulation.planning.arms import Arm, ArmCamera, arms_of
 from embodied_iqa.cell_manipulation.planning.options import GateArm, PromptOptions
+from embodied_iqa.cell_manipulation.planning.transcript import Ending, Transcript
 from embodied_iqa.distortions import parse_distortion
 from embodied_iqa.gate.judgement import Judgement, PictureJudge
 from embodied_iqa.gate.repair import RepairOptions
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View, picture_frame
+from embodied_iqa.reports.manipulation.study import PlannerStudy, arm_title
 
 Picture = NDArray[np.uint8]
 RGB = np.random.default_rng(5).integers(60, 200, (48, 48, 3), np.uint8)
@@ -104,6 +109,26 @@ def test_repair_delivers_the_repaired_picture_only_if_it_passes(monkeypatch: pyt
     assert look.sighting.front.rgb is grey
     assert look.sighting.objects == (SEEN[0].bins,)
     assert camera(GateArm.REPAIR, Strict())(state()).sighting is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "gate", "title"),
+    [
+        ("12:5", GateArm.OFF, "White noise, level 5"),
+        ("12:5", GateArm.RETAKE, "White noise, level 5, gate ask-again"),
+        ("miqd:motion-blur:3", GateArm.OFF, "Motion blur, level 3"),
+    ],
+)
+def test_an_arm_has_a_title_of_its_distortion(spec: str, gate: GateArm, title: str) -> None:
+    assert title.lower() in arm_title(Arm(parse_distortion(spec), gate).name).lower()
+
+
+def test_levels_of_a_distortion_are_found_by_its_whole_name(tmp_path: Path) -> None:
+    episode = Episode(Subset.BASE, CellTask.PLACE, 0, 1, 0, "pick", (Goal(CellTask.PLACE, "a", "b"),))
+    names = ("clean", "clean+hold", "12-5", "12-5+ask-again", "miqd:motion-blur-3")
+    found = tuple(Transcript(episode, "p", "1", name, (), Ending.STEPS, ("",), 1.0) for name in names)
+    study = PlannerStudy(tmp_path, "", found, ())
+    assert study.levels == {"12": {5: "12-5"}, "miqd:motion-blur": {3: "miqd:motion-blur-3"}}
 
 
 def test_no_arm_is_run_twice() -> None:

@@ -63,7 +63,7 @@ class PlannerStudy:
         """Names of the arms without a gate by distortion and level."""
         found: defaultdict[str, dict[int, str]] = defaultdict(dict)
         for name in self.arms:
-            kind, dash, level = name.partition("-")
+            kind, dash, level = name.rpartition("-")  # names such as miqd:motion-blur-3 have two dashes
             if dash and level.isdecimal():
                 found[kind][int(level)] = name
         return dict(found)
@@ -101,7 +101,7 @@ def mean(values: Iterable[float]) -> float | None:
 def arm_title(name: str) -> str:
     """Return an arm in words: "Clean pictures", "Lens blur, level 3, gate hold"."""
     base, _, gate = name.partition("+")
-    kind, _, level = base.partition("-")
+    kind, _, level = base.rpartition("-")
     words = "Clean pictures"
     if base != CLEAN:
         words = f"{distortion_name(DistortionSpec(kind, int(level)))}, level {level}"
