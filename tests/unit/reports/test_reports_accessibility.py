@@ -1,4 +1,4 @@
-"""Reports of a trial, a database and an experiment: axe-core finds nothing in them."""
+"""Reports of a trial, a database, an experiment and vision labels: axe-core finds nothing in them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,13 @@ from chromium_pipe import Browser, chromium
 from database_folders import write_database
 from embodied_iqa.analysis.gate_arms import compare_arms
 from embodied_iqa.cli.main import main
+from embodied_iqa.database.building.options import EngineOptions
 from embodied_iqa.images.frame import View
+from embodied_iqa.miqa.evaluation.evaluating import EvaluationPlan, evaluate
 from embodied_iqa.reports.experiment.report import write_experiment_report
+from embodied_iqa.reports.miqa.report import write_miqa_report
+from embodied_iqa.vision.predictions import VisionTask
+from miqa_folders import make_miqa
 
 pytestmark = needs_axe
 
@@ -38,6 +43,14 @@ def test_page_of_a_database(browser: Browser, tmp_path: Path) -> None:
     store = write_database(tmp_path / "db", references=6, subjects=2)
     assert main(["report", str(store.path)]) == 0
     assert report_violations(browser, store.path / "report.html") == []
+
+
+def test_page_of_vision_labels(browser: Browser, tmp_path: Path) -> None:
+    tasks = (VisionTask.CLASSIFICATION, VisionTask.DETECTION)
+    database, out = make_miqa(tmp_path / "db", 5, tasks), tmp_path / "out"
+    plan = EvaluationPlan(("psnr", "gmsd"), tasks, draws=20)
+    result = evaluate(database, plan, out, EngineOptions(), lambda *_: None)
+    assert report_violations(browser, write_miqa_report(result, out)) == []
 
 
 def test_page_of_an_experiment(browser: Browser, tmp_path: Path) -> None:
