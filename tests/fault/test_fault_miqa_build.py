@@ -101,6 +101,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(
     assert tree(path) == wanted
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("engine", list(EngineKind))
 def test_workers_change_nothing(engine: EngineKind, build: Build, tmp_path: Path) -> None:
     if engine is EngineKind.RAY:
