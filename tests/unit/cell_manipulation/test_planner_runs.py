@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from accessibility import needs_axe, report_violations
+from chromium_pipe import chromium
 from embodied_iqa.cell_manipulation.environment import Environment, EnvironmentOptions
 from embodied_iqa.cell_manipulation.episodes import Episode, Subset
 from embodied_iqa.cell_manipulation.making import make_episodes, write_episodes
@@ -109,6 +111,12 @@ def test_a_finished_run_asks_nobody_again_and_another_plan_is_refused(
     assert unstructure(stored(ran, "planner-blind")) == before
     assert main([*command, "--language-only", "--shots", "1"]) == 2
     assert "another plan" in capsys.readouterr().err
+
+
+@needs_axe
+def test_axe_finds_no_violation_in_the_report(ran: Path, tmp_path: Path) -> None:
+    with chromium(tmp_path / "profile") as browser:
+        assert report_violations(browser, ran / "planner-reader" / "report.html") == []
 
 
 def test_the_report_names_the_other_simulator(ran: Path) -> None:
