@@ -24,6 +24,7 @@ from embodied_iqa.reports.manipulation.chapters import (
 )
 from embodied_iqa.reports.manipulation.study import PlannerStudy, load_study
 
+_TITLE = "Planners in the cell"
 _LEAD = (
     "Planners in the simulated cell, by EmbodiedBench's manipulation protocol with episodes, scenes and "
     "physics of our own ([manipulation-benchmark.md](../manipulation-benchmark.md)): the numbers do not "
@@ -38,19 +39,19 @@ def main() -> int:
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--note", action="append", default=[], help="a paragraph about the measurement")
+    parser.add_argument("--title", default=_TITLE, help="heading of the page (default: %(default)s)")
     arguments = parser.parse_args()
-    write_text_whole(arguments.out, "\n\n".join(page(arguments.runs, arguments.note)) + "\n")
+    text = "\n\n".join(page(arguments.runs, arguments.note, arguments.title))
+    write_text_whole(arguments.out, text + "\n")
     return 0
 
 
-def page(runs: Sequence[Path], notes: Sequence[str]) -> Iterator[str]:
+def page(runs: Sequence[Path], notes: Sequence[str], title: str = _TITLE) -> Iterator[str]:
     """Yield the paragraphs and tables of the page."""
-    yield "# Planners in the cell"
+    yield f"# {title}"
     yield prose(_LEAD)
     yield from map(prose, notes)
-    yield prose(
-        "`scripts/write_planner_page.py RUN ... --out docs/results/manipulation.md` writes this page."
-    )
+    yield prose("`scripts/write_planner_page.py RUN ... --out PAGE` writes this page.")
     for run in runs:
         study = load_study(run)
         yield f"## {study.planner}"
