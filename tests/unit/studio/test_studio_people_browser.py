@@ -61,10 +61,17 @@ def _loaded(browser: Browser) -> None:
     browser.events.clear()
 
 
+def _await_focus(browser: Browser, name: str) -> None:
+    """Wait until a field has the focus; a page sets it after its load, when it is first drawn."""
+    while browser.value("document.activeElement.name") != name:
+        browser.value("new Promise(done => requestAnimationFrame(() => done(1)))")
+
+
 def _sign_in(browser: Browser, studio: str, name: str, back: str) -> None:
     browser.open(f"{studio}/person?back={back}")
     browser.events.clear()
-    browser.value("document.querySelector('[name=person]').select()")
+    _await_focus(browser, "person")
+    browser.value("document.activeElement.select()")
     _type(browser, name)
     _press(browser, "Enter")
     _loaded(browser)
@@ -77,11 +84,12 @@ def test_tasks_are_written_and_verified_by_keyboard_alone(
     _sign_in(browser, studio, "anna", "/db/made/annotate/r00000")
     # the first task has the focus; Enter leads on
     sentences = ("pick the cube", "push the purpel cube", "tidy up")
-    for sentence in sentences:
+    for rank, sentence in enumerate(sentences, 1):
+        _await_focus(browser, f"text{rank}")
         browser.value("document.activeElement.select()")
         _type(browser, sentence)
         _press(browser, "Enter")
-    assert browser.value("document.activeElement.name") == "text4"
+    _await_focus(browser, "text4")
     advice = "document.getElementById('advice2').textContent.includes('purpel: purple?')"
     while not browser.value(advice):
         browser.value("new Promise(done => requestAnimationFrame(() => done(1)))")
