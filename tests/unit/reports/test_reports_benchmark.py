@@ -87,6 +87,12 @@ def test_every_table_is_a_csv_file_with_the_numbers_of_the_results(folder: Path,
     assert float(found["srcc"][0]) == results.scores[0].mean["srcc"]
 
 
+def test_every_region_has_a_name_of_its_own(page: str) -> None:
+    names = re.findall(r'role="region" aria-label="([^"]*)"', page)
+    assert len(names) > 20
+    assert len(set(names)) == len(names)
+
+
 def test_published_rows_are_those_of_the_paper_and_marked(folder: Path, page: str) -> None:
     table = pd.read_csv(folder / "out" / "report_tables" / "paper_decision_srcc.csv").set_index("metric")
     topiq = table.loc["published: TOPIQ-FR, FR"]
