@@ -18,16 +18,23 @@ from embodied_iqa.studio.kit.security import Address
 
 
 @contextmanager
-def running_studio(folder: Path) -> Iterator[str]:
-    """Serve a folder; yield the address without a slash at its end. It ends cleanly on SIGTERM."""
+def studio_process(folder: Path, stderr: int | None = None) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Serve a folder; yield the process and the address without a slash at its end. It ends with 0."""
     command = [sys.executable, "-m", "embodied_iqa.cli.main", "studio", "--port", "0", str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True) as process:
         assert process.stdout is not None
         try:
-            yield process.stdout.readline().split()[-1].rstrip("/")
+            yield process, process.stdout.readline().split()[-1].rstrip("/")
         finally:  # else a failed test would wait for it for good
             process.terminate()
         assert process.wait(60) == 0
+
+
+@contextmanager
+def running_studio(folder: Path) -> Iterator[str]:
+    """Serve a folder; yield the address without a slash at its end. It ends cleanly on SIGTERM."""
+    with studio_process(folder) as (_, address):
+        yield address
 
 
 @contextmanager

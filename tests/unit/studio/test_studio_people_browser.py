@@ -63,7 +63,12 @@ def _loaded(browser: Browser) -> None:
 
 def _await_focus(browser: Browser, name: str) -> None:
     """Wait until a field has the focus; a page sets it after its load, when it is first drawn."""
-    while browser.value("document.activeElement.name") != name:
+    _await(browser, f"document.activeElement.name === '{name}'")
+
+
+def _await(browser: Browser, condition: str) -> None:
+    """Wait until an expression is true; it is looked at whenever the page is drawn."""
+    while not browser.value(condition):
         browser.value("new Promise(done => requestAnimationFrame(() => done(1)))")
 
 
@@ -90,9 +95,7 @@ def test_tasks_are_written_and_verified_by_keyboard_alone(
         _type(browser, sentence)
         _press(browser, "Enter")
     _await_focus(browser, "text4")
-    advice = "document.getElementById('advice2').textContent.includes('purpel: purple?')"
-    while not browser.value(advice):
-        browser.value("new Promise(done => requestAnimationFrame(() => done(1)))")
+    _await(browser, "document.getElementById('advice2').textContent.includes('purpel: purple?')")
     _press(browser, "Escape")
     _press(browser, "2")
     assert browser.value("document.activeElement.name") == "text2"

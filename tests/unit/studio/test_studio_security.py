@@ -5,10 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,6 +16,7 @@ from embodied_iqa.studio.kit.context import Studio
 from embodied_iqa.studio.kit.security import COOKIE, Address
 from embodied_iqa.studio.server import serve, url_of
 from studio_client import HOST, ORIGIN, client_of
+from studio_process import studio_process
 
 SECRET = "a-token-of-this-test"
 
@@ -101,16 +99,12 @@ def test_addresses_that_others_reach_need_a_token(tmp_path: Path) -> None:
     assert not Address("0.0.0.0", 8600).accepts("evil.example:8600")
 
 
-@contextmanager
-def studio_process(folder: Path) -> Iterator[tuple[subprocess.Popen[str], tuple[str, int]]]:
-    """Start a studio; yield its process and where it listens."""
-    command = [sys.executable, "-m", "embodied_iqa.cli.main", "studio", "--port", "0", str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        url = urlsplit(process.stdout.readline().split()[-1])
-        assert url.hostname is not None
-        assert url.port is not None
-        yield process, (url.hostname, url.port)
+def place_of(address: str) -> tuple[str, int]:
+    """Return host and port of an address."""
+    url = urlsplit(address)
+    assert url.hostname is not None
+    assert url.port is not None
+    return url.hostname, url.port
 
 
 def ends_in_silence(process: subprocess.Popen[str]) -> bool:
@@ -121,21 +115,22 @@ def ends_in_silence(process: subprocess.Popen[str]) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_process_also_with_open_connections(tmp_path: Path, number: signal.Signals) -> None:
-    with studio_process(tmp_path) as (process, (host, port)):
-        request = f"GET / HTTP/1.1\r\nHost: {host}:{port}\r\n".encode()
-        with socket.create_connection((host, port), 30) as kept:
+    with studio_process(tmp_path, subprocess.PIPE) as (process, address):
+        place = place_of(address)
+        request = f"GET / HTTP/1.1\r\nHost: {place[0]}:{place[1]}\r\n".encode()
+        with socket.create_connection(place, 30) as kept:
             kept.sendall(request + b"\r\n")
             assert kept.recv(100).startswith(b"HTTP/1.1 200")
-            with socket.create_connection((host, port), 30) as half:
+            with socket.create_connection(place, 30) as half:
                 half.sendall(request)
                 process.send_signal(number)
                 assert ends_in_silence(process)
 
 
 def test_a_connection_that_comes_with_the_signal_does_not_delay_the_end(tmp_path: Path) -> None:
-    with studio_process(tmp_path) as (process, address):
+    with studio_process(tmp_path, subprocess.PIPE) as (process, address):
         process.send_signal(signal.SIGSTOP)
-        with socket.create_connection(address, 30):
+        with socket.create_connection(place_of(address), 30):
             time.sleep(0.3)  # longer than the loop's pause, so that all is due at once when it goes on
             process.send_signal(signal.SIGTERM)
             process.send_signal(signal.SIGCONT)

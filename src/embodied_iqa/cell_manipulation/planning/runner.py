@@ -129,8 +129,9 @@ def run_benchmark(
     with locked(out):
         remove_parts(out)
         write_json_whole(out / PLAN_FILE, {"version": __version__, **plan.tree()} | _known_judge(out, plan))
+        tree = plan.tree()
         for path, config in _configs(out, plan, episodes):
-            write_text_whole(path, config_text(plan.tree() | config))
+            write_text_whole(path, config_text(tree | config))
         progress(done, total)
         with Engine(engine) as running:
             for report in running.run(_jobs(out, plan, missing)):
@@ -200,9 +201,12 @@ def _stored(path: Path) -> dict[str, Any]:
 def _configs(out: Path, plan: RunPlan, episodes: Sequence[Episode]) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield the file of each arm and subset, and what its results depend on besides the plan."""
     gate = sha256_of(plan.gate_file) if plan.gate_file else ""
+    seeds_of = {
+        subset: sorted({one.seed for one in episodes if one.subset is subset})
+        for subset in dict.fromkeys(one.subset for one in episodes)
+    }
     for arm in plan.arms:
-        for subset in dict.fromkeys(one.subset for one in episodes):
-            seeds = sorted({one.seed for one in episodes if one.subset is subset})
+        for subset, seeds in seeds_of.items():
             config = {
                 "arm": arm.name,
                 "distortion_seed": None if arm.distortion is None else arm.distortion.seed,

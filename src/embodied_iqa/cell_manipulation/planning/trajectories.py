@@ -123,7 +123,7 @@ def read_trajectories(path: Path) -> TrajectoryFile:
     """Read a trajectory file of either format.
 
     Raises:
-        InputError: The file cannot be read, is no JSON list, or holds no readable episode.
+        InputError: The file cannot be read, is not a JSON list, or has no readable episode.
     """
     tree = load_json(path, "the trajectories")
     if isinstance(tree, dict):  # wrapped by some mirrors

@@ -54,6 +54,7 @@ def fall_rows(
     for place, row in enumerate(rows):
         groups[row.kind][row.reference].append(place)
     levels = np.array([(row.roi_level, row.background_level) for row in rows])
+    kinds = np.array([row.kind for row in rows])
     for name, values in scores.items():
         orders = {
             kind: [_order(one, levels[places], values[places]) for one, places in sorted(of_kind.items())]
@@ -61,7 +62,7 @@ def fall_rows(
         }
         every = [order for kind in orders.values() for order in kind]
         for kind, found in ((ALL_TYPES, every), *orders.items()):
-            chosen = np.array([kind in {ALL_TYPES, row.kind} for row in rows])
+            chosen = (kinds == kind) | (kind == ALL_TYPES)
             means = _means(levels[chosen], values[chosen])
             ordered, monotone = _shares(found, draws)
             yield FallRow(name, task, kind, means, ordered, monotone, _references(found))

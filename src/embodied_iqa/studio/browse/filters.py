@@ -106,7 +106,7 @@ def filters_from(parameters: Mapping[str, str], choices: Choices) -> Filters:
         UsageError: A parameter is unknown, out of range, or names nothing of this database.
     """
     if parameters.get("sort") == SCORE and parameters.get("of") in {DECISION, COGNITION}:
-        # the form keeps the order by the score of a subject that is no longer chosen
+        # the form still sorts by the score of the subject that was chosen before
         parameters = {name: value for name, value in parameters.items() if name not in {"sort", "down"}}
     unknown = [name for name in parameters if name not in {item.name for item in fields(Filters)}]
     if unknown:
