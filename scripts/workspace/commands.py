@@ -9,9 +9,14 @@ from pathlib import Path
 
 from workspace.layout import SetupError
 
-__all__ = ["run_logged"]
+__all__ = ["run_logged", "say"]
 
 _LINES_SHOWN = 25
+
+
+def say(line: str) -> None:
+    """Print a line for the user, at once."""
+    print(f"set-up: {line}", flush=True)
 
 
 def run_logged(

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from embodied_iqa.errors import UserError
-from workspace.commands import run_logged
+from workspace.commands import run_logged, say
 from workspace.environment import fault_of, make_environment
 from workspace.layout import Layout, SetupError
 from workspace.ros_source import RosSource, base_python, can_import_rclpy, clean_environment, decide
@@ -25,10 +25,6 @@ __all__ = ["main", "perform"]
 _NOT_DONE = 3
 
 
-def _say(line: str) -> None:
-    print(f"set-up: {line}", flush=True)
-
-
 @contextmanager
 def _alone(layout: Layout) -> Iterator[None]:
     """Hold the working copy's lock: two set-ups at once would spoil each other."""
@@ -37,7 +33,7 @@ def _alone(layout: Layout) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            _say("waiting for another set-up of this working copy")
+            say("waiting for another set-up of this working copy")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -63,10 +59,10 @@ def _set_up(layout: Layout, source: RosSource, extras: Collection[Extra]) -> Non
         return
     started = time.monotonic()
     layout.log.unlink(missing_ok=True)
-    provide(layout, _say)
+    provide(layout, say)
     reason = fault_of(layout.venv, source, _asked_for())
     if reason:
-        _say(f"making .venv with Python {sys.version.split()[0]} ({reason})")
+        say(f"making .venv with Python {sys.version.split()[0]} ({reason})")
         make_environment(
             layout,
             source,
@@ -80,31 +76,34 @@ def _set_up(layout: Layout, source: RosSource, extras: Collection[Extra]) -> Non
             explicit=_asked_for() is not None,
         )
     perform(steps_for(layout, source, extras), layout.log)
-    _say(f"ready in {time.monotonic() - started:.0f} s; try .venv/bin/embodied-iqa doctor")
+    say(f"ready in {time.monotonic() - started:.0f} s; try .venv/bin/embodied-iqa doctor")
 
 
 def perform(steps: Sequence[Step], log: Path) -> None:
-    """Do what is not done, in order; what later steps do not need runs beside them."""
+    """Do what is not done, in order; what later steps do not need runs beside them.
+
+    What runs beside them is done one after another, so that each finds what was begun before it done.
+    """
     with ThreadPoolExecutor(1) as pool:
-        beside: list[Future[None]] = []
+        beside: list[tuple[Step, Future[None]]] = []
         for step in steps:
             if step.is_current():
                 continue
             if step.beside:
-                beside.append(pool.submit(_timed, step))
+                beside.append((step, pool.submit(_timed, step)))
                 continue
             with Ticker(log):
                 _timed(step)
-        with Ticker(log.with_name("interfaces.log")):
-            for future in beside:
+        for step, future in beside:
+            with Ticker(log.with_name(f"{step.stamp.name}.log")):
                 future.result()
 
 
 def _timed(step: Step) -> None:
     begun = time.monotonic()
-    _say(f"{step.title} ...")
+    say(f"{step.title} ...")
     step.perform()
-    _say(f"{step.title}: done in {time.monotonic() - begun:.0f} s")
+    say(f"{step.title}: done in {time.monotonic() - begun:.0f} s")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -120,7 +119,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with _alone(layout):
             if remark:
-                _say(remark)
+                say(remark)
             _set_up(layout, source, extras)
     except (SetupError, UserError) as error:
         print(f"set-up: {error}", file=sys.stderr)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from embodied_iqa.pins import Pin, read_pins, replace_pins
-from workspace.commands import run_logged
+from workspace.commands import run_logged, say
 from workspace.environment import drop_half_installed, environment_version, site_packages
 from workspace.interfaces import build_interfaces
 from workspace.layout import Layout, SetupError
@@ -77,7 +77,8 @@ class _Work:
     source: RosSource
 
     def environment(self) -> dict[str, str]:
-        return clean_environment(os.environ, self.source, self.layout.venv)
+        variables = clean_environment(os.environ, self.source, self.layout.venv)
+        return {name: value for name, value in variables.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
     def run(
         self, what: str, *, log: Path | None = None, variables: Mapping[str, str] | None = None
@@ -204,6 +205,39 @@ def _install_models(work: _Work, *, cpu: bool) -> None:
         work.run("importing torchvision")([str(work.layout.python), "-c", "import torchvision"])
 
 
+def _write_bytecode(work: _Work, log: str, *words: str) -> None:
+    """Where something cannot be imported, set-up goes on: a process that needs it reports why."""
+    log_file = work.layout.build / log
+    log_file.unlink(missing_ok=True)
+    folders = [str(work.layout.root / "scripts"), work.environment().get("PYTHONPATH", "")]
+    variables = {"PYTHONPATH": os.pathsep.join(filter(None, folders))}
+    run = work.run("writing bytecode", log=log_file, variables=variables)
+    try:
+        run([str(work.layout.python), "-m", "workspace.bytecode", *words])
+    except SetupError as error:
+        say(f"{str(error).splitlines()[0]}; set-up goes on, processes start more slowly")
+
+
+def _bytecode(work: _Work, name: str, title: str, inputs: list[Path], *words: str) -> Step:
+    """Beside the steps after it, and after those that run beside already."""
+    listed = work.layout.root / "scripts" / "workspace" / "bytecode.py"
+    step = work.step(
+        name, title, [*inputs, listed], lambda: _write_bytecode(work, f"{name}.log", *words), *words
+    )
+    return replace(step, beside=True)
+
+
+def _models(work: _Work, held: Path, *, cpu: bool) -> list[Step]:
+    schema = work.layout.root / "scripts" / "workspace" / f"{_SCHEMA}.py"
+    inputs = [work.layout.requirements / _MODELS, held, schema]
+    build = ["cpu"] if cpu else []
+    libraries = work.step(
+        "models", "torch and transformers", inputs, lambda: _install_models(work, cpu=cpu), *build
+    )
+    title = "bytecode of the model libraries"
+    return [libraries, _bytecode(work, "bytecode-models", title, inputs, "--models", *build)]
+
+
 def steps_for(layout: Layout, source: RosSource, extras: Collection[Extra] = ()) -> list[Step]:
     """The steps after the virtual environment is there, in order; the extra ones where asked for."""
     work = _Work(layout, source)
@@ -230,18 +264,10 @@ def steps_for(layout: Layout, source: RosSource, extras: Collection[Extra] = ())
         steps = [first, replace(interfaces, beside=True), *steps]
     else:
         steps.append(interfaces)
+    steps.append(_bytecode(work, "bytecode", "bytecode of what a trial imports", work.files()))
     cpu = Extra.CPU in extras
     if cpu or Extra.MODELS in extras:
-        schema = layout.root / "scripts" / "workspace" / f"{_SCHEMA}.py"
-        steps.append(
-            work.step(
-                "models",
-                "torch and transformers",
-                [folder / _MODELS, held, schema],
-                lambda: _install_models(work, cpu=cpu),
-                *(["cpu"] if cpu else []),
-            )
-        )
+        steps += _models(work, held, cpu=cpu)
     if Extra.RAY in extras:
         steps.append(
             work.step(

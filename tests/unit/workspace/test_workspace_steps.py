@@ -51,12 +51,15 @@ def _digests(layout: Layout, source: RosSource = RosSource.WHEELS) -> dict[str, 
 @pytest.mark.parametrize(
     ("file", "stale"),
     [
-        ("requirements/core.txt", {"ros", "requirements"}),
-        ("requirements/dev.txt", {"requirements"}),
-        ("requirements/constraints.txt", {"ros", "requirements", "models", "ray"}),
-        ("requirements/models.txt", {"models"}),
+        ("requirements/core.txt", {"ros", "requirements", "bytecode"}),
+        ("requirements/dev.txt", {"requirements", "bytecode"}),
+        (
+            "requirements/constraints.txt",
+            {"ros", "requirements", "bytecode", "models", "bytecode-models", "ray"},
+        ),
+        ("requirements/models.txt", {"models", "bytecode-models"}),
         ("requirements/ray.txt", {"ray"}),
-        ("requirements/ros.txt", {"ros", "requirements", "interfaces"}),
+        ("requirements/ros.txt", {"ros", "requirements", "interfaces", "bytecode"}),
         ("msg/msg/A.msg", {"interfaces"}),
         ("setup.py", {"package"}),
     ],
@@ -77,25 +80,36 @@ def test_extras_are_installed_only_where_asked_for(tmp_path: Path) -> None:
         return [step.stamp.name for step in steps_for(layout, RosSource.WHEELS, extras)]
 
     light = names()
-    assert names(Extra.MODELS) == names(Extra.CPU) == [*light, "models"]
-    assert names(Extra.MODELS, Extra.RAY) == [*light, "models", "ray"]
-    assert {"models", "ray"}.isdisjoint(light)
+    assert names(Extra.MODELS) == names(Extra.CPU) == [*light, "models", "bytecode-models"]
+    assert names(Extra.MODELS, Extra.RAY) == [*light, "models", "bytecode-models", "ray"]
+    assert {"models", "bytecode-models", "ray"}.isdisjoint(light)
 
 
 def test_cpu_build_of_torch_is_a_step_of_its_own(tmp_path: Path) -> None:
     layout = _copy(tmp_path)
-    ordinary, cpu = (steps_for(layout, RosSource.WHEELS, [extra])[-1] for extra in (Extra.MODELS, Extra.CPU))
-    ordinary.stamp.succeed(ordinary.digest)
-    assert ordinary.is_current()
-    assert not cpu.is_current()
+    both = (steps_for(layout, RosSource.WHEELS, [extra])[-2:] for extra in (Extra.MODELS, Extra.CPU))
+    for ordinary, cpu in zip(*both, strict=True):
+        ordinary.stamp.succeed(ordinary.digest)
+        assert ordinary.is_current()
+        assert not cpu.is_current()
 
 
 def test_interfaces_are_built_beside_the_downloads_once_their_wheels_are_there(tmp_path: Path) -> None:
     layout = _copy(tmp_path)
     steps = steps_for(layout, RosSource.WHEELS)
     assert [step.stamp.name for step in steps][:2] == ["ros", "interfaces"]
-    assert [step.stamp.name for step in steps if step.beside] == ["interfaces"]
-    assert not any(step.beside for step in steps_for(layout, RosSource.SOURCED))
+    assert [step.stamp.name for step in steps if step.beside] == ["interfaces", "bytecode"]
+    sourced = steps_for(layout, RosSource.SOURCED)
+    assert [step.stamp.name for step in sourced if step.beside] == ["bytecode"]
+
+
+@pytest.mark.parametrize("source", RosSource)
+def test_bytecode_is_written_when_packages_and_interfaces_are_there(
+    tmp_path: Path, source: RosSource
+) -> None:
+    names = [step.stamp.name for step in steps_for(_copy(tmp_path), source, [Extra.MODELS])]
+    assert set(names[: names.index("bytecode")]) >= {"requirements", "package", "interfaces"}
+    assert names[-2:] == ["models", "bytecode-models"]
 
 
 def test_step_beside_runs_with_the_later_ones_and_its_failure_ends_set_up(tmp_path: Path) -> None:
@@ -112,6 +126,23 @@ def test_step_beside_runs_with_the_later_ones_and_its_failure_ends_set_up(tmp_pa
     with pytest.raises(SetupError, match="no compiler"):
         perform(steps, tmp_path / "setup.log")
     assert [step.is_current() for step in steps] == [False, True]
+
+
+def test_steps_beside_run_one_after_another(tmp_path: Path) -> None:
+    done: list[str] = []
+    later = threading.Event()
+
+    def slow() -> None:
+        assert later.wait(30), "the later step waits for it"
+        done.append("build")
+
+    steps = [
+        Step("build", Stamp(tmp_path, "build"), "x", slow, beside=True),
+        Step("import", Stamp(tmp_path, "import"), "x", lambda: done.append("import"), beside=True),
+        Step("packages", Stamp(tmp_path, "packages"), "x", later.set),
+    ]
+    perform(steps, tmp_path / "setup.log")
+    assert done == ["build", "import"]
 
 
 def test_other_source_of_ros_makes_every_step_stale(tmp_path: Path) -> None:
