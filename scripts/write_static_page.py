@@ -1,35 +1,33 @@
 """Write the results page of the static benchmark from stored results.
 
-python scripts/write_static_page.py --vlm RESULTS --vla RESULTS --note TEXT --out docs/results/static.md
+python scripts/write_static_page.py --vlm RESULTS --vla RESULTS --grey RESULTS --note TEXT --out PAGE
 
-`RESULTS` is a folder of `embodied-iqa evaluate static`.
+`RESULTS` is a folder of `embodied-iqa evaluate static`; that of `--grey` is of items of
+`scripts/make_grey_items.py`, and may be given several times.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-
-import numpy as np
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import write_text_whole
 from embodied_iqa.records import read_json
 from embodied_iqa.reports.kit.markdown import prose, titled_table
 from embodied_iqa.reports.kit.page import Chapter
-from embodied_iqa.reports.kit.table import Column, Row, Table
+from embodied_iqa.reports.kit.table import Column, Table
 from embodied_iqa.reports.static.further import distorted_chapters, s2d_chapters
+from embodied_iqa.reports.static.grey import dimension_cells, grey_table
 from embodied_iqa.reports.static.leaderboards import HERE, vla_chapter, vlm_chapter
 from embodied_iqa.reports.static.stored_results import read_static_results
-from embodied_iqa.scoring.proportions import wilson
-from embodied_iqa.static_benchmark.answers import AnswerPart
-from embodied_iqa.static_benchmark.benchmark import read_items
-from embodied_iqa.static_benchmark.circular import plain_items
-from embodied_iqa.static_benchmark.conditions import GREY
+from embodied_iqa.static_benchmark.answers import AnswerPart, ItemAnswer
+from embodied_iqa.static_benchmark.asking import option_scores
+from embodied_iqa.static_benchmark.benchmark import read_items, read_record
+from embodied_iqa.static_benchmark.conditions import CLEAN
 from embodied_iqa.static_benchmark.items import Dimension, Item
-from embodied_iqa.static_benchmark.subjects import load_answerer, parse_subjects
-from embodied_iqa.subjects.options import VlmOptions
 
 _LEAD = (
     "Subjects on made items and trajectories of the simulated cell "
@@ -38,8 +36,16 @@ _LEAD = (
     "correlations."
 )
 _GREY = (
-    "Hits in percent on pictures without content, by a reader that always answers: where nothing is nearest, "
-    "a letter is drawn (the letter of `random`). In the scores such answers are wrong."
+    "Items without pictures (`scripts/make_grey_items.py`): their text is that of made items, and every "
+    "picture is grey."
+)
+_UNPARSED = (
+    "Grey pictures, in percent of the items. No word: the answer has no word of an option that the others "
+    "lack; tie: two options are equally near."
+)
+_BY_QUESTION = (
+    "All subjects together: answers to one item by several subjects are not independent, so there are no "
+    "intervals."
 )
 _BY_TASK = "vla_tasks"
 
@@ -49,15 +55,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--vlm", type=Path, required=True, metavar="RESULTS")
     parser.add_argument("--vla", type=Path, required=True, metavar="RESULTS")
+    parser.add_argument("--grey", type=Path, action="append", default=[], metavar="RESULTS")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--note", action="append", default=[], help="a paragraph about the measurement")
     arguments = parser.parse_args()
-    parts = page(arguments.vlm, arguments.vla, arguments.note)
+    parts = page(arguments.vlm, arguments.vla, arguments.grey, arguments.note)
     write_text_whole(arguments.out, "\n\n".join(parts) + "\n")
     return 0
 
 
-def page(vlm: Path, vla: Path, notes: Sequence[str]) -> Iterator[str]:
+def page(vlm: Path, vla: Path, greys: Sequence[Path], notes: Sequence[str]) -> Iterator[str]:
     """Yield the paragraphs and tables of the page."""
     of_vlms, of_vlas = read_static_results(vlm), read_static_results(vla)
     if of_vlms.vlm is None or of_vlas.vla is None:
@@ -65,11 +72,14 @@ def page(vlm: Path, vla: Path, notes: Sequence[str]) -> Iterator[str]:
     yield "# Static benchmark"
     yield prose(_LEAD)
     yield from map(prose, notes)
-    yield prose("`scripts/write_static_page.py --vlm RESULTS --vla RESULTS --out PAGE` writes this page.")
+    command = "scripts/write_static_page.py --vlm RESULTS --vla RESULTS --grey RESULTS --out PAGE"
+    yield prose(f"`{command}` writes this page.")
     yield "## Vision-language models"
     yield from _tables([vlm_chapter(of_vlms.vlm), *distorted_chapters(of_vlms)])
-    items = plain_items(read_items(Path(of_vlms.bench)).items)
-    yield titled_table(_grey_table(vlm, items))
+    if greys:
+        yield "### Text alone"
+        yield prose(_GREY)
+        yield from _grey_tables(greys)
     yield "## Vision-language-action models"
     yield from _tables([vla_chapter(of_vlas.vla), *s2d_chapters(of_vlas)])
 
@@ -91,27 +101,74 @@ def _measured(table: Table) -> Table:
     return Table(table.name, table.title, table.columns, rows, table.note)
 
 
-def _grey_table(results: Path, items: Sequence[Item]) -> Table:
-    """Return the hits on grey pictures by dimension, with a drawn letter for answers without one."""
-    (guess,) = parse_subjects("random")
-    drawn = load_answerer(guess, VlmOptions())
-    columns = [Column("Subject"), Column("Dimension"), Column("Items"), Column("Chance", 1)]
-    columns += [Column("Hits", 1), Column("Low", 1), Column("High", 1)]
-    rows: list[Row] = []
-    for folder in sorted((results / "answers").glob(f"*/{GREY}")):
-        parts = [read_json(AnswerPart, file, "answers") for file in sorted(folder.glob("*.json"))]
-        letters = {answer.index: answer.letter for part in parts for answer in part.answers}
-        for dimension in Dimension:
-            asked = [item for item in items if item.dimension is dimension and item.index in letters]
-            guesses = map(str, drawn.answers(asked, [], []))
-            hits = [
-                (letters[item.index] or one) == item.answer for item, one in zip(asked, guesses, strict=True)
-            ]
-            share = wilson(sum(hits), len(hits))
-            chance = float(np.mean([1 / len(item.options) for item in asked]))
-            ends = (100 * number for number in (chance, share.value, share.low, share.high))
-            rows.append((parts[0].subject, str(dimension), len(asked), *ends))
-    return Table("grey", "Grey pictures", tuple(columns), tuple(rows), _GREY)
+def _grey_tables(greys: Sequence[Path]) -> Iterator[str]:
+    """Yield the hits of each folder, then where answers without a letter come from in all of them."""
+    answered: list[tuple[str, Item, ItemAnswer]] = []
+    for folder in greys:
+        results = read_static_results(folder)
+        if results.vlm is None:
+            raise InputError("results are missing", expected="--grey with vlm.json", got=str(folder))
+        title = f"Hits: {read_record(results.bench).source}"
+        yield titled_table(grey_table(list(dimension_cells(results.vlm.subjects)), title=title))
+        answered += _answers(folder, results.bench)
+    yield titled_table(_unparsed_table(answered))
+    yield titled_table(_question_table(answered))
+
+
+def _answers(results: Path, bench: Path) -> Iterator[tuple[str, Item, ItemAnswer]]:
+    """Yield every answer with its subject and item."""
+    items = {item.index: item for item in read_items(bench).items}
+    for file in sorted((results / "answers").glob(f"*/{CLEAN}/*.json")):
+        part = read_json(AnswerPart, file, "answers")
+        yield from ((part.subject, items[answer.index], answer) for answer in part.answers)
+
+
+def _unparsed_table(answered: Sequence[tuple[str, Item, ItemAnswer]]) -> Table:
+    """Return why answers have no letter, by subject and dimension."""
+    counts: dict[tuple[str, Dimension | None], Counter[str]] = {}
+    for subject, item, answer in answered:
+        scores = option_scores(answer.text, item)
+        reason = "letter" if answer.letter else "empty" if not scores else "tie" if max(scores) else "none"
+        counts.setdefault((subject, item.dimension), Counter())[reason] += 1
+    return Table.of(
+        "Answers without a letter",
+        sorted(counts.items(), key=lambda pair: str(pair[0])),
+        {
+            Column("Subject"): lambda pair: pair[0][0],
+            Column("Dimension"): lambda pair: str(pair[0][1]),
+            Column("Items"): lambda pair: pair[1].total(),
+            Column("No word", 1): lambda pair: 100.0 * pair[1]["none"] / pair[1].total(),
+            Column("Tie", 1): lambda pair: 100.0 * pair[1]["tie"] / pair[1].total(),
+            Column("Empty", 1): lambda pair: 100.0 * pair[1]["empty"] / pair[1].total(),
+        },
+        _UNPARSED,
+        name="grey_unparsed",
+    )
+
+
+def _question_table(answered: Sequence[tuple[str, Item, ItemAnswer]]) -> Table:
+    """Return the hits by kind of question: its first three words, of stage items its last two."""
+    counts: dict[str, Counter[str]] = {}
+    for _, item, answer in answered:
+        words = item.question.split()
+        kind = " ".join(words[-2:] if item.dimension is Dimension.STAGE else words[:3])
+        found = counts.setdefault(f"{item.dimension}: {kind}", Counter())
+        found.update(asked=1, lettered=bool(answer.letter), right=answer.letter == item.answer)
+    return Table.of(
+        "By question",
+        sorted(counts.items()),
+        {
+            Column("Question"): lambda pair: pair[0],
+            Column("Answers"): lambda pair: pair[1]["asked"],
+            Column("Letters"): lambda pair: pair[1]["lettered"],
+            Column("Of answered", 1): lambda pair: (
+                100.0 * pair[1]["right"] / pair[1]["lettered"] if pair[1]["lettered"] else None
+            ),
+        },
+        _BY_QUESTION,
+        name="grey_questions",
+        folded=True,
+    )
 
 
 if __name__ == "__main__":

@@ -45,14 +45,19 @@ def nearest_option(text: str, item: Item) -> LetterAnswer:
 
     Words that all options share are left out. Without a common word, or with a tie, the answer is unparsed.
     """
-    said = Counter(words(text))
-    if not said:
+    scores = option_scores(text, item)
+    if not scores:
         return LetterAnswer(Reading.EMPTY)
-    scores = _scores(said, [Counter(words(option)) for option in item.options])
     best = max(scores)
     if best == 0 or scores.count(best) > 1:
         return LetterAnswer(Reading.UNPARSED)
     return LetterAnswer(Reading.LETTER, item.letters[scores.index(best)])
+
+
+def option_scores(text: str, item: Item) -> list[float]:
+    """Return how near an answer is to each option, F1 of their words; no numbers for an empty answer."""
+    said = Counter(words(text))
+    return _scores(said, [Counter(words(option)) for option in item.options]) if said else []
 
 
 def _scores(said: Counter[str], options: Sequence[Counter[str]]) -> list[float]:

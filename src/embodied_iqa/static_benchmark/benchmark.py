@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +17,10 @@ from embodied_iqa.static_benchmark.tsv import ItemTable, read_tsv, write_tsv
 ITEMS_FILE: Final = "items.tsv"
 RECORD_FILE: Final = "benchmark.json"
 FORMAT: Final = 1
+MADE: Final = "simulated cell, items version"
+"""Start of the source of items that were made here; a number follows."""
+ITEMS_VERSION: Final = 3
+"""Changes where a seed gives other items."""
 PUBLISHED_MD5: Final = {
     "5c50611650ca966970180a80d49429f0": "StaticEmbodiedBench.tsv",
     "034cf398a3c7d848d966e1081e4baf68": "StaticEmbodiedBench_circular.tsv",
@@ -94,6 +99,15 @@ def _items(folder: Path, record: BenchmarkRecord) -> ItemTable:
     if (found := md5_of(file)) != record.md5:
         raise InputError(f"{file} was changed since it was written", expected=f"md5 {record.md5}", got=found)
     return read_tsv(file)
+
+
+def version_note(record: BenchmarkRecord) -> str:
+    """Return a line on made items of another version than `ITEMS_VERSION`; empty for all others."""
+    found = re.match(rf"{MADE} (\d+),", record.source)
+    if found is None or int(found[1]) == ITEMS_VERSION:
+        return ""
+    made = f"`static make` makes version {ITEMS_VERSION}"
+    return f"items of version {found[1]}: {made}; scores on the two are not comparable"
 
 
 def md5_of(path: Path) -> str:

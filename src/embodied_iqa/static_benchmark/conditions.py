@@ -20,7 +20,7 @@ from embodied_iqa.static_benchmark.items import Item, Person
 CLEAN: Final = "clean"
 GREY: Final = "grey"
 """Pictures without content: shows what the text alone gives away."""
-_GREY_LEVEL: Final = 128
+GREY_LEVEL: Final = 128
 _LEVELS: Final = re.compile(r"([1-5])(?:-([1-5]))?")
 
 
@@ -43,7 +43,7 @@ class Condition:
         """
         view = _view_of(item)
         if self.name == GREY:
-            return picture_frame(np.full_like(rgb, _GREY_LEVEL), view)
+            return picture_frame(np.full_like(rgb, GREY_LEVEL), view)
         if self.name == CLEAN:
             return picture_frame(rgb, view)
         key = f"{self.name}|{item.group}".encode()

@@ -11,6 +11,7 @@ import numpy as np
 
 from embodied_iqa.analysis.paired import mcnemar
 from embodied_iqa.scoring.proportions import Share, wilson
+from embodied_iqa.static_benchmark.answered import AnsweredScore, answered_score
 from embodied_iqa.static_benchmark.answers import AnswerPart, ItemAnswer
 from embodied_iqa.static_benchmark.conditions import CLEAN
 from embodied_iqa.static_benchmark.items import Item
@@ -67,6 +68,7 @@ class GroupScore:
         hits: Share of right answers with Wilson's interval.
         unparsed: Share of unparsed answers.
         chance: Mean of 1/k over these items.
+        of_answered: Hits of those with a letter as the answer; None without such answers.
     """
 
     dimension: str
@@ -74,6 +76,7 @@ class GroupScore:
     hits: Share
     unparsed: float
     chance: float
+    of_answered: AnsweredScore | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +284,13 @@ def group_scores(items: Sequence[Item], answers: Mapping[int, ItemAnswer]) -> tu
         for key in ((dimension, person), (dimension, "all"), ("all", person), ("all", "all")):
             groups.setdefault(key, []).append(item)
     return tuple(
-        GroupScore(*key, _share(rows, answers), _unparsed(rows, answers), _chance(rows))
+        GroupScore(
+            *key,
+            _share(rows, answers),
+            _unparsed(rows, answers),
+            _chance(rows),
+            answered_score(rows, answers),
+        )
         for key, rows in sorted(groups.items())
     )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from accessibility import needs_axe, report_violations
 from chromium_pipe import chromium, executable
@@ -49,7 +50,8 @@ def _bench(path: Path) -> Path:
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("static")
     bench, out = _bench(folder / "bench"), folder / "results"
-    words = ["--vlm", "letter-a,random", "--vla", "expert,still", "--distortion", "12:3", "--circular"]
+    words = ["--vlm", "letter-a,random", "--vla", "expert,still", "--distortion", "12:3"]
+    words += ["--grey", "--circular"]
     assert main(["evaluate", "static", str(bench), *words, "--out", str(out)]) == 0
     row = S2dRow(
         "still", Relation.SIMULATED, StaticScore.MAIN, 40.0, 0.5, Plcc(None, None, None, 5, "constant")
@@ -93,6 +95,27 @@ def test_circular_scores_equal_the_json(results: Path) -> None:
             assert float(row[name]) == pytest.approx(100 * circular["hits"][value])
         assert float(row["minus_plain"]) == pytest.approx(100 * circular["minus_plain"])
         assert float(row["chance"]) == pytest.approx(100 / 27)
+
+
+def test_grey_pictures_have_the_hits_of_answered_items_with_both_intervals(results: Path) -> None:
+    rows = {(row["subject"], row["dimension"]): row for row in _table(results, "vlm_grey")}
+    cells = [
+        (subject["subject"], one)
+        for subject in json.loads((results / "vlm.json").read_text())["subjects"]
+        for one in subject["conditions"][0]["dimensions"]
+        if one["dimension"] != "all"
+    ]
+    assert len(rows) == len(cells) == 2 * len(Dimension)
+    for subject, one in cells:
+        row, found = rows[subject, one["dimension"]], one["of_answered"]["hits"]
+        theirs = binomtest(round(found["value"] * found["n"]), found["n"]).proportion_ci(
+            1.0 - 0.05 / len(cells), method="wilson"
+        )
+        assert float(row["of_answered"]) == pytest.approx(100 * found["value"])
+        assert int(row["answered"]) == found["n"]
+        assert float(row["low_of_all"]) == pytest.approx(100 * max(0.0, theirs.low), abs=1e-6)
+        assert float(row["high_of_all"]) == pytest.approx(100 * min(1.0, theirs.high), abs=1e-6)
+        assert float(row["low_of_all"]) <= float(row["low"]) <= float(row["high"])
 
 
 def test_vlas_equal_the_json_and_their_published_rows_too(results: Path) -> None:

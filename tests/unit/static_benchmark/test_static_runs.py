@@ -15,6 +15,8 @@ import pytest
 from embodied_iqa.analysis.paired import mcnemar
 from embodied_iqa.cli.main import main
 from embodied_iqa.images.frame import Frame
+from embodied_iqa.scoring.proportions import wilson
+from embodied_iqa.static_benchmark.answered import answered_score
 from embodied_iqa.static_benchmark.answers import ItemAnswer
 from embodied_iqa.static_benchmark.benchmark import read_items, write_benchmark
 from embodied_iqa.static_benchmark.circular import circular_items
@@ -22,7 +24,7 @@ from embodied_iqa.static_benchmark.items import LETTERS, Dimension, Item, Person
 from embodied_iqa.static_benchmark.letters import Reading
 from embodied_iqa.static_benchmark.pictures import encode_picture
 from embodied_iqa.static_benchmark.tsv import ItemTable
-from embodied_iqa.static_benchmark.vlm_scores import circular_score
+from embodied_iqa.static_benchmark.vlm_scores import circular_score, group_scores
 from embodied_iqa.subjects.protocols import SubjectInfo, Vlm
 
 COUNT = 90
@@ -83,6 +85,25 @@ def test_dummies_score_what_they_must(bench: Path, capsys: pytest.CaptureFixture
     assert pair["p_value"] == pytest.approx(mcnemar(first, second))
     assert scores["failed_by_all"] == []
     assert "McNemar" in capsys.readouterr().out
+
+
+def test_hits_of_answered_items_leave_out_those_without_a_letter(tmp_path: Path) -> None:
+    items = bench_in(tmp_path)
+    answers = {
+        item.index: ItemAnswer(item.index, "", "", Reading.UNPARSED)
+        if item.index % 2
+        else ItemAnswer(item.index, "", "A", Reading.LETTER, "A")
+        for item in items
+    }
+    even = [item for item in items if item.index % 2 == 0]
+    found = answered_score(items, answers)
+    assert found is not None
+    assert found.hits == wilson(sum(item.answer == "A" for item in even), len(even))
+    assert found.chance == pytest.approx(np.mean([1 / len(item.options) for item in even]))
+    assert answered_score(items[1::2], answers) is None
+    (whole,) = [one for one in group_scores(items, answers) if (one.dimension, one.person) == ("all", "all")]
+    assert whole.of_answered == found
+    assert whole.hits.value == pytest.approx(found.hits.value / 2)
 
 
 def test_a_run_that_was_cut_short_ends_with_the_same_file_and_asks_nothing_twice(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -63,6 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
     stored.check_evaluation(results, arguments.bench)
     found: dict[str, object] = {}
     if arguments.vlm:
+        items = load(f"{_ROOM}.benchmark")
+        if note := items.version_note(items.read_record(arguments.bench)):
+            print(note, file=sys.stderr)
         scores = _evaluate_vlms(arguments, results)
         write_json_whole(results / VLM_FILE, unstructure(scores))
         found["vlm"] = unstructure(scores)

@@ -10,6 +10,7 @@ from embodied_iqa.reports.kit.formatting import plural
 from embodied_iqa.reports.kit.page import Chapter, Part, PictureCard
 from embodied_iqa.reports.kit.picture_encoding import bytes_for_each, data_uri
 from embodied_iqa.reports.kit.table import Column, Table
+from embodied_iqa.reports.static.grey import grey_cells, grey_table
 from embodied_iqa.reports.static.stored_results import StaticResults
 from embodied_iqa.static_benchmark.benchmark import read_items, read_record
 from embodied_iqa.static_benchmark.items import Item
@@ -27,6 +28,8 @@ def distorted_chapters(results: StaticResults) -> Iterator[Chapter]:
     tables = []
     if results.vlm is not None and any(row.conditions for row in results.vlm.subjects):
         tables.append(_distorted_vlms(results.vlm))
+        cells = list(grey_cells(results.vlm.subjects))
+        tables += [grey_table(cells)] if cells else []
     if results.vla is not None and any(row.level for row in results.vla.rows):
         tables.append(_distorted_vlas(results.vla))
     if tables:

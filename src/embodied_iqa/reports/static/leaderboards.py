@@ -15,7 +15,7 @@ from embodied_iqa.static_benchmark.items import Dimension, Person
 from embodied_iqa.static_benchmark.published import findings, published_tables
 from embodied_iqa.static_benchmark.vla_results import VlaResults, VlaRow
 from embodied_iqa.static_benchmark.vla_timing import Timing
-from embodied_iqa.static_benchmark.vlm_scores import SubjectScore, VlmScores
+from embodied_iqa.static_benchmark.vlm_scores import GroupScore, SubjectScore, VlmScores
 
 HERE: Final = "measured here"
 PUBLISHED: Final = "published"
@@ -143,16 +143,25 @@ def _group_tables(scores: VlmScores) -> Iterator[Table]:
         Column("High", 2),
         Column("Items"),
         Column("Unparsed", 2),
+        Column("Of answered", 2, _PERCENT),
+        Column("Low of answered", 2),
+        Column("High of answered", 2),
+        Column("Answered"),
     )
     for dimension in dict.fromkeys(one.dimension for row in scores.subjects for one in row.groups):
         rows = [
-            (row.subject, one.person, *_ends(one.hits), 100.0 * one.unparsed)
+            (row.subject, one.person, *_ends(one.hits), 100.0 * one.unparsed, *_of_answered(one))
             for row in scores.subjects
             for one in row.groups
             if one.dimension == dimension
         ]
         stem = dimension.replace(" ", "_").replace("-", "_")
         yield Table(f"vlm_{stem}", f"{dimension}, in percent", columns, rows, folded=True)
+
+
+def _of_answered(group: GroupScore) -> tuple[float | None, float | None, float | None, int | None]:
+    found = group.of_answered
+    return (None, None, None, None) if found is None else _ends(found.hits)
 
 
 def _ends(hits: Share) -> tuple[float, float, float, int]:

@@ -16,6 +16,7 @@ from embodied_iqa.static_benchmark.making.draft import OPTIONS, Cut, Draft, NoIt
 from embodied_iqa.static_benchmark.making.macro import MACRO_VERBS, draw_macro
 from embodied_iqa.static_benchmark.making.micro import draw_micro
 from embodied_iqa.static_benchmark.making.stage import draw_stage
+from embodied_iqa.static_benchmark.making.two_tasks import StageQuestion, draw_question
 from embodied_iqa.tasks.vocabulary import Verb
 
 SHARES: Final = {Dimension.MACRO: 150, Dimension.MICRO: 150, Dimension.STAGE: 700}
@@ -35,15 +36,24 @@ class Slot:
     Attributes:
         dimension: What it asks for.
         view: Its camera.
+        stage: Verbs and question of a stage item; None for others.
     """
 
     dimension: Dimension
     view: View
+    stage: StageQuestion | None = None
+
+
+def draw_slot(rng: np.random.Generator, dimension: Dimension, view: View) -> Slot:
+    """Draw what is left open of an item before its scene: the verbs and the question of a stage item."""
+    return Slot(dimension, view, draw_question(rng) if dimension is Dimension.STAGE else None)
 
 
 @cache
 def slots_of(items: int, seed: int) -> tuple[Slot, ...]:
     """Return dimension and camera of every item, in the published proportions and in a drawn order.
+
+    Stage items have their verbs and their question, too.
 
     Raises:
         UsageError: Not a number of items.
@@ -60,7 +70,7 @@ def slots_of(items: int, seed: int) -> tuple[Slot, ...]:
     thirds = [View.TOP, View.SIDE]
     views = [View.WRIST if is_first else thirds[n % 2] for n, is_first in enumerate(first)]
     order = rng.permutation(items)
-    return tuple(Slot(dimensions[int(number)], views[int(number)]) for number in order)
+    return tuple(draw_slot(rng, dimensions[int(number)], views[int(number)]) for number in order)
 
 
 def draw_draft(slot: Slot, seed: int, index: int, attempt: int = 0) -> Draft:
@@ -85,15 +95,17 @@ def draw_draft(slot: Slot, seed: int, index: int, attempt: int = 0) -> Draft:
 
 
 def _draft(rng: np.random.Generator, slot: Slot) -> Draft:
-    verb = one_of(rng, MACRO_VERBS if slot.dimension is Dimension.MACRO else tuple(Verb))
-    instruction = draw_instruction(verb, int(rng.integers(2**31)))
-    scene = make_scene(int(rng.integers(2**31)), instruction)
     cut: Cut | None = None
-    match slot.dimension:
-        case Dimension.MACRO:
-            question, options, scene = draw_macro(rng, scene, slot.view)
-        case Dimension.MICRO:
-            question, options, scene = draw_micro(rng, scene, slot.view)
-        case Dimension.STAGE:
-            question, options, cut = draw_stage(rng, scene)
-    return Draft(slot.dimension, slot.view, scene, question, options, int(rng.integers(OPTIONS)), cut)
+    if slot.stage is not None:
+        question, options, scene, cut = draw_stage(rng, slot.stage)
+    else:
+        verb = one_of(rng, MACRO_VERBS if slot.dimension is Dimension.MACRO else tuple(Verb))
+        instruction = draw_instruction(verb, int(rng.integers(2**31)))
+        scene = make_scene(int(rng.integers(2**31)), instruction)
+        draw = draw_macro if slot.dimension is Dimension.MACRO else draw_micro
+        question, options, scene = draw(rng, scene, slot.view)
+    # wrong options in an order of their own, such as that of numbers, would show which one was put among them
+    right, *wrong = options
+    mixed_up = tuple(wrong[int(number)] for number in rng.permutation(len(wrong)))
+    place = int(rng.integers(OPTIONS))
+    return Draft(slot.dimension, slot.view, scene, question, (right, *mixed_up), place, cut)

@@ -20,7 +20,13 @@ from embodied_iqa.simulation.camera.simulated_cameras import taken
 from embodied_iqa.simulation.renderer import check_picture_size
 from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
 from embodied_iqa.simulation.world import at_rest
-from embodied_iqa.static_benchmark.benchmark import BenchmarkRecord, check_new, write_benchmark
+from embodied_iqa.static_benchmark.benchmark import (
+    ITEMS_VERSION,
+    MADE,
+    BenchmarkRecord,
+    check_new,
+    write_benchmark,
+)
 from embodied_iqa.static_benchmark.items import Item
 from embodied_iqa.static_benchmark.making.draft import Draft
 from embodied_iqa.static_benchmark.making.drafts import draw_draft, slots_of
@@ -32,8 +38,6 @@ _BLOCK: Final = 20
 """Items in a block: the work of one job, and the most that a kill loses."""
 _ATTEMPTS: Final = 50
 _WORK: Final = ".making"
-_VERSION: Final = 2
-"""Changes where a seed gives other items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ class MakePlan:
     def description(self) -> str:
         """Everything that the items depend on."""
         size = f"{self.width_px}x{self.height_px}"
-        start = f"simulated cell, items version {_VERSION}, {self.items} items, seed {self.seed}"
+        start = f"{MADE} {ITEMS_VERSION}, {self.items} items, seed {self.seed}"
         return f"{start}, {size}, camera model {self.camera_model}"
 
 

@@ -10,16 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.database.sources.candidate import home_tool
-from embodied_iqa.images.frame import View
 from embodied_iqa.kinematics import chain_increments, rotation_to_rotvec, rotvec_to_rotation
-from embodied_iqa.scenes.language.feasible_plans import feasible_steps
 from embodied_iqa.scenes.scene import Scene
-from embodied_iqa.scenes.scene_graph import SceneGraph
 from embodied_iqa.scenes.snapshot import nominal_snapshot
 from embodied_iqa.simulation.expert import expert_chunk
 from embodied_iqa.simulation.rollout import RolloutOptions
-from embodied_iqa.static_benchmark.making.draft import OPTIONS, Cut, NoItemError, mixed, one_of
+from embodied_iqa.static_benchmark.making.draft import OPTIONS, Cut, NoItemError, mixed
 from embodied_iqa.static_benchmark.making.step_words import WAYPOINT_WORDS, worded
+from embodied_iqa.static_benchmark.making.two_tasks import StageQuestion, draw_tasks
 from embodied_iqa.tasks.instruction import Instruction
 
 Array = NDArray[np.float64]
@@ -66,21 +64,24 @@ class _Span:
     end_s: float
 
 
-def draw_stage(rng: np.random.Generator, scene: Scene) -> tuple[str, tuple[str, ...], Cut]:
-    """Return a question, its options, the right one first, and the state at the cut.
+def draw_stage(rng: np.random.Generator, asked: StageQuestion) -> tuple[str, tuple[str, ...], Scene, Cut]:
+    """Return a question, its options, the right one first, the scene, and the state at the cut.
 
     The robot does one of two tasks, and of both two steps are options that a cut of their episode can show:
     task and step are drawn last, so that the text says nothing about them.
 
+    Args:
+        rng: Draws everything else.
+        asked: Verbs of the tasks, and what is asked.
+
     Raises:
-        NoItemError: The scene has no two such tasks.
+        NoItemError: The drawn scene has no such item.
     """
-    tasks = _two_tasks(rng, scene)
-    is_next = bool(rng.integers(2))
+    scene, tasks = draw_tasks(rng, asked.verbs)
     offered: list[tuple[_Episode, str, tuple[_Span, ...]]] = []
     for task in tasks:
         episode = _episode(scene, task)
-        spans = _spans(episode, is_next=is_next)
+        spans = _spans(episode, is_next=asked.is_next)
         lines = [sorted(spans)[int(number)] for number in rng.permutation(len(spans))[: OPTIONS // 2]]
         offered += [(episode, line, tuple(spans[line])) for line in lines]
     if len({line for _, line, _ in offered}) < OPTIONS:
@@ -88,22 +89,9 @@ def draw_stage(rng: np.random.Generator, scene: Scene) -> tuple[str, tuple[str, 
     episode, right, found = offered[int(rng.integers(OPTIONS))]
     wrong = [line for _, line, _ in offered if line != right]
     one, two = (str(tasks[int(number)]) for number in rng.permutation(2))
-    asked = "Which step comes next?" if is_next else "Which step is under way?"
-    question = f'The robot does one of two tasks: "{one}" or "{two}". {asked}'
-    return question, mixed(rng, right, wrong), _cut(rng, episode, found)
-
-
-def _two_tasks(rng: np.random.Generator, scene: Scene) -> tuple[Instruction, Instruction]:
-    """Draw two tasks with different objects, each with any verb that the scene allows."""
-    possible = feasible_steps(scene, SceneGraph(scene, View.TOP))
-    tasks = [task for task in possible if task.verb in WAYPOINT_WORDS]
-    first = _task(rng, tasks)
-    return first, _task(rng, [task for task in tasks if task.object != first.object])
-
-
-def _task(rng: np.random.Generator, tasks: Sequence[Instruction]) -> Instruction:
-    verb = one_of(rng, sorted({task.verb for task in tasks}))
-    return one_of(rng, [task for task in tasks if task.verb is verb])
+    words = "Which step comes next?" if asked.is_next else "Which step is under way?"
+    question = f'The robot does one of two tasks: "{one}" or "{two}". {words}'
+    return question, mixed(rng, right, wrong), scene, _cut(rng, episode, found)
 
 
 def _episode(scene: Scene, task: Instruction) -> _Episode:

@@ -64,3 +64,22 @@ def test_a_making_that_was_cut_short_goes_on_to_the_same_bytes(
     assert Dimension.STAGE in {item.dimension for item in table.items}
     with pytest.raises(InputError, match="holds a benchmark already"):
         make_items(tmp_path / "cut", PLAN, stop)
+
+
+def test_items_of_another_version_are_read_with_a_line_and_not_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(making, "ITEMS_VERSION", 2)
+    one = MakePlan(1, 5, 96, 72, CameraModel.IDEAL)
+    make_items(tmp_path / "old", one, lambda _done, _total: None)
+
+    def stop(_done: int, _total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make_items(tmp_path / "cut", one, stop)
+    monkeypatch.undo()
+    with pytest.raises(InputError, match=r"another plan.*version 3.*version 2"):
+        make_items(tmp_path / "cut", one, stop)
+    assert main(["evaluate", "static", str(tmp_path / "old"), "--vlm", "oracle"]) == 0
+    assert "items of version 2: `static make` makes version 3" in capsys.readouterr().err

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -48,6 +48,7 @@ def _cues(item: Item, place: int) -> Iterator[str]:
     yield f"letter {place}"
     yield f"length {len(words) - min(map(len, lines))}"
     yield f"shared {sum(counts[word] for word in set(words)) - min(_shared(line, counts) for line in lines)}"
+    yield from _cues_of_order(lines, counts, place)
     for cue in [*words, *(f"{one} {two}" for one, two in pairwise(words))]:
         yield f"word {cue}"
         yield f"word {cue} of {kind}"
@@ -55,6 +56,13 @@ def _cues(item: Item, place: int) -> Iterator[str]:
         yield f"word {cue} with {asked.count(cue)}"
     for word in set(words):
         yield from (f"pair {word} {other}" for other in set(asked))
+
+
+def _cues_of_order(lines: Sequence[Sequence[str]], counts: Counter[str], place: int) -> Iterator[str]:
+    """Yield the order of the other options: by alphabet, and by the words that they share."""
+    others = [line for number, line in enumerate(lines) if number != place]
+    yield f"others by alphabet {np.argsort([' '.join(line) for line in others]).tolist()}"
+    yield f"others by words {np.argsort([_shared(line, counts) for line in others], kind='stable').tolist()}"
 
 
 def _shared(line: Sequence[str], counts: Counter[str]) -> int:
@@ -112,8 +120,16 @@ def _given_away(item: Item) -> Item:
     return item if item.index % 5 == 0 else replace(item, answer=LETTERS[first])
 
 
-def test_the_reader_finds_what_a_text_gives_away() -> None:
-    of = [_given_away(item) for item in items() if item.dimension is Dimension.STAGE]
+def _in_order(item: Item) -> Item:
+    """Return the item with its wrong options by alphabet, and the right one where it was."""
+    right = LETTERS.index(item.answer)
+    wrong = sorted(option for place, option in enumerate(item.options) if place != right)
+    return replace(item, options=(*wrong[:right], item.options[right], *wrong[right:]))
+
+
+@pytest.mark.parametrize("leak", [_given_away, _in_order])
+def test_the_reader_finds_what_a_text_gives_away(leak: Callable[[Item], Item]) -> None:
+    of = [leak(item) for item in items() if item.dimension is Dimension.STAGE]
     middle = len(of) // 2
     share = wilson(_hits(_trained(of[:middle]), of[middle:]), len(of) - middle)
     assert share.low > 1 / OPTIONS, share
