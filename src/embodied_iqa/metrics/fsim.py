@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.metrics.maps import gradient_magnitude, pooled, pooling_of, similarity, transformed
+from embodied_iqa.metrics.last_picture import LastPicture
+from embodied_iqa.metrics.maps import Map, gradient_magnitude, pooled_channels, pooling_of, similarity
 from embodied_iqa.metrics.phase_congruency import phase_congruency
 from embodied_iqa.metrics.pictures import check_pair
 
@@ -19,6 +21,24 @@ _T_PHASE: Final = 0.85
 _T_GRADIENT: Final = 160.0
 _T_CHROMA: Final = 200.0
 _CHROMA_EXPONENT: Final = 0.03
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Features:
+    """Maps of one picture, ``(H, W)`` each."""
+
+    phase: Map
+    gradient: Map
+    i: Map
+    q: Map
+
+
+def _features(picture: NDArray[np.uint8]) -> _Features:
+    luma, i, q = pooled_channels(picture, pooling_of(picture.shape), _YIQ)
+    return _Features(phase_congruency(luma), gradient_magnitude(luma), i, q)
+
+
+_reference_features: Final = LastPicture(_features)
 
 
 def fsim(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
@@ -37,14 +57,11 @@ def fsim(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
         InputError: Another type, shape or size.
     """
     check_pair(reference, distorted, _SMALLEST_PX)
-    block_px = pooling_of(reference.shape)
-    x, y = (pooled(transformed(picture, _YIQ), block_px) for picture in (reference, distorted))
-    luma_x, luma_y = np.ascontiguousarray(x[..., 0]), np.ascontiguousarray(y[..., 0])
-    phase_x, phase_y = phase_congruency(luma_x), phase_congruency(luma_y)
-    chroma = similarity(x[..., 1], y[..., 1], _T_CHROMA) * similarity(x[..., 2], y[..., 2], _T_CHROMA)
-    local = similarity(phase_x, phase_y, _T_PHASE) * np.abs(chroma) ** np.float32(_CHROMA_EXPONENT)
-    local *= similarity(gradient_magnitude(luma_x), gradient_magnitude(luma_y), _T_GRADIENT)
-    weight = np.maximum(phase_x, phase_y).astype(np.float64)
+    x, y = _reference_features(reference), _features(distorted)
+    chroma = similarity(x.i, y.i, _T_CHROMA) * similarity(x.q, y.q, _T_CHROMA)
+    local = similarity(x.phase, y.phase, _T_PHASE) * np.abs(chroma) ** np.float32(_CHROMA_EXPONENT)
+    local *= similarity(x.gradient, y.gradient, _T_GRADIENT)
+    weight = np.maximum(x.phase, y.phase).astype(np.float64)
     whole = weight.sum()
     # Without any feature all pixels weigh the same, as in a flat picture.
     return float((local * weight).sum() / whole if whole else local.mean(dtype=np.float64))

@@ -22,6 +22,12 @@ def luma_of(picture: NDArray[np.uint8]) -> Map:
     return transformed(picture, _LUMA)
 
 
+def pooled_channels(picture: NDArray[np.uint8], block_px: int, matrix: NDArray[np.float32]) -> list[Map]:
+    """Return linear combinations of the channels' means over blocks, one map for each row of the matrix."""
+    means = pooled(picture.astype(np.float32), block_px)
+    return list(cv2.split(cv2.transform(means, matrix)))
+
+
 def pooling_of(shape: tuple[int, ...]) -> int:
     """Return the side of the blocks that bring a picture's shorter side near 256 pixels."""
     return max(1, round(min(shape[:2]) / 256))
@@ -43,8 +49,14 @@ def gradient_magnitude(values: Map) -> Map:
         cv2.Scharr(values, cv2.CV_32F, *axis, scale=1 / 16, borderType=cv2.BORDER_CONSTANT)
         for axis in ((1, 0), (0, 1))
     )
-    magnitude: Map = np.sqrt(dx * dx + dy * dy)
-    return magnitude
+    return length(dx, dy)
+
+
+def length(x: Map, y: Map) -> Map:
+    """Return ``sqrt(x^2 + y^2)``; that of OpenCV rounds differently from one address to another."""
+    squares: Map = x * x
+    squares += y * y
+    return np.sqrt(squares, out=squares)
 
 
 def similarity(x: Map, y: Map, constant: float) -> Map:

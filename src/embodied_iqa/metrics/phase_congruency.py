@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.metrics.maps import Map, frequencies
+from embodied_iqa.metrics.maps import Map, frequencies, length
 
 _SCALES: Final = 4
 _ORIENTATIONS: Final = 4
@@ -25,6 +27,7 @@ _CUTOFF: Final = 0.45
 _SHARPNESS: Final = 15
 _NOISE_DEVIATIONS: Final = 2.0
 _NOISE_RESCALING: Final = 1.7
+_EPSILON: Final = np.finfo(np.float32).eps
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,21 +74,44 @@ def _bank(height: int, width: int) -> _Bank:
     return _Bank(filters.astype(np.float32), energy / 2 * (deviations / _NOISE_RESCALING) ** 2)
 
 
+def _responses(spectrum: NDArray[np.complex64], filters: NDArray[np.float32]) -> list[Sequence[Map]]:
+    """Return the real and the imaginary part of the response to each filter."""
+    flags = cv2.DFT_INVERSE | cv2.DFT_SCALE
+    products = ((spectrum * one).view(np.float32).reshape(*one.shape, 2) for one in filters)
+    return [cv2.split(cv2.dft(product, flags=flags)) for product in products]
+
+
+def _threshold(amplitude: Map, noise: float) -> float:
+    """Return the energy that noise has, from the lower median of the finest scale's amplitude."""
+    middle = (amplitude.size - 1) // 2
+    return math.sqrt(noise) * float(np.partition(amplitude.ravel(), middle)[middle])
+
+
 def phase_congruency(luma: Map) -> Map:
     """Return the phase congruency of every pixel, ``(H, W)`` in [0, 1]."""
     bank = _bank(*luma.shape)
-    spectrum = np.fft.fft2(luma)
+    # The filters are 0 at frequency 0: without the mean a flat picture has no response, not even rounding.
+    centred = luma - luma.mean(dtype=np.float64).astype(np.float32)
+    spectrum = cv2.dft(centred, flags=cv2.DFT_COMPLEX_OUTPUT).view(np.complex64)[..., 0]
     energy, amplitude = np.zeros_like(luma), np.zeros_like(luma)
     for filters, noise in zip(bank.filters, bank.noise, strict=True):
-        responses = np.fft.ifft2(spectrum * filters)
-        amplitudes = np.abs(responses)
-        finest = amplitudes[0].ravel()
-        middle = (finest.size - 1) // 2
-        threshold = math.sqrt(noise * float(np.partition(finest, middle)[middle]) ** 2)
-        total = responses.sum(axis=0)
-        unit = total / (np.abs(total) + np.finfo(np.float32).eps)
-        turned = responses * unit.conj()
-        aligned = (turned.real - np.abs(turned.imag)).sum(axis=0)
-        energy += np.maximum(aligned - np.float32(threshold), 0)
-        amplitude += amplitudes.sum(axis=0)
-    return energy / (amplitude + np.finfo(np.float32).eps)
+        responses = _responses(spectrum, filters)
+        amplitudes = [length(real, imaginary) for real, imaginary in responses]
+        real_sum, imaginary_sum = (_sum(parts) for parts in zip(*responses, strict=True))
+        whole = length(real_sum, imaginary_sum)
+        # Parts of the responses along their sum add up to its length; those across it are the deviation.
+        across = _sum(
+            [cv2.absdiff(imaginary * real_sum, real * imaginary_sum) for real, imaginary in responses]
+        )
+        aligned = (whole * whole - across) / (whole + _EPSILON)
+        energy += np.maximum(aligned - np.float32(_threshold(amplitudes[0], noise)), 0)
+        amplitude += _sum(amplitudes)
+    return energy / (amplitude + _EPSILON)
+
+
+def _sum(maps: Iterable[Map]) -> Map:
+    first, *others = maps
+    total = first.copy()
+    for values in others:
+        total += values
+    return total

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.metrics.maps import luma_of
+from embodied_iqa.metrics.last_picture import LastPicture
+from embodied_iqa.metrics.maps import Map, luma_of
 from embodied_iqa.metrics.pictures import check_pair
 
 _SMALLEST_PX: Final = 41
@@ -20,27 +22,64 @@ _MIDDLE: Final = 127.5
 """Subtracted from all values: variances stay the same, and lose less to rounding."""
 
 
-def _blurred(values: NDArray[np.float32], window_px: int) -> NDArray[np.float32]:
+def _blurred(values: Map, window_px: int) -> Map:
     edge = window_px // 2
-    blurred: NDArray[np.float32] = cv2.GaussianBlur(values, (window_px, window_px), window_px / 5)
+    blurred: Map = cv2.GaussianBlur(values, (window_px, window_px), window_px / 5)
     return blurred[edge:-edge, edge:-edge]
 
 
-def _information(
-    x: NDArray[np.float32], y: NDArray[np.float32], window_px: int
-) -> tuple[np.float64, np.float64]:
-    """Return the information of the distorted picture ``y`` about the scene, and that of ``x``."""
-    mean_x, mean_y = _blurred(x, window_px), _blurred(y, window_px)
-    variance_x = np.maximum(_blurred(x * x, window_px) - mean_x * mean_x, 0)
-    variance_y = np.maximum(_blurred(y * y, window_px) - mean_y * mean_y, 0)
-    covariance = _blurred(x * y, window_px) - mean_x * mean_y
-    gain = covariance / (variance_x + np.float32(_EPSILON))
-    gain[(variance_x < _EPSILON) | (variance_y < _EPSILON) | (gain < 0)] = 0
-    error = variance_y - gain * covariance
-    variance_x[variance_x < _EPSILON] = 0
-    error = np.maximum(error, np.float32(_EPSILON))
-    kept = np.log1p(gain * gain * variance_x / (error + np.float32(_NOISE)))
-    return kept.sum(dtype=np.float64), np.log1p(variance_x / np.float32(_NOISE)).sum(dtype=np.float64)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scale:
+    """Statistics of one picture at one scale.
+
+    Attributes:
+        luma: ``(H, W)``, less `_MIDDLE`.
+        mean: Of each window, ``(H - window + 1, W - window + 1)``.
+        variance: Of each window.
+    """
+
+    luma: Map
+    mean: Map
+    variance: Map
+
+
+def _information(ratio: NDArray[np.floating]) -> float:
+    """Return the information of windows with a ratio of signal to noise, summed."""
+    return float(np.log1p(ratio).sum(dtype=np.float64))
+
+
+def _scales(picture: NDArray[np.uint8]) -> tuple[_Scale, ...]:
+    luma = luma_of(picture) - np.float32(_MIDDLE)
+    scales = []
+    for number, window_px in enumerate(_WINDOWS_PX):
+        if number:
+            luma = np.ascontiguousarray(_blurred(luma, window_px)[::2, ::2])
+        mean = _blurred(luma, window_px)
+        variance = np.maximum(_blurred(luma * luma, window_px) - mean * mean, 0)
+        scales.append(_Scale(luma, mean, variance))
+    return tuple(scales)
+
+
+def _scales_and_information(picture: NDArray[np.uint8]) -> tuple[tuple[_Scale, ...], float]:
+    """Return the scales of a reference, and its information about the scene."""
+    scales = _scales(picture)
+    seen = (np.where(one.variance < _EPSILON, np.float32(0), one.variance) for one in scales)
+    return scales, sum((_information(variance / np.float32(_NOISE)) for variance in seen), _EPSILON)
+
+
+_of_reference: Final = LastPicture(_scales_and_information)
+
+
+def _kept(x: _Scale, y: _Scale, window_px: int) -> float:
+    """Return the information of the distorted picture ``y`` about the scene."""
+    covariance = _blurred(x.luma * y.luma, window_px) - x.mean * y.mean
+    gain = covariance / (x.variance + np.float32(_EPSILON))
+    gain[(x.variance < _EPSILON) | (y.variance < _EPSILON) | (gain < 0)] = 0
+    error = np.maximum(y.variance - gain * covariance, np.float32(_EPSILON))
+    gain *= gain
+    gain *= x.variance
+    gain /= error + np.float32(_NOISE)
+    return _information(gain)
 
 
 def vif(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
@@ -57,11 +96,5 @@ def vif(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
         InputError: Another type, shape or size.
     """
     check_pair(reference, distorted, _SMALLEST_PX)
-    x, y = luma_of(reference) - np.float32(_MIDDLE), luma_of(distorted) - np.float32(_MIDDLE)
-    kept, whole = np.float64(_EPSILON), np.float64(_EPSILON)
-    for scale, window_px in enumerate(_WINDOWS_PX):
-        if scale:
-            x, y = (np.ascontiguousarray(_blurred(values, window_px)[::2, ::2]) for values in (x, y))
-        of_y, of_x = _information(x, y, window_px)
-        kept, whole = kept + of_y, whole + of_x
-    return float(kept / whole)
+    x, whole = _of_reference(reference)
+    return sum(map(_kept, x, _scales(distorted), _WINDOWS_PX), _EPSILON) / whole

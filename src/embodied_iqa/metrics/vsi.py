@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.metrics.last_picture import LastPicture
 from embodied_iqa.metrics.maps import (
     Map,
     frequencies,
     gradient_magnitude,
+    length,
     pooled,
+    pooled_channels,
     pooling_of,
     similarity,
-    transformed,
 )
 from embodied_iqa.metrics.pictures import check_pair
 
@@ -63,47 +67,76 @@ def _centre() -> Map:
     return np.exp(-(rows**2 + columns**2) / _SIGMA_D**2).astype(np.float32)
 
 
-def _lab(rgb: Map) -> Map:
-    """Return CIE L*a*b* of ``(H, W, 3)`` sRGB in [0, 255], as the authors compute it (white D50)."""
+def _lab(rgb: Map) -> tuple[Map, ...]:
+    """Return CIE L*, a* and b* of ``(H, W, 3)`` sRGB in [0, 255], as the authors compute it (white D50)."""
     part = rgb / np.float32(255)
-    linear = np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4).astype(np.float32)
-    share = cv2.transform(linear, _XYZ) / _WHITE
-    root = np.where(share <= 0.008856, (903.3 * share + 16) / 116, np.cbrt(share)).astype(np.float32)
-    lab: Map = cv2.transform(root, _LAB)
-    lab[..., 0] -= 16
-    return lab
+    steep = cv2.pow((part + np.float32(0.055)) / np.float32(1.055), 2.4)
+    linear = np.where(part <= np.float32(0.04045), part / np.float32(12.92), steep)
+    share = cv2.transform(linear, _XYZ / _WHITE[:, None])
+    straight = (np.float32(903.3) * share + 16) / 116
+    root = np.where(share <= np.float32(0.008856), straight, np.cbrt(share))
+    lightness, a, b = cv2.split(cv2.transform(root, _LAB))
+    return lightness - np.float32(16), a, b
 
 
-def _scaled(values: Map, axes: tuple[int, int] = (0, 1)) -> Map:
-    low, high = values.min(axis=axes, keepdims=True), values.max(axis=axes, keepdims=True)
-    scaled: Map = (values - low) / (high - low + _EPSILON)
-    return scaled
+def _scaled(values: Map) -> Map:
+    low, high, *_ = cv2.minMaxLoc(values)
+    return (values - np.float32(low)) / np.float32(high - low + _EPSILON)
 
 
-def _stretched(values: Map, length: int, axis: int) -> Map:
-    """Return a map interpolated along an axis so that first and last values stay at the ends."""
-    places = np.linspace(0, values.shape[axis] - 1, length)
-    first = np.minimum(places.astype(np.intp), values.shape[axis] - 2)
-    share = (places - first).astype(np.float32)
-    share = share[:, None] if axis == 0 else share
-    stretched: Map = values.take(first, axis) * (1 - share) + values.take(first + 1, axis) * share
+def _stretched(values: Map, rows: int) -> Map:
+    """Return a map with rows interpolated so that the first and the last row stay at the ends."""
+    places = np.linspace(0, values.shape[0] - 1, rows)
+    first = np.minimum(places.astype(np.intp), values.shape[0] - 2)
+    stretched: Map = np.diff(values, axis=0)[first]
+    stretched *= (places - first).astype(np.float32)[:, None]
+    stretched += values[first]
     return stretched
 
 
+def _filtered(real: Map, imaginary: Map) -> Sequence[Map]:
+    """Return two maps after the log-Gabor filter, which is real: it filters both in one transform."""
+    spectrum = cv2.dft(cv2.merge((real, imaginary))) * _filter()[..., None]
+    return cv2.split(cv2.dft(spectrum, flags=cv2.DFT_INVERSE | cv2.DFT_SCALE))
+
+
 def _saliency(picture: NDArray[np.uint8]) -> Map:
-    """Return the saliency of every pixel (SDSP: frequency, colour and place), in [0, 1]."""
+    """Return the saliency of every pixel (SDSP: frequency, colour and place), not scaled."""
     small = cv2.resize(picture.astype(np.float32), (_SIDE_PX, _SIDE_PX), interpolation=cv2.INTER_LINEAR)
-    lab = _lab(small)
-    filtered = np.fft.ifft2(np.fft.fft2(lab, axes=(0, 1)) * _filter()[..., None], axes=(0, 1)).real
-    colour = (_scaled(lab)[..., 1:] ** 2).sum(axis=2)
-    salient = np.sqrt((filtered**2).sum(axis=2)) * _centre() * -np.expm1(-colour / _SIGMA_C**2)
+    lightness, a, b = _lab(small)
+    seen = length(*_filtered(lightness, a))
+    seen = length(seen, _filtered(b, b)[0])
+    colour = length(_scaled(a), _scaled(b))
+    salient = seen * _centre() * -np.expm1(-((colour / np.float32(_SIGMA_C)) ** 2))
     height, width = picture.shape[:2]
-    return _scaled(_stretched(_stretched(salient.astype(np.float32), height, 0), width, 1))
+    wide = np.ascontiguousarray(_stretched(np.ascontiguousarray(salient.T), width).T)
+    return _stretched(wide, height)
 
 
-def _pooled(values: Map, block_px: int) -> Map:
+def _bordered(values: NDArray[Any], block_px: int) -> NDArray[Any]:
     before, after = block_px // 2, (block_px - 1) // 2
-    return pooled(cv2.copyMakeBorder(values, before, after, before, after, cv2.BORDER_REPLICATE), block_px)
+    bordered: NDArray[Any] = cv2.copyMakeBorder(values, before, after, before, after, cv2.BORDER_REPLICATE)
+    return bordered
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Features:
+    """Maps of one picture, ``(H, W)`` each."""
+
+    saliency: Map
+    gradient: Map
+    m: Map
+    n: Map
+
+
+def _features(picture: NDArray[np.uint8]) -> _Features:
+    block_px = pooling_of(picture.shape)
+    saliency = _scaled(_saliency(picture))
+    luma, m, n = pooled_channels(_bordered(picture, block_px), block_px, _LMN)
+    return _Features(pooled(_bordered(saliency, block_px), block_px), gradient_magnitude(luma), m, n)
+
+
+_reference_features: Final = LastPicture(_features)
 
 
 def _power(values: Map, exponent: float) -> Map:
@@ -130,12 +163,9 @@ def vsi(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
         InputError: Another type, shape or size.
     """
     check_pair(reference, distorted, _SMALLEST_PX)
-    block_px = pooling_of(reference.shape)
-    seen_x, seen_y = (_pooled(_saliency(picture), block_px) for picture in (reference, distorted))
-    x, y = (_pooled(transformed(picture, _LMN), block_px) for picture in (reference, distorted))
-    slope_x, slope_y = (gradient_magnitude(np.ascontiguousarray(values[..., 0])) for values in (x, y))
-    chroma = similarity(x[..., 1], y[..., 1], _C_CHROMA) * similarity(x[..., 2], y[..., 2], _C_CHROMA)
-    local = similarity(seen_x, seen_y, _C_SALIENCY) * _power(chroma, _CHROMA_EXPONENT)
-    local *= similarity(slope_x, slope_y, _C_GRADIENT) ** np.float32(_GRADIENT_EXPONENT)
-    weight = np.maximum(seen_x, seen_y).astype(np.float64)
+    x, y = _reference_features(reference), _features(distorted)
+    chroma = similarity(x.m, y.m, _C_CHROMA) * similarity(x.n, y.n, _C_CHROMA)
+    local = similarity(x.saliency, y.saliency, _C_SALIENCY) * _power(chroma, _CHROMA_EXPONENT)
+    local *= similarity(x.gradient, y.gradient, _C_GRADIENT) ** np.float32(_GRADIENT_EXPONENT)
+    weight = np.maximum(x.saliency, y.saliency).astype(np.float64)
     return float(((local * weight).sum() + _EPSILON) / (weight.sum() + _EPSILON))
