@@ -122,20 +122,19 @@ def measure(rgb: NDArray[np.uint8]) -> ImageStatistics:
     _check(rgb)
     gray: Gray = cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)
     half: Gray = cv2.resize(gray, (gray.shape[1] // 2, gray.shape[0] // 2), interpolation=cv2.INTER_AREA)
-    histogram = _histogram(gray, 0)
     sharpness = _laplacian_energy(gray)
     steps_x: Gray = cv2.absdiff(gray[:, 1:], gray[:, :-1])
     steps_y: Gray = cv2.absdiff(gray[1:], gray[:-1])
     columns, rows = _sums(steps_x, axis=0), _sums(steps_y, axis=1)
     chroma, chroma_detail, vividness = _chroma(rgb)
-    exposure, contrast = _mean_and_deviation(histogram)
+    exposure, contrast = _mean_and_deviation(gray)
     return ImageStatistics(
         width_px=rgb.shape[1],
         height_px=rgb.shape[0],
         sharpness=sharpness,
         exposure=exposure,
-        clipped_dark=int(histogram[: _BLACK + 1].sum()) / gray.size,
-        clipped_bright=int(histogram[_WHITE:].sum()) / gray.size,
+        clipped_dark=int(np.count_nonzero(gray <= _BLACK)) / gray.size,
+        clipped_bright=int(np.count_nonzero(gray >= _WHITE)) / gray.size,
         contrast=contrast,
         noise=_noise(gray),
         blockiness=_blockiness(columns, rows, gray.shape),
@@ -164,11 +163,10 @@ def _histogram(picture: Gray, channel: int) -> NDArray[np.int64]:
     return counts.ravel().astype(np.int64)
 
 
-def _mean_and_deviation(histogram: NDArray[np.int64]) -> tuple[float, float]:
-    levels, count = np.arange(256, dtype=np.int64), int(histogram.sum())
-    total, squares = int(levels @ histogram), int((levels * levels) @ histogram)
-    variance = (squares * count - total * total) / (count * count)
-    return total / count / 255, float(np.sqrt(variance)) / 255
+def _mean_and_deviation(gray: Gray) -> tuple[float, float]:
+    total, squares = int(cv2.sumElems(gray)[0]), round(cv2.norm(gray, cv2.NORM_L2SQR))  # both exact
+    variance = (squares * gray.size - total * total) / (gray.size * gray.size)
+    return total / gray.size / 255, float(np.sqrt(variance)) / 255
 
 
 def _sums(steps: Gray, *, axis: int) -> NDArray[np.int32]:

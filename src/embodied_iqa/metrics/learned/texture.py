@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Final
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from scipy.fft import rfft2
 
 Vector = NDArray[np.float32]
 Plane = NDArray[np.float32]
@@ -68,30 +70,28 @@ def _root(values: Plane) -> float:
 
 def spectrum(gray: Plane) -> Vector:
     """Return the logarithm of the mean power in rings of frequency, and in sectors of direction."""
-    rings, sectors = _frequency_bins(gray.shape[0], gray.shape[1])
-    waves = cv2.dft(gray - gray.mean(), flags=cv2.DFT_COMPLEX_OUTPUT)[:, : gray.shape[1] // 2 + 1]
-    power = (waves[..., 0] ** 2 + waves[..., 1] ** 2) / gray.size
-    ring_power = np.bincount(rings, power.ravel(), _RINGS) / np.maximum(
-        np.bincount(rings, minlength=_RINGS), 1
-    )
-    sector_power = np.bincount(sectors, power.ravel(), _SECTORS + 1)[:_SECTORS]
+    bins, counts = _frequency_bins(gray.shape[0], gray.shape[1])
+    waves = rfft2(gray - gray.mean())  # float32; the other half of the frequencies mirrors this one
+    power = (waves.real**2 + waves.imag**2) / gray.size
+    table = np.bincount(bins, power.ravel(), _RINGS * (_SECTORS + 1)).reshape(_RINGS, _SECTORS + 1)
+    sector_power = table.sum(axis=0)[:_SECTORS]
     share = sector_power / (sector_power.sum() + _SMALL)
-    return np.concatenate([np.log1p(ring_power), share]).astype(np.float32)
+    return np.concatenate([np.log1p(table.sum(axis=1) / counts), share]).astype(np.float32)
 
 
-_BINS: dict[tuple[int, int], tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
-
-
+@lru_cache(maxsize=16)
 def _frequency_bins(height: int, width: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return ring and sector of each frequency; low frequencies are in a sector that is left out."""
-    if (height, width) not in _BINS:
-        fy, fx = np.meshgrid(np.fft.fftfreq(height), np.fft.rfftfreq(width), indexing="ij")
-        radius = np.hypot(fx, fy)
-        ring = np.minimum(radius / 0.5 * _RINGS, _RINGS - 1).astype(np.int64)
-        angle = np.mod(np.arctan2(fy, fx), np.pi) / np.pi * _SECTORS
-        sector = np.minimum(angle, _SECTORS - 1).astype(np.int64)
-        _BINS[height, width] = ring.ravel(), np.where(radius > 0.1, sector, _SECTORS).ravel()
-    return _BINS[height, width]
+    """Return the bin of each frequency, by ring and sector, and the number of frequencies in each ring.
+
+    Low frequencies are in a sector that is left out.
+    """
+    fy, fx = np.meshgrid(np.fft.fftfreq(height), np.fft.rfftfreq(width), indexing="ij")
+    radius = np.hypot(fx, fy)
+    ring = np.minimum(radius / 0.5 * _RINGS, _RINGS - 1).astype(np.int64)
+    angle = np.mod(np.arctan2(fy, fx), np.pi) / np.pi * _SECTORS
+    sector = np.where(radius > 0.1, np.minimum(angle, _SECTORS - 1).astype(np.int64), _SECTORS)
+    counts = np.bincount(ring.ravel(), minlength=_RINGS)
+    return (ring * (_SECTORS + 1) + sector).ravel(), np.maximum(counts, 1)
 
 
 def steps(gray: Plane) -> Vector:

@@ -41,6 +41,16 @@ def test_statistics_are_those_of_the_small_picture() -> None:
     assert np.array_equal(picture_statistics(large), picture_statistics(small_picture(large)))
 
 
+@pytest.mark.parametrize("size", [(720, 1280), (480, 640), (1080, 1920), (200, 250)])
+def test_small_picture_is_near_the_mean_of_the_area(size: tuple[int, int]) -> None:
+    large = scene(size=size)
+    expected = cv2.resize(large.astype(np.float64), (240, 180), interpolation=cv2.INTER_AREA)
+    found = small_picture(large)
+    assert found.shape == (180, 240, 3)
+    assert np.abs(found - expected).mean() < 0.5
+    assert np.abs(found - expected).max() < 16  # at edges: pixels of the halved picture are divided
+
+
 def test_differences_of_a_picture_from_itself_vanish_and_grow_with_noise() -> None:
     reference = scene()
     noise = np.random.default_rng(1).normal(size=reference.shape)

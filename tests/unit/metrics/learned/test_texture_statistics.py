@@ -63,6 +63,21 @@ def test_steps_count_equal_neighbours(plane: Array) -> None:
         assert np.allclose(found[6 * axis : 6 * axis + 6], expected, atol=1e-5)
 
 
-def test_percentiles_are_values_of_every_fourth_pixel(plane: Array) -> None:
-    expected = np.percentile(plane.ravel()[::4], (1, 5, 25, 50, 75, 95, 99), method="nearest")
+def test_percentiles_of_a_small_picture_are_those_of_all_its_pixels(plane: Array) -> None:
+    expected = np.percentile(plane, (1, 5, 25, 50, 75, 95, 99), method="nearest")
     assert np.allclose(percentiles(plane.astype(np.float32)), expected)
+
+
+@pytest.mark.parametrize("size", [(180, 240), (240, 320), (480, 640)])
+def test_percentiles_of_a_large_picture_meet_every_column(size: tuple[int, int]) -> None:
+    columns = np.tile(np.arange(size[1], dtype=np.float32), (size[0], 1))
+    expected = np.percentile(columns, (1, 5, 25, 50, 75, 95, 99))
+    assert np.allclose(percentiles(columns), expected, atol=0.01 * size[1])
+
+
+def test_spectrum_has_the_direction_of_the_waves() -> None:
+    waves = np.sin(np.arange(80) * 2 * np.pi * 0.2)
+    across = np.tile(waves, (80, 1)).astype(np.float32)
+    of_columns, of_rows = spectrum(across)[12:], spectrum(np.ascontiguousarray(across.T))[12:]
+    assert of_columns[0] == pytest.approx(1, abs=0.01)
+    assert of_rows[2] == pytest.approx(1, abs=0.01)
