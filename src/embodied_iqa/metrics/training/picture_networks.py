@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 _PATCH_PX: Final = 32
+_PATCHES: Final = 4
+"""Of a picture, drawn for each step of a training, which is on patches as in the paper."""
 
 
 def planes_of(pictures: Tensor) -> Tensor:
@@ -42,7 +44,7 @@ class PictureLearner(nn.Module):
 class CnnIqa(PictureLearner):
     """CNNIQA (Kang et al. 2014): one convolution on normalised gray patches, minima and maxima, two layers.
 
-    The patches of a picture are averaged; both sides must be multiples of 32.
+    The patches of a picture are averaged, in training some of them; both sides must be multiples of 32.
     """
 
     def __init__(self) -> None:
@@ -64,11 +66,14 @@ class CnnIqa(PictureLearner):
         batch, _, height, width = normal.shape
         rows, columns = height // size, width // size
         patches = normal[:, :, : rows * size, : columns * size].reshape(batch, rows, size, columns, size)
-        patches = patches.permute(0, 1, 3, 2, 4).reshape(batch * rows * columns, 1, size, size)
-        found = self.conv(patches).flatten(2)
+        patches = patches.permute(0, 1, 3, 2, 4).reshape(batch, rows * columns, size, size)
+        if self.training:
+            drawn = torch.rand(batch, rows * columns).argsort(1)[:, :_PATCHES]
+            patches = patches[torch.arange(batch)[:, None], drawn]
+        found = self.conv(patches.reshape(-1, 1, size, size)).flatten(2)
         features = torch.cat([found.amax(2), found.amin(2)], dim=1)
         values: Tensor = self.out(self.hidden(features))
-        return values.view(batch, rows * columns, 2).mean(1)
+        return values.view(batch, -1, 2).mean(1)
 
 
 class _Block(nn.Module):

@@ -187,17 +187,17 @@ RECIPES: Final = MappingProxyType(
             MetricRecipe(
                 "cnniqa",
                 "No reference: CNNIQA (Kang et al. 2014) from nothing, patches of the resized picture.",
-                Architecture.CNNIQA, _SMALL_PICTURE, 30, 8, 64, 1e-3, 0.01,
+                Architecture.CNNIQA, _SMALL_PICTURE, 30, 8, 64, 1e-3, 0.01, steps=4000, fewest_epochs=8,
             ),
             MetricRecipe(
                 "resnet-18",
                 "No reference: ResNet-18 of a quarter of the channels, from nothing.",
-                Architecture.RESNET, _SMALL_PICTURE, 30, 8, 64, 2e-3, 0.02,
+                Architecture.RESNET, _SMALL_PICTURE, 30, 8, 64, 2e-3, 0.02, steps=4000, fewest_epochs=8,
             ),
             MetricRecipe(
                 "vit-small",
                 "No reference: a vision transformer of reduced size, from nothing.",
-                Architecture.VIT, _SMALL_PICTURE, 40, 10, 64, 1e-3, 0.05,
+                Architecture.VIT, _SMALL_PICTURE, 40, 10, 64, 1e-3, 0.05, steps=4000, fewest_epochs=8,
             ),
         )
     }

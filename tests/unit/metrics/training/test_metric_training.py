@@ -110,21 +110,25 @@ def test_a_large_training_set_needs_fewer_epochs() -> None:
     assert recipe.of_size(7_200) == recipe
     assert recipe.of_size(29_500).epochs == 22
     assert recipe.of_size(10**6).epochs == 20
-    assert RECIPES["cnniqa"].of_size(10**6) == RECIPES["cnniqa"]
+    assert RECIPES["cnniqa"].of_size(7_200) == RECIPES["cnniqa"]
+    assert RECIPES["cnniqa"].of_size(29_500).epochs == 9
 
 
 def test_kinds_take_the_noise_out_of_labels(tmp_path: Path) -> None:
-    true, rng = samples(owners=REFERENCES[:6]), np.random.default_rng(5)
+    true = samples(owners=REFERENCES[:6])
     kinds = tuple(str(label) for label in true.labels)
-    noisy = replace(true, labels=true.labels + rng.normal(0, 2.5, len(true.labels)))
     training, held_out = small("embodied-nr", epochs=20), samples(owners=REFERENCES[6:])
-    found = []
-    for name, one in (("alone", noisy), ("shared", replace(noisy, kinds=kinds))):
-        training.train(one, tmp_path / name, 0)
-        found.append(measure_held_out(tmp_path / name, training.recipe, held_out).results["srcc"])
-    assert found[1] > found[0]
+    found: dict[str, list[float]] = {"alone": [], "shared": []}
+    for seed in (5, 6, 7):  # a tiny training set may lead astray
+        noise = np.random.default_rng(seed).normal(0, 2.5, len(true.labels))
+        noisy = replace(true, labels=true.labels + noise)
+        for name, one in (("alone", noisy), ("shared", replace(noisy, kinds=kinds))):
+            out = tmp_path / f"{name}-{seed}"
+            training.train(one, out, 0)
+            found[name].append(measure_held_out(out, training.recipe, held_out).results["srcc"])
+    assert np.mean(found["shared"]) > np.mean(found["alone"])
     with pytest.raises(InputError, match="wrong training set"):
-        replace(noisy, kinds=("1:1",))
+        replace(true, kinds=("1:1",))
 
 
 @pytest.mark.parametrize("name", ["embodied-nr", "embodied-fr"])
