@@ -100,11 +100,12 @@ def score_decision(
         raise UsageError("the position scale d_max_m is wrong", expected="a length above 0 m", got=d_max_m)
     n_steps = max(len(increments), len(reference_increments))
     poses, reference = (_poses(rows, gripper, n_steps) for rows in (increments, reference_increments))
-    distances_m, angles_rad, states = _differences(poses, reference)
+    distances_m, states = _distances(poses, reference)
+    *turns_rad, last_rad, last_reference_rad = _rotvecs(poses, reference)
     position = 1.0 - min(1.0, float(distances_m[-1]) / d_max_m)
-    rotation = _direction_agreement(poses.T_start_tool[-1], reference.T_start_tool[-1])
+    rotation = _direction_agreement(last_rad, last_reference_rad)
     state = 1.0 - float(states[-1])
-    errors = zip(1e3 * distances_m, angles_rad, states, strict=True)
+    errors = zip(1e3 * distances_m, np.linalg.norm(turns_rad, axis=1), states, strict=True)
     _, *steps = (StepError(*map(float, error)) for error in errors)
     score = (position + rotation + state) / 3
     return DecisionScore(position, rotation, state, score, 1e3 * float(distances_m[-1]), tuple(steps))
@@ -137,13 +138,21 @@ def position_scale_m(chunks: Sequence[Array], *, seed: int = 0, n_pairs: int = 1
     return scale_m
 
 
-def _differences(poses: _Poses, reference: _Poses) -> tuple[Array, Array, Array]:
-    """Return distances (m), angles (rad) and gripper differences, ``(N + 1,)`` each."""
-    T, T_reference = poses.T_start_tool, reference.T_start_tool
-    distances_m = np.linalg.norm(T[:, :3, 3] - T_reference[:, :3, 3], axis=1)
-    turns = rotation_to_rotvec(T_reference[:, :3, :3].transpose(0, 2, 1) @ T[:, :3, :3])
+def _distances(poses: _Poses, reference: _Poses) -> tuple[Array, Array]:
+    """Return distances (m) and differences of the gripper's state, ``(N + 1,)`` each."""
+    offsets_m = poses.T_start_tool[:, :3, 3] - reference.T_start_tool[:, :3, 3]
     states = np.minimum(1.0, np.abs(poses.grippers - reference.grippers))
-    return distances_m, np.linalg.norm(turns, axis=1), states
+    return np.linalg.norm(offsets_m, axis=1), states
+
+
+def _rotvecs(poses: _Poses, reference: _Poses) -> Array:
+    """Return ``(N + 3, 3)`` rad: from reference to pose at every step, then the last of both from the start.
+
+    All in one call: a score takes half of the time of three.
+    """
+    R, R_reference = poses.T_start_tool[:, :3, :3], reference.T_start_tool[:, :3, :3]
+    turns = R_reference.transpose(0, 2, 1) @ R
+    return rotation_to_rotvec(np.concatenate([turns, R[-1:], R_reference[-1:]]))
 
 
 def _poses(increments: Array, gripper: float, n_steps: int) -> _Poses:
@@ -156,9 +165,8 @@ def _poses(increments: Array, gripper: float, n_steps: int) -> _Poses:
     return _Poses(np.pad(T, (stay, (0, 0), (0, 0)), mode="edge"), np.pad(grippers, stay, mode="edge"))
 
 
-def _direction_agreement(T: Array, T_reference: Array) -> float:
+def _direction_agreement(rotvec_rad: Array, reference_rad: Array) -> float:
     """``(1 + cos) / 2`` of two rotation vectors; 1 if neither turns noticeably, 0.5 if only one does."""
-    rotvec_rad, reference_rad = rotation_to_rotvec(T[:3, :3]), rotation_to_rotvec(T_reference[:3, :3])
     if np.array_equal(rotvec_rad, reference_rad):
         return 1.0
     norms = np.linalg.norm(rotvec_rad), np.linalg.norm(reference_rad)

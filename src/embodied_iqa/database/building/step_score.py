@@ -24,7 +24,7 @@ from embodied_iqa.errors import InputError, InternalError
 from embodied_iqa.files import sha256_of, write_whole
 from embodied_iqa.images.frame import View
 from embodied_iqa.scoring.cider import CIDER_MAX
-from embodied_iqa.scoring.cognition import COGNITION_RECIPE, score_cognition
+from embodied_iqa.scoring.cognition import COGNITION_RECIPE, CognitionScore, score_cognition
 from embodied_iqa.scoring.constants import SubjectConstants, load_constants, save_constants
 from embodied_iqa.scoring.decision import DECISION_RECIPE, position_scale_m, score_decision
 from embodied_iqa.scoring.frequencies import document_frequencies
@@ -34,6 +34,8 @@ from embodied_iqa.subjects.protocols import ChunkStatus, is_refusal
 _ROWS_PER_GROUP: Final = 65_536
 _Shown = tuple[View, float]
 """View of a reference, and the gripper's opening."""
+_Scorer = Callable[[Annotation, Annotation, _Shown], dict[str, Any]]
+"""Returns the columns of a score: of an answer, of that on the reference, of the reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +130,11 @@ def _increments(row: Annotation) -> NDArray[np.float64]:
 def _score_part(store: DatabaseStore, references: Mapping[str, _Shown], part: _Part) -> BlockReport:
     constants = store.constants_file(part.subject)
     scale = _scale(constants, part.digest) if constants.is_file() else None
+    score = _scorer(scale)
     rows = rows_of(Annotation, read_table(part.answers, ANNOTATIONS.names))
     first = {(row.reference_id, row.task_id): row for row in rows if row.pair_id is None}
     scored = [
-        _score(row, first[row.reference_id, row.task_id], references[row.reference_id], scale)
+        _scored(row, first[row.reference_id, row.task_id], references[row.reference_id], score)
         for row in rows
         if row.pair_id is not None and row.reference_id in references  # else it was rejected
     ]
@@ -145,13 +148,20 @@ def _scale(file: Path, _digest: str) -> SubjectConstants:
     return load_constants(file)
 
 
-def _score(row: Annotation, first: Annotation, reference: _Shown, scale: SubjectConstants | None) -> Score:
+def _scorer(scale: SubjectConstants | None) -> _Scorer | None:
+    """Return what scores the answers of a subject, or None without its constants."""
+    if scale is None:
+        return None
+    if scale.frequencies is None:
+        return partial(_decision, d_max_m=scale.d_max_m or 0.0)
+    # many pictures get the same answer
+    return partial(_cognition, agreement=cache(partial(score_cognition, frequencies=scale.frequencies)))
+
+
+def _scored(row: Annotation, first: Annotation, reference: _Shown, score: _Scorer | None) -> Score:
     """Score an answer; without values where an answer or the constants are missing."""
-    values: dict[str, Any] = {}
-    if scale is not None and row.error is None and first.error is None:
-        values = (
-            _cognition(row, first, scale) if row.role is Role.VLM else _decision(row, first, reference, scale)
-        )
+    answered = row.error is None and first.error is None
+    values = score(row, first, reference) if score and answered else {}
     return Score(
         subject=row.subject,
         role=row.role,
@@ -167,10 +177,12 @@ def _score(row: Annotation, first: Annotation, reference: _Shown, scale: Subject
     )
 
 
-def _cognition(row: Annotation, first: Annotation, scale: SubjectConstants) -> dict[str, float]:
-    if scale.frequencies is None:
-        raise InternalError(f"{row.subject} is scored as a VLM with the constants of a VLA")
-    score = score_cognition(str(row.answer), str(first.answer), scale.frequencies)
+def _cognition(
+    row: Annotation, first: Annotation, _: _Shown, *, agreement: Callable[[str, str], CognitionScore]
+) -> dict[str, Any]:
+    if row.role is not Role.VLM:
+        raise InternalError(f"{row.subject} is scored as a VLA with the constants of a VLM")
+    score = agreement(str(row.answer), str(first.answer))
     return {
         "precision": score.bleu,
         "recall": score.rouge,
@@ -179,10 +191,10 @@ def _cognition(row: Annotation, first: Annotation, scale: SubjectConstants) -> d
     }
 
 
-def _decision(
-    row: Annotation, first: Annotation, reference: _Shown, scale: SubjectConstants
-) -> dict[str, Any]:
-    score = score_decision(_increments(row), _increments(first), scale.d_max_m or 0.0, gripper=reference[1])
+def _decision(row: Annotation, first: Annotation, reference: _Shown, *, d_max_m: float) -> dict[str, Any]:
+    if row.role is not Role.VLA:
+        raise InternalError(f"{row.subject} is scored as a VLM with the constants of a VLA")
+    score = score_decision(_increments(row), _increments(first), d_max_m, gripper=reference[1])
     return {
         "position": score.position,
         "rotation": score.rotation,
