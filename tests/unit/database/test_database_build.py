@@ -30,7 +30,7 @@ from embodied_iqa.database.building.options import (
 )
 from embodied_iqa.database.building.step_annotate import Block
 from embodied_iqa.database.building.step_distort import specs_of
-from embodied_iqa.database.building.step_score import _score
+from embodied_iqa.database.building.step_score import _scored, _scorer
 from embodied_iqa.database.check import check_database
 from embodied_iqa.database.lock import locked
 from embodied_iqa.database.record import RecordedSubject
@@ -391,10 +391,11 @@ def test_refusals_are_kept_apart_from_wrong_motions(status: ChunkStatus, first_s
             increments=rows, reason="", seen=None, error=None,
         )  # fmt: skip
 
-    score = _score(answer(status, "p", 0.1), answer(first_status, None, 0.0), (View.TOP, 0.0), scale)
+    rows = answer(status, "p", 0.1), answer(first_status, None, 0.0)
+    score = _scored(*rows, (View.TOP, 0.0), _scorer(scale))
     assert score.refused == (status is ChunkStatus.NO_TARGET and first_status is not ChunkStatus.NO_TARGET)
     vlm = dataclasses.replace(answer(status, "p", 0.1), role=Role.VLM, error="failed")
-    assert _score(vlm, vlm, (View.TOP, 0.0), scale).refused is None
+    assert _scored(vlm, vlm, (View.TOP, 0.0), _scorer(scale)).refused is None
 
 
 @pytest.mark.parametrize("writes", [1, 4, 9, 13])
