@@ -78,7 +78,7 @@ class InputCache:
             return _size(base)
 
     def _prune(self, base: sqlite3.Connection) -> None:
-        if _size(base) <= self._limit:
+        if _used(base) <= self._limit or _size(base) <= self._limit:
             return
         kept = 0
         for number, size in base.execute("SELECT number, length(value) FROM inputs ORDER BY number DESC"):
@@ -96,6 +96,15 @@ class InputCache:
             raise InputError(
                 f"the cache {self._file} fails: {error}", expected="another folder, or delete the file"
             ) from None
+
+
+def _used(base: sqlite3.Connection) -> int:
+    """Return the size of the pages in use, more than that of the arrays; `_size` reads the whole table."""
+    pages, free, page = (
+        int(base.execute(f"PRAGMA {name}").fetchone()[0])
+        for name in ("page_count", "freelist_count", "page_size")
+    )
+    return (pages - free) * page
 
 
 def _size(base: sqlite3.Connection) -> int:

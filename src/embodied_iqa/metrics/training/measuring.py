@@ -1,10 +1,15 @@
-"""Measures the inputs of a training set, in several processes, through the cache."""
+"""Measures the inputs of a training set, in several processes, through the cache.
+
+Trainings that run at the same time need nearly the same inputs. Each begins at another place of its list, and
+asks the cache again before each job, so that together they measure each picture about once.
+"""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import groupby
 from operator import itemgetter
@@ -22,7 +27,6 @@ from embodied_iqa.metrics.training.input_store import InputStore
 from embodied_iqa.progress import ProgressBars
 from embodied_iqa.workers import Workers, result_of
 
-Measured = list[tuple[str, NDArray[Any], View | None]]
 _GROUP: Final = 60
 """Pairs of a job, about; those of one reference stay together."""
 _AHEAD: Final = 4
@@ -123,14 +127,42 @@ class _Work:
     def measured(self, pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, NDArray[Any]]]:
         """Measure pairs (reference, pair); yield each by its key, flat, with the camera in front."""
         groups = [[pair for _, pair in group] for _, group in groupby(pairs, itemgetter(0))]
+        jobs = _together(groups)
+        first = random.SystemRandom().randrange(len(jobs)) if jobs else 0
         with ProgressBars() as bars:
             done = 0
-            for found in _all(self.pictures, self.wanted, _together(groups), self.workers):
-                fresh = [(self.keys[pair], _with_view(values, view)) for pair, values, view in found]
-                self.cache.put(fresh)
-                yield from fresh
+            for found in self._all([*jobs[first:], *jobs[:first]]):
+                yield from found.items()
                 done += len(found)
                 bars.update(self.title, done, len(pairs))
+
+    def job(self, pair_ids: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """Return the inputs of some pairs, flat, by key; what is not in the cache by now is measured."""
+        known = self.cache.get([self.keys[pair] for pair in pair_ids])
+        missing = [pair for pair in pair_ids if self.keys[pair] not in known]
+        fresh = {
+            self.keys[pair.pair_id]: _with_view(
+                self.wanted.measure(pair.distorted, pair.reference, pair.context), pair.context.view
+            )
+            for pair in (self.pictures.read(missing) if missing else ())
+        }
+        self.cache.put(fresh.items())
+        return known | fresh
+
+    def _all(self, jobs: Sequence[list[str]]) -> Iterator[dict[str, NDArray[Any]]]:
+        if self.workers <= 1 or len(jobs) <= 1:
+            yield from map(self.job, jobs)
+            return
+        waiting, running = iter(jobs), set[Future[dict[str, NDArray[Any]]]]()
+        with Workers(min(self.workers, len(jobs))) as pool:
+            while True:
+                while len(running) < self.workers * _AHEAD and (job := next(waiting, None)) is not None:
+                    own = replace(self, keys={pair: self.keys[pair] for pair in job})
+                    running.add(pool.submit(own.job, job))
+                if not running:
+                    return
+                finished, running = wait(running, return_when=FIRST_COMPLETED)
+                yield from map(result_of, finished)
 
     def stored(self, pairs: Sequence[tuple[str, str]], folder: Path) -> MeasuredInputs:
         """Return pictures in a store; only some are in memory at a time."""
@@ -156,30 +188,6 @@ def _together(groups: Sequence[list[str]]) -> list[list[str]]:
             jobs.append([])
         jobs[-1].extend(group)
     return jobs
-
-
-def _all(
-    pictures: PictureSet, wanted: Measurable, jobs: Sequence[list[str]], workers: int
-) -> Iterator[Measured]:
-    if workers <= 1 or len(jobs) <= 1:
-        yield from (_measure(pictures, wanted, job) for job in jobs)
-        return
-    waiting, running = iter(jobs), set[Future[Measured]]()
-    with Workers(min(workers, len(jobs))) as pool:
-        while True:
-            while len(running) < workers * _AHEAD and (job := next(waiting, None)) is not None:
-                running.add(pool.submit(_measure, pictures, wanted, job))
-            if not running:
-                return
-            finished, running = wait(running, return_when=FIRST_COMPLETED)
-            yield from map(result_of, finished)
-
-
-def _measure(pictures: PictureSet, wanted: Measurable, pair_ids: Sequence[str]) -> Measured:
-    return [
-        (pair.pair_id, wanted.measure(pair.distorted, pair.reference, pair.context), pair.context.view)
-        for pair in pictures.read(pair_ids)
-    ]
 
 
 def _with_view(values: NDArray[Any], view: View | None) -> NDArray[Any]:

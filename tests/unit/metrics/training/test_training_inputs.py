@@ -101,6 +101,20 @@ def test_an_interrupted_store_measures_only_what_is_missing(tmp_path: Path) -> N
     np.testing.assert_array_equal(found.values, measured(Noise(), None, tmp_path / "b").values)
 
 
+def test_what_another_process_has_measured_meanwhile_is_not_measured_again(tmp_path: Path) -> None:
+    class Overtaken(Noise):
+        def read(self, pair_ids: Sequence[str]) -> Iterator[PairPictures]:
+            if not self.seen:
+                measured(other, None, tmp_path)
+            return super().read(pair_ids)
+
+    other, slow = Noise(), Overtaken()
+    found = measured(slow, None, tmp_path)
+    assert len(other.seen) == 160
+    assert 0 < len(slow.seen) <= 80  # the job that was under way
+    np.testing.assert_array_equal(found.values, measured(Noise(), None, tmp_path / "b").values)
+
+
 def test_a_store_of_other_pairs_begins_anew(tmp_path: Path) -> None:
     measured(Noise(), tmp_path / "store", tmp_path / "a", count=80)
     found = measured(Noise(), tmp_path / "store", tmp_path / "a", count=120)
