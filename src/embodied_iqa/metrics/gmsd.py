@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.metrics.maps import Map, luma_of, similarity
+from embodied_iqa.metrics.last_picture import LastPicture
+from embodied_iqa.metrics.maps import Map, length, luma_of, similarity
 from embodied_iqa.metrics.pictures import check_pair
 
 _C = 170.0
@@ -31,8 +34,19 @@ def _even(values: Map) -> Map:
 def _gradient_magnitude(values: Map, border: int) -> Map:
     """Return Prewitt's gradient magnitude of each channel."""
     dx, dy = (cv2.filter2D(values, -1, kernel, borderType=border) for kernel in (_PREWITT, _PREWITT.T.copy()))
-    magnitude: Map = np.sqrt(dx * dx + dy * dy)
-    return magnitude
+    return length(dx, dy)
+
+
+def _gradient_of_luma(picture: NDArray[np.uint8]) -> Map:
+    return _gradient_magnitude(_half(_even(luma_of(picture))), cv2.BORDER_CONSTANT)
+
+
+def _gradient_of_channels(picture: NDArray[np.uint8]) -> Map:
+    return _gradient_magnitude(_half(picture.astype(np.float32)), cv2.BORDER_DEFAULT)[1:-1, 1:-1]
+
+
+_luma_of_reference: Final = LastPicture(_gradient_of_luma)
+_channels_of_reference: Final = LastPicture(_gradient_of_channels)
 
 
 def gmsd(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
@@ -51,8 +65,7 @@ def gmsd(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
         InputError: Another type, shape or size.
     """
     check_pair(reference, distorted, 8)
-    luma = (_half(_even(luma_of(picture))) for picture in (reference, distorted))
-    m_r, m_d = (_gradient_magnitude(values, cv2.BORDER_CONSTANT) for values in luma)
+    m_r, m_d = _luma_of_reference(reference), _gradient_of_luma(distorted)
     return float(similarity(m_r, m_d, _C).std(dtype=np.float64))
 
 
@@ -70,8 +83,5 @@ def gmsd_colour(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> f
         InputError: Another type, shape or size.
     """
     check_pair(reference, distorted, 8)
-    m_r, m_d = (
-        _gradient_magnitude(_half(picture.astype(np.float32)), cv2.BORDER_DEFAULT)[1:-1, 1:-1]
-        for picture in (reference, distorted)
-    )
+    m_r, m_d = _channels_of_reference(reference), _gradient_of_channels(distorted)
     return float(similarity(m_r, m_d, _C).std(axis=(0, 1), dtype=np.float64).mean())

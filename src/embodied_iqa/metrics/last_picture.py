@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 Value = TypeVar("Value")
 
-_LARGEST_BYTES: Final = 16 << 20
+_LARGEST_BYTES: Final = 8 << 20
 """Maps of larger pictures would occupy hundreds of megabytes; they are computed every time."""
 
 

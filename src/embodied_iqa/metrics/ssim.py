@@ -2,24 +2,88 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, Final
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.metrics.last_picture import LastPicture
+from embodied_iqa.metrics.maps import Map
+from embodied_iqa.metrics.maps import similarity as alike
 from embodied_iqa.metrics.pictures import check_pair
 
-WINDOW_PX = 11
-_SIGMA_PX = 1.5
-C1 = (0.01 * 255.0) ** 2
-C2 = (0.03 * 255.0) ** 2
+WINDOW_PX: Final = 11
+_SIGMA_PX: Final = 1.5
+_C1: Final = (0.01 * 255.0) ** 2
+_C2: Final = np.float32((0.03 * 255.0) ** 2)
+_STRIP_ROWS: Final = 64
+"""Rows of windows at a time: their maps stay in the processor's cache."""
 
 
-def local_mean(values: NDArray[np.float32]) -> NDArray[np.float32]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Windows:
+    """Statistics of the windows of a picture.
+
+    Attributes:
+        values: ``(H, W, 3)`` in [0, 255].
+        mean: Of each window that fits into the picture, ``(H - 10, W - 10, 3)``.
+        variance: The same shape; divides by the window's weight (not ``N - 1``).
+    """
+
+    values: Map
+    mean: Map
+    variance: Map
+
+    @classmethod
+    def of(cls, picture: NDArray[Any]) -> Windows:
+        """Return the statistics of a picture ``(H, W, 3)`` in [0, 255]."""
+        values = picture.astype(np.float32, copy=False)
+        mean = _local_mean(values)
+        return cls(values, mean, _local_mean(values * values) - mean * mean)
+
+
+windows_of_reference: Final = LastPicture(Windows.of)
+
+
+def _local_mean(values: Map) -> Map:
     """Return the Gaussian-weighted means of the windows that fit into the picture."""
     blurred = cv2.GaussianBlur(values, (WINDOW_PX, WINDOW_PX), _SIGMA_PX)
     edge = WINDOW_PX // 2
-    inside: NDArray[np.float32] = blurred[edge:-edge, edge:-edge]
+    inside: Map = blurred[edge:-edge, edge:-edge]
     return inside
+
+
+def mean_similarity(reference: Windows, distorted: NDArray[Any], *, luminance: bool) -> NDArray[np.float64]:
+    """Return the mean similarity of the windows of each channel, ``(3,)``.
+
+    Args:
+        reference: Statistics of the reference.
+        distorted: ``(H, W, 3)`` in [0, 255].
+        luminance: Structure, contrast and luminance; otherwise structure and contrast.
+    """
+    rows, columns, channels = reference.mean.shape
+    total = np.zeros(columns * channels)
+    for top in range(0, rows, _STRIP_ROWS):
+        similarity = _similarity_of_strip(reference, distorted, top, luminance=luminance)
+        total += similarity.reshape(len(similarity), -1).sum(axis=0)
+    means: NDArray[np.float64] = total.reshape(columns, channels).mean(axis=0) / rows
+    return means
+
+
+def _similarity_of_strip(reference: Windows, distorted: NDArray[Any], top: int, *, luminance: bool) -> Map:
+    pixels, inside = slice(top, top + _STRIP_ROWS + WINDOW_PX - 1), slice(top, top + _STRIP_ROWS)
+    mean_x, variance_x = reference.mean[inside], reference.variance[inside]
+    y = Windows.of(distorted[pixels])
+    similarity = _local_mean(reference.values[pixels] * y.values)
+    similarity -= mean_x * y.mean
+    similarity *= 2
+    similarity += _C2
+    similarity /= variance_x + y.variance + _C2
+    if luminance:
+        similarity *= alike(mean_x, y.mean, _C1)
+    return similarity
 
 
 def ssim(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
@@ -38,11 +102,4 @@ def ssim(reference: NDArray[np.uint8], distorted: NDArray[np.uint8]) -> float:
         InputError: Another type, shape or size.
     """
     check_pair(reference, distorted, WINDOW_PX)
-    x, y = reference.astype(np.float32), distorted.astype(np.float32)
-    mean_x, mean_y = local_mean(x), local_mean(y)
-    variances = local_mean(x * x + y * y) - mean_x**2 - mean_y**2
-    covariance = local_mean(x * y) - mean_x * mean_y
-    product = mean_x * mean_y
-    similarity = (2 * product + C1) * (2 * covariance + C2)
-    similarity /= (mean_x**2 + mean_y**2 + C1) * (variances + C2)
-    return float(similarity.mean(dtype=np.float64))
+    return float(mean_similarity(windows_of_reference(reference), distorted, luminance=True).mean())

@@ -12,7 +12,7 @@ from embodied_iqa.metrics import built_in, last_picture
 from embodied_iqa.metrics.last_picture import LastPicture
 
 Picture = NDArray[np.uint8]
-NAMES = ["fsim", "vsi", "vif"]
+NAMES = ["ssim", "ms-ssim", "gmsd", "gmsd-colour", "fsim", "vsi", "vif"]
 
 
 def picture(seed: int) -> Picture:
