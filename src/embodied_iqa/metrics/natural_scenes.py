@@ -17,6 +17,8 @@ _WINDOW_PX: Final = 7
 _SIGMA_PX: Final = 7 / 6
 _NOISE: Final = 1e-6
 """A difference from the local mean below this is rounding, and has no sign."""
+_STRIP_ROWS: Final = 64
+"""Rows at a time: large temporary arrays cost more than the operations on them."""
 _ALPHAS: Final = np.arange(200, 10_001) / 1000
 _log_gamma = np.vectorize(math.lgamma, otypes=[np.float64])  # SciPy's takes half a second to import
 
@@ -28,12 +30,26 @@ def normalised(luminance: Array, border: int) -> Array:
         luminance: ``(H, W)`` in [0, 255].
         border: OpenCV's kind of border.
     """
+    values = np.empty_like(luminance)
+    for top in range(0, len(luminance), _STRIP_ROWS):
+        first = max(top - _WINDOW_PX // 2, 0)
+        strip = luminance[first : top + _STRIP_ROWS + _WINDOW_PX // 2]
+        inside = slice(top - first, top - first + _STRIP_ROWS)
+        values[top : top + _STRIP_ROWS] = _normalised_strip(strip, border)[inside]
+    return values
+
+
+def _normalised_strip(luminance: Array, border: int) -> Array:
     window = (_WINDOW_PX, _WINDOW_PX)
     mean = cv2.GaussianBlur(luminance, window, _SIGMA_PX, borderType=border)
     squares = cv2.GaussianBlur(luminance * luminance, window, _SIGMA_PX, borderType=border)
-    centred = luminance - mean
-    centred[np.abs(centred) < _NOISE] = 0.0
-    values: Array = centred / (np.sqrt(np.abs(squares - mean * mean)) + 1.0)
+    values: Array = luminance - mean
+    values[np.abs(values) < _NOISE] = 0.0
+    mean *= mean
+    squares -= mean
+    deviation = np.sqrt(np.abs(squares, out=squares), out=squares)
+    deviation += 1.0
+    values /= deviation
     return values
 
 
@@ -60,13 +76,13 @@ class AsymmetricGaussian:
             zero_is_right: Zeros count among the values above 0; otherwise on neither side.
         """
         axes = (1, 3)
-        below = blocks < 0
-        squares = blocks * blocks
-        below_squares = np.where(below, squares, 0.0).sum(axis=axes)
-        all_squares = squares.sum(axis=axes)
-        below_count = below.sum(axis=axes)
+        all_squares = (blocks * blocks).sum(axis=axes)
+        below = np.minimum(blocks, 0.0)
+        below *= below
+        below_squares = below.sum(axis=axes)
+        below_count = np.count_nonzero(blocks < 0, axis=axes)
         count = blocks.shape[1] * blocks.shape[3]
-        above_count = count - below_count if zero_is_right else (blocks > 0).sum(axis=axes)
+        above_count = count - below_count if zero_is_right else np.count_nonzero(blocks > 0, axis=axes)
         left = np.sqrt(below_squares / np.maximum(below_count, 1))
         right = np.sqrt((all_squares - below_squares).clip(0) / np.maximum(above_count, 1))
         ratio = left / np.where(right > 0, right, 1.0)

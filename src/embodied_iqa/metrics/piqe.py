@@ -6,7 +6,6 @@ from typing import Final
 
 import cv2
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from embodied_iqa.metrics.natural_scenes import Array, normalised
@@ -29,10 +28,13 @@ def _deviation(values: Array, axes: tuple[int, ...]) -> Array:
 
 def _impaired(blocks: Array) -> NDArray[np.bool_]:
     """Return for each block ``(n,)`` whether a segment of its border is nearly constant."""
-    edges = (blocks[:, 0], blocks[:, -1], blocks[:, :, 0], blocks[:, :, -1])
-    segments = (sliding_window_view(edge, _SEGMENT_PX, axis=1) for edge in edges)
-    least = [_deviation(segment, (2,)).min(axis=1) for segment in segments]
-    impaired: NDArray[np.bool_] = np.min(least, axis=0) < _IMPAIRED
+    edges = np.stack((blocks[:, 0], blocks[:, -1], blocks[:, :, 0], blocks[:, :, -1]), axis=1)
+    starts = _BLOCK_PX - _SEGMENT_PX + 1
+    # One array for each place in a segment: sums over six arrays, not over an axis of six values.
+    places = [edges[..., place : place + starts] for place in range(_SEGMENT_PX)]
+    mean = sum(places[1:], places[0]) / _SEGMENT_PX
+    squares = sum(((values - mean) ** 2 for values in places[1:]), (places[0] - mean) ** 2)
+    impaired: NDArray[np.bool_] = np.sqrt(squares.min(axis=(1, 2)) / (_SEGMENT_PX - 1)) < _IMPAIRED
     return impaired
 
 
