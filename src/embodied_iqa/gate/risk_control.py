@@ -212,10 +212,10 @@ def _last(values: Array, held: NDArray[np.bool_]) -> float:
 def _by_betting(frames: tuple[SceneFrames, ...], values: Array, risk: float, error: float) -> float:
     """Test candidates from the smallest on, until one fails (fixed-sequence testing)."""
     at = np.unique(np.linspace(0, len(values) - 1, min(_CANDIDATES, len(values))).round().astype(np.int64))
-    best = -math.inf
+    best, curves = -math.inf, [_curve(scene) for scene in frames]
     for first in range(0, len(at), _BLOCK):
         block = values[at[first : first + _BLOCK]]
-        losses = np.array([_losses_at(scene, block) for scene in frames])
+        losses = np.array([_losses_at(curve, block) for curve in curves])
         held = betting_p_value(losses, risk, error) <= error
         best = max(best, _last(block, held))
         if not held.all():
@@ -223,16 +223,22 @@ def _by_betting(frames: tuple[SceneFrames, ...], values: Array, risk: float, err
     return best
 
 
-def _losses_at(scene: SceneFrames, thresholds: Array) -> Array:
-    """Return ``(T,)`` loss of a scene that passes at each threshold."""
+def _curve(scene: SceneFrames) -> tuple[Array, Array]:
+    """Return the predictions of a scene, ascending, and the loss that the first 0, 1, 2, ... of them pass."""
     order = np.argsort(scene.predicted, kind="stable")
     sums = np.concatenate([[0.0], scene.loss[order].cumsum()])
-    passed: Array = sums[np.searchsorted(scene.predicted[order], thresholds, side="right")]
-    return passed / len(scene.loss)
+    return scene.predicted[order], sums / len(scene.loss)
+
+
+def _losses_at(curve: tuple[Array, Array], thresholds: Array) -> Array:
+    """Return ``(T,)`` loss of a scene that passes at each threshold."""
+    predicted, losses = curve
+    passed: Array = losses[predicted.searchsorted(thresholds, side="right")]
+    return passed
 
 
 def _threshold(frames: tuple[SceneFrames, ...], value: float, promise: Promise) -> Threshold:
     at = np.array([value])
-    seen = float(np.mean([_losses_at(scene, at)[0] for scene in frames]))
+    seen = float(np.mean([_losses_at(_curve(scene), at)[0] for scene in frames]))
     passed = sum(int((scene.predicted <= value).sum()) for scene in frames)
     return Threshold(value, promise, len(frames), seen, passed / sum(len(scene.loss) for scene in frames))
