@@ -1,7 +1,8 @@
 """Built-in metrics: milliseconds of a 720p picture on one core, beside each peer in one run.
 
 The peers are scikit-image, and piq, brisque and pypiqe of requirements/bench-peers.txt, installed by
-bench_distortions_peers.py; piq needs torch.
+bench_distortions_peers.py; piq needs torch. All rounds have one reference, as rows of a benchmark do: our
+full-reference metrics compute its maps before the first round, the peers in every round.
 
 python benchmarks/bench_metrics.py --json build/bench_metrics.json
 """
