@@ -3,7 +3,8 @@
 python scripts/write_benchmark_page.py BENCHMARK --out docs/results/metrics.md --command "..." --note "..."
 
 `BENCHMARK` is the folder of `embodied-iqa benchmark`. The page has every table of its report but some
-breakdowns: those by background, main object, origin and person are in the report.
+breakdowns: those by background, main object, origin and person are in the report. `--further FOLDER TITLE
+NOTE` adds ranking and differences of another benchmark, such as one of slow metrics on fewer splits.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from embodied_iqa.records import read_json
 from embodied_iqa.reports.benchmark.report import build_page
 from embodied_iqa.reports.kit.markdown import prose, titled_table
 from embodied_iqa.reports.kit.page import Chapter
+from embodied_iqa.reports.kit.table import Table
 
 _LEFT_OUT: Final = ("scores", "by_background_", "by_main_object_", "by_origin_", "by_person_")
+_FURTHER: Final = ("leaderboard", "differences")
 
 
 def main() -> int:
@@ -31,9 +34,15 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--command", action="append", required=True, help="that made it; may be repeated")
     parser.add_argument("--note", action="append", default=[], help="a paragraph about how it was measured")
+    parser.add_argument(
+        "--further", nargs=3, action="append", default=[], metavar=("FOLDER", "TITLE", "NOTE")
+    )
     arguments = parser.parse_args()
-    results = read_json(BenchmarkResults, arguments.benchmark / RESULTS, "the benchmark")
-    parts = _page(results, arguments.command, arguments.note)
+    parts = [
+        *_page(_read(arguments.benchmark), arguments.command, arguments.note),
+        *(part for folder, *words in arguments.further for part in _further(_read(Path(folder)), *words)),
+        prose("`scripts/write_benchmark_page.py` writes this page from the folders of benchmarks."),
+    ]
     write_text_whole(arguments.out, "\n\n".join(part for part in parts if part) + "\n")
     return 0
 
@@ -48,17 +57,29 @@ def _page(results: BenchmarkResults, commands: list[str], notes: list[str]) -> I
     yield from (prose(f"- {remark}", indent="  ") for remark in page.remarks)
     for chapter in page.chapters:
         yield from _chapter(chapter)
-    yield prose("`scripts/write_benchmark_page.py` writes this page from the folder of the benchmark.")
+
+
+def _further(results: BenchmarkResults, title: str, note: str) -> Iterator[str]:
+    yield f"## {title}\n\n{prose(note)}"
+    for chapter in build_page(results, "", "").chapters:
+        if chapter.anchor in _FURTHER:
+            yield from map(titled_table, _tables(chapter))
 
 
 def _chapter(chapter: Chapter) -> Iterator[str]:
-    tables = [
-        table for part in chapter.parts for table in part.tables if not table.name.startswith(_LEFT_OUT)
-    ]
+    tables = _tables(chapter)
     if tables:
         yield f"## {chapter.title}\n\n{prose(chapter.lead)}"
         yield prose(f"The paper: {chapter.paper}") if chapter.paper else ""
         yield from map(titled_table, tables)
+
+
+def _tables(chapter: Chapter) -> list[Table]:
+    return [table for part in chapter.parts for table in part.tables if not table.name.startswith(_LEFT_OUT)]
+
+
+def _read(folder: Path) -> BenchmarkResults:
+    return read_json(BenchmarkResults, folder / RESULTS, "the benchmark")
 
 
 if __name__ == "__main__":
