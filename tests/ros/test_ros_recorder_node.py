@@ -49,13 +49,12 @@ class Recorder:
         sent: dict[str, list[bytes]] = {PICTURES: [], EVENTS: []}
         for index in range(count):
             rgb = np.random.default_rng(index).integers(0, 256, (48, 64, 3), dtype=np.uint8)
-            cdr = image_to_cdr(rgb, 1_000 + index, "x")
             event = TrialEvent(task=f"task {index}", run_index=index)
             event.header.stamp = time_of(1_000 + index)
-            self.pictures.publish(cdr)
-            self.events.publish(event)
-            sent[PICTURES].append(cdr)
-            sent[EVENTS].append(serialize_message(event))
+            sent[PICTURES].append(image_to_cdr(rgb, 1_000 + index, "x"))
+            sent[EVENTS].append(serialize_message(event))  # once: its padding holds any bytes
+            self.pictures.publish(sent[PICTURES][-1])
+            self.events.publish(sent[EVENTS][-1])
             self.round_trip()
         for _ in range(10):
             self.round_trip()
