@@ -11,6 +11,7 @@ at the changes (git diff), run the tests, commit.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -51,6 +52,8 @@ def steps(work: Path) -> dict[str, list[list[str]]]:
     """Return the commands of each step, in order."""
     panel, database = work / "panel", work / "database"
     gate = ROOT / "config" / "gate" / "simulated.yaml"
+    # commands run in ROOT; the fit records its command, which must not name folders of this machine
+    gate_database = Path(os.path.relpath(work / "gate_database", ROOT))
     sizes = [word for size in GATE_SIZES for word in ("--size", size)]
     tolerated = [word for types in TOLERATED for word in ("--tolerate", types)]
     evaluation = ("--scenes", 100, "--grid-scenes", 30, "--out", PAGES / "panel.md")
@@ -63,8 +66,8 @@ def steps(work: Path) -> dict[str, list[list[str]]]:
         "evaluate": [program("evaluate", "panel", "--models", MODELS, "--cards", *evaluation)],
         "gate": [program("gate", "calibrate", "--sim", "--scenes", 30, *sizes, *tolerated, "--output", gate)],
         "learned gate": [
-            program("build", *GATE_SCENES, "--panel", GATE_POLICY, "--out", work / "gate_database"),
-            program("gate", "fit", work / "gate_database", *GATE_FIT, "--keep", "--out", gate),
+            program("build", *GATE_SCENES, "--panel", GATE_POLICY, "--out", gate_database),
+            program("gate", "fit", gate_database, *GATE_FIT, "--keep", "--out", gate.relative_to(ROOT)),
         ],
         "build": [program("build", "--references", REFERENCES, "--seed", SEED, "--out", database)],
         "health": [program("db", "health", database), program("report", database)],
