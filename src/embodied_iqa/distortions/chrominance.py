@@ -40,7 +40,9 @@ def edge_mask(image: Image) -> FloatImage:
     """Return the blurred gradient magnitude, its 1st and 99th percentile mapped to 0 and 1."""
     gray = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
     dx, dy = (cv2.Sobel(gray, cv2.CV_32F, x, 1 - x, ksize=1, scale=0.5) for x in (1, 0))
-    edges = cv2.GaussianBlur(cv2.magnitude(dx, dy), (0, 0), _EDGE_BLUR_PX, borderType=cv2.BORDER_REFLECT)
+    # not `cv2.magnitude`, which rounds differently from one address to another
+    slope = np.sqrt(dx * dx + dy * dy)
+    edges = cv2.GaussianBlur(slope, (0, 0), _EDGE_BLUR_PX, borderType=cv2.BORDER_REFLECT)
     step = max(1, min(edges.shape) // 128)
     low, high = np.percentile(edges[::step, ::step], (1, 99))
     if high <= low:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.metrics.learned.texture import moments, mscn_statistics, spectrum, steps
+from embodied_iqa.metrics.maps import length
 
 SIZE_PX: Final = (240, 180)
 """Width and height at which pictures are measured."""
@@ -125,8 +126,7 @@ def _cells(small: Small) -> Vector:
 def gradient(gray: Plane) -> Plane:
     """Return the magnitude of the gradient (Scharr), per pixel."""
     dx, dy = (cv2.Scharr(gray, cv2.CV_32F, *axes, scale=1 / 32) for axes in ((1, 0), (0, 1)))
-    magnitude: Plane = cv2.magnitude(dx, dy)
-    return magnitude
+    return length(dx, dy)
 
 
 def edges(gray: Plane) -> Vector:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cv2
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from numpy.typing import NDArray
 from embodied_iqa.errors import InputError
 from embodied_iqa.metrics.learned.differences import picture_differences
 from embodied_iqa.metrics.learned.inputs import InputKind, NetworkInput
-from embodied_iqa.metrics.learned.statistics import picture_statistics, small_picture
+from embodied_iqa.metrics.learned.statistics import gradient, picture_statistics, small_picture
 from embodied_iqa.metrics.learned.texture import mscn_statistics, spectrum, steps
 
 
@@ -34,6 +36,24 @@ def test_statistics_have_one_length_and_are_finite(size: tuple[int, int]) -> Non
     assert found.dtype == np.float32
     assert np.isfinite(found).all()
     assert np.isfinite(picture_statistics(FLAT)).all()
+
+
+def test_gradients_do_not_depend_on_where_things_are_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    plane, scharr = scene()[..., 0].astype(np.float32), cv2.Scharr
+    found = []
+    for offset in (0, 4, 20, 36):
+
+        def moved(*words: Any, offset: int = offset, **options: Any) -> NDArray[np.float32]:
+            values = scharr(*words, **options)
+            buffer = np.empty(values.nbytes + 128, np.uint8)
+            first = -buffer.ctypes.data % 64 + offset
+            copy = buffer[first : first + values.nbytes].view(np.float32).reshape(values.shape)
+            copy[:] = values
+            return copy
+
+        monkeypatch.setattr(cv2, "Scharr", moved)
+        found.append(gradient(plane))
+    assert all(np.array_equal(one, found[0]) for one in found)
 
 
 def test_statistics_are_those_of_the_small_picture() -> None:
