@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
@@ -32,13 +33,15 @@ class Cell:
         self.sequence = 0
 
     def __enter__(self) -> Self:
-        graph = self.graph.__enter__()
-        self.status = graph.subscribe(ArmStatus, "/arm/status", EVENT)
-        self.leases = graph.subscribe(GateLease, "/gate/lease", STATE)
-        self.targets = graph.subscribe(JointState, "/sim/joint_targets", STATE)
-        self.joints = graph.subscribe(JointState, "/sim/joint_states", STATE)
-        self.actions = graph.publisher(ActionChunk, "/vla/actions", EVENT)
-        graph.activate("gate_node", "arm_node")
+        with ExitStack() as stack:  # a node that does not start leaves no other behind
+            graph = stack.enter_context(self.graph)
+            self.status = graph.subscribe(ArmStatus, "/arm/status", EVENT)
+            self.leases = graph.subscribe(GateLease, "/gate/lease", STATE)
+            self.targets = graph.subscribe(JointState, "/sim/joint_targets", STATE)
+            self.joints = graph.subscribe(JointState, "/sim/joint_states", STATE)
+            self.actions = graph.publisher(ActionChunk, "/vla/actions", EVENT)
+            graph.activate("gate_node", "arm_node")
+            stack.pop_all()
         return self
 
     def __exit__(self, *error: object) -> None:
