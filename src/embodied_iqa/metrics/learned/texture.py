@@ -9,7 +9,6 @@ from typing import Final
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import rfft2
 
 Vector = NDArray[np.float32]
 Plane = NDArray[np.float32]
@@ -71,7 +70,7 @@ def _root(values: Plane) -> float:
 def spectrum(gray: Plane) -> Vector:
     """Return the logarithm of the mean power in rings of frequency, and in sectors of direction."""
     bins, counts = _frequency_bins(gray.shape[0], gray.shape[1])
-    waves = rfft2(gray - gray.mean())  # float32; the other half of the frequencies mirrors this one
+    waves = np.fft.rfft2(gray - gray.mean())  # float32; the other half of the frequencies mirrors this one
     power = (waves.real**2 + waves.imag**2) / gray.size
     table = np.bincount(bins, power.ravel(), _RINGS * (_SECTORS + 1)).reshape(_RINGS, _SECTORS + 1)
     sector_power = table.sum(axis=0)[:_SECTORS]
