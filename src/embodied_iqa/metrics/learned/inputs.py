@@ -55,8 +55,8 @@ _VERSIONS: Final = {
     InputKind.FINE: f"{FINE_VERSION}.{STATISTICS_VERSION}",
     InputKind.TOKENS: f"{TOKENS_VERSION}.{STATISTICS_VERSION}",
     InputKind.DIFFERENCES: f"{DIFFERENCES_VERSION}.{STATISTICS_VERSION}",
-    InputKind.PICTURE: "1",
-    InputKind.SQUARE: "1",
+    InputKind.PICTURE: "2",
+    InputKind.SQUARE: "2",
 }
 
 
