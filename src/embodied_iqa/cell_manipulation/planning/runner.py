@@ -128,8 +128,8 @@ def run_benchmark(
     total = len(episodes) * len(plan.arms)
     with locked(out):
         remove_parts(out)
-        write_json_whole(out / PLAN_FILE, {"version": __version__, **plan.tree()} | _known_judge(out, plan))
         tree = plan.tree()
+        write_json_whole(out / PLAN_FILE, {"version": __version__, **tree} | _known_judge(out, plan))
         for path, config in _configs(out, plan, episodes):
             write_text_whole(path, config_text(tree | config))
         progress(done, total)
