@@ -92,7 +92,7 @@ def test_pictures_measured_together_have_the_scores_of_single_ones(model: Path) 
     """Evaluations measure in batches, whose sums have another order: equal to 1e-6."""
     metric = TrainedMetric(model)
     pictures = [drawn(*size_px) for size_px in SIZES_PX]
-    inputs = np.stack([metric._input.measure(rgb) for rgb in pictures])
+    inputs = np.stack([metric.input.measure(rgb) for rgb in pictures])
     together, labels = metric.outputs(inputs, np.zeros(len(inputs), np.int64))
     np.testing.assert_allclose(together, [metric.measure(rgb) for rgb in pictures], atol=1e-6, rtol=0)
     np.testing.assert_array_equal(labels, np.clip(together, metric.card.label_low, metric.card.label_high))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ from embodied_iqa.database.rows import schema_of, table_of
 from embodied_iqa.database.store import read_digest, read_table, write_table
 from embodied_iqa.errors import InputError, first_line
 from embodied_iqa.metrics.catalogue import close_metric, metric_by_name
+from embodied_iqa.metrics.learned.inputs import NetworkInput
+from embodied_iqa.metrics.learned.trained import TrainedMetric
 from embodied_iqa.metrics.metric import Metric, MetricInfo
 from embodied_iqa.metrics.picture_set import PairPictures, PictureSet
 from embodied_iqa.subjects.constants_files import file_stem
@@ -49,6 +51,9 @@ class MeasuredValue:
 
 
 _SCHEMA: Final = schema_of(MeasuredValue)
+
+SharedInputs = dict[NetworkInput, tuple[NDArray[Any], float]]
+"""What trained metrics take of one picture, and the seconds that it took to measure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +210,10 @@ def _measure_block(pictures: PictureSet, block: int, parts: tuple[_Part, ...]) -
     names = tuple(dict.fromkeys(name for part in parts for name in part.pair_ids))
     inference_s = 0.0
     for pair in pictures.read(names):
+        inputs: SharedInputs = {}
         for metric, own, found in zip(metrics, wanted, rows, strict=True):
             if pair.pair_id in own:
-                found.append(measured(metric, pair))
+                found.append(measured(metric, pair, inputs))
                 inference_s += found[-1].milliseconds / 1e3
     failures: Counter[str] = Counter()
     for part, found in zip(parts, rows, strict=True):
@@ -217,17 +223,33 @@ def _measure_block(pictures: PictureSet, block: int, parts: tuple[_Part, ...]) -
     return BlockReport(block, count, dict(+failures), time.perf_counter() - started, inference_s)
 
 
-def measured(metric: Metric, pair: PairPictures) -> MeasuredValue:
-    """Measure one picture; a picture that the metric refuses has no value and a reason."""
-    started = time.perf_counter()
+def measured(metric: Metric, pair: PairPictures, inputs: SharedInputs | None = None) -> MeasuredValue:
+    """Measure one picture; a picture that the metric refuses has no value and a reason.
+
+    Args:
+        metric: The metric.
+        pair: The picture.
+        inputs: Of the same picture, shared by trained metrics: each is measured once, and its time counts for
+            every metric that takes it.
+    """
+    started, shared_s = time.perf_counter(), 0.0
     value, reason = float("nan"), None
     try:
-        value = metric.measure(pair.distorted, pair.reference, pair.context)
+        if inputs is not None and isinstance(metric, TrainedMetric):
+            if metric.input in inputs:
+                shared_s = inputs[metric.input][1]
+            else:
+                found = metric.input.measure(pair.distorted, pair.reference, pair.context)
+                inputs[metric.input] = found, time.perf_counter() - started
+            value = metric.measure_from(inputs[metric.input][0], pair.context)
+        else:
+            value = metric.measure(pair.distorted, pair.reference, pair.context)
     except InputError as error:
         reason = first_line(error)
     if reason is None and np.isnan(value):
         reason = "the metric gave no number"
-    return MeasuredValue(pair.pair_id, float(value), 1e3 * (time.perf_counter() - started), reason)
+    own_s = time.perf_counter() - started
+    return MeasuredValue(pair.pair_id, float(value), 1e3 * (shared_s + own_s), reason)
 
 
 def _loaded(name: str) -> Metric:

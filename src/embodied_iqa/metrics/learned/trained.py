@@ -53,19 +53,19 @@ class TrainedMetric:
         self.card: MetricCard = load_metric_card(folder)
         self._session = _session(folder, self.card)
         card = self.card
-        self._input = NetworkInput(card.input, card.subjects, card.size_px)
-        if self._input.version() != card.input_version:
+        self.input: Final = NetworkInput(card.input, card.subjects, card.size_px)
+        if self.input.version() != card.input_version:
             raise InputError(
                 f"the input of {folder} is measured otherwise by this version or these subjects",
                 expected=card.input_version,
-                got=self._input.version(),
+                got=self.input.version(),
             )
         self._views = {view: index for index, view in enumerate(card.views)}
         self._calibrated = calibrated
         low, high = (card.label_low, card.label_high) if calibrated else (-np.inf, np.inf)
         self.info = MetricInfo(
             f"{KIND}:{folder}{CALIBRATED if calibrated else ''}",
-            self._input.needs,
+            self.input.needs,
             higher_is_better=True,
             lowest=low,
             highest=high,
@@ -78,7 +78,11 @@ class TrainedMetric:
         self, distorted: Picture, reference: Picture | None = None, context: MetricContext | None = None
     ) -> float:
         """Return the quality of a picture; see `Metric`. Other cameras count as unknown."""
-        found = self.predict(distorted, reference, context)
+        return self.measure_from(self.input.measure(distorted, reference, context), context)
+
+    def measure_from(self, values: NDArray[Any], context: MetricContext | None = None) -> float:
+        """Return the quality of a picture whose `input` is measured."""
+        found = self.predict_from(values, context)
         return found.label if self._calibrated else found.rank
 
     def predict(
@@ -89,7 +93,10 @@ class TrainedMetric:
         Raises:
             InputError: Not a picture, too small, or the reference is missing or of another size.
         """
-        values = self._input.measure(distorted, reference, context)
+        return self.predict_from(self.input.measure(distorted, reference, context), context)
+
+    def predict_from(self, values: NDArray[Any], context: MetricContext | None = None) -> Prediction:
+        """Return the output of both heads for a measured `input`: metrics of the same input can share it."""
         view = context.view if context is not None else None
         number = self._views.get(view, len(self._views)) if view is not None else len(self._views)
         rank, label = self.outputs(values[None], np.array([number]))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from embodied_iqa.analysis.correlation import srcc
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import View
+from embodied_iqa.metrics.benchmark.values import SharedInputs, measured
 from embodied_iqa.metrics.catalogue import metric_by_name
 from embodied_iqa.metrics.learned.card import load_metric_card
 from embodied_iqa.metrics.learned.inputs import InputKind, NetworkInput
@@ -165,6 +166,28 @@ def test_every_recipe_trains_and_exports_what_it_trained(name: str, tmp_path: Pa
     assert calibrated.measure(pair.distorted, pair.reference, pair.context) == found.label
     assert 1.0 <= found.label <= 5.0
     assert np.isfinite(metric.measure(pair.distorted, pair.reference))  # of an unknown camera
+
+
+def test_metrics_of_one_input_measure_a_picture_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(2):
+        small("embodied-nr", epochs=1).train(samples(), tmp_path / str(seed), seed)
+    metrics = [TrainedMetric(tmp_path / str(seed)) for seed in range(2)]
+    (pair,) = NoisyPictures([]).read(["r1-4"])
+    alone = [measured(metric, pair) for metric in metrics]
+    calls: list[NetworkInput] = []
+    measure = NetworkInput.measure
+
+    def counted(self: NetworkInput, *arguments: object) -> NDArray[np.float32]:
+        calls.append(self)
+        return measure(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(NetworkInput, "measure", counted)
+    inputs: SharedInputs = {}
+    together = [measured(metric, pair, inputs) for metric in metrics]
+    assert len(calls) == 1
+    assert [one.value for one in together] == [one.value for one in alone]
+    ((_, input_s),) = inputs.values()
+    assert all(one.milliseconds > 1e3 * input_s for one in together)  # its time counts for both
 
 
 def test_a_stopped_training_ends_with_the_same_weights(tmp_path: Path) -> None:
