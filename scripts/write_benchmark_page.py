@@ -25,6 +25,8 @@ from embodied_iqa.reports.kit.table import Table
 
 _LEFT_OUT: Final = ("scores", "by_background_", "by_main_object_", "by_origin_", "by_person_")
 _FURTHER: Final = ("leaderboard", "differences")
+_PICTURE: Final = "metrics-leaderboard.webp"
+"""The figure of the report's leaderboard, beside the page in ``pictures``."""
 
 
 def main() -> int:
@@ -39,7 +41,7 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     parts = [
-        *_page(_read(arguments.benchmark), arguments.command, arguments.note),
+        *_page(_read(arguments.benchmark), arguments),
         *(part for folder, *words in arguments.further for part in _further(_read(Path(folder)), *words)),
         prose("`scripts/write_benchmark_page.py` writes this page from the folders of benchmarks."),
     ]
@@ -47,16 +49,16 @@ def main() -> int:
     return 0
 
 
-def _page(results: BenchmarkResults, commands: list[str], notes: list[str]) -> Iterator[str]:
+def _page(results: BenchmarkResults, arguments: argparse.Namespace) -> Iterator[str]:
     page = build_page(results, "", "")
     yield f"# Quality metrics against the robot's scores\n\n{prose(f'{page.headline} {page.lead}')}"
     yield prose("What the numbers mean and how to run your own benchmark: [the guide](../benchmark.md).")
     yield "## How it was measured"
-    yield "```\n" + "\n".join(commands) + "\n```"
-    yield from (prose(note) for note in notes)
+    yield "```\n" + "\n".join(arguments.command) + "\n```"
+    yield from (prose(note) for note in arguments.note)
     yield from (prose(f"- {remark}", indent="  ") for remark in page.remarks)
     for chapter in page.chapters:
-        yield from _chapter(chapter)
+        yield from _chapter(chapter, arguments.out.parent / "pictures" / _PICTURE)
 
 
 def _further(results: BenchmarkResults, title: str, note: str) -> Iterator[str]:
@@ -66,11 +68,13 @@ def _further(results: BenchmarkResults, title: str, note: str) -> Iterator[str]:
             yield from map(titled_table, _tables(chapter))
 
 
-def _chapter(chapter: Chapter) -> Iterator[str]:
+def _chapter(chapter: Chapter, picture: Path) -> Iterator[str]:
     tables = _tables(chapter)
     if tables:
         yield f"## {chapter.title}\n\n{prose(chapter.lead)}"
         yield prose(f"The paper: {chapter.paper}") if chapter.paper else ""
+        if chapter.anchor == "leaderboard" and picture.is_file():
+            yield f"![SRCC of each metric with its interval](pictures/{picture.name})"
         yield from map(titled_table, tables)
 
 
