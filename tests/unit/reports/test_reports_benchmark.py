@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -17,8 +18,10 @@ from embodied_iqa.analysis.published import published_metrics
 from embodied_iqa.cli.main import main
 from embodied_iqa.database.schema import SCORES
 from embodied_iqa.database.store import write_table
-from embodied_iqa.metrics.benchmark.results import BenchmarkResults
+from embodied_iqa.metrics.benchmark.results import RESULTS, BenchmarkResults
 from embodied_iqa.records import read_json
+from embodied_iqa.reports.benchmark.leaderboard import chapter
+from embodied_iqa.reports.kit.figure import Dot
 
 METRICS = f"psnr,{TRUTH},train:{RECIPE}"
 
@@ -102,6 +105,20 @@ def test_published_rows_are_those_of_the_paper_and_marked(folder: Path, page: st
     assert table.loc[TRUTH, "decision_all_all"] == pytest.approx(1)
     assert not [column for column in table.columns if "medium" in column]
     assert "medium third" in page
+
+
+def test_dots_of_negative_values_lie_left_of_zero(folder: Path) -> None:
+    results = read_json(BenchmarkResults, folder / "out" / RESULTS, "the benchmark")
+    ranks = tuple(
+        replace(rank, srcc=-0.2, low=-0.3, high=-0.1) if rank.metric == "psnr" else rank
+        for rank in results.ranks
+    )
+    figure = chapter(replace(results, ranks=ranks)).parts[0].figure
+    assert figure is not None
+    ticks = {tick.text: tick.at for tick in figure.ticks}
+    assert ticks == {"\N{MINUS SIGN}0.5": 0.0, "0.0": 33.33, "0.5": 66.67, "1.0": 100.0}
+    (dot,) = {row.lanes[0].dot for row in figure.rows if row.title == "psnr"}
+    assert dot == Dot(20.0, 13.33, 26.67)
 
 
 def test_the_report_of_the_database_shows_the_leaderboard_and_leads_to_the_page(

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import Final
 
 from embodied_iqa.metrics.benchmark.plan import Target
 from embodied_iqa.metrics.benchmark.results import BenchmarkResults, RankRow, ScoreRow
 from embodied_iqa.metrics.metric import Needs
-from embodied_iqa.reports.benchmark.lines import SRCC_RANGE, SRCC_TICKS, percent, targets_of, whole_scores
-from embodied_iqa.reports.kit.figure import Dot, FigureRow, Lane, LaneFigure
+from embodied_iqa.reports.benchmark.lines import SRCC_RANGE, targets_of, whole_scores
+from embodied_iqa.reports.kit.figure import Dot, FigureRow, Lane, LaneFigure, Tick
 from embodied_iqa.reports.kit.formatting import number, plural
 from embodied_iqa.reports.kit.page import Chapter, Part
 from embodied_iqa.reports.kit.table import Cell, Column, Table
+
+_TICK: Final = 0.5
+"""Between the ticks of an axis of SRCC."""
 
 
 def chapter(results: BenchmarkResults) -> Chapter:
@@ -37,19 +42,28 @@ def _figure(results: BenchmarkResults) -> LaneFigure:
     ranks = {(rank.metric, rank.target): rank for rank in results.ranks}
     ordered = [rank.metric for rank in results.ranks if rank.target == targets[0]]
     kinds = {row.name: kind_of(row.needs, row.trained_on) for row in results.metrics}
+    lowest = min([0.0, *(rank.low for rank in ranks.values() if rank.low is not None)])
+    start = _TICK * math.floor(lowest / _TICK)
     rows = tuple(
-        FigureRow(name, kinds[name], tuple(_lane(target, ranks[name, target]) for target in targets))
+        FigureRow(name, kinds[name], tuple(_lane(target, ranks[name, target], start) for target in targets))
         for name in ordered
     )
-    return LaneFigure(tuple(str(target).capitalize() for target in targets), SRCC_TICKS, rows)
+    places = [start + _TICK * step for step in range(round((1.0 - start) / _TICK) + 1)]
+    ticks = tuple(Tick(_percent(place, start), number(place, 1)) for place in places)
+    return LaneFigure(tuple(str(target).capitalize() for target in targets), ticks, rows)
 
 
-def _lane(target: Target, rank: RankRow) -> Lane:
+def _percent(srcc: float, start: float) -> float:
+    """Return the place of an SRCC on an axis from ``start`` to 1."""
+    return round(100.0 * (srcc - start) / (1.0 - start), 2)
+
+
+def _lane(target: Target, rank: RankRow, start: float) -> Lane:
     title = "cognition" if target is Target.COGNITION else "decision"
     if rank.srcc is None or rank.low is None or rank.high is None:
         return Lane(title, f"{target}: undefined", "undefined")
     text = f"{target}: SRCC {rank.srcc:.3f}, {rank.low:.3f} to {rank.high:.3f}"
-    dot = Dot(*map(percent, (rank.srcc, rank.low, rank.high)))
+    dot = Dot(*(_percent(value, start) for value in (rank.srcc, rank.low, rank.high)))
     return Lane(title, text, number(rank.srcc, 3), dot=dot)
 
 

@@ -7,11 +7,8 @@ from typing import Final
 
 from embodied_iqa.metrics.benchmark.plan import Target
 from embodied_iqa.metrics.benchmark.results import BenchmarkResults, ScoreRow
-from embodied_iqa.reports.kit.figure import Tick
 
 SRCC_RANGE: Final = (0.0, 1.0)
-SRCC_TICKS: Final = tuple(Tick(25.0 * step, f"{0.25 * step:g}") for step in range(5))
-_WHOLE: Final = 100.0
 
 Key = tuple[Target, str, str, str]
 
@@ -31,8 +28,3 @@ def whole_scores(results: BenchmarkResults) -> tuple[Target, ...]:
     found = targets_of(results)
     whole = (Target.DECISION, Target.WRONG_MOTION, Target.COGNITION)
     return tuple(target for target in whole if target in found) or found
-
-
-def percent(value: float) -> float:
-    """Return the place of an SRCC on the axis from 0 to 1."""
-    return round(_WHOLE * min(1.0, max(0.0, value)), 2)
