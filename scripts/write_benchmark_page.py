@@ -4,7 +4,7 @@ python scripts/write_benchmark_page.py BENCHMARK --out docs/results/metrics.md -
 
 `BENCHMARK` is the folder of `embodied-iqa benchmark`. The page has every table of its report but some
 breakdowns: those by background, main object, origin and person are in the report. `--further FOLDER TITLE
-NOTE` adds ranking and differences of another benchmark, such as one of slow metrics on fewer splits.
+NOTE` adds a study of generalization of another benchmark, or ranking and differences if it has none.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from embodied_iqa.reports.kit.page import Chapter
 from embodied_iqa.reports.kit.table import Table
 
 _LEFT_OUT: Final = ("scores", "by_background_", "by_main_object_", "by_origin_", "by_person_")
-_FURTHER: Final = ("leaderboard", "differences")
 _PICTURE: Final = "metrics-leaderboard.webp"
 """The figure of the report's leaderboard, beside the page in ``pictures``."""
 
@@ -63,8 +62,9 @@ def _page(results: BenchmarkResults, arguments: argparse.Namespace) -> Iterator[
 
 def _further(results: BenchmarkResults, title: str, note: str) -> Iterator[str]:
     yield f"## {title}\n\n{prose(note)}"
+    wanted = ("unseen",) if results.unseen else ("leaderboard", "differences")
     for chapter in build_page(results, "", "").chapters:
-        if chapter.anchor in _FURTHER:
+        if chapter.anchor in wanted:
             yield from map(titled_table, _tables(chapter))
 
 
