@@ -6,7 +6,7 @@ import copy
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -127,7 +127,7 @@ class TrainingRun:
     @property
     def whole_record(self) -> dict[str, object]:
         """Everything, as plain data."""
-        return {"recipe": self.recipe.text(), "seed": self.seed, **self.record}
+        return {"recipe": repr(sorted(asdict(self.recipe).items())), "seed": self.seed, **self.record}
 
 
 def train_network(
@@ -239,9 +239,6 @@ class _Lesson:
     def loss(self, network: Learner, rows: NDArray[np.int64]) -> Tensor:
         """Return the loss of a network on some rows."""
         values = torch.from_numpy(self.inputs.values[rows])
-        ranks, labels = self.ranks[rows], self.labels[rows]
-        if self.recipe.mixup:
-            values, ranks, labels = mixed_rows(self.inputs.views[rows], values, ranks, labels)
         kind, features = self.recipe.input.kind, self.inputs.features
         axes = FLIPS[3] if kind is InputKind.SQUARE else FLIPS[1] if kind.is_picture else FLIPS[0]
         flips = [torch.rand(len(rows)) < 0.5 for _ in axes]
@@ -253,22 +250,8 @@ class _Lesson:
         else:
             outputs = network.members(values, torch.from_numpy(self.inputs.views[rows]))
         if self.recipe.objective is Objective.SQUARED:
-            return squared_loss(outputs, labels)
-        return two_head_loss(outputs, ranks, labels, self.recipe.rank_share)
-
-
-def mixed_rows(views: NDArray[np.int64], *parts: Tensor) -> list[Tensor]:
-    """Mix each row with another one of the same camera, by a random share that all tensors have in common.
-
-    Across cameras a mean of two pictures' statistics says nothing: such rows stay as they are.
-
-    Args:
-        views: ``(N,)`` index of the camera.
-        parts: ``(N,)`` or ``(N, D)`` each.
-    """
-    other, share = torch.randperm(len(views)), torch.rand(len(views))
-    share = torch.where(torch.from_numpy(views == views[other.numpy()]), share, torch.ones_like(share))
-    return [torch.lerp(part[other], part, share if part.ndim == 1 else share[:, None]) for part in parts]
+            return squared_loss(outputs, self.labels[rows])
+        return two_head_loss(outputs, self.ranks[rows], self.labels[rows], self.recipe.rank_share)
 
 
 def with_shared_labels(

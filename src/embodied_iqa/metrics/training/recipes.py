@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
@@ -22,8 +22,6 @@ _WITH_SUBJECTS: Final = MappingProxyType(
 """Kind of input with subjects, by that without."""
 RECIPES_VERSION: Final = "3"
 """Changes whenever a training with the same set and seed can end otherwise."""
-
-_LATER_FIELDS: Final = frozenset({"mixup"})
 
 
 class Architecture(StrEnum):
@@ -140,8 +138,6 @@ class MetricRecipe:
         least_rate_share: Least learning rate, as a share of the largest.
         network: Details of networks of central squares; None for the others.
         pictures_each: Pictures of each reference that are used, drawn by the seed; 0 for all.
-        mixup: Whether a step learns from statistics of two pictures of one camera mixed at random, labels
-            likewise (mixup, Zhang et al. 2018, uniform shares): better on types that training has not seen.
     """
 
     name: str
@@ -162,15 +158,6 @@ class MetricRecipe:
     least_rate_share: float = 1e-3
     network: PictureNetwork | None = None
     pictures_each: int = 0
-    mixup: bool = False
-
-    def text(self) -> str:
-        """Return everything as text, which identifies a training.
-
-        A field that came later is left out at its default, so that trainings from before can continue.
-        """
-        fields = {name: value for name, value in asdict(self).items() if value or name not in _LATER_FIELDS}
-        return repr(sorted(fields.items()))
 
     def of_size(self, pairs: int) -> MetricRecipe:
         """Return the recipe for a training set of this size: fewer epochs if it is large."""
@@ -191,7 +178,6 @@ RECIPES: Final = MappingProxyType(
                 "embodied-nr",
                 "No reference: statistics at the policy's input size and of fine texture, per camera.",
                 Architecture.VECTOR, NetworkInput(InputKind.FINE), 80, 20, 256, 2e-3, 0.05, steps=2500,
-                mixup=True,
             ),
             MetricRecipe(
                 "embodied-fr",

@@ -108,7 +108,7 @@ class RecipeTraining:
     def version(self) -> str:
         """Changes with everything that the result depends on beside set and seed."""
         inputs = self.recipe.input.version()
-        text = f"{RECIPES_VERSION} {torch.__version__} {inputs} {self.recipe.text()}"
+        text = f"{RECIPES_VERSION} {torch.__version__} {inputs} {sorted(asdict(self.recipe).items())!r}"
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def train(self, samples: TrainingSet, out: Path, seed: int) -> str:

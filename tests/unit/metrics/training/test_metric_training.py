@@ -29,7 +29,6 @@ from embodied_iqa.metrics.training.held_out import measure_held_out
 from embodied_iqa.metrics.training.loop import (
     LabelledInputs,
     TrainingRun,
-    mixed_rows,
     predict,
     train_network,
     with_shared_labels,
@@ -114,25 +113,6 @@ def test_a_large_training_set_needs_fewer_epochs() -> None:
     assert recipe.of_size(10**6).epochs == 20
     assert RECIPES["cnniqa"].of_size(7_200) == RECIPES["cnniqa"]
     assert RECIPES["cnniqa"].of_size(29_500).epochs == 9
-
-
-def test_rows_are_mixed_with_rows_of_the_same_camera_and_labels_alike() -> None:
-    torch = pytest.importorskip("torch")
-    views = np.repeat([0, 1], 32)
-    labels = torch.arange(64, dtype=torch.float32) + 1000 * torch.from_numpy(views)
-    with torch.random.fork_rng():
-        torch.manual_seed(3)
-        values, mixed = mixed_rows(views, labels[:, None] * torch.tensor([1.0, -2.0]), labels)
-    torch.testing.assert_close(values, mixed[:, None] * torch.tensor([1.0, -2.0]))
-    for view in (0, 1):
-        own = labels[views == view]
-        assert own.min() <= mixed[views == view].min() <= mixed[views == view].max() <= own.max()
-    assert (mixed != labels).float().mean() > 0.3  # half of the drawn partners are of the same camera
-
-
-def test_a_later_field_at_its_default_identifies_no_other_training() -> None:
-    assert "mixup" in recipe_by_name("embodied-nr").text()
-    assert "mixup" not in recipe_by_name("cnniqa").text()
 
 
 def test_kinds_take_the_noise_out_of_labels(tmp_path: Path) -> None:
