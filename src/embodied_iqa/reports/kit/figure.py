@@ -82,3 +82,8 @@ class LaneFigure:
     ticks: tuple[Tick, ...]
     rows: tuple[FigureRow, ...]
     boxes: bool = False
+
+    @property
+    def characters(self) -> int:
+        """Length of the longest number beside a drawing: the lanes of all rows leave the same room for it."""
+        return max((len(lane.text) for row in self.rows for lane in row.lanes), default=0)
