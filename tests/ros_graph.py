@@ -21,6 +21,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from embodied_iqa.graph.node_table import GRAPH, command_of, resolve, write_parameters
 from embodied_iqa.graph.processes import ProcessGroup, ProcessSpec
+from embodied_iqa.ros.calls import begin_call
 from embodied_iqa.ros.lifecycle import LifecycleManager
 from embodied_iqa.ros.spinning import SpinThread
 
@@ -145,7 +146,7 @@ class RosGraph:
     def ask(self, client: Any, request: Any) -> Any:
         """Call a service; the end of the node that serves it is told at once."""
         self.wait(client.service_is_ready, f"the service {client.srv_name}")
-        future = client.call_async(request)
+        future = begin_call(client, request, lambda _future: self._wake())
         self.wait(future.done, f"an answer of {client.srv_name}")
         return future.result()
 
@@ -163,6 +164,10 @@ class RosGraph:
             done = self.call(ChangeState, f"/{name}/change_state", transition=Transition(id=step))
             assert done.success, f"transition {step} of {name}"
         self.activate(name)
+
+    def _wake(self) -> None:
+        with self._news:
+            self._news.notify_all()
 
     # --- waiting --------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Rules of CONTRIBUTING.md that no linter knows: reasons of `noqa`, nothing written twice in two rooms."""
+"""Rules of CONTRIBUTING.md that no linter knows: reasons of `noqa`, nothing written twice, ROS requests."""
 
 from __future__ import annotations
 
@@ -21,6 +21,31 @@ def test_every_noqa_names_its_rule_and_its_reason() -> None:
         if "# noqa" in line and not form.search(line)
     ]
     assert not wrong, "\n".join(wrong)
+
+
+REQUESTS = {
+    "send_goal", "send_goal_async", "get_result", "get_result_async", "cancel_goal", "cancel_goal_async",
+    "call_async",
+}  # fmt: skip
+"""Calls of rclpy's clients; those of an action client lose their response in a thread that does not spin."""
+
+MAKE_REQUESTS = {
+    "src/embodied_iqa/ros/actions.py": "makes them in the thread that spins",
+    "src/embodied_iqa/ros/calls.py": "service calls, which rclpy registers under a lock",
+    "tests/ros/test_ros_actions.py": "shows how rclpy loses a response",
+    "tests/fault/test_ur_arm_node.py": "spins in the thread that calls",
+}
+
+
+def test_requests_go_through_the_helpers_of_ros() -> None:
+    used: dict[str, str] = {}
+    for source in sources("src", "tests", "benchmarks", "examples", "scripts"):
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Attribute) and node.attr in REQUESTS:
+                used[source.name] = f"{source.name}:{node.lineno}: .{node.attr}"
+    wrong = [place for name, place in used.items() if name not in MAKE_REQUESTS]
+    assert not wrong, f"use ActionCaller, call or begin_call: {wrong}"
+    assert set(MAKE_REQUESTS) <= set(used)
 
 
 def _code(source: Source) -> list[tuple[int, str]]:

@@ -22,8 +22,9 @@ from embodied_iqa.errors import EmbodiedIqaError, UserError
 from embodied_iqa.graph.parameters import TrialParameters
 from embodied_iqa.images.message_geometry import matrix_from_pose
 from embodied_iqa.robot.messages import StopCause
+from embodied_iqa.ros.actions import ClientWatch
 from embodied_iqa.ros.calls import ENDING
-from embodied_iqa.ros.conversion import chunk_status, header_of, ns_of, pose_of, spec_of, state_to_msg
+from embodied_iqa.ros.conversion import chunk_status, ns_of, pose_of, spec_of, trial_event
 from embodied_iqa.ros.lifecycle import LifecycleManager
 from embodied_iqa.ros.node import RECORDING_FAILED, BaseNode, Health, leave, main_of
 from embodied_iqa.ros.qos import EVENT, LATCHED, STATE
@@ -50,6 +51,7 @@ from embodied_iqa.trial.protocol import (
 )
 from embodied_iqa.units import SECOND_NS
 
+_ACTION = "/trial/run"
 _POLL_S = 0.1
 _OUTCOMES = {
     Outcome.SUCCESS: ours.TrialEvent.OUTCOME_SUCCESS,
@@ -59,7 +61,6 @@ _OUTCOMES = {
     Outcome.HELD_BY_GATE: ours.TrialEvent.OUTCOME_HELD_BY_GATE,
     Outcome.NO_TARGET: ours.TrialEvent.OUTCOME_NO_TARGET,
 }
-
 
 MessageT = TypeVar("MessageT")
 _GoalHandle: TypeAlias = "ServerGoalHandle[RunTrial.Goal, RunTrial.Result, RunTrial.Feedback]"
@@ -86,7 +87,7 @@ class TrialNode(BaseNode[TrialParameters]):
         self._server = ActionServer(
             self,
             RunTrial,
-            "/trial/run",
+            _ACTION,
             execute_callback=self._execute,
             goal_callback=self._accept,
             cancel_callback=self._cancel,
@@ -177,13 +178,14 @@ class TrialNode(BaseNode[TrialParameters]):
 
     def _execute(self, handle: _GoalHandle) -> RunTrial.Result:
         result = RunTrial.Result()
+        client = ClientWatch(self, _ACTION, time.monotonic())
         try:
             self._goal = handle.request
             plan = self._plan()
             self._commands.begin(self._goal)
             self._feedback(handle, Stage.OPEN, 0, "waiting for all nodes")
-            self._wait_for_graph()
-            state = self._drive(handle, plan)
+            self._wait_for_graph(handle, client)
+            state = self._drive(handle, client, plan)
             result.success, result.message = not state.problem, state.problem or "; ".join(state.remarks)
             result.runs = len(state.results)
         except EmbodiedIqaError as error:
@@ -218,15 +220,21 @@ class TrialNode(BaseNode[TrialParameters]):
             attended=config.attended,
         )
 
-    def _wait_for_graph(self) -> None:
+    def _wait_for_graph(self, handle: _GoalHandle, client: ClientWatch) -> None:
         """Activate the managed nodes, then wait until images reach gate and subjects."""
+
+        def check() -> None:
+            if reason := _why_unwanted(handle, client):
+                raise UserError(reason)
+
         deadline = time.monotonic() + self.config.start_deadline_s
-        self._lifecycle.bring_up(self.config.start_deadline_s)
+        self._lifecycle.bring_up(self.config.start_deadline_s, check)
         self._views_seen.clear()
         self._commands.carry_out(RunWorld(running=True))
         while problem := self._graph_problem():
             if time.monotonic() > deadline or ENDING.is_set():
                 raise UserError(f"not ready within {self.config.start_deadline_s} s: {problem}")
+            check()
             time.sleep(_POLL_S)
 
     def _graph_problem(self) -> str:
@@ -236,7 +244,7 @@ class TrialNode(BaseNode[TrialParameters]):
             return f"no judged image of {', '.join(sorted(missing))} on /gate/lease"
         return self._commands.subjects_problem(self._goal.task)
 
-    def _drive(self, handle: _GoalHandle, plan: TrialPlan) -> machine.TrialState:
+    def _drive(self, handle: _GoalHandle, client: ClientWatch, plan: TrialPlan) -> machine.TrialState:
         while not self._events.empty():
             self._events.get()
         self._publish_mark(plan, ours.TrialEvent.KIND_TRIAL_START, self.get_clock().now().nanoseconds)
@@ -257,13 +265,14 @@ class TrialNode(BaseNode[TrialParameters]):
                 heard_s = time.monotonic()
             if event is not None:
                 state, commands = machine.step(state, event)
-            if reason := self._why_aborted(handle, time.monotonic() - heard_s, busy=bool(commands)):
+            silent_s = time.monotonic() - heard_s
+            if reason := self._why_aborted(handle, client, silent_s, busy=bool(commands)):
                 state, commands = self._give_up(state, reason)
 
-    def _why_aborted(self, handle: _GoalHandle, silent_s: float, *, busy: bool) -> str:
+    def _why_aborted(self, handle: _GoalHandle, client: ClientWatch, silent_s: float, *, busy: bool) -> str:
         """Return why the trial cannot go on; empty if it can."""
-        if handle.is_cancel_requested and not busy:
-            return "cancelled"
+        if (reason := _why_unwanted(handle, client)) and not busy:
+            return reason
         if self._recording_fault and not busy:
             return self._recording_fault
         limit_s = self.config.stall_limit_s
@@ -300,7 +309,7 @@ class TrialNode(BaseNode[TrialParameters]):
 
     def _publish_run_end(self, plan: TrialPlan, result: RunResult) -> None:
         kind = ours.TrialEvent.KIND_RUN_END
-        event = _mark(plan, kind, result.end_ns, result.run_index, result.start_ns)
+        event = trial_event(plan, kind, result.end_ns, result.run_index, result.start_ns)
         event.outcome, event.reason = _OUTCOMES[result.outcome], result.reason
         event.tool_pose = pose_of(result.T_base_tool)
         event.frames_published = sum(
@@ -313,7 +322,7 @@ class TrialNode(BaseNode[TrialParameters]):
     def _publish_mark(
         self, plan: TrialPlan, kind: int, stamp_ns: int, run_index: int = 0, start_ns: int = 0
     ) -> None:
-        self._event_publisher.publish(_mark(plan, kind, stamp_ns, run_index, start_ns))
+        self._event_publisher.publish(trial_event(plan, kind, stamp_ns, run_index, start_ns))
 
     def _feedback(self, handle: _GoalHandle, stage: Stage, run_index: int, message: str) -> None:
         feedback = RunTrial.Feedback(
@@ -325,17 +334,11 @@ class TrialNode(BaseNode[TrialParameters]):
         handle.publish_feedback(feedback)
 
 
-def _mark(plan: TrialPlan, kind: int, stamp_ns: int, run_index: int, start_ns: int) -> ours.TrialEvent:
-    """Return an event; the schedule of a run's distortion begins at ``start_ns``."""
-    return ours.TrialEvent(
-        header=header_of(stamp_ns),
-        kind=kind,
-        run_index=run_index,
-        run_count=plan.run_count,
-        task=plan.task,
-        scene_seed=plan.scene_seed,
-        distortion=state_to_msg(plan.distortion(run_index), start_ns, stamp_ns),
-    )
+def _why_unwanted(handle: _GoalHandle, client: ClientWatch) -> str:
+    """Return why nobody wants the trial any more; empty if somebody does."""
+    if handle.is_cancel_requested:
+        return "cancelled"
+    return "the client of the trial has gone" if client.gone(time.monotonic()) else ""
 
 
 def main() -> int:

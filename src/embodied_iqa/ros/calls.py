@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from rclpy.client import Client
@@ -37,7 +38,12 @@ AnswerT = TypeVar("AnswerT", bound=Answer)
 
 
 def call(
-    client: Client[RequestT, ResponseT], request: RequestT, deadline_s: float, *, again_s: float | None = None
+    client: Client[RequestT, ResponseT],
+    request: RequestT,
+    deadline_s: float,
+    *,
+    again_s: float | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> ResponseT:
     """Call a service and wait for its response.
 
@@ -48,6 +54,7 @@ def call(
         again_s: Send the request again after each period of this length without a response; only for
             idempotent requests. A server that has not discovered its client yet drops the response after
             100 ms.
+        check: Called ten times a second while waiting; raises to give up.
 
     Raises:
         UserError: The service is missing or has not responded in time.
@@ -55,29 +62,43 @@ def call(
     began = time.monotonic()
     while not client.wait_for_service(timeout_sec=_POLL_S):
         _check_not_ending(client)
+        check()
         if time.monotonic() - began > deadline_s:
             raise UserError(f"no service {client.srv_name} within its deadline")
     responses: queue.SimpleQueue[Future[ResponseT]] = queue.SimpleQueue()
-
-    def send() -> Future[ResponseT]:
-        future = client.call_async(request)
-        future.add_done_callback(responses.put)
-        return future
-
     began = time.monotonic()
-    futures = [send()]
+    futures = [begin_call(client, request, responses.put)]
     while True:
         try:
             return responses.get(timeout=_POLL_S).result()
         except queue.Empty:
             waited_s = time.monotonic() - began
         _check_not_ending(client)
+        check()
         if waited_s > deadline_s:
             for future in futures:
                 client.remove_pending_request(future)
             raise UserError(f"{client.srv_name} has not responded within {deadline_s:.1f} s")
         if again_s is not None and waited_s > again_s * len(futures):
-            futures.append(send())
+            futures.append(begin_call(client, request, responses.put))
+
+
+def begin_call(
+    client: Client[RequestT, ResponseT], request: RequestT, done: Callable[[Future[ResponseT]], object]
+) -> Future[ResponseT]:
+    """Call a service without waiting; from any thread, since rclpy registers service calls under a lock.
+
+    Args:
+        client: Client of a node that is spinning.
+        request: The request.
+        done: Called with the finished future, in a thread that spins.
+
+    Returns:
+        The future, which `Client.remove_pending_request` gives up.
+    """
+    future = client.call_async(request)
+    future.add_done_callback(done)
+    return future
 
 
 def _check_not_ending(client: Client[RequestT, ResponseT]) -> None:

@@ -21,6 +21,7 @@ from embodied_iqa.images.frame import Intrinsics, View, parse_view
 from embodied_iqa.images.realsense import RgbdFrame
 from embodied_iqa.kinematics.se3 import matrix_to_quaternion
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus
+from embodied_iqa.trial.protocol import TrialPlan
 from embodied_iqa.trial.record import ChunkRecord
 from embodied_iqa.units import SECOND_NS
 
@@ -220,4 +221,17 @@ def chunk_to_msg(chunk: ActionChunk | ChunkRecord) -> ours.ActionChunk:
             ours.ActionIncrement(x=x, y=y, z=z, rx=rx, ry=ry, rz=rz, gripper=gripper)
             for x, y, z, rx, ry, rz, gripper in chunk.increments.tolist()
         ],
+    )
+
+
+def trial_event(plan: TrialPlan, kind: int, stamp_ns: int, run_index: int, start_ns: int) -> ours.TrialEvent:
+    """Return an event of a trial; the schedule of a run's distortion begins at ``start_ns``."""
+    return ours.TrialEvent(
+        header=header_of(stamp_ns),
+        kind=kind,
+        run_index=run_index,
+        run_count=plan.run_count,
+        task=plan.task,
+        scene_seed=plan.scene_seed,
+        distortion=state_to_msg(plan.distortion(run_index), start_ns, stamp_ns),
     )

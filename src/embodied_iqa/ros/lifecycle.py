@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import State, Transition
@@ -17,6 +17,7 @@ from embodied_iqa.ros.calls import call
 from embodied_iqa.ros.node import CONFIGURE_FAILED
 
 _AGAIN_S = 2.0
+_REPEAT_S = 10.0
 _REASON_S = 1.0
 _NEXT = {
     State.PRIMARY_STATE_UNCONFIGURED: (Transition.TRANSITION_CONFIGURE, "configure"),
@@ -45,28 +46,40 @@ class LifecycleManager:
         self._arrived = threading.Condition()
         node.create_subscription(DiagnosticArray, "/diagnostics", self._take, 10, callback_group=group)
 
-    def bring_up(self, deadline_s: float) -> None:
+    def bring_up(self, deadline_s: float, check: Callable[[], None] = lambda: None) -> None:
         """Configure and activate every node that is not active yet.
+
+        Args:
+            deadline_s: Time for all of it, real time.
+            check: Called ten times a second while waiting; raises to give up.
 
         Raises:
             UserError: A node is missing, fails, or takes too long.
         """
         until = time.monotonic() + deadline_s
         for name in self._clients:
-            self._activate(name, until)
+            self._activate(name, until, check)
 
-    def _activate(self, name: str, until: float) -> None:
+    def _activate(self, name: str, until: float, check: Callable[[], None]) -> None:
         get_state, change_state = self._clients[name]
-        while True:
+
+        def ask_state() -> State:
             left_s = until - time.monotonic()
-            state = call(get_state, GetState.Request(), left_s, again_s=_AGAIN_S).current_state
+            return call(get_state, GetState.Request(), left_s, again_s=_AGAIN_S, check=check).current_state
+
+        while True:
+            state = ask_state()
             if state.id == State.PRIMARY_STATE_ACTIVE:
                 return
             if state.id not in _NEXT:
                 raise UserError(f"{name} cannot be activated", got=f"lifecycle state {state.label}")
             transition, word = _NEXT[state.id]
             request = ChangeState.Request(transition=Transition(id=transition))
-            if not call(change_state, request, until - time.monotonic()).success:
+            left_s = until - time.monotonic()
+            # repeatable: a node answers that a transition is not possible any more
+            done = call(change_state, request, left_s, again_s=_REPEAT_S, check=check)
+            # a refusal in another state: another manager was faster, or a first response was lost
+            if not done.success and ask_state().id == state.id:
                 raise UserError(f"{name} failed to {word}: {self._reason(name)}")
 
     def _take(self, message: DiagnosticArray) -> None:

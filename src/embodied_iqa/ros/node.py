@@ -9,10 +9,12 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Generic, NoReturn, TypeVar
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
@@ -134,6 +136,31 @@ class ManagedNode(BaseNode[ConfigT], LifecycleNode):
     """A lifecycle node: loads in `configure`, works while active, and reports why a transition failed."""
 
     active = False
+
+    def __init__(self, name: str, config_class: type[ConfigT]) -> None:
+        super().__init__(name, config_class)
+        # rclpy 7.1 raises out of the executor for a transition that is not possible (its issue 1209)
+        service = self._service_change_state
+        service.callback = partial(self._change_state, service.callback)
+
+    def _change_state(
+        self,
+        change: Callable[[ChangeState.Request, ChangeState.Response], ChangeState.Response],
+        request: ChangeState.Request,
+        response: ChangeState.Response,
+    ) -> ChangeState.Response:
+        """Change the state, or answer that the transition is not possible in it."""
+        wanted = request.transition
+        possible = {number: label for number, label, *_states in self._state_machine.available_transitions}
+        if wanted.label in possible.values() if wanted.label else wanted.id in possible:
+            return change(request, response)
+        _, state = self._state_machine.current_state
+        names = ", ".join(possible.values()) or "none"
+        self.get_logger().warning(
+            f"no transition {wanted.label or wanted.id} from the state {state}; possible: {names}"
+        )
+        response.success = False
+        return response
 
     def progress(self, line: str) -> None:
         """Report the progress of loading in the log and on /diagnostics."""

@@ -6,6 +6,7 @@ import queue
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 
 from rclpy.context import Context
 from rclpy.executors import (
@@ -86,8 +87,18 @@ class SpinThread:
         self._executor = SingleThreadedExecutor(context=node.context)
         self._executor.add_node(node)
         self._ending = threading.Event()
+        self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._spin, name=f"{node.get_name()} spin", daemon=True)
         self._thread.start()
+
+    def post(self, action: Callable[[], None]) -> None:
+        """Run an action in the spinning thread, between two callbacks; from any thread."""
+        self._executor.create_task(action)
+
+    def check(self) -> None:
+        """Raise the exception of a callback that ended the thread: nothing is received any more."""
+        if self._error is not None:
+            raise self._error
 
     def close(self) -> None:
         """End the thread after its callback, then release the executor."""
@@ -104,3 +115,6 @@ class SpinThread:
                 self._executor.spin_once(timeout_sec=_POLL_S)
         except ExternalShutdownException:
             return
+        except BaseException as error:
+            self._error = error
+            raise

@@ -4,40 +4,33 @@ from __future__ import annotations
 
 import os
 import queue
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
 import rclpy
 from embodied_iqa_msgs.action import RunTrial
 from embodied_iqa_msgs.srv import ConfirmRun
-from rclpy.action import ActionClient
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
-from rclpy.task import Future
 
 from embodied_iqa.errors import EmbodiedIqaError
+from embodied_iqa.ros.actions import ActionCaller, GoalCall, GoalRejectedError
 from embodied_iqa.ros.calls import call
 from embodied_iqa.ros.spinning import SpinThread
 from embodied_iqa.trial.attendance import Person, Question
 from embodied_iqa.trial.protocol import Stage
 
 if TYPE_CHECKING:
-    from rclpy.action.client import ClientGoalHandle
     from rclpy.type_support import FeedbackMessage  # defined in typings/ only
-
-ResultT = TypeVar("ResultT")
 
 _POLL_S = 0.1
 _CANCEL_S = 2.0
 """Wait for the end of a cancelled trial; nodes that are ended stop the arm and close the recording too."""
 _CONFIRM_S = 10.0
-_DISCOVERY_S = 0.5
-"""A server responds only to clients that it has discovered; they may discover it a little earlier."""
 _ASKING = (Stage.PREPARE, Stage.JUDGE)
 
 
@@ -70,10 +63,10 @@ class TrialClient:
         # Python handles Ctrl-C: cancelling the trial then takes a working context
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         self._node = Node("trial_client")
-        self._client = ActionClient(self._node, RunTrial, "/trial/run")
         self._confirm = self._node.create_client(ConfirmRun, "/trial/confirm")
         self._questions: queue.SimpleQueue[TrialProgress] = queue.SimpleQueue()
         self._spin = SpinThread(self._node)
+        self._trials = ActionCaller(self._node, RunTrial, "/trial/run", self._spin)
 
     def __enter__(self) -> Self:
         return self
@@ -82,6 +75,7 @@ class TrialClient:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._spin.close()
+        self._trials.close()
         self._node.destroy_node()
         rclpy.try_shutdown()
 
@@ -100,17 +94,17 @@ class TrialClient:
             TrialFailedError: The task was rejected, failed or took too long.
         """
         self._until_s, self._begun = time.monotonic() + deadline_s, False
-        while not self._client.wait_for_server(timeout_sec=_POLL_S):
+        while not self._trials.server_is_ready():
             self._check_deadline("no trial_node")
-        time.sleep(_DISCOVERY_S)
-        handle = self._wait(self._client.send_goal_async(goal, partial(self._take_feedback, progress)))
-        if not handle.accepted:
-            domain = os.environ.get("ROS_DOMAIN_ID", "0")
-            raise TrialFailedError(f"trial_node of ROS domain {domain} is busy with another task")
+            time.sleep(_POLL_S)
+        trial = self._trials.goal(goal, partial(self._take_feedback, progress))
         try:
-            result = self._wait(handle.get_result_async()).result
+            result = trial.run(self._poll)
+        except GoalRejectedError:
+            domain = os.environ.get("ROS_DOMAIN_ID", "0")
+            raise TrialFailedError(f"trial_node of ROS domain {domain} is busy with another task") from None
         except BaseException:
-            self._cancel(handle)
+            self._cancel(trial)
             raise
         if not result.success:
             raise TrialFailedError(result.message)
@@ -131,14 +125,10 @@ class TrialClient:
         if time.monotonic() > self._until_s:
             raise TrialFailedError(f"{what} within the deadline")
 
-    def _wait(self, future: Future[ResultT]) -> ResultT:
-        done = threading.Event()
-        future.add_done_callback(lambda _future: done.set())
-        while not done.wait(_POLL_S):
-            self._check_deadline("no result of trial_node")
-            if self._person is not None and not self._questions.empty():
-                self._ask(self._person, self._questions.get())
-        return future.result()
+    def _poll(self) -> None:
+        self._check_deadline("no result of trial_node")
+        if self._person is not None and not self._questions.empty():
+            self._ask(self._person, self._questions.get())
 
     def _ask(self, person: Person, news: TrialProgress) -> None:
         """Ask in this thread; trial_node enforces the deadline."""
@@ -154,14 +144,6 @@ class TrialClient:
         if not response.success:
             self._node.get_logger().warning(f"the answer came too late: {response.message}")
 
-    def _cancel(self, handle: ClientGoalHandle[RunTrial.Result]) -> None:
-        """Request trial_node to stop the arm and close the recording."""
-        done = threading.Event()
-        handle.cancel_goal_async()
-        if not self._begun:  # nothing moves and nothing is recorded
-            return
-        handle.get_result_async().add_done_callback(lambda _future: done.set())
-        deadline = time.monotonic() + _CANCEL_S
-        while time.monotonic() < deadline and self._client.server_is_ready():
-            if done.wait(_POLL_S):
-                return
+    def _cancel(self, trial: GoalCall[RunTrial.Result]) -> None:
+        """Request trial_node to stop the arm and close the recording, if there is anything to stop."""
+        trial.cancel(_CANCEL_S if self._begun else 0.0, self._trials.server_is_ready)

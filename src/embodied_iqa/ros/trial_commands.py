@@ -20,7 +20,7 @@ from embodied_iqa.graph.parameters import TrialParameters
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.ros.arm_return import ArmReturn
 from embodied_iqa.ros.attendance import Attendance
-from embodied_iqa.ros.calls import AnswerT, RequestT, ResponseT, call
+from embodied_iqa.ros.calls import AnswerT, RequestT, ResponseT, begin_call, call
 from embodied_iqa.ros.conversion import LATEST_NS, ns_of, spec_to_msg, time_of
 from embodied_iqa.trial.protocol import (
     Answered,
@@ -243,4 +243,4 @@ class TrialCommands:
             response = future.result()
             self._report(Answered(command.source, response.success, response.message))
 
-        self._ask.call_async(request).add_done_callback(answered)
+        begin_call(self._ask, request, answered)

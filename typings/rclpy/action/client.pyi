@@ -1,18 +1,22 @@
 # Stub of what this project uses of rclpy (ROS 2 Jazzy): messages, services and actions are type parameters.
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 from rclpy.task import Future
 from rclpy.type_support import ActionType, FeedbackMessage, GetResultResponse
+from unique_identifier_msgs.msg import UUID
 
 _GoalT = TypeVar("_GoalT")
 _ResultT = TypeVar("_ResultT")
 _FeedbackT = TypeVar("_FeedbackT")
 
 class ClientGoalHandle(Generic[_ResultT]):
+    def __init__(
+        self, action_client: ActionClient[Any, _ResultT, Any], goal_id: UUID, goal_response: object
+    ) -> None: ...
     @property
     def accepted(self) -> bool: ...
     def cancel_goal_async(self) -> Future[object]: ...
@@ -27,8 +31,11 @@ class ActionClient(Generic[_GoalT, _ResultT, _FeedbackT]):
         *,
         callback_group: CallbackGroup | None = None,
     ) -> None: ...
-    def wait_for_server(self, timeout_sec: float | None = None) -> bool: ...
+    def destroy(self) -> None: ...
     def server_is_ready(self) -> bool: ...
     def send_goal_async(
-        self, goal: _GoalT, feedback_callback: Callable[[FeedbackMessage[_FeedbackT]], object] | None = None
+        self,
+        goal: _GoalT,
+        feedback_callback: Callable[[FeedbackMessage[_FeedbackT]], object] | None = None,
+        goal_uuid: UUID | None = None,
     ) -> Future[ClientGoalHandle[_ResultT]]: ...

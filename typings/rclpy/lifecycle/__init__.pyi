@@ -3,7 +3,9 @@
 from enum import Enum
 from typing import Any, NamedTuple
 
+from lifecycle_msgs.srv import ChangeState
 from rclpy.node import Node
+from rclpy.service import Service
 
 class LifecycleState(NamedTuple):
     label: str
@@ -14,7 +16,15 @@ class TransitionCallbackReturn(Enum):
     FAILURE = ...
     ERROR = ...
 
+class _StateMachine:
+    @property
+    def available_transitions(self) -> list[tuple[int, str, int, str, int, str]]: ...
+    @property
+    def current_state(self) -> tuple[int, str]: ...
+
 class LifecycleNode(Node):
+    _state_machine: _StateMachine
+    _service_change_state: Service[ChangeState.Request, ChangeState.Response]
     def __init__(
         self, node_name: str, *, enable_communication_interface: bool = True, **kwargs: Any
     ) -> None: ...
