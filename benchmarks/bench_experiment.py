@@ -60,16 +60,16 @@ def watch_renderer(clock: Clock) -> None:
 
 def speed(gate: str, runs: int, clock: Clock) -> dict[str, float]:
     """Carry out runs; return how many times real time they went, with and without drawing."""
-    runner = HeadlessRunner(HeadlessOptions(resolve((), {"gate_node.judge.mode": gate, **SIZE})))
     vla = parse_vla("classical-vla")
     keys = [RunKey(vla, task, spec) for task in parse_tasks(runs, (), 7) for spec in SPECS]
-    runner.run(keys[0])  # loads and compiles
-    clock.wall_s = clock.cpu_s = clock.pictures = 0
     simulated_s = 0.0
-    wall_s, cpu_s = time.perf_counter(), time.process_time()
-    for key in keys:
-        simulated_s += runner.run(key).duration_s
-    wall_s, cpu_s = time.perf_counter() - wall_s, time.process_time() - cpu_s
+    with HeadlessRunner(HeadlessOptions(resolve((), {"gate_node.judge.mode": gate, **SIZE}))) as runner:
+        runner.run(keys[0])  # loads and compiles
+        clock.wall_s = clock.cpu_s = clock.pictures = 0
+        wall_s, cpu_s = time.perf_counter(), time.process_time()
+        for key in keys:
+            simulated_s += runner.run(key).duration_s
+        wall_s, cpu_s = time.perf_counter() - wall_s, time.process_time() - cpu_s
     return {
         "runs": len(keys),
         "simulated [s]": simulated_s,

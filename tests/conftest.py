@@ -45,6 +45,7 @@ from embodied_iqa.ros.environment import process_environment  # noqa: E402 - aft
 
 process_environment(os.environ)
 
+pytest_plugins = ["open_graphics"]
 
 LIVE = ("tests/fault/", "tests/ros/")
 """Tests of running graphs: each uses several processes, so that no two of them run side by side."""

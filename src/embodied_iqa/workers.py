@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
+from multiprocessing.util import Finalize
 from typing import Any, Final, ParamSpec, Self, TypeVar
 
 from embodied_iqa.errors import InputError
@@ -93,6 +94,11 @@ def result_of(job: Future[_Result]) -> _Result:
             "a worker was killed (out of memory?); finished work is kept",
             expected="the same command again, perhaps with fewer workers",
         ) from error
+
+
+def at_end_of_worker(action: Callable[[], object]) -> None:
+    """Call an action in the main thread of this worker process before it ends, unless it is killed."""
+    Finalize(None, action, exitpriority=0)
 
 
 def _begin(watched: Connection, begin: Callable[..., object] | None, arguments: tuple[Any, ...]) -> None:

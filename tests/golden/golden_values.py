@@ -260,9 +260,9 @@ def _trial_scores() -> Values:
     found: Values = {}
     for vlm, vla in (("classical-vlm", "classical-vla"), ("panel-vlm-fine", "panel-vla-query")):
         nodes = resolve((), {"gate_node.judge.mode": "shadow", "vla_node.subject": vla})
-        runner = HeadlessRunner(HeadlessOptions(nodes), parse_vlm(vlm))
         specs = (None, DistortionSpec("12", 3), DistortionSpec("19", 5))
-        runs = tuple(runner.record(RunKey(parse_vla(vla), task, spec)) for spec in specs)
+        with HeadlessRunner(HeadlessOptions(nodes), parse_vlm(vlm)) as runner:
+            runs = tuple(runner.record(RunKey(parse_vla(vla), task, spec)) for spec in specs)
         for spec, run, scores in zip(
             specs, runs, score_trial(TrialRecord(TASK, SCENE_SEED, runs, {}), constants_of), strict=True
         ):

@@ -59,9 +59,9 @@ def live(
 
 @pytest.fixture(scope="module")
 def headless() -> tuple[RunRecord, ...]:
-    runner = HeadlessRunner(HeadlessOptions(resolve((), {"gate_node.judge.mode": "off"})))
     specs = (None, DistortionSpec("04", 5))
-    return tuple(runner.record(RunKey(parse_vla("classical-vla"), TASK, spec)) for spec in specs)
+    with HeadlessRunner(HeadlessOptions(resolve((), {"gate_node.judge.mode": "off"}))) as runner:
+        return tuple(runner.record(RunKey(parse_vla("classical-vla"), TASK, spec)) for spec in specs)
 
 
 def test_the_first_decision_is_the_same_bit_for_bit(

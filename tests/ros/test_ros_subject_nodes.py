@@ -41,9 +41,9 @@ class Feed:
         self.graph = graph
         scene = make_scene(7, parse_instruction(TASK))
         world = World(scene)
-        renderer = SceneRenderer(scene, 640, 480)
         self.views = make_vla(parse_vla("classical-vla")).info.views
-        self.scene = {view: renderer.frame(view, world.snapshot()) for view in self.views}
+        with SceneRenderer(scene, 640, 480) as renderer:
+            self.scene = {view: renderer.frame(view, world.snapshot()) for view in self.views}
         heard = {"listeners": 2}
         self.pictures = {
             (view, source): graph.publisher(Image, topic.format(view), PICTURE, **heard)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import as_completed
 from dataclasses import replace
 from functools import cache, partial
@@ -20,18 +20,20 @@ from embodied_iqa.offline.headless import Cell, HeadlessRun
 from embodied_iqa.offline.headless_options import HeadlessOptions
 from embodied_iqa.robot.controller import make_controller
 from embodied_iqa.scenes.scene import make_scene
-from embodied_iqa.simulation.renderer import SceneRenderer
+from embodied_iqa.simulation.renderer import Closable, SceneRenderer
 from embodied_iqa.simulation.world import World
 from embodied_iqa.subjects.protocols import Vla
 from embodied_iqa.subjects.reference import SubjectReference
 from embodied_iqa.subjects.registry import make_vla, make_vlm
 from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.trial.record import RunRecord
-from embodied_iqa.workers import Workers, result_of
+from embodied_iqa.workers import Workers, at_end_of_worker, result_of
 
 
-class HeadlessRunner:
-    """Executes runs one after another; keeps the world and the renderer of the last scene.
+class HeadlessRunner(Closable):
+    """Executes runs one after another; keeps the world and the renderer of the last scene until it is closed.
+
+    Bound to the thread that made its first run, as its graphics context is.
 
     Args:
         options: Parameters of every run.
@@ -47,7 +49,8 @@ class HeadlessRunner:
         self._vla = cache(partial(make_vla, options=nodes.vla_node.options))
         self._vlm = make_vlm(vlm, nodes.vlm_node.options) if vlm is not None else None
         self._task: ExperimentTask | None = None
-        self._scene: tuple[World, SceneRenderer] | None = None
+        self._world: World | None = None
+        self._renderer: SceneRenderer | None = None
 
     def run(self, key: RunKey) -> RunRow:
         """Execute one run."""
@@ -85,17 +88,18 @@ class HeadlessRunner:
         return options, None if arm.is_oracle else _judge(gate)
 
     def _cell(self, task: ExperimentTask, vla: Vla, judge: PictureJudge | None) -> Cell:
-        if task != self._task or self._scene is None:
+        if task != self._task or self._world is None or self._renderer is None:
             scene = make_scene(task.scene_seed, parse_instruction(task.task))
-            if self._scene is None:
+            self._task = None
+            if self._world is None or self._renderer is None:
                 camera = self._options.nodes.camera_node
-                size = camera.width_px, camera.height_px
-                self._scene = World(scene), SceneRenderer(scene, *size)
+                self._world = World(scene)
+                self._renderer = SceneRenderer(scene, camera.width_px, camera.height_px)
             else:
-                self._scene[0].reset(scene)
-                self._scene[1].load(scene)
+                self._world.reset(scene)
+                self._renderer.load(scene)
             self._task = task
-        return Cell(*self._scene, self._controller, judge, vla, self._vlm)
+        return Cell(self._world, self._renderer, self._controller, judge, vla, self._vlm)
 
 
 def _judge(gate: GateParameters) -> PictureJudge:
@@ -110,19 +114,19 @@ def run_all(
     *,
     vlm: SubjectReference | None = None,
     workers: int = 1,
-) -> Iterator[tuple[RunKey, RunRow]]:
+) -> Generator[tuple[RunKey, RunRow], None, None]:
     """Execute runs and yield each one when it is done, in any order.
 
     Args:
         keys: The runs, those of one scene together.
         options: Parameters of every run.
         vlm: See :class:`HeadlessRunner`.
-        workers: Number of processes; 1 for this process.
+        workers: Number of processes; 1 for this process, whose renderer closing the generator closes.
     """
     if workers == 1 or len(keys) < 2:
-        runner = HeadlessRunner(options, vlm)
-        for key in keys:
-            yield key, runner.run(key)
+        with HeadlessRunner(options, vlm) as runner:
+            for key in keys:
+                yield key, runner.run(key)
         return
     with Workers(min(workers, len(keys)), _begin, options, vlm) as pool:
         runs = {pool.submit(_run, key): key for key in keys}
@@ -136,6 +140,7 @@ _runner: HeadlessRunner | None = None
 def _begin(options: HeadlessOptions, vlm: SubjectReference | None) -> None:
     global _runner  # noqa: PLW0603 - one per worker process, made once
     _runner = HeadlessRunner(options, vlm)
+    at_end_of_worker(_runner.close)
 
 
 def _run(key: RunKey) -> RunRow:

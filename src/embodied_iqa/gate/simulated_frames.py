@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -45,7 +45,7 @@ def simulated_frames(
     n_scenes: int,
     seed: int,
     model: CameraModel = DEFAULT_MODEL,
-) -> Iterator[tuple[View, NDArray[np.uint8]]]:
+) -> Generator[tuple[View, NDArray[np.uint8]], None, None]:
     """Take clean pictures: every scene with an expert at one of its tasks and with random poses.
 
     A camera that is not ideal takes pictures through the whole rollout, so that arm and wrist camera smear

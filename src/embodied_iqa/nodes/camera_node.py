@@ -79,6 +79,8 @@ class CameraNode(BaseNode[CameraParameters]):
         """Close the cameras."""
         if self._live is not None:
             self._live.close()
+        if self._renderer is not None:
+            self._renderer.close()
         super().destroy_node()
 
     def _open(self) -> None:

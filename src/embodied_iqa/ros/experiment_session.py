@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -26,7 +26,7 @@ def run_on_graph(
     *,
     attach: bool,
     person: Person | None = None,
-) -> Iterator[tuple[RunKey, RunRow]]:
+) -> Generator[tuple[RunKey, RunRow], None, None]:
     """Run every task with missing runs completely: a distorted run needs the reference run before it.
 
     Args:

@@ -33,6 +33,7 @@ from embodied_iqa.errors import EmbodiedIqaError, UserError
 from embodied_iqa.images.frame import View
 from embodied_iqa.ros.calls import ENDING
 from embodied_iqa.ros.environment import prepare_environment
+from embodied_iqa.simulation.graphics_contexts import report_open_contexts
 
 ConfigT = TypeVar("ConfigT")
 MessageT = TypeVar("MessageT")
@@ -279,6 +280,7 @@ def main_of(
 def leave(exit_code: int) -> NoReturn:
     """End the process at once: its teardown by the interpreter takes longer than all the rest of its end."""
     end_within(_LEAVE_S)
+    report_open_contexts()
     gc.collect()  # destroys the DDS participant, which takes leave of the others
     sys.stdout.flush()
     sys.stderr.flush()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from typing import Any, Final, Self
 
@@ -17,6 +16,7 @@ from embodied_iqa.scenes.scene import Background, Scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot, check_qpos
 from embodied_iqa.simulation.cell_model import MAX_HEIGHT_PX, MAX_WIDTH_PX, build_model
 from embodied_iqa.simulation.engine import load_triton, mujoco
+from embodied_iqa.simulation.graphics_contexts import GraphicsContext
 from embodied_iqa.simulation.shadows import Shadows
 from embodied_iqa.tasks.vocabulary import Mark
 
@@ -47,15 +47,22 @@ def check_picture_size(width_px: int, height_px: int) -> None:
 
 
 class Closable:
-    """A context manager that owns a renderer; closing it releases the graphics context."""
+    """A context manager that owns a renderer; closing it releases the graphics context.
+
+    Nothing else does, see `graphics_contexts`: the owner closes it, in the thread that made it.
+    """
 
     _renderer: Any = None
 
     def close(self) -> None:
-        """Release the graphics context; calling it twice is fine."""
-        renderer, self._renderer = self._renderer, None
-        if renderer is not None:
-            renderer.close()
+        """Release the graphics context; calling it twice is fine.
+
+        Raises:
+            InternalError: Another thread made it.
+        """
+        if self._renderer is not None:
+            self._renderer.close()
+        self._renderer = None
 
     def __enter__(self) -> Self:
         return self
@@ -75,6 +82,9 @@ class SceneRenderer(Closable):
         backgrounds: Further backgrounds whose materials `model` contains.
         marks: Further marks whose textures `model` contains.
         clutter: Further clutter that `model` contains.
+
+    Attributes:
+        context: The graphics context; stays the same when another scene is loaded.
 
     Raises:
         UsageError: The resolution is too large or not positive.
@@ -96,11 +106,24 @@ class SceneRenderer(Closable):
         self._fine = fine
         self._backgrounds, self._marks, self._clutter = tuple(backgrounds), tuple(marks), tuple(clutter)
         self._intrinsics = intrinsics_of(width_px, height_px)
+        self.context = GraphicsContext()
         self.load(scene)
 
     def load(self, scene: Scene) -> None:
         """Load another scene."""
         self.close()
+        try:
+            self._open(scene)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """See `Closable`."""
+        self.context.close()
+        self._renderer = None
+
+    def _open(self, scene: Scene) -> None:
         size = self._intrinsics
         self._scene = scene
         self._model: Any = build_model(
@@ -117,7 +140,8 @@ class SceneRenderer(Closable):
         self._shadows = Shadows(self._model, self.object_of_geom)
         load_triton()
         try:
-            self._renderer = mujoco.Renderer(
+            self.context.open(
+                mujoco.Renderer,
                 self._model,
                 size.height_px,
                 size.width_px,
@@ -129,6 +153,7 @@ class SceneRenderer(Closable):
                 f"no off-screen graphics context ({error})",
                 expected="EGL: apt-get install libegl1 libgl1-mesa-dri (or set MUJOCO_GL)",
             ) from error
+        self._renderer = self.context.renderer
         flags = self._renderer.scene.flags
         flags[mujoco.mjtRndFlag.mjRND_SHADOW] = False
         flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
@@ -241,13 +266,10 @@ class SceneRenderer(Closable):
         distance = near * far / (near + depth[::-1].astype(np.float64) * (far - near))
         return table[rgb[::-1].astype(np.int64) @ (1, 256, 65536)], distance
 
-    def __del__(self) -> None:
-        with contextlib.suppress(AttributeError, TypeError):  # partly constructed, or at interpreter exit
-            self.close()
-
     def _aim(self, view: View, snapshot: WorldSnapshot) -> None:
         if self._renderer is None:
             raise UsageError("the renderer is closed")
+        self.context.check_thread()
         check_qpos(self._scene, snapshot)
         self._data.qpos[:] = snapshot.qpos
         mujoco.mj_kinematics(self._model, self._data)

@@ -24,6 +24,7 @@ from embodied_iqa.scenes.snapshot import (
 )
 from embodied_iqa.simulation.clutter_models import clutter_pose
 from embodied_iqa.simulation.engine import mujoco
+from embodied_iqa.simulation.graphics_contexts import GraphicsContext
 from embodied_iqa.simulation.mark_textures import texture_name
 from embodied_iqa.simulation.object_models import shine_of
 from embodied_iqa.simulation.renderer import BACKGROUND, Closable, SceneRenderer
@@ -54,9 +55,20 @@ class SceneBatchRenderer(Closable):
     """
 
     def __init__(self, width_px: int, height_px: int) -> None:
-        self._size_px = (width_px, height_px)
-        self._renderer: SceneRenderer | None = None
-        self._load(ObjectPool(Counter(_COPIES)))
+        self._pool = ObjectPool(Counter(_COPIES))
+        self._renderer: SceneRenderer | None = SceneRenderer(
+            self._pool.scene,
+            width_px,
+            height_px,
+            backgrounds=tuple(Background),
+            marks=tuple(Mark),
+            clutter=self._pool.clutter,
+        )
+
+    @property
+    def context(self) -> GraphicsContext | None:
+        """The graphics context; None once the renderer is closed."""
+        return None if self._renderer is None else self._renderer.context
 
     def frames(
         self, scene: Scene, views: Iterable[View], snapshot: WorldSnapshot | None = None
@@ -85,21 +97,15 @@ class SceneBatchRenderer(Closable):
         index_of_member[members] = np.arange(len(members))
         return np.asarray(index_of_member[renderer.segmentation(view, state)])
 
-    def _load(self, pool: ObjectPool) -> None:
-        self.close()
-        self._pool = pool
-        self._renderer = SceneRenderer(
-            pool.scene, *self._size_px, backgrounds=tuple(Background), marks=tuple(Mark), clutter=pool.clutter
-        )
-
     def _show(self, scene: Scene, snapshot: WorldSnapshot | None) -> tuple[SceneRenderer, WorldSnapshot]:
         if snapshot is None:
             snapshot = nominal_snapshot(scene)
         check_qpos(scene, snapshot)
-        if self._renderer is not None and not self._pool.suffices_for(scene):
-            self._load(ObjectPool(self._pool.copies | Counter(item.kind for item in scene.objects)))
         if self._renderer is None:
             raise UsageError("the renderer is closed")
+        if not self._pool.suffices_for(scene):
+            self._pool = ObjectPool(self._pool.copies | Counter(item.kind for item in scene.objects))
+            self._renderer.load(self._pool.scene)
         self._pool.apply(self._renderer, scene)
         return self._renderer, self._pool.snapshot(scene, snapshot)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Final
@@ -22,8 +21,8 @@ from embodied_iqa.scenes.scene import WORLD_VERSION, Background, Scene, draw_ins
 from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
 from embodied_iqa.simulation.camera.simulated_cameras import taken
+from embodied_iqa.simulation.kept_renderers import batch_renderer
 from embodied_iqa.simulation.renderer import check_picture_size
-from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
 from embodied_iqa.static_benchmark.expert_recording import RecordedExpert, record_expert
 from embodied_iqa.static_benchmark.trajectories import (
     FORMAT,
@@ -171,7 +170,8 @@ class MakeTrajectory:
         self, folder: Path, name: str, scene: Scene, snapshot: WorldSnapshot
     ) -> tuple[StoredPicture, ...]:
         options = self.options
-        rendered = _renderer(options.width_px, options.height_px).frames(scene, View, snapshot)
+        with batch_renderer(options.width_px, options.height_px) as renderer:
+            rendered = renderer.frames(scene, View, snapshot)
         frames = [taken(frame, options.camera_model, scene.seed) for frame in rendered.values()]
         folder.mkdir(parents=True, exist_ok=True)
         return tuple(store_picture(folder, name, frame) for frame in frames)
@@ -215,9 +215,3 @@ def _drawn_expert(seed: int, index: int) -> tuple[Scene, Instruction, RecordedEx
         if expert is not None:
             return scene, instruction, expert, draw
     raise InternalError(f"the expert never succeeds at task {index}")
-
-
-@cache
-def _renderer(width_px: int, height_px: int) -> SceneBatchRenderer:
-    """Return the renderer of this process."""
-    return SceneBatchRenderer(width_px, height_px)

@@ -36,9 +36,9 @@ def test_signals_follow_the_schedule_and_belong_to_the_stored_runs(
 ) -> None:
     monkeypatch.setattr(recorder, "WATCHED_S", 0.4)
     folder = ExperimentFolder(tmp_path, {}, plan("off"))
-    runner = HeadlessRunner(options)
-    for key in folder.missing():
-        folder.add(key, runner.run(key))
+    with HeadlessRunner(options) as runner:
+        for key in folder.missing():
+            folder.add(key, runner.run(key))
     clean, dark = SignalRecorder(tmp_path, options).watched(read_experiment(tmp_path))
     assert (clean.clean, dark.clean) == (True, False)
     assert clean.scene == dark.scene

@@ -72,7 +72,7 @@ def test_the_guide_names_what_the_statistics_do_not_see() -> None:
 
 
 def test_the_same_seed_gives_the_same_pictures(clean: Pictures) -> None:
-    again = simulated_frames(VIEWS, (SIZE,), 1, UNSEEN_SEED)
+    again = list(simulated_frames(VIEWS, (SIZE,), 1, UNSEEN_SEED))
     for (view, rgb), (other_view, other_rgb) in zip(clean, again, strict=False):
         assert view is other_view
         np.testing.assert_array_equal(rgb, other_rgb)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,17 +51,19 @@ def settings(mode: GateMode = GateMode.OFF, **overrides: object) -> HeadlessOpti
 
 
 @pytest.fixture(scope="module")
-def cell() -> Cell:
+def cell() -> Iterator[Cell]:
     plain = settings()
     arm = plain.nodes.arm_node
     scene = make_scene(7, parse_instruction(TASK))
-    return Cell(
-        world=World(scene),
-        renderer=SceneRenderer(scene, plain.nodes.camera_node.width_px, plain.nodes.camera_node.height_px),
-        controller=make_controller(arm.limits, arm.controller, arm.tool_length_m),
-        judge=shared_judge(JudgeChoice(), plain.nodes.gate_node.calibration),
-        vla=make_vla(parse_vla("classical-vla")),
-    )
+    camera = plain.nodes.camera_node
+    with SceneRenderer(scene, camera.width_px, camera.height_px) as renderer:
+        yield Cell(
+            world=World(scene),
+            renderer=renderer,
+            controller=make_controller(arm.limits, arm.controller, arm.tool_length_m),
+            judge=shared_judge(JudgeChoice(), plain.nodes.gate_node.calibration),
+            vla=make_vla(parse_vla("classical-vla")),
+        )
 
 
 def run(cell: Cell, spec: DistortionSpec | None = None, how: HeadlessOptions | None = None) -> RunRecord:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from embodied_iqa import __version__
@@ -227,11 +228,11 @@ def _runs(
     plan: ExperimentPlan,
     missing: list[RunKey],
     bars: ProgressBars,
-) -> Iterable[tuple[RunKey, RunRow]]:
+) -> Generator[tuple[RunKey, RunRow], None, None]:
     if not arguments.ros:
         vlm = graph.vlm_node.subject if arguments.vlm else None
         run_all = load("embodied_iqa.experiment.headless_runs:run_all")
-        headless: Iterable[tuple[RunKey, RunRow]] = run_all(
+        headless: Generator[tuple[RunKey, RunRow], None, None] = run_all(
             missing, HeadlessOptions(graph), vlm=vlm, workers=arguments.workers
         )
         return headless
@@ -240,7 +241,7 @@ def _runs(
     environment.require_ros()
     person = person_at_terminal(bars) if graph.arm_node.robot is RobotKind.UR5 else None
     run_on_graph = load("embodied_iqa.ros.experiment_session:run_on_graph")
-    rows: Iterable[tuple[RunKey, RunRow]] = run_on_graph(
+    rows: Generator[tuple[RunKey, RunRow], None, None] = run_on_graph(
         plan, missing, graph, arguments.out, attach=arguments.attach, person=person
     )
     return rows
@@ -256,8 +257,9 @@ def _run_missing(
     kept = total - len(missing)
     with ProgressBars(transient=False) as bars:
         bars.update("runs", kept, total)
-        runs = _runs(arguments, graph, folder.plan, missing, bars)
-        for made, (key, row) in enumerate(runs, start=1):
-            folder.add(key, row)
-            rate = 60 * bars.per_second("runs", made)
-            bars.update("runs", kept + made, title=key.task.task, note=f"{rate:.1f} runs/min")
+        # however it ends, a run's renderer is closed here and not by the garbage collector
+        with closing(_runs(arguments, graph, folder.plan, missing, bars)) as runs:
+            for made, (key, row) in enumerate(runs, start=1):
+                folder.add(key, row)
+                rate = 60 * bars.per_second("runs", made)
+                bars.update("runs", kept + made, title=key.task.task, note=f"{rate:.1f} runs/min")

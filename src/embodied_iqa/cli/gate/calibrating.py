@@ -7,6 +7,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,10 +68,10 @@ def _frames(arguments: argparse.Namespace) -> Iterator[tuple[View, NDArray[np.ui
         views, sizes = views or tuple(View), _sizes(arguments)
         simulated = load("embodied_iqa.gate.simulated_frames")  # imports MuJoCo
         total = arguments.scenes * simulated.frames_a_scene() * len(views) * len(sizes)
-        frames = simulated.simulated_frames(
-            views, sizes, arguments.scenes, arguments.seed, CameraModel(arguments.camera_model)
-        )
-        yield from track(frames, "simulated frames", total)
+        model = CameraModel(arguments.camera_model)
+        taken = simulated.simulated_frames(views, sizes, arguments.scenes, arguments.seed, model)
+        with closing(taken) as frames:
+            yield from track(frames, "simulated frames", total)
         return
 
     stored = open_frames(arguments.source, views, _topics(arguments))

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Final, Self
@@ -15,6 +16,7 @@ import cv2
 from embodied_iqa.database.building.options import EngineKind, EngineOptions
 from embodied_iqa.errors import EmbodiedIqaError, InputError
 from embodied_iqa.lazy import load
+from embodied_iqa.simulation.kept_renderers import keep_renderers, keep_renderers_in_worker
 from embodied_iqa.workers import Workers, one_thread_each
 
 _JOBS_PER_WORKER: Final = 2
@@ -64,6 +66,7 @@ class Engine:
         self._options = options
         self._pool: Workers | None = None
         self._ray: Any = None
+        self._renderers = ExitStack()
 
     def run(self, jobs: Iterable[Job]) -> Iterator[BlockReport]:
         """Run jobs and yield each result as soon as it is there, in any order.
@@ -92,6 +95,7 @@ class Engine:
             self._ray = None
 
     def __enter__(self) -> Self:
+        self._renderers.enter_context(keep_renderers())
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -99,6 +103,7 @@ class Engine:
             self._pool.end()
             self._pool = None
         self.close()
+        self._renderers.close()
 
     def _in_pool(self, jobs: Iterable[Job]) -> Iterator[BlockReport]:
         source, lost = iter(jobs), 0
@@ -156,6 +161,7 @@ class Engine:
 
 def _call(job: Job) -> BlockReport:
     cv2.setNumThreads(1)
+    keep_renderers_in_worker()
     return job()
 
 

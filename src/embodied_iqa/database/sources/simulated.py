@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import ClassVar, Final
 
 import numpy as np
@@ -16,7 +15,7 @@ from embodied_iqa.scenes.language.five_tasks import draw_task_scene, make_tasks
 from embodied_iqa.scenes.scene import WORLD_VERSION
 from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
 from embodied_iqa.simulation.camera.simulated_cameras import taken
-from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
+from embodied_iqa.simulation.kept_renderers import batch_renderer
 from embodied_iqa.simulation.world import at_rest
 from embodied_iqa.tasks.vocabulary import CATEGORY_OF_KIND
 
@@ -60,7 +59,8 @@ class SimulationSource:
         rng = np.random.default_rng(np.random.SeedSequence([self.seed, index, _SEED_TAG]))
         view = self.views[index % len(self.views)]
         scene, main = draw_task_scene(int(rng.integers(2**31)), views=[view])
-        rendered = _renderer(self.width_px, self.height_px).frames(scene, View, at_rest(scene))
+        with batch_renderer(self.width_px, self.height_px) as renderer:
+            rendered = renderer.frames(scene, View, at_rest(scene))
         frames = {view: taken(frame, self.camera_model, scene.seed) for view, frame in rendered.items()}
         model = "" if self.camera_model is CameraModel.IDEAL else f" camera {self.camera_model}"
         kind = scene.objects[0].kind
@@ -79,9 +79,3 @@ class SimulationSource:
             scene_seed=scene.seed,
             instruction=str(main),
         )
-
-
-@cache
-def _renderer(width_px: int, height_px: int) -> SceneBatchRenderer:
-    """Return the renderer of this process: compiling it takes longer than rendering many scenes."""
-    return SceneBatchRenderer(width_px, height_px)

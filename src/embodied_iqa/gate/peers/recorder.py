@@ -52,7 +52,7 @@ class SignalRecorder:
 
     def __init__(self, folder: Path, options: HeadlessOptions) -> None:
         self._folder = folder / _FOLDER
-        self._runner = HeadlessRunner(options)
+        self._options = options
         gate = options.nodes.gate_node
         self._judges = [
             shared_judge(JudgeChoice(kind), gate.calibration)
@@ -78,25 +78,26 @@ class SignalRecorder:
         if not rows:
             raise UsageError("failure detectors watch runs without a gate", expected="--gate off,...")
         runs = []
-        for key in (key for key in stored.plan.runs() if key.arm == OFF):
-            spec = key.distortion
-            what = ("", 0, "") if spec is None else (spec.id, spec.level, spec.schedule)
-            row = rows.get((key.subject.text, key.task.task, key.task.scene_seed, *what))
-            if row is None:
-                continue
-            scene = f"{key.task.scene_seed} {key.task.task}"
-            failed, wrong = row.outcome != Outcome.SUCCESS, bool(row.wrong_motions)
-            runs.append(WatchedRun(self._signals(key), scene, row.is_reference, wrong, failed))
-            progress(len(runs))
+        with HeadlessRunner(self._options) as runner:
+            for key in (key for key in stored.plan.runs() if key.arm == OFF):
+                spec = key.distortion
+                what = ("", 0, "") if spec is None else (spec.id, spec.level, spec.schedule)
+                row = rows.get((key.subject.text, key.task.task, key.task.scene_seed, *what))
+                if row is None:
+                    continue
+                scene = f"{key.task.scene_seed} {key.task.task}"
+                failed, wrong = row.outcome != Outcome.SUCCESS, bool(row.wrong_motions)
+                runs.append(WatchedRun(self._signals(key, runner), scene, row.is_reference, wrong, failed))
+                progress(len(runs))
         return runs
 
-    def _signals(self, key: RunKey) -> Signals:
+    def _signals(self, key: RunKey, runner: HeadlessRunner) -> Signals:
         path = self._folder / f"{key.name}.npz"
         if not path.is_file():
-            write_signals(self._recorded(key), path)
+            write_signals(self._recorded(key, runner), path)
         return read_signals(path)
 
-    def _recorded(self, key: RunKey) -> Signals:
+    def _recorded(self, key: RunKey, runner: HeadlessRunner) -> Signals:
         vla = self._policies.setdefault(key.subject.text, make_vla(key.subject, options=self._vla_options))
         (view, *more) = vla.info.views
         if more or not isinstance(vla, FeatureSubject):
@@ -104,7 +105,7 @@ class SignalRecorder:
                 "detectors need a policy with one camera that shows its features", got=key.subject
             )
         keeper = PictureKeeper(round(WATCHED_S * SECOND_NS / self._period_ns))
-        record = self._runner.watch(key, keeper, WATCHED_S)
+        record = runner.watch(key, keeper, WATCHED_S)
         observe = _Observer(vla, view, key.task.task, record.chunks[0].T_base_tool)
         return _signals_of(keeper.pictures, observe, self._judges, self._period_ns)
 

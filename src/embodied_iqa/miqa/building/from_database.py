@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,7 @@ from embodied_iqa.distortions.region import mask_of_labels
 from embodied_iqa.errors import InputError
 from embodied_iqa.miqa.building.reference import MiqaReference, ReferenceView, crop_view
 from embodied_iqa.scenes.scene import find_destination, find_object
-from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
+from embodied_iqa.simulation.kept_renderers import batch_renderer
 from embodied_iqa.simulation.world import at_rest
 from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.vision.samples.truth import coloured_class, crop_of, instances_of
@@ -75,7 +74,8 @@ class DatabaseSource:
         if scene is None:
             raise InputError(f"{row.reference_id} has no simulated scene")
         task = parse_instruction(row.instruction or "")
-        labels = _renderer(row.width_px, row.height_px).segmentation(scene, row.view, at_rest(scene))
+        with batch_renderer(row.width_px, row.height_px) as renderer:
+            labels = renderer.segmentation(scene, row.view, at_rest(scene))
         instances, objects = instances_of(labels, scene.objects)
         main = find_object(scene, task)
         if main not in objects:
@@ -85,8 +85,3 @@ class DatabaseSource:
         crop = crop_of(rgb, np.asarray(labels == main), coloured_class(scene.objects[main]))
         whole = ReferenceView(rgb, region, str(scene.objects[main].kind), instances)
         return MiqaReference(whole, crop_view(crop.rgb, crop.mask, crop.label))
-
-
-@cache
-def _renderer(width_px: int, height_px: int) -> SceneBatchRenderer:
-    return SceneBatchRenderer(width_px, height_px)

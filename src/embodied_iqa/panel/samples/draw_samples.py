@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -186,9 +187,10 @@ def draw_part(folder: Path, seed: int, first: int, end: int) -> None:
     """Draw scenes ``first`` to ``end - 1`` of a seed and store them as one part."""
     scenes = [sample_scene(seed, index)[0] for index in range(first, end)]
     samples, pictures = [], []
-    for number, frames in zip(range(first, end), _shots(scenes), strict=True):
-        samples.append(_sample(seed, number, frames))
-        pictures.append(formatted(frames))
+    with closing(_shots(scenes)) as shots:
+        for number, frames in zip(range(first, end), shots, strict=True):
+            samples.append(_sample(seed, number, frames))
+            pictures.append(formatted(frames))
     stacked = {key: np.stack([shown[key] for shown in pictures]) for key in FORMATS}
     save_samples(join_samples(samples), stacked, folder)
 
@@ -223,7 +225,7 @@ def _ranked(seed: int, index: int, view: View) -> TaskLabels:
     return _task_labels(scene, texts, steps)
 
 
-def _shots(scenes: Sequence[Scene]) -> Iterator[tuple[Frame, ...]]:
+def _shots(scenes: Sequence[Scene]) -> Generator[tuple[Frame, ...], None, None]:
     """Yield the frames of each scene before any motion, as the cameras deliver them."""
     with SceneBatchRenderer(*DRAWN_PX) as renderer:
         for scene in scenes:

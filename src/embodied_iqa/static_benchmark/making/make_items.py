@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from typing import Final
@@ -17,8 +17,8 @@ from embodied_iqa.errors import InputError, InternalError
 from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel
 from embodied_iqa.simulation.camera.simulated_cameras import taken
+from embodied_iqa.simulation.kept_renderers import batch_renderer
 from embodied_iqa.simulation.renderer import check_picture_size
-from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
 from embodied_iqa.simulation.world import at_rest
 from embodied_iqa.static_benchmark.benchmark import (
     ITEMS_VERSION,
@@ -126,12 +126,12 @@ def _make_block(work: Path, plan: MakePlan, start: int) -> BlockReport:
 
 def _items(plan: MakePlan, indices: range) -> Iterator[tuple[Item, str]]:
     """Yield items with base64 of their pictures."""
-    renderer = _renderer(plan.width_px, plan.height_px)
-    for index in indices:
-        draft, state = _staged(plan, index)
-        frame = renderer.frames(draft.scene, [draft.view], state)[draft.view]
-        shown = taken(frame, plan.camera_model, draft.scene.seed)
-        yield draft.item(index), encode_picture(shown.rgb)
+    with batch_renderer(plan.width_px, plan.height_px) as renderer:
+        for index in indices:
+            draft, state = _staged(plan, index)
+            frame = renderer.frames(draft.scene, [draft.view], state)[draft.view]
+            shown = taken(frame, plan.camera_model, draft.scene.seed)
+            yield draft.item(index), encode_picture(shown.rgb)
 
 
 def _staged(plan: MakePlan, index: int) -> tuple[Draft, WorldSnapshot | None]:
@@ -145,8 +145,3 @@ def _staged(plan: MakePlan, index: int) -> tuple[Draft, WorldSnapshot | None]:
         if state is not None:
             return draft, state
     raise InternalError(f"the expert fails in every episode of item {index}, seed {plan.seed}")
-
-
-@lru_cache(maxsize=1)
-def _renderer(width_px: int, height_px: int) -> SceneBatchRenderer:
-    return SceneBatchRenderer(width_px, height_px)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
 
 import numpy as np
@@ -14,7 +13,7 @@ from embodied_iqa.images.frame import View
 from embodied_iqa.scenes.language.five_tasks import draw_task_scene
 from embodied_iqa.scenes.scene import Scene
 from embodied_iqa.simulation.camera.simulated_cameras import as_delivered
-from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
+from embodied_iqa.simulation.kept_renderers import batch_renderer, keep_renderers
 from embodied_iqa.simulation.world import at_rest
 from embodied_iqa.tasks.instruction import Instruction
 from embodied_iqa.vision.predictions import Instances
@@ -78,26 +77,22 @@ def rendered_sample(seed: int, view: View, size_px: tuple[int, int] = PICTURE_PX
     if seed < 0:
         raise UsageError("the seed of a sample cannot be negative", expected="an integer from 0", got=seed)
     rng = np.random.default_rng([seed, list(View).index(view), _SEED_TAG])
-    for _ in range(_ATTEMPTS):
-        scene, task = draw_task_scene(int(rng.integers(2**31)), views=[view])
-        sample = _rendered(scene, task, view, size_px)
-        if sample is not None:
-            return sample
+    with keep_renderers():
+        for _ in range(_ATTEMPTS):
+            scene, task = draw_task_scene(int(rng.integers(2**31)), views=[view])
+            sample = _rendered(scene, task, view, size_px)
+            if sample is not None:
+                return sample
     raise InternalError(f"no scene shows the object of its task: seed {seed}, view {view}")
 
 
 def _rendered(scene: Scene, task: Instruction, view: View, size_px: tuple[int, int]) -> VisionSample | None:
     """Return the sample of a scene; None if too little of the object of the task is visible."""
-    renderer, state = _renderer(*size_px), at_rest(scene)
-    labels = renderer.segmentation(scene, view, state)
-    instances, objects = instances_of(labels, scene.objects)
-    if 0 not in objects or instances.crowd is None or instances.crowd[objects.index(0)]:
-        return None
-    frame = as_delivered(renderer.frames(scene, [view], state)[view], scene.seed)
+    state = at_rest(scene)
+    with batch_renderer(*size_px) as renderer:
+        labels = renderer.segmentation(scene, view, state)
+        instances, objects = instances_of(labels, scene.objects)
+        if 0 not in objects or instances.crowd is None or instances.crowd[objects.index(0)]:
+            return None
+        frame = as_delivered(renderer.frames(scene, [view], state)[view], scene.seed)
     return VisionSample(scene, task, view, frame.rgb, labels, instances, objects, objects.index(0))
-
-
-@cache
-def _renderer(width_px: int, height_px: int) -> SceneBatchRenderer:
-    """Return the renderer of this process: compiling it takes longer than rendering many scenes."""
-    return SceneBatchRenderer(width_px, height_px)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import View
+from embodied_iqa.simulation.kept_renderers import keep_renderers
 from embodied_iqa.subjects.backends.panel.format import shrink
 from embodied_iqa.vision.predictions import Instances
 from embodied_iqa.vision.samples.rendered import VisionSample, rendered_sample
@@ -165,10 +166,11 @@ def draw_part(folder: Path, seed: int, first: int, size: StoredSize) -> None:
     if folder.is_dir():
         return
     views = list(View)
-    samples = [
-        _Reduced.of(rendered_sample(seed + index // len(views), views[index % len(views)]), size)
-        for index in range(first, first + PART_PICTURES)
-    ]
+    with keep_renderers():
+        samples = [
+            _Reduced.of(rendered_sample(seed + index // len(views), views[index % len(views)]), size)
+            for index in range(first, first + PART_PICTURES)
+        ]
     try:
         _save(samples, folder)
     except OSError as error:

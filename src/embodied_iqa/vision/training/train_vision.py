@@ -13,6 +13,7 @@ import torch
 from embodied_iqa.files import sha256_of
 from embodied_iqa.panel.training.training_state import EpochResult, save_curve
 from embodied_iqa.progress import ProgressBars
+from embodied_iqa.simulation.kept_renderers import keep_renderers_in_worker
 from embodied_iqa.vision.backends.panel import load_member
 from embodied_iqa.vision.backends.panel_card import VisionCard, load_card, save_card
 from embodied_iqa.vision.predictions import VisionTask
@@ -118,7 +119,7 @@ def _draw(plan: VisionPlan, pictures: int, bars: ProgressBars) -> None:
     missing = [part for part in wanted if not part[2].is_dir()]
     if not missing:
         return
-    with Workers(plan.workers) as pool:
+    with Workers(plan.workers, keep_renderers_in_worker) as pool:
         jobs = [pool.submit(draw_part, folder, seed, first, size) for size, seed, folder, first in missing]
         for count, job in enumerate(as_completed(jobs), start=len(wanted) - len(missing) + 1):
             result_of(job)
