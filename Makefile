@@ -1,5 +1,6 @@
 # Two commands to know: `make trial` and `make test`. Each does all the set-up itself and skips what is done.
 #   PYTHON=/path/to/python3.12   interpreter for a new .venv (3.11 or 3.12; found on the PATH otherwise)
+#   VENV=.venv-NAME             another environment beside .venv, with another PYTHON
 #   CPU=1                        `make models` with the CPU build of PyTorch
 #   WORKERS=1                    `make test` in one process instead of two (for --pdb, -s)
 #   ARGS="..."                   further arguments of `make trial` and `make test` (pytest)
@@ -7,10 +8,11 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup models pyiqa trial test lint types bench mutants clean distclean constraints
-export PYTHON
+.PHONY: help setup models pyiqa trial test test-setup lint types bench mutants clean distclean constraints
+export PYTHON VENV
 
-ENVIRONMENT := .venv/bin
+VENV ?= .venv
+ENVIRONMENT := $(VENV)/bin
 ARGS ?=
 ROOM ?=
 WORKERS ?= 2
@@ -41,9 +43,11 @@ types: setup ## mypy, strict
 	MYPYPATH=docker/policies:src $(ENVIRONMENT)/mypy -p policy_host
 	MYPYPATH=benchmarks:tests $(ENVIRONMENT)/mypy --allow-untyped-calls benchmarks
 
-test: ## every test: style (ruff, mypy strict, layering), unit, ROS graph, faults
-	@bash scripts/setup.sh --models --ray $(if $(CPU),--cpu)
-	$(ENVIRONMENT)/python -m pytest $(if $(filter-out 1,$(WORKERS)),-n $(WORKERS)) $(ARGS)
+test: test-setup ## every test: style (ruff, mypy strict, layering), unit, ROS graph, faults
+	$(ENVIRONMENT)/python -m pytest --strict-skips $(if $(filter-out 1,$(WORKERS)),-n $(WORKERS)) $(ARGS)
+
+test-setup: # what tests need beyond `make models`: Ray, and Chromium for the tests of pages
+	@bash scripts/setup.sh --models --ray --browser $(if $(CPU),--cpu)
 
 bench: setup ## run every benchmark; tables and JSON go to benchmarks/results/
 	@$(ENVIRONMENT)/python scripts/run_benchmarks.py $(ARGS)
@@ -57,8 +61,8 @@ constraints: ## lock what the pins pull in, with hashes (after changing a pin)
 
 clean: ## remove caches and build trees; .venv and runs/ stay
 	rm -rf .build build install log .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
-	find . -path ./.venv -prune -o -name __pycache__ -type d -print0 | xargs -0r rm -rf
-	find . -path ./.venv -prune -o -name '*.egg-info' -type d -print0 | xargs -0r rm -rf
+	find . -path './.venv*' -prune -o -name __pycache__ -type d -print0 | xargs -0r rm -rf
+	find . -path './.venv*' -prune -o -name '*.egg-info' -type d -print0 | xargs -0r rm -rf
 
-distclean: clean ## remove .venv and .venv-pyiqa too; runs/ stays
-	rm -rf .venv .venv.begun .venv-pyiqa
+distclean: clean ## remove .venv and its siblings too; runs/ stays
+	rm -rf .venv .venv.begun .venv-*

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Sets up the working copy: .venv, pinned packages, system libraries, the interface package.
-# With --models also what large models need (torch, transformers).
+# With --models also what large models need (torch, transformers), with --browser Chromium for tests of pages.
+# VENV=.venv-NAME makes an environment of that name beside .venv.
 # Picks a Python 3.11 or 3.12 (PYTHON=... overrides) and hands over to scripts/setup_workspace.py,
 # which needs nothing but the standard library.
 set -euo pipefail
@@ -12,7 +13,8 @@ if [[ -n "${_ROS_WHEELS_BOOTSTRAP_COMPLETE:-}" ]]; then
 fi
 
 # -S skips the start-up hook: with nothing to do this takes a tenth of a second.
-if [[ -x .venv/bin/python ]] && .venv/bin/python -EsS scripts/setup_workspace.py --check "$@" 2>/dev/null; then
+environment=${VENV:-.venv}
+if [[ -x $environment/bin/python ]] && "$environment/bin/python" -EsS scripts/setup_workspace.py --check "$@" 2>/dev/null; then
     exit 0
 fi
 

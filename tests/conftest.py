@@ -12,12 +12,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import hypothesis
 import pytest
 
 from embodied_iqa.ros.domain import own_domain
+from suite_cost import Cost
+from suite_order import Order
+from suite_skips import StrictSkips, read_permitted
 
 hypothesis.settings.register_profile("any machine", deadline=None)  # also a busy one
 hypothesis.settings.load_profile("any machine")
@@ -47,31 +49,29 @@ process_environment(os.environ)
 
 pytest_plugins = ["open_graphics"]
 
-LIVE = ("tests/fault/", "tests/ros/")
-"""Tests of running graphs: each uses several processes, so that no two of them run side by side."""
-READING = ("tests/style/",)
-"""Tests that share the parsed sources, so that one worker takes them."""
-ALONE = ("tests/style/test_style_tools.py",)
-"""Long files of these folders that share nothing."""
-EACH = ("tests/golden/test_golden_pictures.py",)
-"""Files whose tests take a minute or more and share nothing, so that every worker may take one."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of `make test`, `make stress` and of who keeps tests/lists."""
+    group = parser.getgroup("suite", "the suite of embodied_iqa (tests/README.md)")
+    group.addoption("--strict-skips", action="store_true", help="a skip not in tests/lists/skips.txt fails")
+    group.addoption("--record-durations", action="store_true", help="write tests/lists/durations.txt")
+    group.addoption("--stress", action="store_true", help="run the tests that are marked `stress` too")
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Workers take whole files, which share fixtures, in the order of collection, or groups of files."""
-    from xdist.scheduler import LoadFileScheduling
+def pytest_configure(config: pytest.Config) -> None:
+    """Order, skips and cost of the suite."""
+    config.pluginmanager.register(Order(), "suite-order")
+    if config.getoption("strict_skips"):
+        config.pluginmanager.register(StrictSkips(read_permitted()), "suite-skips")
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Cost(), "suite-cost")
 
-    class Scheduling(LoadFileScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            if nodeid.startswith(READING) and not nodeid.startswith(ALONE):
-                return "reading"
-            if nodeid.startswith(EACH):
-                return nodeid
-            return "live" if nodeid.startswith(LIVE) else super()._split_scope(nodeid)
 
-    config.option.loadscopereorder = False
-    return Scheduling(config, log)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests for `make stress` elsewhere."""
+    if not config.getoption("stress"):
+        left_out = [item for item in items if item.get_closest_marker("stress")]
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture(scope="session", autouse=True)

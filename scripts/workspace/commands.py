@@ -1,15 +1,17 @@
-"""Running set-up's commands: their output goes to the log, its end to the user when they fail."""
+"""Running set-up's commands, one set-up at a time: output goes to the log, its end to the user on failure."""
 
 from __future__ import annotations
 
+import fcntl
 import shlex
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from workspace.layout import SetupError
 
-__all__ = ["run_logged", "say"]
+__all__ = ["alone", "run_logged", "say"]
 
 _LINES_SHOWN = 25
 
@@ -17,6 +19,19 @@ _LINES_SHOWN = 25
 def say(line: str) -> None:
     """Print a line for the user, at once."""
     print(f"set-up: {line}", flush=True)
+
+
+@contextmanager
+def alone(file: Path, waiting: str) -> Iterator[None]:
+    """Hold a lock between processes; `waiting` is printed while another process holds it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(waiting)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def run_logged(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Layout", "SetupError"]
+__all__ = ["MAIN_ENVIRONMENT", "Layout", "SetupError"]
+
+MAIN_ENVIRONMENT = ".venv"
+_ENVIRONMENT = re.compile(r"\.venv(-[A-Za-z0-9][A-Za-z0-9.]*)?")
 
 
 class SetupError(Exception):
@@ -18,14 +22,24 @@ class Layout:
 
     Args:
         root: The folder that holds setup.py.
+        environment: Name of the folder of the virtual environment in it: .venv, or .venv-NAME beside it, so
+            that one working copy can hold several Pythons.
+
+    Raises:
+        SetupError: Another name.
     """
 
     root: Path
+    environment: str = MAIN_ENVIRONMENT
+
+    def __post_init__(self) -> None:
+        if not _ENVIRONMENT.fullmatch(self.environment):
+            raise SetupError(f"VENV must be .venv or .venv-NAME; got {self.environment!r}")
 
     @property
     def venv(self) -> Path:
         """The virtual environment."""
-        return self.root / ".venv"
+        return self.root / self.environment
 
     @property
     def python(self) -> Path:
@@ -39,8 +53,14 @@ class Layout:
 
     @property
     def build(self) -> Path:
-        """Build trees and logs."""
-        return self.root / ".build"
+        """Build trees and logs of this environment."""
+        name = self.environment.removeprefix(MAIN_ENVIRONMENT).removeprefix("-")
+        return self.root / ".build" / name
+
+    @property
+    def shared_lock(self) -> Path:
+        """Held by what set-ups of several environments must not do at once."""
+        return self.root / ".build" / "shared.lock"
 
     @property
     def log(self) -> Path:

@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sys
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 from embodied_iqa.errors import UserError
-from workspace.commands import run_logged, say
+from workspace.commands import alone, run_logged, say
 from workspace.environment import fault_of, make_environment
-from workspace.layout import Layout, SetupError
+from workspace.layout import MAIN_ENVIRONMENT, Layout, SetupError
 from workspace.ros_source import RosSource, base_python, can_import_rclpy, clean_environment, decide
 from workspace.steps import Extra, Step, steps_for
-from workspace.system import provide
+from workspace.system import BROWSER, provide, provide_browser
 from workspace.ticker import Ticker
 
 __all__ = ["main", "perform"]
 
 _NOT_DONE = 3
-
-
-@contextmanager
-def _alone(layout: Layout) -> Iterator[None]:
-    """Hold the working copy's lock: two set-ups at once would spoil each other."""
-    layout.build.mkdir(parents=True, exist_ok=True)
-    with (layout.build / "setup.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("waiting for another set-up of this working copy")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _asked_for() -> str | None:
@@ -45,6 +30,8 @@ def _asked_for() -> str | None:
 
 def _is_complete(layout: Layout, source: RosSource, extras: Collection[Extra]) -> bool:
     if fault_of(layout.venv, source, None):
+        return False
+    if Extra.BROWSER in extras and not BROWSER.present():
         return False
     return all(step.is_current() for step in steps_for(layout, source, extras))
 
@@ -59,10 +46,13 @@ def _set_up(layout: Layout, source: RosSource, extras: Collection[Extra]) -> Non
         return
     started = time.monotonic()
     layout.log.unlink(missing_ok=True)
-    provide(layout, say)
+    with alone(layout.shared_lock, "waiting for another set-up's system packages"):
+        provide(layout, say)
+        if Extra.BROWSER in extras:
+            provide_browser(layout, say)
     reason = fault_of(layout.venv, source, _asked_for())
     if reason:
-        say(f"making .venv with Python {sys.version.split()[0]} ({reason})")
+        say(f"making {layout.environment} with Python {sys.version.split()[0]} ({reason})")
         make_environment(
             layout,
             source,
@@ -76,7 +66,8 @@ def _set_up(layout: Layout, source: RosSource, extras: Collection[Extra]) -> Non
             explicit=_asked_for() is not None,
         )
     perform(steps_for(layout, source, extras), layout.log)
-    say(f"ready in {time.monotonic() - started:.0f} s; try .venv/bin/embodied-iqa doctor")
+    ready = f"ready in {time.monotonic() - started:.0f} s"
+    say(f"{ready}; try {layout.environment}/bin/embodied-iqa doctor")
 
 
 def perform(steps: Sequence[Step], log: Path) -> None:
@@ -107,17 +98,22 @@ def _timed(step: Step) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Set up; --models, --cpu and --ray name what to install beyond the pinned sets.
+    """Set up; --models, --cpu, --ray and --browser name what to install beyond the pinned sets.
 
-    With --check only say by the exit code whether all is done (0) or not (3).
+    The environment variable VENV names the folder of the environment. With --check only say by the exit code
+    whether all is done (0) or not (3).
     """
-    layout = Layout(Path(__file__).resolve().parents[2])
+    try:
+        layout = Layout(Path(__file__).resolve().parents[2], os.environ.get("VENV") or MAIN_ENVIRONMENT)
+    except SetupError as error:
+        print(f"set-up: {error}", file=sys.stderr)
+        return 2
     source, remark = decide(os.environ, lambda: can_import_rclpy(base_python(), os.environ))
     extras = {extra for extra in Extra if extra.value in arguments}
     if "--check" in arguments:
         return _check(layout, source, extras)
     try:
-        with _alone(layout):
+        with alone(layout.build / "setup.lock", f"waiting for another set-up of {layout.environment}"):
             if remark:
                 say(remark)
             _set_up(layout, source, extras)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from embodied_iqa.pins import Pin, read_pins, replace_pins
-from workspace.commands import run_logged, say
+from workspace.commands import alone, run_logged, say
 from workspace.environment import drop_half_installed, environment_version, site_packages
 from workspace.interfaces import build_interfaces
 from workspace.layout import Layout, SetupError
@@ -45,6 +45,8 @@ class Extra(enum.Enum):
     CPU = "--cpu"
     """The models with the CPU build of torch."""
     RAY = "--ray"
+    BROWSER = "--browser"
+    """Chromium, in which tests look at pages: a system package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,9 @@ def _written(work: _Work, name: str, pins: Collection[Pin]) -> str:
 
 def _install_package(work: _Work) -> None:
     root = str(work.layout.root)
-    work.install("installing the package", "--no-deps", "--no-build-isolation", "--editable", root)
+    # An editable build writes into src/, which all environments of the working copy share.
+    with alone(work.layout.shared_lock, "waiting for another set-up's build of the package"):
+        work.install("installing the package", "--no-deps", "--no-build-isolation", "--editable", root)
     publish(work.layout, work.source)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from workspace.commands import run_logged
 from workspace.layout import Layout, SetupError
 
-__all__ = ["NEEDS", "Need", "apt_prefix", "missing_needs", "provide"]
+__all__ = ["BROWSER", "NEEDS", "Need", "apt_prefix", "missing_needs", "provide", "provide_browser"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,9 @@ NEEDS = (
     Need("libusb-1.0-0", _loads("libusb-1.0.so.0"), builds=False),
 )
 """What a Debian or Ubuntu system must have: build tools, offscreen rendering, the RealSense's USB."""
+
+BROWSER = Need("chromium", _command("chromium", "chromium-browser", "google-chrome"), builds=False)
+"""What tests of pages need besides; Ubuntu offers it as a snap only."""
 
 
 def missing_needs(needs: Sequence[Need] = NEEDS) -> list[Need]:
@@ -119,3 +122,19 @@ def provide(layout: Layout, say: Callable[[str], None]) -> None:
     still = [need.package for need in missing_needs(missing) if need.builds]
     if still:
         raise SetupError(f"apt-get installed {' '.join(still)}, but they still cannot be used")
+
+
+def provide_browser(layout: Layout, say: Callable[[str], None], need: Need = BROWSER) -> None:
+    """Install a browser where that needs no password; else say what is missing, and set-up goes on."""
+    if need.present():
+        return
+    prefix = apt_prefix()
+    why = "apt-get may not install here"
+    if prefix is not None:
+        say(f"installing system packages: {need.package}")
+        try:
+            _install([need.package], prefix, layout)
+        except SetupError as error:
+            why = str(error).splitlines()[0]
+    if not need.present():
+        say(f"no browser: {why}; tests of pages need chromium or google-chrome on the PATH")

@@ -1,0 +1,119 @@
+"""In which order and in which groups the workers of `make test` take test files: longest first.
+
+`pytest --record-durations` writes what a whole run measured into tests/lists/durations.txt.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LISTS = Path(__file__).resolve().parent / "lists"
+DURATIONS = LISTS / "durations.txt"
+
+LIVE = ("tests/fault/", "tests/ros/")
+"""Tests of running graphs: each uses several processes, so that no two of them run side by side."""
+READING = ("tests/style/",)
+"""Tests that share the parsed sources, so that one worker takes them."""
+ALONE = ("tests/style/test_style_tools.py",)
+"""Long files of these folders that share nothing."""
+EACH = ("tests/golden/test_golden_pictures.py",)
+"""Files whose tests take a minute or more and share nothing, so that every worker may take one."""
+
+_RECORDED_S = 2.0
+"""Shorter files are not listed: their order decides nothing."""
+
+
+def group_of(nodeid: str) -> str:
+    """The group of a test: what one worker takes as a whole, because it shares fixtures or the machine."""
+    if nodeid.startswith(READING) and not nodeid.startswith(ALONE):
+        return "reading"
+    if nodeid.startswith(EACH):
+        return nodeid
+    return "live" if nodeid.startswith(LIVE) else nodeid.partition("::")[0]
+
+
+def read_durations(file: Path = DURATIONS) -> dict[str, float]:
+    """Seconds of the files that are listed; lines are `seconds path`."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    pairs = (line.split() for line in lines if line.strip() and not line.startswith("#"))
+    return {path: float(seconds) for seconds, path in pairs}
+
+
+def group_durations(nodeids: Iterable[str], seconds: Mapping[str, float]) -> dict[str, float]:
+    """Seconds of each group of these tests: those of its files, in equal shares where a file is split."""
+    groups: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    shares: dict[str, set[str]] = defaultdict(set)
+    for nodeid in nodeids:
+        file, group = nodeid.partition("::")[0], group_of(nodeid)
+        groups[group].add((file, group))
+        shares[file].add(group)
+    return {
+        group: sum(seconds.get(file, 0.0) / len(shares[file]) for file, _ in members)
+        for group, members in groups.items()
+    }
+
+
+def longest_first(nodeids: list[str], seconds: Mapping[str, float]) -> list[int]:
+    """Places of the tests in a new order: graphs first, then groups by their length, each group together.
+
+    The worker that takes the graphs is busy longest and cannot share them; the other takes the rest.
+    """
+    lengths = group_durations(nodeids, seconds)
+    first = {group: place for place, group in reversed(list(enumerate(map(group_of, nodeids))))}
+
+    def rank(place: int) -> tuple[bool, float, int, int]:
+        group = group_of(nodeids[place])
+        return group != "live", -lengths[group], first[group], place
+
+    return sorted(range(len(nodeids)), key=rank)
+
+
+class Order:
+    """The plugin: order of collection in workers, groups, and the record of durations."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = defaultdict(float)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Sort in workers; all of them collect the same and so sort alike."""
+        if hasattr(config, "workerinput"):
+            places = longest_first([item.nodeid for item in items], read_durations())
+            items[:] = [items[place] for place in places]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """Workers take whole groups, in the order of collection."""
+        from xdist.scheduler import LoadScopeScheduling
+
+        class Scheduling(LoadScopeScheduling):
+            def _split_scope(self, nodeid: str) -> str:
+                return group_of(nodeid)
+
+        config.option.loadscopereorder = False
+        return Scheduling(config, log)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add up set-up, call and tear-down of each file."""
+        self._seconds[report.nodeid.partition("::")[0]] += report.duration
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write the durations where asked to; files that did not run keep theirs."""
+        if session.config.getoption("record_durations") and not hasattr(session.config, "workerinput"):
+            write_durations(read_durations() | self._seconds)
+
+
+def write_durations(seconds: Mapping[str, float], file: Path = DURATIONS) -> None:
+    """Write the files of 2 s and more, longest first; files that are gone are left out."""
+    root = LISTS.parents[1]
+    kept = sorted(
+        (-value, path) for path, value in seconds.items() if value >= _RECORDED_S and (root / path).is_file()
+    )
+    head = "# Seconds of test files, longest first: pytest --record-durations writes this list.\n"
+    file.write_text(head + "".join(f"{-value:.0f} {path}\n" for value, path in kept), encoding="utf-8")

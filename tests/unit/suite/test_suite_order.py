@@ -1,0 +1,74 @@
+"""Workers take running graphs first, then the longest groups; what shares fixtures stays together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from suite_order import (
+    DURATIONS,
+    EACH,
+    group_durations,
+    group_of,
+    longest_first,
+    read_durations,
+    write_durations,
+)
+
+ROOT = Path(__file__).resolve().parents[3]
+SHORT, LONG = "tests/unit/a/test_short.py", "tests/unit/b/test_long.py"
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "group"),
+    [
+        ("tests/ros/test_x.py::test_a", "live"),
+        ("tests/fault/test_y.py::test_b[c::d]", "live"),
+        ("tests/style/test_style_sizes.py::test_a", "reading"),
+        ("tests/style/test_style_tools.py::test_a", "tests/style/test_style_tools.py"),
+        (f"{EACH[0]}::test_a", f"{EACH[0]}::test_a"),
+        (f"{LONG}::TestClass::test_a", LONG),
+    ],
+)
+def test_groups(nodeid: str, group: str) -> None:
+    assert group_of(nodeid) == group
+
+
+def test_graphs_come_first_then_the_longest_file_and_files_stay_whole() -> None:
+    collected = [f"{SHORT}::a", "tests/ros/test_x.py::a", f"{SHORT}::b", f"{LONG}::a", f"{LONG}::b"]
+    places = longest_first(collected, {LONG: 30.0, SHORT: 3.0, "tests/ros/test_x.py": 1.0})
+    assert [collected[place] for place in places] == [
+        "tests/ros/test_x.py::a",
+        f"{LONG}::a",
+        f"{LONG}::b",
+        f"{SHORT}::a",
+        f"{SHORT}::b",
+    ]
+
+
+def test_files_without_a_duration_keep_their_order_at_the_end() -> None:
+    collected = [f"{SHORT}::a", "tests/unit/c/test_new.py::a", f"{LONG}::a"]
+    assert longest_first(collected, {LONG: 30.0}) == [2, 0, 1]
+
+
+def test_a_file_that_workers_share_counts_in_parts() -> None:
+    parts = group_durations([f"{EACH[0]}::a", f"{EACH[0]}::b"], {EACH[0]: 60.0})
+    assert parts == {f"{EACH[0]}::a": 30.0, f"{EACH[0]}::b": 30.0}
+
+
+def test_durations_are_written_longest_first_without_short_or_missing_files(tmp_path: Path) -> None:
+    here = Path(__file__).relative_to(ROOT).as_posix()
+    durations = {
+        here: 2.4,
+        "tests/conftest.py": 40.6,
+        "tests/no_such_file.py": 99.0,
+        "tests/suite_cost.py": 1.0,
+    }
+    write_durations(durations, tmp_path / "durations.txt")
+    assert read_durations(tmp_path / "durations.txt") == {"tests/conftest.py": 41.0, here: 2.0}
+
+
+def test_every_listed_file_exists() -> None:
+    gone = [path for path in read_durations(DURATIONS) if not (ROOT / path).is_file()]
+    assert not gone, f"pytest --record-durations takes these out: {gone}"
