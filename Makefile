@@ -8,7 +8,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup models pyiqa trial test test-setup lint types bench mutants clean distclean constraints
+.PHONY: help setup models pyiqa trial test test-setup check lint types bench mutants clean distclean constraints
 export PYTHON VENV
 
 VENV ?= .venv
@@ -39,7 +39,7 @@ lint: setup ## ruff: rules and format
 
 types: setup ## mypy, strict
 	$(ENVIRONMENT)/mypy
-	MYPYPATH=scripts $(ENVIRONMENT)/mypy -p workspace -p mutants
+	MYPYPATH=scripts $(ENVIRONMENT)/mypy -p workspace -p mutants -p reach
 	MYPYPATH=docker/policies:src $(ENVIRONMENT)/mypy -p policy_host
 	MYPYPATH=benchmarks:tests $(ENVIRONMENT)/mypy --allow-untyped-calls benchmarks
 
@@ -48,6 +48,9 @@ test: test-setup ## every test: style (ruff, mypy strict, layering), unit, ROS g
 
 test-setup: # what tests need beyond `make models`: Ray, and Chromium for the tests of pages
 	@bash scripts/setup.sh --models --ray --browser $(if $(CPU),--cpu)
+
+check: test-setup ## ruff, mypy and the tests that a change can reach: make check ARGS="--base HEAD~3 --list"
+	@PYTHONPATH=scripts $(ENVIRONMENT)/python -m reach --workers $(WORKERS) $(ARGS)
 
 bench: setup ## run every benchmark; tables and JSON go to benchmarks/results/
 	@$(ENVIRONMENT)/python scripts/run_benchmarks.py $(ARGS)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from workspace.commands import run_logged
+from workspace.commands import alone, run_logged
 from workspace.interfaces import remove_installed
 from workspace.layout import Layout, SetupError
 from workspace.main import perform
@@ -16,7 +16,7 @@ from workspace.prefix import publish
 from workspace.ros_source import RosSource
 from workspace.stamps import Stamp
 from workspace.steps import Extra, Step, steps_for
-from workspace.system import Need, missing_needs
+from workspace.system import Need, missing_needs, provide_browser
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -172,6 +172,53 @@ def test_missing_command_is_told(tmp_path: Path) -> None:
 def test_needs_are_asked_one_by_one() -> None:
     there, absent = Need("a", lambda: True, builds=True), Need("b", lambda: False, builds=False)
     assert missing_needs([there, absent]) == [absent]
+
+
+def test_environments_of_one_working_copy_share_neither_builds_nor_logs(tmp_path: Path) -> None:
+    main, second = Layout(tmp_path), Layout(tmp_path, ".venv-3.12")
+    assert (main.venv, second.venv) == (tmp_path / ".venv", tmp_path / ".venv-3.12")
+    assert (main.build, second.build) == (tmp_path / ".build", tmp_path / ".build" / "3.12")
+    assert main.log != second.log
+    assert main.shared_lock == second.shared_lock
+
+
+@pytest.mark.parametrize("name", ["src", ".venv-", ".venv/../src", "/tmp/.venv", ".venvs", ".venv-a/b"])
+def test_an_environment_has_a_name_of_its_own(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SetupError, match=r"VENV must be \.venv or \.venv-NAME"):
+        Layout(tmp_path, name)
+
+
+def test_set_up_waits_for_another_that_holds_the_lock(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    order: list[str] = []
+    file = tmp_path / "new" / "setup.lock"
+
+    def second() -> None:
+        with alone(file, "waiting for the first"):
+            order.append("second")
+
+    with alone(file, "nobody is there"):
+        thread = threading.Thread(target=second)
+        thread.start()
+        said = ""
+        while "waiting for the first" not in said:
+            said += capsys.readouterr().out
+        order.append("first")
+    thread.join(60.0)
+    assert order == ["first", "second"]
+
+
+def test_a_browser_that_cannot_be_installed_is_named_and_set_up_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said: list[str] = []
+    provide_browser(Layout(tmp_path), said.append, Need("chromium", lambda: False, builds=False))
+    assert len(said) == 1
+    assert "no browser: apt-get may not install here" in said[0]
+    provide_browser(Layout(tmp_path), said.append, Need("chromium", lambda: True, builds=False))
+    assert len(said) == 1
 
 
 def test_only_files_below_the_prefix_are_removed(tmp_path: Path) -> None:

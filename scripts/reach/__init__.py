@@ -1,0 +1,1 @@
+"""`make check`: ruff, mypy and the tests that a change can reach."""

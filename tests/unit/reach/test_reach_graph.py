@@ -1,0 +1,82 @@
+"""What a test reaches: imports at the top and in functions, tables by their keys, names of lazy packages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reach.graph import Graph, read_graph
+
+FILES = {
+    "src/embodied_iqa/__init__.py": (
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    from embodied_iqa.api import measure\n"
+        'def __getattr__(name):\n    return load("embodied_iqa.api")\n'
+    ),
+    "src/embodied_iqa/api.py": "import embodied_iqa.gate.judge\n",
+    "src/embodied_iqa/gate/__init__.py": "",
+    "src/embodied_iqa/gate/judge.py": (
+        "def judge():\n    from embodied_iqa.units import NS\n"
+        "if TYPE_CHECKING:\n    from embodied_iqa.robot import Arm\n"
+    ),
+    "src/embodied_iqa/units.py": "",
+    "src/embodied_iqa/robot.py": "",
+    "src/embodied_iqa/main.py": (
+        'COMMANDS = {"gate": ("embodied_iqa.gate.judge", "help"), "move": ("embodied_iqa.robot", "help")}\n'
+    ),
+    "src/embodied_iqa/starter.py": 'def start(name):\n    run(f"embodied_iqa.nodes.{name}")\n',
+    "src/embodied_iqa/nodes/__init__.py": "",
+    "src/embodied_iqa/nodes/arm_node.py": "from ..robot import Arm\n",
+    "tests/helper.py": "from embodied_iqa.main import COMMANDS\n",
+    "tests/unit/test_units.py": "from embodied_iqa.units import NS\n",
+    "tests/unit/test_judge.py": "import embodied_iqa.gate.judge\n",
+    "tests/unit/test_command.py": 'from helper import COMMANDS\nrun(["gate", "fit"])\n',
+    "tests/unit/test_public.py": "import embodied_iqa\nembodied_iqa.measure()\n",
+    "tests/unit/test_version.py": '"""A measure of the gate."""\nimport embodied_iqa\n',
+    "tests/ros/test_nodes.py": "from embodied_iqa.starter import start\n",
+}
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Graph:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return read_graph(tmp_path)
+
+
+def _reached(graph: Graph, test: str) -> set[str]:
+    return {name.removeprefix("src/embodied_iqa/") for name in graph.files_of(test)} - {test, "__init__.py"}
+
+
+@pytest.mark.parametrize(
+    ("test", "reached"),
+    [
+        ("tests/unit/test_units.py", {"units.py"}),
+        ("tests/unit/test_judge.py", {"gate/__init__.py", "gate/judge.py", "units.py"}),
+        (
+            "tests/unit/test_command.py",
+            {"tests/helper.py", "main.py", "gate/__init__.py", "gate/judge.py", "units.py"},
+        ),
+        ("tests/unit/test_public.py", {"api.py", "gate/__init__.py", "gate/judge.py", "units.py"}),
+        ("tests/unit/test_version.py", set()),
+        ("tests/ros/test_nodes.py", {"starter.py", "nodes/__init__.py", "nodes/arm_node.py", "robot.py"}),
+    ],
+)
+def test_what_a_test_reaches(graph: Graph, test: str, reached: set[str]) -> None:
+    assert _reached(graph, test) == reached
+
+
+def test_tests_are_the_files_of_tests(graph: Graph) -> None:
+    assert graph.tests == sorted(name for name in FILES if "/test_" in name)
+    assert graph.knows("tests/helper.py")
+    assert not graph.knows("docs/gate.md")
+
+
+def test_a_file_that_cannot_be_parsed_names_its_line(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "broken.py").write_text("x = 1\ndef (\n")
+    with pytest.raises(SyntaxError) as error:
+        read_graph(tmp_path)
+    assert error.value.lineno == 2
