@@ -6,7 +6,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -39,6 +39,8 @@ _WARM_UP: Final = 0.1
 _RANKED_RATE: Final = 0.5
 """Highest learning rate with tasks of all ranks, as a share of that with plain tasks."""
 _LARGEST_GRADIENT: Final = 1.0
+_BFLOAT16: Final = ("amx_bf16", "avx512_bf16", "bf16")
+"""Capabilities of processors that multiply in bfloat16, on x86 and on ARM, as torch names them."""
 
 
 Network = QueryPolicy | Captioner
@@ -166,12 +168,15 @@ def _epoch(
 
 
 def train_step(model: nn.Module, optimiser: torch.optim.Optimizer, loss_of: Callable[[], Tensor]) -> float:
-    """Take one step down a loss, in bfloat16 where that is safe, and return the loss.
+    """Take one step down a loss, and return the loss.
+
+    It computes in bfloat16 where that is safe and the processor has it. One that emulates it takes ten times
+    as long as in float32.
 
     Raises:
         InternalError: The loss is not finite.
     """
-    with torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast("cpu", torch.bfloat16, enabled=_has_bfloat16()):
         loss = loss_of()
     value = float(loss.detach())
     if not math.isfinite(value):
@@ -181,6 +186,13 @@ def train_step(model: nn.Module, optimiser: torch.optim.Optimizer, loss_of: Call
     nn.utils.clip_grad_norm_(model.parameters(), _LARGEST_GRADIENT)
     optimiser.step()
     return value
+
+
+@cache
+def _has_bfloat16() -> bool:
+    """Whether the processor multiplies in bfloat16."""
+    found = torch.cpu.get_capabilities()
+    return any(found.get(name, False) for name in _BFLOAT16)
 
 
 def _set_recipe_rate(optimiser: torch.optim.Optimizer, recipe: Recipe, epoch: float) -> None:
