@@ -20,8 +20,9 @@ def add_distortion_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="COURSE",
-        help=f"level over time since the start of a run: {', '.join(KINDS)}, such as {_EXAMPLE} [s]"
-        " (default: constant, also ''); may be repeated: every distortion with each",
+        help=f"level over time since the start of a run: {', '.join(KINDS)}, such as {_EXAMPLE} [s]; with"
+        " camera=NAME of that camera only (default: constant, also ''); may be repeated: every distortion"
+        " with each",
     )
 
 

@@ -129,14 +129,17 @@ def check(arguments: argparse.Namespace) -> SessionPlan:
         raise UsageError("--no-distortion excludes --schedule")
     words = () if arguments.no_distortion else tuple(arguments.distortion or DEFAULT_DISTORTIONS)
     graph = check_graph(resolve(tuple(arguments.config), _overrides(arguments)))
+    distortions = tuple(
+        parse_distortion(word, seed=arguments.seed, schedule=schedule)
+        for word in words
+        for schedule in schedules_of(arguments)
+    )
+    for spec in distortions:
+        spec.check_camera(graph.camera_node.views)
     return SessionPlan(
         tasks=check_tasks(tuple(arguments.task or DEFAULT_TASKS)),
         scene_seed=arguments.scene_seed,
-        distortions=tuple(
-            parse_distortion(word, seed=arguments.seed, schedule=schedule)
-            for word in words
-            for schedule in schedules_of(arguments)
-        ),
+        distortions=distortions,
         graph=graph,
         attach=arguments.attach,
         burst=DEFAULT_BURST if _shows_the_gate(arguments, graph) else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from embodied_iqa.distortions.time_course import canonical_schedule, parse_time_course
@@ -19,7 +20,8 @@ class DistortionSpec:
         level: 1 (mild) to 5 (severe); the highest one of a schedule.
         seed: Seed of all randomness, 0 to 2**63 - 1.
         frozen: Whether every frame gets the same noise pattern.
-        schedule: Level over time, as `time_course.parse_time_course` reads it; empty for a constant level.
+        schedule: Level over time, as `time_course.parse_time_course` reads it, and the camera where it is not
+            every one; empty for a constant level of every camera.
     """
 
     id: str
@@ -35,8 +37,29 @@ class DistortionSpec:
             raise UsageError("seed out of range", expected="0 to 2**63 - 1", got=self.seed)
         object.__setattr__(self, "schedule", canonical_schedule(self.schedule))
 
-    def level_at(self, elapsed_ns: int) -> int:
-        """Return the level in force, 0 to `level`, at a time since the begin of the distortion."""
+    def check_camera(self, views: Sequence[str]) -> None:
+        """Refuse a schedule of a camera that takes no images: nothing would be distorted.
+
+        Args:
+            views: Of the cameras.
+
+        Raises:
+            UsageError: The camera of the schedule is not among them.
+        """
+        camera = parse_time_course(self.schedule).camera if self.schedule else ""
+        if camera and camera not in views:
+            raise UsageError("the camera of the schedule takes no images", got=camera, available=views)
+
+    def level_at(self, elapsed_ns: int, view: str = "") -> int:
+        """Return the level in force, 0 to `level`.
+
+        Args:
+            elapsed_ns: Time since the distortion began.
+            view: The camera; empty for those that are distorted at all.
+        """
         if not self.schedule:
             return self.level
-        return parse_time_course(self.schedule).level_at(elapsed_ns, self.level)
+        course = parse_time_course(self.schedule)
+        if view and course.camera not in {"", view}:
+            return 0
+        return course.level_at(elapsed_ns, self.level)

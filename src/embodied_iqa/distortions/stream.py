@@ -57,9 +57,14 @@ class FrameDistorter:
         """Stamp at which the schedule begins, ROS time."""
         return self._origin_ns
 
-    def level_at(self, stamp_ns: int) -> int:
-        """Return the level of the frame at a stamp; 0 if it stays as it is."""
-        return 0 if self._spec is None else self._spec.level_at(stamp_ns - self._origin_ns)
+    def level_at(self, stamp_ns: int, view: str = "") -> int:
+        """Return the level of a camera's frame at a stamp, 0 if it stays as it is.
+
+        Args:
+            stamp_ns: Of the frame.
+            view: The camera; empty for those that are distorted at all.
+        """
+        return 0 if self._spec is None else self._spec.level_at(stamp_ns - self._origin_ns, view)
 
     def apply(self, rgb: Image, view: str, stamp_ns: int) -> Image:
         """Return the distorted frame.
@@ -76,7 +81,7 @@ class FrameDistorter:
         Raises:
             InputError: The picture has another type, shape or size.
         """
-        level = self.level_at(stamp_ns)
+        level = self.level_at(stamp_ns, view)
         if self._spec is None or level == 0:
             return rgb
         generator = frame_generator(replace(self._spec, level=level, schedule=""), view, stamp_ns)

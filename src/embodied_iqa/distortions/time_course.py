@@ -1,4 +1,4 @@
-"""Level of a distortion over time: bursts, ramps, flicker, random faults.
+"""Level of a distortion over time, of all cameras or of one: bursts, ramps, flicker, random faults.
 
 A time course maps the time since a distortion was set to its level; 0 is no distortion. It depends on its
 arguments only, so that the live node, a headless run and rescoring agree on every picture.
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import UsageError
+from embodied_iqa.images.frame import parse_view
 from embodied_iqa.units import SECOND_NS
 
 _SHORTEST_S: Final = 0.001
@@ -27,6 +28,11 @@ _DRAWS: Final = 256
 class TimeCourse(Protocol):
     """Level of a distortion over time."""
 
+    @property
+    def camera(self) -> str:
+        """The only camera that is distorted; empty: every camera."""
+        ...
+
     def level_at(self, elapsed_ns: int, level: int) -> int:
         """Return the level at a time, from 0 (none) to ``level``.
 
@@ -37,8 +43,19 @@ class TimeCourse(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfCamera:
+    """A time course of all cameras, or of one.
+
+    Attributes:
+        camera: The only camera that is distorted, such as top; empty: every camera.
+    """
+
+    camera: str = ""
+
+
 @dataclass(frozen=True, slots=True)
-class Burst:
+class Burst(_OfCamera):
     """Distorted for a while, once or again and again.
 
     Attributes:
@@ -65,7 +82,7 @@ class Burst:
 
 
 @dataclass(frozen=True, slots=True)
-class Ramp:
+class Ramp(_OfCamera):
     """Level after level in equal steps, up to the distortion's own, which stays.
 
     Attributes:
@@ -88,7 +105,7 @@ class Ramp:
 
 
 @dataclass(frozen=True, slots=True)
-class Flicker:
+class Flicker(_OfCamera):
     """Periodically on and off, beginning with on.
 
     Attributes:
@@ -111,7 +128,7 @@ class Flicker:
 
 
 @dataclass(frozen=True, slots=True)
-class Markov:
+class Markov(_OfCamera):
     """Faults that come and go at random: a two-state Markov process in continuous time, beginning without.
 
     Attributes:
@@ -151,7 +168,7 @@ KINDS: Final[Mapping[str, type[Burst | Ramp | Flicker | Markov]]] = {
 
 @lru_cache(maxsize=256)
 def parse_time_course(word: str) -> TimeCourse:
-    """Parse ``burst:start=2,length=1,every=5``; what is left out has its default.
+    """Parse ``burst:start=2,length=1,every=5,camera=top``; what is left out has its default.
 
     Raises:
         UsageError: Unknown course or parameter, or a wrong value.
@@ -160,8 +177,9 @@ def parse_time_course(word: str) -> TimeCourse:
     if name not in KINDS:
         raise UsageError("unknown schedule", got=name, available=KINDS)
     kind = KINDS[name]
-    types = {field.name: field.type for field in dataclasses.fields(kind)}
-    values: dict[str, float | int] = {}
+    types = {field.name: str(field.type) for field in dataclasses.fields(kind)}
+    types["camera"] = types.pop("camera")  # named last
+    values: dict[str, float | int | str] = {}
     for part in filter(None, rest.split(",")):
         key, equals, text = (piece.strip() for piece in part.partition("="))
         if not equals or key not in types or key in values:
@@ -171,7 +189,7 @@ def parse_time_course(word: str) -> TimeCourse:
                 got=part,
                 available=[*types],
             )
-        values[key] = _number(f"{name}:{key}", text, whole=types[key] == "int")
+        values[key] = _value(f"{name}:{key}", text, types[key])
     return kind(**values)  # type: ignore[arg-type]  # each is checked against its field
 
 
@@ -179,7 +197,11 @@ def name_of(course: TimeCourse) -> str:
     """Return the word that `parse_time_course` reads as this course."""
     name = next(name for name, kind in KINDS.items() if isinstance(course, kind))
     values = dataclasses.asdict(course)  # type: ignore[call-overload]  # all kinds are dataclasses
-    return f"{name}:" + ",".join(f"{key}={value!r}" for key, value in values.items())
+    camera = values.pop("camera")
+    words = [f"{key}={value!r}" for key, value in values.items()]
+    if camera:
+        words.append(f"camera={camera}")
+    return f"{name}:" + ",".join(words)
 
 
 def canonical_schedule(word: str) -> str:
@@ -191,17 +213,21 @@ def canonical_schedule(word: str) -> str:
     return name_of(parse_time_course(word)) if word.strip() else ""
 
 
-def _number(what: str, text: str, *, whole: bool) -> float | int:
+def _value(what: str, text: str, kind: str) -> float | int | str:
+    if kind == "str":
+        return parse_view(text).value
     try:
-        return int(text) if whole else float(text)
+        return int(text) if kind == "int" else float(text)
     except ValueError:
-        expected = "a whole number" if whole else "a number"
+        expected = "a whole number" if kind == "int" else "a number"
         raise UsageError(f"wrong value of {what}", expected=expected, got=text) from None
 
 
-def _check(course: object, *positive: str) -> None:
-    """Check the times of a course; those named must not be 0."""
-    for field in dataclasses.fields(course):  # type: ignore[arg-type]  # all kinds are dataclasses
+def _check(course: _OfCamera, *positive: str) -> None:
+    """Check the camera of a course, and its times: those named must not be 0."""
+    if course.camera:
+        parse_view(course.camera)
+    for field in dataclasses.fields(course):
         value = getattr(course, field.name)
         lowest = _SHORTEST_S if field.name in positive else 0.0
         if field.type == "float" and not lowest <= value <= _LONGEST_S:

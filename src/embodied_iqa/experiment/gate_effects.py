@@ -46,7 +46,7 @@ def gate_effects(record: RunRecord) -> GateEffects:
     verdicts = [item for item in record.verdicts if item.view is view]
     on = record.gate_mode is GateMode.ON
     passed = [not on or item.verdict is Verdict.PASS for item in verdicts]
-    clean = [record.level_at(item.stamp_ns) == 0 for item in verdicts]
+    clean = [record.level_at(item.stamp_ns, item.view) == 0 for item in verdicts]
     ends_ns = [*(item.stamp_ns for item in verdicts), max(record.end_ns, *(v.stamp_ns for v in verdicts), 0)]
     held_ns = sum(
         end - begin for (begin, end), good in zip(pairwise(ends_ns), passed, strict=True) if not good

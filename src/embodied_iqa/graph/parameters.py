@@ -82,7 +82,7 @@ class SimParameters:
 
 @dataclass(frozen=True, slots=True)
 class DistortionParameters:
-    """The distortion of every view.
+    """The distortion of every view, or of one.
 
     Attributes:
         views: The cameras.
@@ -90,7 +90,8 @@ class DistortionParameters:
         level: Its level, 1 (mild) to 5 (severe).
         seed: Seed of all random parts.
         frozen: The same noise in every frame.
-        schedule: Level over time from the first picture on, such as burst:start=2,length=1; empty: constant.
+        schedule: Level over time from the first picture on, such as burst:start=2,length=1; with camera=top
+            of this view only; empty: constant.
         preview_every: A JPEG preview of every so many pictures; 0 for none.
         newest_only: A newer picture replaces one that waits, which counts as late; otherwise every picture is
             handled in order. Set where time is real: a world without lockstep, RealSense cameras.

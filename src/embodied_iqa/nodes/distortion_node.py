@@ -1,4 +1,4 @@
-"""Distortion node: distorts every view the same way; passes images through where none is set."""
+"""Distortion node: distorts every view, or the one of the schedule; passes other images through."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ class DistortionNode(BaseNode[DistortionParameters]):
         self._previews = self.create_publishers(CompressedImage, topic, config.views, EVENT)
         if config.id:
             spec = DistortionSpec(config.id, config.level, config.seed, config.frozen, config.schedule)
+            spec.check_camera(config.views)
             self._changes.set(spec, None)
         self._publish_state(self._changes.newest, 0)
         for view in config.views:
@@ -69,6 +70,8 @@ class DistortionNode(BaseNode[DistortionParameters]):
         from_ns = ns_of(request.from_stamp)
         try:
             spec, or_later = spec_of(request.distortion), request.or_later
+            if spec is not None:
+                spec.check_camera(self.config.views)
             effective_ns = self._changes.set(spec, from_ns or None, or_later=or_later)
         except UserError as error:
             response.message = str(error)
@@ -95,9 +98,8 @@ class DistortionNode(BaseNode[DistortionParameters]):
             stamp_ns = stamp_from_cdr(cdr)
             distorter = self._changes.at(stamp_ns)
             self._counts[view] += 1
-            level = distorter.level_at(stamp_ns)
-            self._update_state(distorter, stamp_ns, level)
-            if level == 0:
+            self._update_state(distorter, stamp_ns, distorter.level_at(stamp_ns))
+            if distorter.level_at(stamp_ns, view) == 0:
                 self._outputs[view].publish(cdr)
                 self._preview(view, None, cdr)
             else:

@@ -43,13 +43,9 @@ class HeadlessCameras:
         self._frames: dict[tuple[int, View, Source], Frame] = {}
         self._repaired: dict[tuple[int, View], Frame] = {}
 
-    def distorts(self, stamp_ns: int) -> bool:
-        """Return whether raw and distorted pictures of a stamp differ."""
-        return self._distorter.level_at(stamp_ns) > 0
-
-    def differs(self, stamp_ns: int) -> bool:
-        """Return whether what the policy sees at a stamp differs from the raw pictures."""
-        return self.distorts(stamp_ns) or any(stamp == stamp_ns for stamp, _ in self._repaired)
+    def differs(self, view: View, stamp_ns: int) -> bool:
+        """Return whether what the policy sees differs from the raw picture."""
+        return self._distorts(view, stamp_ns) or (stamp_ns, view) in self._repaired
 
     def take(self, snapshot: WorldSnapshot, stamp_ns: int) -> None:
         """Take a picture of every view."""
@@ -91,10 +87,13 @@ class HeadlessCameras:
         decision = GateDecision(chunk.view, chunk.stamp_ns, chunk.sequence, chunk.seen)
         return self._gatekeeper.judge_decision(decision, now_ns)
 
+    def _distorts(self, view: View, stamp_ns: int) -> bool:
+        return self._distorter.level_at(stamp_ns, view) > 0
+
     def _render(self, view: View, source: Source, stamp_ns: int) -> Frame:
         if source is Source.DISTORTED:
             raw = self.frame(view, Source.RAW, stamp_ns)
-            if not self.distorts(stamp_ns):
+            if not self._distorts(view, stamp_ns):
                 return raw
             return replace(raw, rgb=self._distorter.apply(raw.rgb, view, stamp_ns))
         if stamp_ns not in self._shots:

@@ -80,9 +80,9 @@ class HeadlessPolicy:
             gripper=tool[1],
         )
         raw = self._decide(request)
-        if not self._cameras.differs(stamp_ns):  # the same pictures: a subject is stateless
-            return raw, replace(raw, source=Source.DISTORTED)
-        return raw, self._decide(replace(request, source=Source.DISTORTED))
+        if any(self._cameras.differs(view, stamp_ns) for view in self._vla.info.views):
+            return raw, self._decide(replace(request, source=Source.DISTORTED))
+        return raw, replace(raw, source=Source.DISTORTED)  # the same pictures: a subject is stateless
 
     def _decide(self, request: DecisionRequest) -> ChunkRecord:
         views = self._vla.info.views

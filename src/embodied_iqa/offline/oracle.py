@@ -36,7 +36,7 @@ class OracleGatekeeper:
         self, view: View, stamp_ns: int, _rgb: NDArray[np.uint8] | None, now_ns: int
     ) -> tuple[ImageQuality, GateLease]:
         """See `Gatekeeper.judge`."""
-        level = self._distorter.level_at(stamp_ns)
+        level = self._distorter.level_at(stamp_ns, view)
         judgement = Judgement(Verdict.HOLD, f"distorted at level {level}", at_once=True) if level else _GOOD
         frame = GateFrame(view, stamp_ns, now_ns, judgement)
         state = self._states.get(view, GateState())

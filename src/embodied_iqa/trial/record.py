@@ -182,9 +182,14 @@ class RunRecord:
     executed: tuple[int, ...] | None = None
     peak_contact_n: float | None = None
 
-    def level_at(self, stamp_ns: int) -> int:
-        """Return the level of the distortion at a stamp, 0 (undistorted) to 5."""
-        return 0 if self.distortion is None else self.distortion.level_at(stamp_ns - self.start_ns)
+    def level_at(self, stamp_ns: int, view: str = "") -> int:
+        """Return the level of the distortion at a stamp, 0 (undistorted) to 5.
+
+        Args:
+            stamp_ns: In the run.
+            view: The camera; empty for those that are distorted at all.
+        """
+        return 0 if self.distortion is None else self.distortion.level_at(stamp_ns - self.start_ns, view)
 
     @property
     def held_s(self) -> float:

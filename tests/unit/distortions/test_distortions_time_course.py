@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from embodied_iqa.distortions.spec import DistortionSpec
 from embodied_iqa.distortions.time_course import (
+    KINDS,
     Burst,
     Flicker,
     Markov,
@@ -69,6 +71,25 @@ def test_random_faults_are_those_of_the_seed_in_any_order_and_in_any_process() -
 
 
 PINNED = [22, 24, 131, 133, 135, 144]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_camera_alone_is_distorted(kind: str) -> None:
+    spec = DistortionSpec("12", 4, schedule=f"{kind}:camera=top")
+    everywhere = DistortionSpec("12", 4, schedule=kind)
+    times_ns = range(0, 9 * SECOND_NS, SECOND_NS // 8)
+    of_top = [spec.level_at(at, "top") for at in times_ns]
+    assert of_top == [spec.level_at(at) for at in times_ns] == [everywhere.level_at(at) for at in times_ns]
+    assert any(of_top)
+    assert not any(spec.level_at(at, "side") for at in times_ns)
+    assert spec.schedule == f"{everywhere.schedule},camera=top"
+    assert parse_time_course(spec.schedule).camera == "top"
+
+
+@pytest.mark.parametrize("camera", ["front", ""])
+def test_an_unknown_camera_is_refused(camera: str) -> None:
+    with pytest.raises(UsageError, match=f"unknown camera view; got '{camera}'; available: wrist, top, side"):
+        parse_time_course(f"burst:camera={camera}")
 
 
 @given(st.integers(-(10**9), 10**12), st.integers(1, 5))

@@ -81,6 +81,13 @@ def test_holds_of_the_camera_of_the_policy() -> None:
     assert (empty.held_s, empty.clean_frames) == (0.0, 0)
 
 
+def test_frames_of_a_camera_that_is_not_distorted_are_clean() -> None:
+    run = record([chunk(Source.RAW, 1, 0.1), chunk(Source.DISTORTED, 1, 0.1)], (1,))
+    of_wrist = DistortionSpec("12", 5, schedule="burst:start=0,length=9,camera=wrist")
+    effects = gate_effects(replace(run, distortion=of_wrist))
+    assert (effects.clean_frames, effects.false_holds, effects.distorted_frames) == (10, 3, 0)
+
+
 def test_a_motion_is_wrong_where_it_was_executed_and_ends_elsewhere() -> None:
     decisions = [(0.1, 0.1, 1.0), (0.1, 0.129, 1.0), (0.1, 0.131, 1.0), (0.1, 0.1, 0.0), (0.1, 0.3, 1.0)]
     chunks = []

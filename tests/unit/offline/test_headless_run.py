@@ -18,7 +18,7 @@ from embodied_iqa.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.images.assembler import Source
-from embodied_iqa.images.frame import Frame
+from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.offline.headless import Cell, HeadlessRun
 from embodied_iqa.offline.headless_options import HeadlessOptions
 from embodied_iqa.robot.controller import make_controller
@@ -209,6 +209,23 @@ class Digger:
 
     def act(self, observation: VlaObservation) -> ActionChunk:
         return ActionChunk(ChunkStatus.ACT, self._increments, "digs")
+
+
+def test_a_policy_is_asked_once_where_only_another_camera_is_distorted(cell: Cell) -> None:
+    """What it decides on the same pictures is the same: the second answer would cost as much as the first."""
+    asked: list[View] = []
+
+    class Spy:
+        info = cell.vla.info
+
+        def act(self, observation: VlaObservation) -> ActionChunk:
+            asked.extend(observation.frames)
+            return cell.vla.act(observation)
+
+    elsewhere = replace(DARK, schedule="burst:start=0,length=99,camera=wrist")
+    record = run(replace(cell, vla=Spy()), elsewhere)
+    assert View.WRIST not in asked
+    assert len(asked) * 2 == len(record.chunks)
 
 
 def test_a_limit_violation_is_an_emergency_stop_and_nothing_moves(cell: Cell) -> None:

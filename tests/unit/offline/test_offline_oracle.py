@@ -32,3 +32,11 @@ def test_it_passes_all_of_a_run_without_distortion() -> None:
     oracle = OracleGatekeeper(FrameDistorter(None, 0), ORACLE.options(GateOptions()))
     leases = [oracle.judge(View.WRIST, at, None, at)[1] for at in range(1, 20)]
     assert all(lease.verdict is Verdict.PASS for lease in leases)
+
+
+def test_it_passes_the_cameras_that_are_not_distorted() -> None:
+    spec = DistortionSpec("12", 4, schedule="burst:start=0,length=9,camera=top")
+    oracle = OracleGatekeeper(FrameDistorter(spec, _START_NS), ORACLE.options(GateOptions()))
+    for view in View:
+        _, lease = oracle.judge(view, _START_NS, None, _START_NS)
+        assert (lease.verdict is Verdict.PASS) == (view is not View.TOP)

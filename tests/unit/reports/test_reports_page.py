@@ -279,3 +279,13 @@ def test_the_same_run_gives_the_same_page(tmp_path: Path, task: ReportedTask) ->
 def test_scores_and_runs_have_to_match(folder: Path, task: ReportedTask) -> None:
     with pytest.raises(UsageError, match="expected 3 scores; got 2"):
         ReportedTask(read_trial(folder / "trial.mcap"), task.scores[:2], folder / "trial.mcap")
+
+
+def test_images_of_a_camera_that_is_not_distorted_have_level_0(tmp_path: Path) -> None:
+    of_top = replace(NOISY, spec=replace(NOISY.spec, schedule="burst:start=0,length=9,camera=top"))
+    write_trial(tmp_path / "trial.mcap", (REFERENCE, of_top))
+    run = article(page_of([reported(tmp_path / "trial.mcap")], tmp_path), 1)
+    _, top, raw, wrist = run.xpath(".//img")
+    assert "level 3 picture of the top camera" in top.get("alt")
+    assert "level 0 picture of the wrist camera" in wrist.get("alt")
+    assert raw.get("src") == wrist.get("src")

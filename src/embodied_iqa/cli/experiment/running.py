@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     graph = _graph(arguments, subjects)
     arms = _arms(arguments, graph)
     _check_peers(arguments, subjects, arms)
-    plan = _plan(arguments, subjects, arms)
+    plan = _plan(arguments, subjects, arms, graph.camera_node.views)
     folder = ExperimentFolder(arguments.out, _parameters(arguments, graph), plan, add=arguments.add)
     missing = folder.missing()
     if missing:
@@ -134,16 +134,16 @@ def _arms(arguments: argparse.Namespace, graph: GraphParameters) -> tuple[GateAr
 
 
 def _plan(
-    arguments: argparse.Namespace, subjects: tuple[SubjectReference, ...], arms: tuple[GateArm, ...]
+    arguments: argparse.Namespace,
+    subjects: tuple[SubjectReference, ...],
+    arms: tuple[GateArm, ...],
+    views: Sequence[str],
 ) -> ExperimentPlan:
-    return ExperimentPlan(
-        subjects=subjects,
-        tasks=_tasks(arguments),
-        distortions=parse_distortions(
-            arguments.distortions, parse_levels(arguments.levels), arguments.seed, schedules_of(arguments)
-        ),
-        arms=arms,
-    )
+    levels, schedules = parse_levels(arguments.levels), schedules_of(arguments)
+    distortions = parse_distortions(arguments.distortions, levels, arguments.seed, schedules)
+    for spec in distortions:
+        spec.check_camera(views)
+    return ExperimentPlan(subjects, _tasks(arguments), distortions, arms)
 
 
 def _tasks(arguments: argparse.Namespace) -> tuple[ExperimentTask, ...]:
