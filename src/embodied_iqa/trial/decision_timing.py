@@ -68,14 +68,16 @@ class Decider:
         """Note a report of the arm; a goal that has ended makes room for the next decision.
 
         A decision that the gate keeps from being executed does not count towards those of the run, so that
-        the policy can decide again until the picture recovers.
+        the policy can decide again until the picture recovers. A report that the gate holds the arm is about
+        the last decision only once the arm has ended its goal: before, it is still about the decision before.
         """
         if completed is not None and completed != state.last_completed:
             executed = completed == state.sequence and state.decisions > 0 and whole
             state = replace(
                 state, last_completed=completed, ended_ns=stamp_ns, step=state.step + int(executed)
             )
-        if held and ready and state.decisions > 0 and state.uncounted != state.sequence:
+        is_last = completed == state.sequence and state.uncounted != state.sequence
+        if held and ready and is_last and state.decisions > 0:
             state = replace(state, decisions=state.decisions - 1, uncounted=state.sequence)
         return replace(state, ready=ready)
 
