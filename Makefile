@@ -3,7 +3,7 @@
 #   VENV=.venv-NAME             another environment beside .venv, with another PYTHON
 #   CPU=1                        `make models` with the CPU build of PyTorch
 #   WORKERS=1                    `make test` in one process instead of two (for --pdb, -s)
-#   ARGS="..."                   further arguments of `make trial` and `make test` (pytest)
+#   ARGS="..."                   further arguments of `make trial` (such as --tour) and `make test` (pytest)
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -30,7 +30,7 @@ models: ## make setup, and install what large models need (torch, transformers)
 pyiqa: setup ## make .venv-pyiqa, an environment of its own for the metrics of IQA-PyTorch (noncommercial licence)
 	@CPU=$(CPU) bash scripts/setup_pyiqa.sh
 
-trial: setup ## run a simulated trial through the ROS graph: pictures, scores, report in runs/
+trial: setup ## run a simulated trial through the ROS graph: images, scores, report in runs/
 	@$(ENVIRONMENT)/embodied-iqa trial $(ARGS)
 
 lint: setup ## ruff: rules and format

@@ -35,7 +35,7 @@ from embodied_iqa.distortions import parse_distortion
 from embodied_iqa.errors import EmbodiedIqaError
 from embodied_iqa.graph.node_table import nodes_of, resolve
 from embodied_iqa.graph.parameters import GraphParameters
-from embodied_iqa.graph.session_plan import DEFAULT_TASKS, SessionPlan
+from embodied_iqa.graph.session_plan import TOUR_TASKS, SessionPlan
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.ros.conversion import ns_of
 from embodied_iqa.ros.environment import prepare_environment, use_sockets_only
@@ -75,8 +75,8 @@ def run_trials(sampler: Sampler, graph: GraphParameters, setup: Setup, folder: P
     """Run at least two trials: the counters start with the first."""
     failures = 0
     for number in count():
-        scene = number % len(DEFAULT_TASKS)  # the same few scenes again: they differ in size
-        task = DEFAULT_TASKS[scene]
+        scene = number % len(TOUR_TASKS)  # the same few scenes again: they differ in size
+        task = TOUR_TASKS[scene]
         plan = SessionPlan((task,), scene, (parse_distortion(setup.distortion),), graph, attach=True)
         trial = run_trial(plan, folder, sampler)
         append(sampler.results, trial)

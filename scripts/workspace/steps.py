@@ -33,6 +33,12 @@ _SOURCED = "sourced-ros.txt"
 _MODELS = "models.txt"
 _RAY = "ray.txt"
 _SCHEMA = "torchvision_schema"
+_BYTECODE = "scripts/workspace/bytecode.py"
+_KERNELS = (
+    "scripts/workspace/kernels.py",
+    "src/embodied_iqa/kinematics",
+    "src/embodied_iqa/simulation/camera/kernels.py",
+)
 
 _WITHOUT_DEPENDENCIES = {"opencv-python-headless"}
 """Beside a sourced ROS: asks for NumPy 2, works with 1.26 (what is built against 2 runs on both)."""
@@ -209,26 +215,41 @@ def _install_models(work: _Work, *, cpu: bool) -> None:
         work.run("importing torchvision")([str(work.layout.python), "-c", "import torchvision"])
 
 
-def _write_bytecode(work: _Work, log: str, *words: str) -> None:
-    """Where something cannot be imported, set-up goes on: a process that needs it reports why."""
+def _prepare(work: _Work, what: str, log: str, *words: str) -> None:
+    """Run a module of set-up; where it fails, set-up goes on: a process that needs something reports why."""
     log_file = work.layout.build / log
     log_file.unlink(missing_ok=True)
     folders = [str(work.layout.root / "scripts"), work.environment().get("PYTHONPATH", "")]
     variables = {"PYTHONPATH": os.pathsep.join(filter(None, folders))}
-    run = work.run("writing bytecode", log=log_file, variables=variables)
+    run = work.run(what, log=log_file, variables=variables)
     try:
-        run([str(work.layout.python), "-m", "workspace.bytecode", *words])
+        run([str(work.layout.python), "-m", *words])
     except SetupError as error:
         say(f"{str(error).splitlines()[0]}; set-up goes on, processes start more slowly")
 
 
 def _bytecode(work: _Work, name: str, title: str, inputs: list[Path], *words: str) -> Step:
     """Beside the steps after it, and after those that run beside already."""
-    listed = work.layout.root / "scripts" / "workspace" / "bytecode.py"
+    listed, call = work.layout.root / _BYTECODE, ("workspace.bytecode", *words)
     step = work.step(
-        name, title, [*inputs, listed], lambda: _write_bytecode(work, f"{name}.log", *words), *words
+        name,
+        title,
+        [*inputs, listed],
+        lambda: _prepare(work, "writing bytecode", f"{name}.log", *call),
+        *words,
     )
     return replace(step, beside=True)
+
+
+def _kernels(work: _Work) -> Step:
+    """Needs no interfaces: it runs while these are built."""
+    sources = [work.layout.root / name for name in _KERNELS]
+    return work.step(
+        "kernels",
+        "compiled kernels of arm and cameras",
+        [*work.files(), *sources],
+        lambda: _prepare(work, "compiling the kernels", "kernels.log", "workspace.kernels"),
+    )
 
 
 def _models(work: _Work, held: Path, *, cpu: bool) -> list[Step]:
@@ -268,6 +289,7 @@ def steps_for(layout: Layout, source: RosSource, extras: Collection[Extra] = ())
         steps = [first, replace(interfaces, beside=True), *steps]
     else:
         steps.append(interfaces)
+    steps.append(_kernels(work))
     steps.append(_bytecode(work, "bytecode", "bytecode of what a trial imports", work.files()))
     cpu = Extra.CPU in extras
     if cpu or Extra.MODELS in extras:

@@ -24,10 +24,12 @@ from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.graph.camera_parameters import CameraSource
 from embodied_iqa.graph.node_table import nodes_with, resolve
 from embodied_iqa.graph.parameters import GraphParameters, RobotKind
+from embodied_iqa.graph.session_outlook import outlook
 from embodied_iqa.graph.session_plan import (
     DEFAULT_BURST,
     DEFAULT_DISTORTIONS,
-    DEFAULT_TASKS,
+    DEFAULT_TASK,
+    TOUR_TASKS,
     SessionPlan,
     TaskFolder,
     check_graph,
@@ -59,7 +61,15 @@ _STAGES: Final = {
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
-    add("--task", action="append", metavar="TEXT", help="such as 'pick the red cube'; may be repeated")
+    add(
+        "--task",
+        action="append",
+        metavar="TEXT",
+        help=f"such as 'pick the red cube'; may be repeated (default '{DEFAULT_TASK}')",
+    )
+    add(
+        "--tour", action="store_true", help=f"{len(TOUR_TASKS)} tasks instead of one, where --task names none"
+    )
     add("--scene-seed", type=int, default=7, metavar="N", help="seed of the scene (default 7)")
     add("--distortion", action="append", metavar="ID:LEVEL", help="such as 19:5; may be repeated")
     add("--no-distortion", action="store_true", help="the reference run only")
@@ -88,6 +98,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the session; return the exit code."""
     plan = check(arguments)
+    sys.stderr.write("".join(f"trial: {line}\n" for line in outlook(plan)))
+    sys.stderr.flush()
     environment = load("embodied_iqa.ros.environment")
     environment.prepare_environment()
     environment.require_ros()
@@ -95,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
     run_folder = make_run_folder(arguments.run_dir or Path("runs") / new_run_id(started))
     info = SessionInfo(run_folder, started.isoformat(timespec="seconds"), tuple(sys.argv))
     info.write_config(plan)
-    sessions = [(one, one.folders(run_folder)) for one in (plan, plan.guarded) if one is not None]
+    sessions = [(one, one.folders(run_folder)) for one in plan.parts]
     folders = [folder for _, own in sessions for folder in own]
     note = plan.graph.gate_node.judge_note
     try:
@@ -127,6 +139,9 @@ def check(arguments: argparse.Namespace) -> SessionPlan:
         raise UsageError("--no-distortion excludes --distortion")
     if arguments.no_distortion and arguments.schedule:
         raise UsageError("--no-distortion excludes --schedule")
+    if arguments.tour and arguments.task:
+        raise UsageError("--tour excludes --task")
+    tasks = arguments.task or (TOUR_TASKS if arguments.tour else (DEFAULT_TASK,))
     words = () if arguments.no_distortion else tuple(arguments.distortion or DEFAULT_DISTORTIONS)
     graph = check_graph(resolve(tuple(arguments.config), _overrides(arguments)))
     distortions = tuple(
@@ -137,7 +152,7 @@ def check(arguments: argparse.Namespace) -> SessionPlan:
     for spec in distortions:
         spec.check_camera(graph.camera_node.views)
     return SessionPlan(
-        tasks=check_tasks(tuple(arguments.task or DEFAULT_TASKS)),
+        tasks=check_tasks(tuple(tasks)),
         scene_seed=arguments.scene_seed,
         distortions=distortions,
         graph=graph,

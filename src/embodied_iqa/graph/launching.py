@@ -45,7 +45,7 @@ TRIAL_ARGUMENTS = (
     LaunchArgument("robot", "", "which arm moves: sim, ur5 or none", "arm_node.robot"),
     LaunchArgument("robot_ip", "", "address of the UR arm's controller", "arm_node.ur.ip"),
     *_SHARED,
-    LaunchArgument("task", "", "tasks such as 'pick the red cube', separated by commas (default: three)"),
+    LaunchArgument("task", "", "tasks such as 'pick the red cube', separated by commas (default: one)"),
     LaunchArgument("distortion", "", "distortions such as 19:5, separated by commas; none: reference only"),
     LaunchArgument("scene_seed", "7", "seed of the scenes"),
     LaunchArgument("seed", "0", "seed of the distortions"),

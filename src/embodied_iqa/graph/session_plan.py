@@ -16,11 +16,13 @@ from embodied_iqa.subjects.registry import check_backend, check_real_arm
 from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.trial.run_folder import slug
 
-DEFAULT_TASKS: Final = ("pick the red cube", "push the green cylinder", "press the blue button")
+DEFAULT_TASK: Final = "press the blue button"
+TOUR_TASKS: Final = ("pick the red cube", "push the green cylinder", DEFAULT_TASK)
+"""Three verbs; the burst belongs to the last one."""
 DEFAULT_DISTORTIONS: Final = ("02:2", "18:5", "19:5")
 """Mild lens blur, severe glare, severe darkness."""
 DEFAULT_BURST: Final = DistortionSpec("07", 5, schedule="burst:start=0,length=1.5")
-"""False colours, of the last task, without the gate and with it: they mislead the default policy there."""
+"""False colours, of the default task, without the gate and with it: they mislead the default policy there."""
 _GUARDED: Final = "gate-on"
 
 
@@ -72,6 +74,11 @@ class SessionPlan:
     run_deadline_s: float = 180.0
     burst: DistortionSpec | None = None
     name: str = ""
+
+    @property
+    def parts(self) -> tuple[SessionPlan, ...]:
+        """The plans to carry out one after another, each with a graph of its own: this and `guarded`."""
+        return (self,) if self.guarded is None else (self, self.guarded)
 
     @property
     def guarded(self) -> SessionPlan | None:

@@ -16,7 +16,8 @@ from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.graph.session_plan import (
     DEFAULT_BURST,
     DEFAULT_DISTORTIONS,
-    DEFAULT_TASKS,
+    DEFAULT_TASK,
+    TOUR_TASKS,
     SessionPlan,
     check_subjects,
     check_tasks,
@@ -50,8 +51,9 @@ def test_a_wrong_distortion_is_refused(word: str) -> None:
         parse_distortion(word, seed=0)
 
 
-def test_the_defaults_are_right_and_use_every_verb() -> None:
-    assert {task.split()[0] for task in check_tasks(DEFAULT_TASKS)} == {"pick", "push", "press"}
+def test_the_defaults_are_right_and_the_tour_uses_three_verbs() -> None:
+    assert {task.split()[0] for task in check_tasks(TOUR_TASKS)} == {"pick", "push", "press"}
+    assert TOUR_TASKS[-1] == DEFAULT_TASK, "the burst is chosen for this task"
     assert len({parse_distortion(word, seed=0) for word in DEFAULT_DISTORTIONS}) == 3
 
 
@@ -59,7 +61,7 @@ def test_one_task_lies_in_the_runs_folder_several_in_one_each() -> None:
     graph, root = resolve(), Path("runs/x")
     one = SessionPlan(("pick the red cube",), 1, (), graph).folders(root)
     assert [folder.folder for folder in one] == [root]
-    several = SessionPlan(DEFAULT_TASKS, 1, (), graph).folders(root)
+    several = SessionPlan(TOUR_TASKS, 1, (), graph).folders(root)
     assert len({folder.recording for folder in several}) == 3
     assert all(folder.folder.parent == root for folder in several)
 
@@ -67,7 +69,7 @@ def test_one_task_lies_in_the_runs_folder_several_in_one_each() -> None:
 def test_the_last_task_has_a_burst_and_is_repeated_with_a_gate_that_the_arm_obeys() -> None:
     graph, root = resolve(), Path("runs/x")
     lens = parse_distortion("02:2")
-    plan = SessionPlan(DEFAULT_TASKS, 1, (lens,), graph, burst=DEFAULT_BURST)
+    plan = SessionPlan(TOUR_TASKS, 1, (lens,), graph, burst=DEFAULT_BURST)
     folders = plan.folders(root)
     assert [folder.distortions for folder in folders] == [(lens,), (lens,), (lens, DEFAULT_BURST)]
     assert [folder.runs for folder in folders] == [2, 2, 3]
@@ -76,8 +78,9 @@ def test_the_last_task_has_a_burst_and_is_repeated_with_a_gate_that_the_arm_obey
     guarded = plan.guarded
     assert guarded is not None
     assert guarded.guarded is None
+    assert plan.parts == (plan, guarded)
     (folder,) = guarded.folders(root)
-    assert (folder.task, folder.distortions) == (DEFAULT_TASKS[2], (DEFAULT_BURST,))
+    assert (folder.task, folder.distortions) == (TOUR_TASKS[2], (DEFAULT_BURST,))
     assert folder.folder.name == f"{folders[2].folder.name}-gate-on"
     modes = [one.graph.gate_node.judge.mode for one in (plan, guarded)]
     assert modes == [GateMode.SHADOW, GateMode.ON]
@@ -85,7 +88,7 @@ def test_the_last_task_has_a_burst_and_is_repeated_with_a_gate_that_the_arm_obey
     repairing = replace(plan, graph=resolve((), {"gate_node.judge.repair.enabled": True})).guarded
     assert repairing is not None
     assert repairing.graph.vla_node.repaired, "the policy sees what the gate passes on"
-    assert SessionPlan(DEFAULT_TASKS, 1, (lens,), graph).guarded is None
+    assert SessionPlan(TOUR_TASKS, 1, (lens,), graph).guarded is None
 
 
 @pytest.mark.parametrize(
@@ -93,6 +96,7 @@ def test_the_last_task_has_a_burst_and_is_repeated_with_a_gate_that_the_arm_obey
     [
         ([], True),
         (["--scene-seed", "3"], True),
+        (["--tour"], True),
         (["--gate", "on"], False),
         (["--task", "pick the red cube"], False),
         (["--distortion", "19:5"], False),
@@ -101,8 +105,37 @@ def test_the_last_task_has_a_burst_and_is_repeated_with_a_gate_that_the_arm_obey
     ],
 )
 def test_the_gate_is_shown_where_the_user_chooses_nothing(words: list[str], shown: bool) -> None:
-    plan = check(parse(["trial", *words])[1])
+    plan = _plan(*words)
     assert (plan.burst is not None) is shown
+
+
+@pytest.mark.parametrize(
+    ("words", "tasks", "distortions"),
+    [
+        ([], (DEFAULT_TASK,), DEFAULT_DISTORTIONS),
+        (["--tour"], TOUR_TASKS, DEFAULT_DISTORTIONS),
+        (["--tour", "--distortion", "19:5"], TOUR_TASKS, ("19:5",)),
+        (["--tour", "--no-distortion"], TOUR_TASKS, ()),
+        (["--task", "pick the red cube"], ("pick the red cube",), DEFAULT_DISTORTIONS),
+        (["--distortion", "19:5"], (DEFAULT_TASK,), ("19:5",)),
+        (["--no-distortion"], (DEFAULT_TASK,), ()),
+    ],
+)
+def test_what_is_not_chosen_is_one_task_under_three_distortions(
+    words: list[str], tasks: tuple[str, ...], distortions: tuple[str, ...]
+) -> None:
+    plan = _plan(*words)
+    assert plan.tasks == tasks
+    assert plan.distortions == tuple(parse_distortion(word) for word in distortions)
+
+
+def test_the_tour_has_its_tasks() -> None:
+    with pytest.raises(UsageError, match="--tour excludes --task"):
+        _plan("--tour", "--task", "pick the red cube")
+
+
+def _plan(*words: str) -> SessionPlan:
+    return check(parse(["trial", *words])[1])
 
 
 @pytest.mark.parametrize(("name", "what"), [("vlm_node", "VLM"), ("vla_node", "VLA")])

@@ -1,5 +1,7 @@
 """Set-up writes the bytecode of what later processes import, also where the shell forbids it."""
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,8 @@ from workspace.ros_source import RosSource
 from workspace.steps import Step, steps_for
 
 ROOT = Path(__file__).resolve().parents[3]
+_NOT_IN_A_TRIAL = {"kernels.forward", "kernels.expose_mosaic"}
+"""Kinematics of many configurations, and cameras of a larger resolution."""
 
 
 def _packages(root: Path) -> Path:
@@ -93,3 +97,29 @@ def test_everything_listed_can_be_imported(option: list[str]) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
+
+
+def test_every_kernel_of_a_trial_is_compiled_into_the_cache(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "workspace.kernels"],
+        cwd=ROOT / "scripts",
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    cached = {file.name.split("-")[0] for file in tmp_path.rglob("*.nbc")}
+    missing = _compiled_functions() - _NOT_IN_A_TRIAL - cached
+    assert not missing
+
+
+def _compiled_functions() -> set[str]:
+    """Name of module and function of everything with the decorator `compiled`."""
+    found = set()
+    for file in (ROOT / "src").rglob("*kernels.py"):
+        text = file.read_text(encoding="utf-8")
+        found |= {
+            f"{file.stem}.{name}" for name in re.findall(r"^@compiled\ndef (\w+)\(", text, re.MULTILINE)
+        }
+    return found

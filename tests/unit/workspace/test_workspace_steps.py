@@ -39,6 +39,7 @@ def _copy(root: Path) -> Layout:
     for file in (ROOT / "requirements").glob("*.txt"):
         (root / "requirements" / file.name).write_bytes(file.read_bytes())
     (root / "msg" / "msg").mkdir(parents=True)
+    (root / "src" / "embodied_iqa" / "kinematics").mkdir(parents=True)
     (root / "msg" / "msg" / "A.msg").write_text("bool a")
     (root / "setup.py").write_text("")
     return Layout(root)
@@ -51,15 +52,16 @@ def _digests(layout: Layout, source: RosSource = RosSource.WHEELS) -> dict[str, 
 @pytest.mark.parametrize(
     ("file", "stale"),
     [
-        ("requirements/core.txt", {"ros", "requirements", "bytecode"}),
-        ("requirements/dev.txt", {"requirements", "bytecode"}),
+        ("requirements/core.txt", {"ros", "requirements", "kernels", "bytecode"}),
+        ("requirements/dev.txt", {"requirements", "kernels", "bytecode"}),
         (
             "requirements/constraints.txt",
-            {"ros", "requirements", "bytecode", "models", "bytecode-models", "ray"},
+            {"ros", "requirements", "kernels", "bytecode", "models", "bytecode-models", "ray"},
         ),
         ("requirements/models.txt", {"models", "bytecode-models"}),
         ("requirements/ray.txt", {"ray"}),
-        ("requirements/ros.txt", {"ros", "requirements", "interfaces", "bytecode"}),
+        ("requirements/ros.txt", {"ros", "requirements", "interfaces", "kernels", "bytecode"}),
+        ("src/embodied_iqa/kinematics/kernels.py", {"kernels"}),
         ("msg/msg/A.msg", {"interfaces"}),
         ("setup.py", {"package"}),
     ],

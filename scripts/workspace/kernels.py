@@ -1,0 +1,42 @@
+"""Compiles what numba compiles for a trial, once, into its cache.
+
+In a new checkout the arm, the emulated controller and the cameras would each compile these functions
+during the first trial, for some seconds, and two of them the same ones. The environment's Python runs this
+file as a module.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from embodied_iqa.graph.parameters import ArmParameters
+from embodied_iqa.images.frame import View
+from embodied_iqa.kinematics import Kinematics
+from embodied_iqa.robot.controller import make_controller
+from embodied_iqa.scenes.dimensions import HOME_Q_RAD
+from embodied_iqa.simulation.camera import kernels
+from embodied_iqa.simulation.camera.development import picture_of
+from embodied_iqa.simulation.camera.exposure import exposure_of, settled
+
+__all__ = ["compile_kernels"]
+
+_WIDTH_PX, _HEIGHT_PX = 64, 48
+
+
+def compile_kernels() -> None:
+    """Call every compiled function once, as the arm, the emulated controller and the cameras do."""
+    arm = ArmParameters()
+    make_controller(arm.limits, arm.controller, arm.tool_length_m).warm_up()
+    kinematics, home_q_rad = Kinematics(), np.array(HOME_Q_RAD)
+    kinematics.inverse(kinematics.forward(home_q_rad))
+    kinematics.jacobian(home_q_rad)
+    dark = np.zeros((_HEIGHT_PX, _WIDTH_PX, 3), np.uint8)
+    picture_of(dark, View.TOP, exposure_of(settled(np.ones(3), 0)), (0, 0, 0))
+    blocks = (_HEIGHT_PX // kernels.BLOCK_PX, _WIDTH_PX // kernels.BLOCK_PX, 2)
+    kernels.smear(dark, np.zeros(blocks, np.float32))
+
+
+if __name__ == "__main__":
+    sys.exit(compile_kernels())
