@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 from embodied_iqa_msgs.msg import GateLease, SimState
@@ -17,7 +18,7 @@ from embodied_iqa.ros.node import BaseNode, Health, Spin, leave, main_of
 from embodied_iqa.ros.qos import CLOCK, LATCHED, STATE
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.simulation.emulated_robot import EmulatedRobot
-from embodied_iqa.simulation.lockstep import Lockstep
+from embodied_iqa.simulation.lockstep import Lockstep, Pace
 from embodied_iqa.simulation.success import task_missing
 from embodied_iqa.simulation.world import World
 from embodied_iqa.tasks.instruction import parse_instruction
@@ -26,7 +27,8 @@ from embodied_iqa.units import MILLISECOND_NS, SECOND_NS
 _ARM = "arm"
 _STEP_NS = 2 * MILLISECOND_NS
 _POLL_S = 0.05
-_SLICE_S = 0.004
+_SLICE_S = 0.008
+"""Between two looks at the driver's connection while nothing of the graph arrives: the period of a CB3."""
 
 
 class SimNode(BaseNode[SimParameters]):
@@ -47,7 +49,9 @@ class SimNode(BaseNode[SimParameters]):
         self._lockstep = Lockstep([_ARM, *config.views])
         self._unjudged_ns: list[int] = []
         self._answered_s = -1.0
-        self._speed = 0.0
+        factor = config.real_time_factor
+        self._pace = Pace(self._tick_ns / SECOND_NS / factor if factor > 0 else 0.0)
+        self._took_s = math.inf
         self._reported_violation = ""
         self._robot = EmulatedRobot(self._world, config.emulator_ip, self._tick_ns, lambda: self.now_ns)
         self._restart_schedule()
@@ -72,7 +76,8 @@ class SimNode(BaseNode[SimParameters]):
 
     def health(self) -> Health:
         """Return the speed of simulated time and the missed responses by partner."""
-        values: dict[str, object] = {"running": self._running, "speed": round(self._speed, 2)}
+        speed = self._tick_ns / SECOND_NS / self._took_s
+        values: dict[str, object] = {"running": self._running, "speed": round(speed, 2)}
         values |= {f"{name} missed": count for name, count in self._lockstep.missed.items()}
         return Health(values=values)
 
@@ -94,7 +99,7 @@ class SimNode(BaseNode[SimParameters]):
             del self._unjudged_ns[:1]
         if self._running and self.now_ns == now_ns:
             self._advance()
-            self._pace(began, spin)
+            self._await_next(began, spin)
 
     def _advance(self) -> None:
         now_ns = self.now_ns
@@ -103,11 +108,14 @@ class SimNode(BaseNode[SimParameters]):
             self._target_publisher.publish(joints_to_msg(now_ns, q_rad.tolist()))
 
     def _stand_still(self, spin: Spin) -> None:
-        """Listen, and report the arm regularly, so that it can be armed while time is stopped."""
+        """Listen, and report the arm regularly, so that it can be armed while time is stopped.
+
+        The controller ticks no faster than a real one: each tick wakes the driver and the arm.
+        """
         until = time.monotonic() + _POLL_S
-        while not self._running and (left_s := until - time.monotonic()) > 0:
+        while not self._running and (now_s := time.monotonic()) < until:
             self._robot.step(passing=False)  # its program can be started while time is stopped
-            self._listen(left_s, spin)
+            self._listen_until(now_s + self._tick_ns / SECOND_NS, spin)
         if not self._running:
             self._publish_clock()
             self._publish_joints()
@@ -198,14 +206,15 @@ class SimNode(BaseNode[SimParameters]):
         spin(min(seconds, _SLICE_S))
         self._robot.listen(0.0)
 
-    def _pace(self, began: float, spin: Spin) -> None:
-        tick_s = self._tick_ns / SECOND_NS
-        if self.config.real_time_factor > 0:
-            until = began + tick_s / self.config.real_time_factor
-            while (left_s := until - time.monotonic()) > 0:
-                self._listen(left_s, spin)
-        took_s = max(time.monotonic() - began, 1e-9)
-        self._speed += 0.02 * (tick_s / took_s - self._speed)
+    def _listen_until(self, until_s: float, spin: Spin) -> None:
+        while (left_s := until_s - time.monotonic()) > 0:
+            self._listen(left_s, spin)
+
+    def _await_next(self, began_s: float, spin: Spin) -> None:
+        """Listen until the next step is due."""
+        self._listen_until(self._pace.due_s(began_s), spin)
+        took_s = max(time.monotonic() - began_s, 1e-9)
+        self._took_s = took_s if math.isinf(self._took_s) else self._took_s + 0.02 * (took_s - self._took_s)
 
     def _take_lease(self, message: GateLease) -> None:
         self._lockstep.heard(message.view, ns_of(message.header.stamp))

@@ -63,6 +63,7 @@ def build_model(
     scene: Scene,
     *,
     fine: bool = False,
+    textured: bool = True,
     picture_px: tuple[int, int] = (MAX_WIDTH_PX, MAX_HEIGHT_PX),
     backgrounds: Sequence[Background] = (),
     marks: Sequence[Mark] = (),
@@ -73,6 +74,7 @@ def build_model(
     Args:
         scene: What is on the table.
         fine: Render with anti-aliasing: several times slower.
+        textured: With the textures of the backgrounds, which take longest; physics needs none.
         picture_px: Width and height of the largest picture.
         backgrounds: Further backgrounds whose materials the model contains.
         marks: Further marks whose textures the model contains.
@@ -100,7 +102,7 @@ def build_model(
     add_clutter_textures(spec)
     for index, thing in enumerate((*scene.clutter, *clutter)):
         add_clutter(spec, index, thing)
-    add_backgrounds(spec, dict.fromkeys((scene.background, *backgrounds)))
+    add_backgrounds(spec, dict.fromkeys((scene.background, *backgrounds)), textured=textured)
     add_actuators(spec)
     model = spec.compile()
     model.material(f"table-{scene.background}").rgba[:3] = table_tint(scene)

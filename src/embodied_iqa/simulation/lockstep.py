@@ -1,8 +1,12 @@
-"""Lockstep: the simulated world waits for its partners, so that a slow machine loses no pictures."""
+"""Lockstep and pace: the simulated world waits for its partners and is no faster than it may be."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
+
+_FURTHEST_BEHIND_S: Final = 0.1
+"""About a period of the cameras: each of their pictures holds up the world on a slow machine."""
 
 
 class Lockstep:
@@ -35,3 +39,24 @@ class Lockstep:
         for name in partners:
             self._alive[name] = False
             self.missed[name] += 1
+
+
+class Pace:
+    """Real time at which the steps of the world are due.
+
+    A world that a partner held up catches up, at most 0.1 s: it would otherwise lose the time of every
+    picture and be slower than the machine.
+
+    Args:
+        step_s: Real time of a step; 0 for no limit.
+    """
+
+    def __init__(self, step_s: float) -> None:
+        self._step_s = step_s
+        self._due_s: float | None = None
+
+    def due_s(self, began_s: float) -> float:
+        """Return when the step after the one that began at ``began_s`` may begin."""
+        last_s = began_s if self._due_s is None else max(self._due_s, began_s - _FURTHEST_BEHIND_S)
+        self._due_s = last_s + self._step_s
+        return self._due_s

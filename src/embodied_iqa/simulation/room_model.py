@@ -90,11 +90,12 @@ def table_tint(scene: Scene) -> Vector:
     return red, green, blue
 
 
-def add_backgrounds(spec: Any, backgrounds: Iterable[Background]) -> None:
+def add_backgrounds(spec: Any, backgrounds: Iterable[Background], *, textured: bool = True) -> None:
     """Add textures and materials: ``table-``, ``wall-`` and ``floor-`` with each background's name."""
-    _add_texture(spec, "tiles")
+    if textured:
+        _add_texture(spec, "tiles")
     for background in backgrounds:
-        _add_materials(spec, background)
+        _add_materials(spec, background, textured=textured)
 
 
 def add_room(world: Any, scene: Scene) -> None:
@@ -121,12 +122,14 @@ def _add_texture(spec: Any, name: str) -> None:
     image.data = picture.tobytes()
 
 
-def _add_materials(spec: Any, name: Background) -> None:
+def _add_materials(spec: Any, name: Background, *, textured: bool) -> None:
     drop = _BACKDROPS[name]
-    _add_texture(spec, name)
     table = spec.add_material(name=f"table-{name}", texrepeat=[drop.repeat] * 2, specular=drop.specular)
     spec.add_material(name=f"wall-{name}", rgba=(*drop.wall, 1), specular=0.25, shininess=0.4)
     floor = spec.add_material(name=f"floor-{name}", texrepeat=(10, 10), specular=0.05, rgba=(*drop.floor, 1))
+    if not textured:
+        return
+    _add_texture(spec, name)
     for material, image in ((table, name), (floor, "tiles")):
         material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = image
 

@@ -50,7 +50,7 @@ class World:
         """
         if scene is not None:
             self._scene = scene
-            self._model: Any = build_model(scene)
+            self._model: Any = build_model(scene, textured=False)
             self._data: Any = mujoco.MjData(self._model)
             self._tool = self._model.site("tool").id
             self._caps = {
