@@ -98,13 +98,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the session; return the exit code."""
     plan = check(arguments)
-    sys.stderr.write("".join(f"trial: {line}\n" for line in outlook(plan)))
-    sys.stderr.flush()
     environment = load("embodied_iqa.ros.environment")
     environment.prepare_environment()
     environment.require_ros()
     started = datetime.now(UTC).astimezone()
     run_folder = make_run_folder(arguments.run_dir or Path("runs") / new_run_id(started))
+    print(*(f"trial: {line}" for line in outlook(plan)), sep="\n", file=sys.stderr, flush=True)
     info = SessionInfo(run_folder, started.isoformat(timespec="seconds"), tuple(sys.argv))
     info.write_config(plan)
     sessions = [(one, one.folders(run_folder)) for one in plan.parts]
