@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
+
+from embodied_iqa.emulator.controller import Controller
+from embodied_iqa.emulator.emulator import Emulator
 
 _FAULT_PORT = 29990
 _HOSTS = (f"127.{64 + os.getpid() % 128}.{os.getpid() // 128 % 250}.{n}" for n in itertools.count(2))
@@ -91,3 +96,36 @@ def emulator(*words: str) -> Iterator[EmulatorProcess]:
         yield running
     finally:
         running.close()
+
+
+@contextmanager
+def served(controller: Controller) -> Iterator[str]:
+    """A controller on its ports for one `with` block, in a thread of its own; gives its address."""
+    host = next(_HOSTS)
+    loop = asyncio.new_event_loop()
+    ready = threading.Event()
+
+    async def serve() -> None:
+        running = Emulator(controller, host)
+        await running.start()
+        ready.set()
+        try:
+            await running.run()
+        finally:
+            await running.stop()
+
+    task = loop.create_task(serve())
+
+    def main() -> None:
+        with suppress(asyncio.CancelledError):
+            loop.run_until_complete(task)
+
+    thread = threading.Thread(target=main, name="emulator", daemon=True)
+    thread.start()
+    try:
+        assert ready.wait(30.0), "the emulator does not start"
+        yield host
+    finally:
+        loop.call_soon_threadsafe(task.cancel)
+        thread.join(10.0)
+        loop.close()

@@ -149,6 +149,7 @@ def test_state_of_a_moving_gripper_is_that_of_the_same_step(world: LiveWorld) ->
         arm.close()
 
 
-def test_rate_that_no_controller_has_is_refused() -> None:
-    with pytest.raises(UsageError, match="state_rate_hz"):
-        EmulatedRobot(World(make_scene(0)), IP, 4_000_000, lambda: 0)
+@pytest.mark.parametrize("tick_ns", [4_000_000, 2_000_000])
+def test_rate_that_is_not_that_of_a_ur5_is_refused(tick_ns: int) -> None:
+    with pytest.raises(UsageError, match="state_rate_hz; expected 125"):
+        EmulatedRobot(World(make_scene(0)), IP, tick_ns, lambda: 0)

@@ -1,4 +1,4 @@
-"""`embodied-iqa emulator`: a UR5 with a gripper that speaks the real robot's protocols, without the robot."""
+"""`embodied-iqa emulator`: a UR arm with a gripper that speaks the protocols of the robot, without it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from embodied_iqa.emulator.emulator import Emulator
 from embodied_iqa.emulator.firmware import FIRMWARE, Series
 from embodied_iqa.emulator.plant import KinematicPlant, Plant
 from embodied_iqa.errors import UsageError
+from embodied_iqa.kinematics import UR5
+from embodied_iqa.kinematics.models import UR_MODELS
 from embodied_iqa.lazy import load
 from embodied_iqa.scenes.scene import make_scene
 
 _PLANTS = ("mujoco", "kinematic")
+_MODELS = {name.lower(): geometry for name, geometry in UR_MODELS.items()}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +28,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--host", default="127.0.0.2", metavar="ADDRESS", help="loopback address (default 127.0.0.2)")
     add("--series", choices=("cb3", "e"), default="cb3", help="3.15 at 125 Hz, or 5.15 at 500 Hz")
+    add(
+        "--model",
+        choices=tuple(_MODELS),
+        default="ur5",
+        help="the arm's geometry (default ur5; another one needs --plant kinematic)",
+    )
     add("--plant", choices=_PLANTS, default="mujoco", help="the simulated cell, or an arm alone")
     add("--scene-seed", type=int, default=0, metavar="N", help="what stands on the table (mujoco)")
     add(
@@ -37,10 +46,18 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve until interrupted; return the exit code."""
     if not 0.0 <= arguments.unlock_after < math.inf:
         raise UsageError("--unlock-after", expected="seconds >= 0", got=arguments.unlock_after)
+    geometry = _MODELS[arguments.model]
+    if geometry is not UR5 and arguments.plant != "kinematic":
+        raise UsageError(
+            "the simulated cell has a UR5",
+            expected="--plant kinematic for another --model",
+            got=geometry.name,
+        )
     controller = Controller(
         FIRMWARE[Series(arguments.series)],
         _plant(arguments.plant, arguments.scene_seed),
         unlock_after_s=arguments.unlock_after,
+        geometry=geometry,
     )
     emulator = Emulator(controller, arguments.host)
     with contextlib.suppress(asyncio.CancelledError):
@@ -54,11 +71,10 @@ async def _serve(emulator: Emulator) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, lambda: task.cancel() if task else None)
     await emulator.start()
-    firmware = emulator.controller.firmware
-    print(
-        f"emulator ready: UR5, software {firmware.version_text}, {firmware.rate_hz} Hz, on {emulator.host}",
-        flush=True,
-    )
+    controller = emulator.controller
+    firmware, model = controller.firmware, controller.machine.flange.geometry.name
+    software = f"software {firmware.version_text}, {firmware.rate_hz} Hz"
+    print(f"emulator ready: {model}, {software}, on {emulator.host}", flush=True)
     print(f"next: rtde_control.RTDEControlInterface({emulator.host!r})", file=sys.stderr)
     try:
         await emulator.run()

@@ -32,7 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("embodied_iqa.cli.report", "write the report of a run or a database"),
     "studio": ("embodied_iqa.cli.studio", "look at databases and runs in the browser"),
     "export": ("embodied_iqa.cli.export", "write a database for pyiqa, Hugging Face or as CSV"),
-    "emulator": ("embodied_iqa.cli.emulator", "a UR5 with a gripper for `ur_rtde`, without the robot"),
+    "emulator": ("embodied_iqa.cli.emulator", "a UR arm with a gripper for `ur_rtde`, without the robot"),
     "recover": ("embodied_iqa.cli.recover", "repair a recording that was cut short"),
     "distort": ("embodied_iqa.cli.distort", "distort pictures; list, calibrate and draw the distortions"),
     "gate": ("embodied_iqa.cli.gate", "calibrate the quality gate on clean frames"),

@@ -133,7 +133,8 @@ def _within_limits(q_rad: Array) -> bool:
 
 def _forward(script: ControlScript) -> None:
     read = script.registers
-    _write_pose(script, Kinematics(pose_to_transform(read.six(6))).forward(read.six(0)))
+    arm = Kinematics(pose_to_transform(read.six(6)), script.machine.flange.geometry)
+    _write_pose(script, arm.forward(read.six(0)))
 
 
 def _forward_here(script: ControlScript) -> None:

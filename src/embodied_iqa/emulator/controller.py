@@ -19,6 +19,8 @@ from embodied_iqa.emulator.registers import WORLD_TIME_REGISTER, OutputRegisters
 from embodied_iqa.emulator.safety import RobotMode, Safety
 from embodied_iqa.emulator.streaming import ServoStream
 from embodied_iqa.emulator.uploaded_script import CONTROL_SCRIPT, UploadedScript
+from embodied_iqa.kinematics import UR5
+from embodied_iqa.kinematics.geometry import UrGeometry
 from embodied_iqa.units import SECOND_NS
 
 _MESSAGES_KEPT = 50
@@ -31,6 +33,7 @@ class Controller:
         firmware: Versions and rate.
         plant: The arm and gripper.
         unlock_after_s: Earliest unlocking of a protective stop.
+        geometry: The arm's lengths, by which the controller computes its poses.
 
     Attributes:
         inputs: Last written value of each RTDE input.
@@ -42,10 +45,17 @@ class Controller:
             without a world.
     """
 
-    def __init__(self, firmware: Firmware, plant: Plant, *, unlock_after_s: float = 5.0) -> None:
+    def __init__(
+        self,
+        firmware: Firmware,
+        plant: Plant,
+        *,
+        unlock_after_s: float = 5.0,
+        geometry: UrGeometry = UR5,
+    ) -> None:
         self.firmware = firmware
         self.plant = plant
-        self.machine = Machine(plant, firmware.tick_ns / SECOND_NS)
+        self.machine = Machine(plant, firmware.tick_ns / SECOND_NS, geometry)
         self.gripper = RobotiqModel(plant)
         self.safety = Safety(unlock_after_s)
         self.inputs: dict[str, int | float | tuple[float, ...]] = {}

@@ -26,7 +26,7 @@ class Dashboard:
             "polyscopeversion": lambda: version,
             "version": lambda: version,
             "get serial number": lambda: serial,
-            "get robot model": lambda: "UR5",
+            "get robot model": lambda: controller.machine.flange.geometry.name.removesuffix("e"),
             "is in remote control": lambda: "true",
             "get operational mode": lambda: "NONE",
             "robotmode": lambda: f"Robotmode: {controller.safety.mode.name}",

@@ -16,11 +16,12 @@ from embodied_iqa.emulator.gripper import GripperServer
 from embodied_iqa.emulator.link import LinePeer, Link
 from embodied_iqa.emulator.registers import ACKNOWLEDGE_REGISTER
 from embodied_iqa.emulator.rtde_server import RtdeHub
+from embodied_iqa.emulator.rtde_types import RTDE_PORT
 from embodied_iqa.emulator.uploaded_script import ScriptPeer
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.units import SECOND_NS
 
-RTDE_PORT, DASHBOARD_PORT, GRIPPER_PORT = 30004, 29999, 63352
+DASHBOARD_PORT, GRIPPER_PORT = 29999, 63352
 SCRIPT_PORTS = (30001, 30002, 30003)
 FAULT_PORT = 29990
 """Port of the fault switches; real controllers do not use it."""

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from embodied_iqa.emulator.motions import Trapezoid, brake, move_joints, move_line
 from embodied_iqa.emulator.plant import Plant
-from embodied_iqa.kinematics import Kinematics, choose
+from embodied_iqa.kinematics import UR5, Kinematics, choose
+from embodied_iqa.kinematics.geometry import UrGeometry
 
 Array = NDArray[np.float64]
 
@@ -64,6 +65,7 @@ class Machine:
     Args:
         plant: The arm and gripper.
         tick_s: Period of the control loop.
+        geometry: The arm's lengths.
 
     Attributes:
         reference: The joint targets.
@@ -73,12 +75,11 @@ class Machine:
         watchdog_s: The program stops if its command register is not written for longer; None disables it.
     """
 
-    def __init__(self, plant: Plant, tick_s: float) -> None:
+    def __init__(self, plant: Plant, tick_s: float, geometry: UrGeometry = UR5) -> None:
         self.plant = plant
         self.tick_s = tick_s
         self.reference = Reference(plant.q_rad, tick_s)
-        self.kinematics = Kinematics()
-        self.flange = Kinematics()
+        self.kinematics = self.flange = Kinematics(geometry=geometry)
         self.speed_fraction = 1.0
         self.payload_kg = 0.0
         self.payload_centre_m = (0.0, 0.0, 0.0)
@@ -91,7 +92,7 @@ class Machine:
 
     def set_tool(self, T_flange_tool: Array) -> None:
         """Set the tool centre point in the flange's frame."""
-        self.kinematics = Kinematics(T_flange_tool)
+        self.kinematics = Kinematics(T_flange_tool, self.flange.geometry)
 
     def inverse(self, T_base_tool: Array, near_rad: Array | None = None) -> Array | None:
         """Return the joint angles ``(6,)`` nearest to ``near_rad`` (default: the present target), or None."""

@@ -64,7 +64,7 @@ def _twist(controller: Controller, q_rad: NDArray[np.float64], qd_radps: NDArray
 
 
 def _motion() -> dict[str, Output]:
-    """Joints (rad, rad/s), pose (m, rad) and velocity (m/s, rad/s) of the tool: measured and target."""
+    """Joints (rad, rad/s); pose and offset (m, rad) and velocity (m/s, rad/s) of the tool."""
     read: dict[str, Read] = {
         "actual_q": lambda now: _numbers(now.plant.q_rad),
         "actual_qd": lambda now: _numbers(now.plant.qd_radps),
@@ -72,6 +72,7 @@ def _motion() -> dict[str, Output]:
         "target_qd": lambda now: _numbers(now.machine.reference.qd_radps),
         "actual_TCP_pose": lambda now: _pose(now, now.plant.q_rad),
         "target_TCP_pose": lambda now: _pose(now, now.machine.reference.q_rad),
+        "tcp_offset": lambda now: _numbers(transform_to_pose(now.machine.kinematics.T_flange_tool)),
         "actual_TCP_speed": lambda now: _twist(now, now.plant.q_rad, now.plant.qd_radps),
         "target_TCP_speed": lambda now: _twist(
             now, now.machine.reference.q_rad, now.machine.reference.qd_radps

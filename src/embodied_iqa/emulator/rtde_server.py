@@ -5,28 +5,13 @@ from __future__ import annotations
 import asyncio
 import struct
 from dataclasses import dataclass
-from enum import IntEnum
 
 from embodied_iqa.emulator.controller import Controller
 from embodied_iqa.emulator.link import Link, Peer
 from embodied_iqa.emulator.rtde_outputs import OUTPUTS, OutputValues
-from embodied_iqa.emulator.rtde_types import INPUTS, NOT_FOUND, Packing
+from embodied_iqa.emulator.rtde_types import HEADER, INPUTS, NOT_FOUND, RTDE_VERSION, Kind, Packing
 
-_HEADER = struct.Struct(">HB")
-_VERSION = 2
 _IN_USE = "IN_USE"
-
-
-class Kind(IntEnum):
-    """Types of packages: the ASCII codes of their letters."""
-
-    REQUEST_VERSION = ord("V")
-    CONTROLLER_VERSION = ord("v")
-    SETUP_OUTPUTS = ord("O")
-    SETUP_INPUTS = ord("I")
-    START = ord("S")
-    PAUSE = ord("P")
-    DATA = ord("U")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +84,14 @@ class _RtdeClient(Peer):
     def take(self, data: bytes) -> None:
         """Handle every complete package; an invalid one ends the connection."""
         self._buffer += data
-        while len(self._buffer) >= _HEADER.size:
-            size, kind = _HEADER.unpack_from(self._buffer)
-            if size < _HEADER.size:
+        while len(self._buffer) >= HEADER.size:
+            size, kind = HEADER.unpack_from(self._buffer)
+            if size < HEADER.size:
                 self.transport.abort()
                 return
             if len(self._buffer) < size:
                 return
-            payload, self._buffer = self._buffer[_HEADER.size : size], self._buffer[size:]
+            payload, self._buffer = self._buffer[HEADER.size : size], self._buffer[size:]
             try:
                 self._handle(kind, payload)
             except (struct.error, UnicodeDecodeError, IndexError, ValueError):
@@ -120,7 +105,7 @@ class _RtdeClient(Peer):
             self._reply(Kind.DATA, b"\x01" + recipe.packing.pack([values[name] for name in recipe.names]))
 
     def _reply(self, kind: Kind, payload: bytes) -> None:
-        self.send(_HEADER.pack(len(payload) + _HEADER.size, kind) + payload)
+        self.send(HEADER.pack(len(payload) + HEADER.size, kind) + payload)
 
     def _handle(self, kind: int, payload: bytes) -> None:
         match kind:
@@ -128,7 +113,7 @@ class _RtdeClient(Peer):
                 self._write(payload)
             case Kind.REQUEST_VERSION:
                 (version,) = struct.unpack(">H", payload)
-                self._reply(Kind.REQUEST_VERSION, bytes([version == _VERSION]))
+                self._reply(Kind.REQUEST_VERSION, bytes([version == RTDE_VERSION]))
             case Kind.CONTROLLER_VERSION:
                 self._reply(
                     Kind.CONTROLLER_VERSION, struct.pack(">4I", *self._hub.controller.firmware.version)

@@ -1,4 +1,4 @@
-"""RTDE data types, their packing, and the input variables."""
+"""The RTDE protocol: packages, data types, their packing, and the input variables."""
 
 from __future__ import annotations
 
@@ -6,13 +6,29 @@ import itertools
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 
 from embodied_iqa.emulator.registers import REGISTERS
 
+RTDE_PORT = 30004
+RTDE_VERSION = 2
+HEADER = struct.Struct(">HB")
+"""Size of the package with its header, and its `Kind`."""
 NOT_FOUND = "NOT_FOUND"
 
 Value = int | float | tuple[float, ...]
+
+
+class Kind(IntEnum):
+    """Types of packages: the ASCII codes of their letters."""
+
+    REQUEST_VERSION = ord("V")
+    CONTROLLER_VERSION = ord("v")
+    SETUP_OUTPUTS = ord("O")
+    SETUP_INPUTS = ord("I")
+    START = ord("S")
+    PAUSE = ord("P")
+    DATA = ord("U")
 
 
 class RtdeType(StrEnum):

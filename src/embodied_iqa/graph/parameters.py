@@ -52,7 +52,7 @@ class SimParameters:
         instruction: Task whose objects the initial scene contains; empty for any scene.
         views: Cameras whose leases the world waits for.
         camera_rate_hz: Pictures of each camera per simulated second [Hz].
-        state_rate_hz: Arm states per simulated second [Hz]; the controller's rate.
+        state_rate_hz: Arm states per simulated second [Hz]; 125, the rate of a CB3 controller.
         clock_rate_hz: Messages on /clock per simulated second [Hz].
         real_time_factor: Most simulated seconds per real second; 0 for no limit.
         lockstep: Wait for arm and gate: a slow machine slows the world down and no picture is lost.

@@ -13,7 +13,7 @@ class ControllerOptions:
     """Times and tolerances of the controller.
 
     Attributes:
-        dt_s: Period of the ticks: 0.008 for a CB3, 0.002 for an e-Series.
+        dt_s: Period of the ticks [s]; at least 0.008, the period of a CB3 controller.
         max_frame_age_ns: Largest age of the frame behind a goal.
         max_hold_ns: A goal held for longer is abandoned.
         lease_overrun_ns: Latest standstill after the end of the lease; if braking takes longer, it starts

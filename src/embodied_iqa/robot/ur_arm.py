@@ -1,9 +1,12 @@
-"""Driver of a UR arm: measured states in, joint targets out; no call hangs.
+"""Driver of a CB3 UR5: measured states in, joint targets out; no call hangs.
 
 The client library `ur_rtde` runs in a worker process, because it waits up to 300 s for a controller that is
 gone and holds Python's interpreter lock while it connects: a process can be killed, a thread cannot. The
 driver exchanges messages with the worker without waiting, checks the age of the newest state itself, and ends
 the worker when a deadline passes.
+
+Another arm than a CB3 UR5 is refused at connection, by the version of its controller and by the pose that it
+reports (`ur_model_check`).
 
 Safety: nothing moves before `rearm`. A stop, a protective or emergency stop, a lost connection or an ended
 program disarm the arm until `rearm` is called again. The watchdog of the robot's program stops the robot if
@@ -32,12 +35,12 @@ _GRIPPER_S = 0.2
 
 
 class UrArm:
-    """A UR arm: a real controller or the emulator.
+    """A CB3 UR5: a real controller or the emulator.
 
     Args:
         options: Address, rates, deadlines.
         T_flange_tool: ``(4, 4)``, the tool centre point in the flange's frame (m).
-        rate_hz: States and joint targets per second: 125 for a CB3, up to 500 for an e-Series.
+        rate_hz: States and joint targets per second, at most the 125 of a CB3.
         simulated_time: The robot is emulated inside a simulated world: states have that world's time, and
             each is acknowledged.
         gripper: Gripper whose state is part of the arm's states; it is closed with the arm.
@@ -55,9 +58,15 @@ class UrArm:
         log: Callable[[str], object] = lambda _: None,
     ) -> None:
         options.check()
+        if rate_hz > CB3_RATE_HZ:
+            raise UsageError(
+                "a CB3 takes no more joint targets a second",
+                expected=f"at most {CB3_RATE_HZ:g} Hz (controller.dt_s 0.008)",
+                got=rate_hz,
+            )
         tool_pose = tuple(transform_to_pose(T_flange_tool).tolist())
         self._session = SessionOptions(options, rate_hz, tool_pose, lockstep=simulated_time)
-        self._link = UrLink(self._session)
+        self._link = UrLink(self._session, log)
         self._gripper = gripper
         self._log = log
         self._closed = self._gripper_moves = False
@@ -105,7 +114,7 @@ class UrArm:
         """Connect and wait for the first state, at most ``options.connect_s``.
 
         Raises:
-            InputError: The controller cannot be reached in time.
+            InputError: The controller cannot be reached in time, or is not that of a CB3 UR5.
         """
         self.start()
         while self.read() is None:

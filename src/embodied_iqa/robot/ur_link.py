@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from embodied_iqa.errors import InputError
-from embodied_iqa.robot.ur_messages import REPLY, STATE, Answer, Command, Reply, Request, UrFlags, UrState
+from embodied_iqa.robot.ur_messages import (
+    NOTE,
+    REPLY,
+    STATE,
+    Answer,
+    Command,
+    Reply,
+    Request,
+    UrFlags,
+    UrState,
+)
 from embodied_iqa.robot.ur_options import SessionOptions
 from embodied_iqa.robot.ur_process import UrProcess
 from embodied_iqa.units import SECOND_NS
@@ -20,6 +30,7 @@ class UrLink:
 
     Args:
         options: Options of the worker process.
+        log: Receives what the worker has for the operator.
 
     Attributes:
         process: The worker process; None before `start` and after `close`.
@@ -27,8 +38,9 @@ class UrLink:
         armed: Set by the driver; cleared by a stop in a state, an ended program or a lost connection.
     """
 
-    def __init__(self, options: SessionOptions) -> None:
+    def __init__(self, options: SessionOptions, log: Callable[[str], object] = lambda _: None) -> None:
         self._options = options
+        self._log = log
         self.process: UrProcess | None = None
         self.state: UrState | None = None
         self.armed = False
@@ -70,10 +82,13 @@ class UrLink:
             elif kind == REPLY:
                 reply = Reply.unpack(message)
                 self._replies[reply.number] = reply
+            elif kind == NOTE:
+                self._log(message[1:].decode("utf-8", "replace"))
         self._check_age(process)
         if process.is_gone:
             self.armed = False
-            raise InputError(f"the arm at {self._options.arm.ip} is lost: {process.reason}")
+            what = "is not connected" if self.state is None else "is lost"
+            raise InputError(f"the arm at {self._options.arm.ip} {what}: {process.reason}")
         state = self.state
         if state is not None and (
             state.protective_stop or state.emergency_stop or UrFlags.HALTED in state.flags

@@ -14,8 +14,8 @@ from enum import IntFlag, StrEnum
 from typing import Any
 
 ANSWER, REQUEST = b"A", b"C"
-STATE, REPLY, FAREWELL = b"T", b"R", b"F"
-"""First byte of each message: two kinds to the worker, three kinds from it."""
+STATE, REPLY, NOTE, FAREWELL = b"T", b"R", b"N", b"F"
+"""First byte of each message: two kinds to the worker, four kinds from it."""
 
 LONGEST_MESSAGE = 65536
 

@@ -81,7 +81,7 @@ class SessionOptions:
 
     Attributes:
         arm: Options of the arm.
-        rate_hz: States and joint targets per second: 125 for a CB3, up to 500 for an e-Series.
+        rate_hz: States and joint targets per second, at most the 125 of a CB3.
         tool_pose: Tool centre point in the flange's frame (m, rad).
         lockstep: A simulated world waits for an answer to each of its states.
     """

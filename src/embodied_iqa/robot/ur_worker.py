@@ -17,7 +17,18 @@ import threading
 
 from embodied_iqa.config import build
 from embodied_iqa.errors import UserError
-from embodied_iqa.robot.ur_messages import ANSWER, FAREWELL, LONGEST_MESSAGE, REQUEST, Answer, Reply, Request
+from embodied_iqa.robot.rtde_snapshot import read_snapshot
+from embodied_iqa.robot.ur_messages import (
+    ANSWER,
+    FAREWELL,
+    LONGEST_MESSAGE,
+    NOTE,
+    REQUEST,
+    Answer,
+    Reply,
+    Request,
+)
+from embodied_iqa.robot.ur_model_check import check_model
 from embodied_iqa.robot.ur_options import SessionOptions
 from embodied_iqa.robot.ur_session import UrSession
 
@@ -57,7 +68,7 @@ class UrWorker:
                 continue  # the driver does not read; it gets a newer state later
             except OSError:
                 return  # the driver is gone: `serve` notices it too, and the arm is stopped
-        _send_farewell(self._driver, "the robot's controller closed the connection")
+        _send_text(self._driver, FAREWELL, "the robot's controller closed the connection")
         os._exit(1)  # the library's destructors would wait
 
     def serve(self) -> None:
@@ -116,9 +127,9 @@ def main(words: list[str] | None = None) -> int:
     arguments = parser.parse_args(words)
     driver = socket.socket(fileno=arguments.fd)
     try:
-        session = UrSession(build(SessionOptions, json.loads(arguments.options), "worker options"))
+        session = _connect(driver, build(SessionOptions, json.loads(arguments.options), "worker options"))
     except (RuntimeError, ValueError, OSError, ImportError, UserError) as error:
-        _send_farewell(driver, str(error))
+        _send_text(driver, FAREWELL, str(error))
         os._exit(1)
     worker = UrWorker(driver, session)
     threading.Thread(target=worker.watch_state, daemon=True).start()
@@ -126,12 +137,20 @@ def main(words: list[str] | None = None) -> int:
         with contextlib.suppress(OSError):  # the driver is gone
             worker.serve()
     except (RuntimeError, ValueError) as error:
-        _send_farewell(driver, f"the client library failed: {error}")
+        _send_text(driver, FAREWELL, f"the client library failed: {error}")
     _leave_after(_SEND_S)
     with contextlib.suppress(RuntimeError):  # the driver is gone
         session.stop()
     sys.stdout.flush()
     os._exit(0)
+
+
+def _connect(driver: socket.socket, options: SessionOptions) -> UrSession:
+    """Check which arm it is, and only then open the connections through which it can be armed."""
+    arm = options.arm
+    note = check_model(read_snapshot(arm.ip, arm.connect_s), options.tool_pose)
+    _send_text(driver, NOTE, note)
+    return UrSession(options)
 
 
 def _leave_after(seconds: float) -> None:
@@ -141,10 +160,10 @@ def _leave_after(seconds: float) -> None:
     timer.start()
 
 
-def _send_farewell(driver: socket.socket, reason: str) -> None:
+def _send_text(driver: socket.socket, kind: bytes, text: str) -> None:
     with contextlib.suppress(OSError):  # the driver is gone
         driver.settimeout(_SEND_S)
-        driver.send(FAREWELL + reason.encode())
+        driver.send(kind + text.encode())
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.emulator.controller import Controller
 from embodied_iqa.emulator.emulator import Emulator
-from embodied_iqa.emulator.firmware import FIRMWARE
+from embodied_iqa.emulator.firmware import FIRMWARE, Series
 from embodied_iqa.errors import UsageError
 from embodied_iqa.simulation.world import World
 from embodied_iqa.units import SECOND_NS
@@ -22,21 +22,23 @@ class EmulatedRobot:
     Args:
         world: The world.
         ip: Loopback address.
-        tick_ns: Period of the world's steps: 8 ms for a CB3, 2 ms for an e-Series.
+        tick_ns: Period of the world's steps: 8 ms, that of a CB3.
         clock_ns: Returns the simulated time, which drivers read in a register.
 
     Raises:
-        UsageError: No controller has that period.
+        UsageError: The controller of a UR5 has another period.
         InputError: The address is in use.
     """
 
     def __init__(self, world: World, ip: str, tick_ns: int, clock_ns: Callable[[], int]) -> None:
-        found = [firmware for firmware in FIRMWARE.values() if firmware.tick_ns == tick_ns]
-        if not found:
+        firmware = FIRMWARE[Series.CB3]
+        if firmware.tick_ns != tick_ns:
             raise UsageError(
-                "no UR controller has this state_rate_hz", got=SECOND_NS / tick_ns, available=("125", "500")
+                "the controller of a UR5 has another state_rate_hz",
+                expected=str(firmware.rate_hz),
+                got=SECOND_NS / tick_ns,
             )
-        self._controller = Controller(found[0], world, unlock_after_s=0.0)
+        self._controller = Controller(firmware, world, unlock_after_s=0.0)
         self._controller.world_clock_ns = clock_ns
         self._emulator = Emulator(self._controller, ip)
         self._loop = asyncio.new_event_loop()

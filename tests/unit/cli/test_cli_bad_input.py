@@ -245,3 +245,10 @@ def test_a_wrong_command_line_is_told(
     arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     refused(arguments, USAGE, [arguments[0]], tmp_path, capsys)
+
+
+def test_simulated_cell_is_not_played_with_another_arm(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused(["emulator", "--model", "ur5e"], USAGE, ["UR5", "--plant kinematic"], tmp_path, capsys)
+    refused(["emulator", "--model", "ur4"], USAGE, ["ur4", "ur16e"], tmp_path, capsys)

@@ -42,3 +42,8 @@ def test_request_and_reply(values: list[float], text: str) -> None:
 def test_driver_needs_an_address() -> None:
     with pytest.raises(UsageError, match="address is missing"):
         UrArm(UrOptions(), tool_along_z(0.2))
+
+
+def test_driver_refuses_the_rate_of_an_e_series() -> None:
+    with pytest.raises(UsageError, match=r"at most 125 Hz \(controller.dt_s 0.008\); got 500.0"):
+        UrArm(UrOptions(ip="127.0.0.9"), tool_along_z(0.2), rate_hz=500.0)

@@ -1,0 +1,177 @@
+"""The driver, unmodified, at emulated controllers of all models: only a CB3 UR5 gets connected."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from embodied_iqa.emulator.controller import Controller
+from embodied_iqa.emulator.firmware import FIRMWARE, Series
+from embodied_iqa.emulator.plant import KinematicPlant
+from embodied_iqa.emulator.rtde_outputs import OUTPUTS
+from embodied_iqa.emulator.rtde_types import HEADER, RTDE_PORT, Kind
+from embodied_iqa.errors import InputError
+from embodied_iqa.kinematics import UR5, pose_to_transform, tool_along_z
+from embodied_iqa.kinematics.geometry import UrGeometry
+from embodied_iqa.kinematics.models import UR_MODELS
+from embodied_iqa.robot.rtde_snapshot import read_snapshot
+from embodied_iqa.robot.ur_arm import UrArm
+from embodied_iqa.robot.ur_options import UrOptions
+from ur_emulator import emulator, served
+
+LIMIT_S = 20.0
+
+
+def _controller(geometry: UrGeometry, series: Series = Series.CB3) -> Controller:
+    return Controller(FIRMWARE[series], KinematicPlant(), geometry=geometry)
+
+
+@contextmanager
+def _driver(controller: Controller, log: list[str]) -> Iterator[UrArm]:
+    with served(controller) as host:
+        arm = UrArm(
+            UrOptions(ip=host, connect_s=LIMIT_S, state_timeout_s=5.0), tool_along_z(0.2), log=log.append
+        )
+        try:
+            yield arm
+        finally:
+            arm.close()
+
+
+def _refusal(controller: Controller) -> str:
+    """Connect, which has to fail; return why. Nothing has been started on the controller."""
+    log: list[str] = []
+    with _driver(controller, log) as arm:
+        with pytest.raises(InputError) as error:
+            arm.connect()
+        assert not arm.is_connected
+        with pytest.raises(InputError):
+            arm.rearm("test")
+        assert not arm.is_armed
+        assert arm.state is None
+    assert not controller.is_playing
+    assert controller.inputs == {}, "a refused controller gets no input"
+    assert "deviates" not in " ".join(log)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("name", [name for name in UR_MODELS if name != "UR5"])
+def test_another_model_is_refused_by_name(name: str) -> None:
+    reason = _refusal(_controller(UR_MODELS[name]))
+    assert "is not connected: the arm is not where the kinematics of a UR5 have it" in reason
+    assert f"fits best is that of a {name} (0.0 mm and 0.00 degrees)" in reason
+
+
+def test_e_series_is_refused_by_its_version() -> None:
+    reason = _refusal(_controller(UR_MODELS["UR5e"], Series.E))
+    assert "is that of an e-Series" in reason
+    assert "that of a UR5e" in reason
+    assert "software 5.15.0.126346" in reason
+
+
+def test_emulator_of_another_model_is_what_it_says() -> None:
+    with emulator("--plant", "kinematic", "--model", "ur10e") as robot:
+        arm = UrArm(UrOptions(ip=robot.host, connect_s=LIMIT_S), tool_along_z(0.2))
+        with pytest.raises(InputError, match="that of a UR10e"):
+            arm.connect()
+        arm.close()
+
+
+@pytest.mark.parametrize(
+    ("geometry", "tool", "deviation"),
+    [
+        (UR5, np.eye(4), "0.0 mm"),
+        (UR5, pose_to_transform([0.01, 0.02, 0.3, 0.4, 0.5, 0.6]), "0.0 mm"),
+        (replace(UR5, d1_m=UR5.d1_m + 0.002), np.eye(4), "2.0 mm"),
+    ],
+)
+def test_ur5_is_accepted_and_its_deviation_logged(
+    geometry: UrGeometry, tool: np.ndarray, deviation: str
+) -> None:
+    controller, log = _controller(geometry), list[str]()
+    controller.machine.set_tool(tool)
+    with _driver(controller, log) as arm:
+        arm.connect()
+        assert arm.is_connected
+        text = f"deviates from the standard geometry by {deviation} and 0.00 degrees"
+        assert [text in line for line in log] == [True], log
+        arm.rearm("test")
+        assert arm.is_armed
+
+
+def test_deviation_beyond_the_limit_is_refused() -> None:
+    reason = _refusal(_controller(replace(UR5, d1_m=UR5.d1_m + 0.006)))
+    assert "deviation 6.0 mm and 0.00 degrees, at most 5.0 mm" in reason
+    assert "nearest is UR5 (6.0 mm" in reason
+
+
+def test_controller_without_tcp_offset_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(OUTPUTS, "tcp_offset")
+    controller, log = _controller(UR5), list[str]()
+    assert "set it at the pendant" in _refusal(controller)
+    controller.machine.set_tool(tool_along_z(0.2))
+    with _driver(controller, log) as arm:
+        arm.connect()
+        assert arm.is_connected
+
+
+@contextmanager
+def _peer(*replies: bytes) -> Iterator[str]:
+    """A server on the RTDE port that sends fixed bytes and then stays silent."""
+    host = "127.0.0.77"
+    with socket.create_server((host, RTDE_PORT)) as server:
+        ended = threading.Event()
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                for reply in replies:
+                    connection.sendall(reply)
+                ended.wait(LIMIT_S)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield host
+        finally:
+            ended.set()
+            thread.join(LIMIT_S)
+
+
+def _package(kind: Kind, payload: bytes) -> bytes:
+    return HEADER.pack(len(payload) + HEADER.size, kind) + payload
+
+
+VERSION = _package(Kind.REQUEST_VERSION, b"\x01")
+SOFTWARE = _package(Kind.CONTROLLER_VERSION, struct.pack(">4I", 3, 15, 8, 1))
+
+
+@pytest.mark.parametrize(
+    ("replies", "reason"),
+    [
+        ((), r"sent no state within 0\.3 s"),
+        ((b"\x00\x01V",), "shorter than its header"),
+        ((_package(Kind.REQUEST_VERSION, b"\x00"),), "does not speak version 2"),
+        ((VERSION, _package(Kind.CONTROLLER_VERSION, b"\x00")), "are not RTDE"),
+        ((VERSION, SOFTWARE, _package(Kind.SETUP_OUTPUTS, b"\x01DOUBLE")), "types DOUBLE"),
+        (
+            (VERSION, SOFTWARE, *[_package(Kind.SETUP_OUTPUTS, b"\x00NOT_FOUND")] * 2),
+            "does not offer actual_q",
+        ),
+    ],
+)
+def test_peer_that_is_no_controller_is_refused(replies: tuple[bytes, ...], reason: str) -> None:
+    with _peer(*replies) as host, pytest.raises(InputError, match=reason):
+        read_snapshot(host, 0.3 if not replies else LIMIT_S)
+
+
+def test_nothing_at_the_address() -> None:
+    with pytest.raises(InputError, match="cannot read its state from port 30004"):
+        read_snapshot("127.0.0.78", LIMIT_S)
