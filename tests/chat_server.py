@@ -9,6 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
+from wire_servers import Stop
+
 MODEL = "lab/model"
 
 
@@ -24,7 +26,7 @@ class ChatServer:
     def __init__(self) -> None:
         self.requests: list[Any] = []
         self.headers: list[dict[str, str]] = []
-        self.end = threading.Event()
+        self.end = Stop()
         self.models: object = {"data": [{"id": MODEL}]}
         self.behave: Callable[[Handler], None] = lambda handler: handler.say(200, completion("a red cube"))
         outer = self

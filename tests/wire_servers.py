@@ -61,10 +61,36 @@ def reference_server(metadata: dict[str, Any], policy: Callable[[dict], dict]) -
         loop.close()
 
 
+class Stop(threading.Event):
+    """The end of a script, which counts how often the script has looked at it: it has come so far."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._looked = threading.Condition()
+        self._looks = 0
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self._note()
+        return super().wait(timeout)
+
+    def is_set(self) -> bool:
+        self._note()
+        return super().is_set()
+
+    def await_looks(self, number: int) -> None:
+        with self._looked:
+            assert self._looked.wait_for(lambda: self._looks >= number, _WAIT_S), "the script does not run"
+
+    def _note(self) -> None:
+        with self._looked:
+            self._looks += 1
+            self._looked.notify_all()
+
+
 @contextmanager
-def raw_server(script: Script) -> Iterator[int]:
+def raw_server(script: Script, stop: threading.Event | None = None) -> Iterator[int]:
     """A listener that plays a script on every connection, each in a thread, until the block ends."""
-    stop, threads = threading.Event(), []
+    stop, threads = stop or threading.Event(), []
     listener = socket.create_server(("127.0.0.1", 0))
     open_connections: list[socket.socket] = []
 

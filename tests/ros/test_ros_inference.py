@@ -14,8 +14,10 @@ from rclpy.node import Node
 
 from embodied_iqa.ros.inference import NodeInference
 from embodied_iqa.subjects.inference import Outcome, OutcomeKind
+from manual_clock import ManualClock
 
 PATIENCE_S = 20.0
+DEADLINE_S = 0.4
 
 
 class Spinner:
@@ -76,18 +78,30 @@ def test_outcomes_come_in_the_thread_that_spins(spinner: Spinner) -> None:
 
 
 def test_a_late_answer_is_reported_at_the_deadline_and_dropped(spinner: Spinner) -> None:
-    inference = NodeInference(spinner.node)
-    told, released = threading.Event(), threading.Event()
+    clock = ManualClock()
+    inference = NodeInference(spinner.node, clock=clock)
+    told, asked, released = threading.Event(), threading.Event(), threading.Event()
     seen: list[OutcomeKind] = []
 
     def done(outcome: Outcome[str]) -> None:
         seen.append(outcome.kind)
         told.set()
 
-    inference.start(lambda: str(released.wait(PATIENCE_S)), done, deadline_s=0.05)
+    def think() -> str:
+        asked.set()
+        return str(released.wait(PATIENCE_S))
+
+    inference.start(think, done, deadline_s=DEADLINE_S)
+    assert asked.wait(PATIENCE_S)
+    clock.await_waiting()
+    clock.advance(DEADLINE_S - 0.001)
+    clock.await_waiting()
+    spinner.executor.spin_once(timeout_sec=0.0)
+    assert not seen, "the deadline has not come"
+    clock.advance(0.001)
     spinner.until(told)
     released.set()
-    assert inference.ask(lambda: "next", deadline_s=PATIENCE_S).result == "next"
+    assert inference.ask(lambda: "next", deadline_s=DEADLINE_S).result == "next"
     spinner.executor.spin_once(timeout_sec=0.0)
     assert seen == [OutcomeKind.LATE]
     assert inference.health("a subject").values["late"] == 1

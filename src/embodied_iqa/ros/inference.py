@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 
+from embodied_iqa.clock import MONOTONIC, Clock
 from embodied_iqa.ros.node import Health
 from embodied_iqa.subjects.inference import InferenceQueue, Outcome, OutcomeKind
 
@@ -34,12 +35,13 @@ class NodeInference(Generic[AnswerT]):
     Args:
         node: Its executor handles the outcomes, one after the other with the node's other callbacks.
         limit: Most calls that wait.
+        clock: Of the deadlines and latencies.
     """
 
-    def __init__(self, node: Node, *, limit: int = 4) -> None:
+    def __init__(self, node: Node, *, limit: int = 4, clock: Clock = MONOTONIC) -> None:
         self._node = node
         self._queue: InferenceQueue[Callable[[], AnswerT], AnswerT] = InferenceQueue(
-            f"{node.get_name()} subject", _call_each, limit=limit
+            f"{node.get_name()} subject", _call_each, limit=limit, clock=clock
         )
         self._outcomes: deque[tuple[Callable[[Outcome[AnswerT]], None], Outcome[AnswerT]]] = deque()
         self._wake = node.create_guard_condition(self._hand_over)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import statistics
 import threading
-import time
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Generic, TypeVar
+
+from embodied_iqa.clock import MONOTONIC, Clock
 
 QuestionT = TypeVar("QuestionT")
 AnswerT = TypeVar("AnswerT")
@@ -78,15 +79,15 @@ class Outcome(Generic[AnswerT]):
                 return "the subject was unloaded"
 
 
-def attempt(call: Callable[[], AnswerT]) -> Outcome[AnswerT]:
+def attempt(call: Callable[[], AnswerT], clock: Clock = MONOTONIC) -> Outcome[AnswerT]:
     """Call a subject; whatever it raises becomes an outcome."""
-    began_s = time.monotonic()
+    began_s = clock.now_s()
     result, error = None, None
     try:
         result = call()
     except Exception as caught:  # noqa: BLE001 - a subject may be third-party code
         error = caught
-    took_ms = 1e3 * (time.monotonic() - began_s)
+    took_ms = 1e3 * (clock.now_s() - began_s)
     kind = OutcomeKind.DONE if error is None else OutcomeKind.FAILED
     return Outcome(kind, result, error, latency_ms=took_ms, model_ms=took_ms)
 
@@ -131,6 +132,7 @@ class InferenceQueue(Generic[QuestionT, AnswerT]):
         limit: Most questions that wait; further ones are refused.
         batch: Most questions that ``ask`` gets at once. Where a batch fails, its questions are asked one by
             one, so that one that cannot be answered fails alone.
+        clock: Of the deadlines and latencies.
     """
 
     def __init__(
@@ -140,8 +142,10 @@ class InferenceQueue(Generic[QuestionT, AnswerT]):
         *,
         limit: int,
         batch: int = 1,
+        clock: Clock = MONOTONIC,
     ) -> None:
         self._ask = ask
+        self._clock = clock
         self._limit = limit
         self._batch = batch
         self._changed = threading.Condition()
@@ -172,7 +176,7 @@ class InferenceQueue(Generic[QuestionT, AnswerT]):
             Gets its outcome exactly once, in any thread, perhaps before this returns. Cancelling it takes the
             question out of the queue.
         """
-        now_s = time.monotonic()
+        now_s = self._clock.now_s()
         job: _Job[QuestionT, AnswerT] = _Job(question, key, now_s, now_s + deadline_s)
         with self._changed:
             older = [old for old in self._waiting if key is not None and old.key == key]
@@ -205,7 +209,7 @@ class InferenceQueue(Generic[QuestionT, AnswerT]):
             return QueueHealth(
                 counts={kind: self._counts[kind] for kind in OutcomeKind},
                 waiting=len(self._waiting),
-                busy_s=time.monotonic() - self._begun_s if self._current else 0.0,
+                busy_s=self._clock.now_s() - self._begun_s if self._current else 0.0,
                 last_ms=self._latencies_ms[-1] if kept else float("nan"),
                 median_ms=statistics.median(kept) if kept else float("nan"),
                 p95_ms=kept[min(len(kept) - 1, round(0.95 * len(kept)))] if kept else float("nan"),
@@ -238,14 +242,14 @@ class InferenceQueue(Generic[QuestionT, AnswerT]):
                 if self._waiting:
                     count = min(self._batch, len(self._waiting))
                     self._current = [self._waiting.popleft() for _ in range(count)]
-                    self._begun_s = time.monotonic()
+                    self._begun_s = self._clock.now_s()
                     self._changed.notify_all()
                     return self._current
                 self._changed.wait()
             return []
 
     def _answer(self, batch: Sequence[_Job[QuestionT, AnswerT]]) -> None:
-        outcome = attempt(lambda: self._answers_to([job.question for job in batch]))
+        outcome = attempt(lambda: self._answers_to([job.question for job in batch]), self._clock)
         if outcome.result is None and len(batch) > 1:
             for job in batch:
                 if not job.future.done():
@@ -256,7 +260,7 @@ class InferenceQueue(Generic[QuestionT, AnswerT]):
             self._changed.notify_all()
         for index, job in enumerate(batch):
             result = None if outcome.result is None else outcome.result[index]
-            late = time.monotonic() > job.until_s
+            late = self._clock.now_s() > job.until_s
             own = Outcome(outcome.kind, result, outcome.error, model_ms=outcome.model_ms, batch=len(batch))
             self._settle(job, Outcome(OutcomeKind.LATE) if late else own)
 
@@ -272,12 +276,12 @@ class InferenceQueue(Generic[QuestionT, AnswerT]):
             with self._changed:
                 if self._closed:
                     return
-                now_s = time.monotonic()
+                now_s = self._clock.now_s()
                 unsettled = [job for job in (*self._waiting, *self._current) if not job.future.done()]
                 late = [job for job in unsettled if job.until_s <= now_s]
                 if not late:
                     next_s = min((job.until_s for job in unsettled), default=None)
-                    self._changed.wait(None if next_s is None else next_s - now_s)
+                    self._clock.wait(self._changed, None if next_s is None else next_s - now_s)
                     continue
                 self._drop(late)
             for job in late:
@@ -288,7 +292,7 @@ class InferenceQueue(Generic[QuestionT, AnswerT]):
         self._waiting = deque(job for job in self._waiting if job not in gone and not job.future.cancelled())
 
     def _settle(self, job: _Job[QuestionT, AnswerT], outcome: Outcome[AnswerT]) -> None:
-        outcome = replace(outcome, latency_ms=1e3 * (time.monotonic() - job.asked_s))
+        outcome = replace(outcome, latency_ms=1e3 * (self._clock.now_s() - job.asked_s))
         with self._changed:
             if job.is_settled or job.future.cancelled():
                 return

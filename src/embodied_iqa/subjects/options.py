@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from embodied_iqa.clock import MONOTONIC, Clock
 from embodied_iqa.config import ranged
 from embodied_iqa.subjects.reference import SubjectReference
 
@@ -162,12 +163,14 @@ class VlmRequest:
         options: How it is loaded, reached and queried.
         progress: Takes lines that report how far loading is.
         prompt: Template of its questions, see `subjects.prompt`; empty for that of the catalogue.
+        clock: Of its deadlines.
     """
 
     reference: SubjectReference
     options: VlmOptions = field(default_factory=VlmOptions)
     progress: Progress = silent
     prompt: str = ""
+    clock: Clock = MONOTONIC
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.clock import MONOTONIC, Clock
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import View
 from embodied_iqa.subjects.options import DecodingOptions, ServerOptions, VlmRequest
@@ -48,7 +49,7 @@ def connect(request: VlmRequest) -> OpenAiServer:
             f"{reference} sends pictures to {reference.target}", expected="loading.allow_network as consent"
         )
     key_env = options.server.key_env or (entry.key_env if entry is not None and public else "")
-    server = OpenAiServer(reference, options.server, token_from(key_env))
+    server = OpenAiServer(reference, options.server, token_from(key_env), clock=request.clock)
     if not public:
         request.progress(f"asking {reference.target} for its models")
         server.check_model()
@@ -77,6 +78,7 @@ class OpenAiServer:
     options: ServerOptions
     key: str = field(repr=False)
     stop: Event = field(default_factory=Event)
+    clock: Clock = MONOTONIC
 
     @property
     def where(self) -> str:
@@ -133,7 +135,7 @@ class OpenAiServer:
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
         http = HttpServer(address, self.options.connect_s, self.options.max_answer_bytes, headers)
         content = None if body is None else json.dumps(body).encode()
-        deadline = Deadline.after(self.options.deadline_s, f"no answer from {address}")
+        deadline = Deadline.after(self.options.deadline_s, f"no answer from {address}", self.clock)
 
         def attempt() -> HttpAnswer:
             answer = http.request(prefix + path, content, deadline)

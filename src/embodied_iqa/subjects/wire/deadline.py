@@ -1,13 +1,13 @@
-"""Deadlines on the monotonic clock, and repeated attempts within them."""
+"""Deadlines on a monotonic clock, and repeated attempts within them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event
-from time import monotonic
 from typing import Final, TypeVar
 
+from embodied_iqa.clock import MONOTONIC, Clock
 from embodied_iqa.subjects.wire.errors import ConnectionLostError, DeadlineError
 
 ResultT = TypeVar("ResultT")
@@ -21,19 +21,21 @@ class Deadline:
     """A deadline and the message of its error.
 
     Attributes:
-        at_s: The deadline, in seconds of `time.monotonic`.
+        at_s: The deadline, in seconds of the clock.
         what: Start of the message, such as ``no answer from 127.0.0.1:8000``.
         within_s: Total time, for the message [s].
+        clock: The clock.
     """
 
     at_s: float
     what: str
     within_s: float
+    clock: Clock = MONOTONIC
 
     @classmethod
-    def after(cls, seconds: float, what: str) -> Deadline:
+    def after(cls, seconds: float, what: str, clock: Clock = MONOTONIC) -> Deadline:
         """Return a deadline ``seconds`` from now."""
-        return cls(monotonic() + seconds, what, seconds)
+        return cls(clock.now_s() + seconds, what, seconds, clock)
 
     def left_s(self) -> float:
         """Return the remaining time [s].
@@ -41,7 +43,7 @@ class Deadline:
         Raises:
             DeadlineError: The deadline has passed.
         """
-        left = self.at_s - monotonic()
+        left = self.at_s - self.clock.now_s()
         if left <= 0.0:
             raise self.error()
         return left
@@ -75,5 +77,6 @@ def retrying(
                 raise
             pause_s = max(first_s * min(2**attempt, _LONGEST), error.retry_after_s)
             attempt += 1
-            if pause_s >= deadline.at_s - monotonic() or stop.wait(pause_s):
+            too_near = pause_s >= deadline.at_s - deadline.clock.now_s()
+            if too_near or deadline.clock.wait_event(stop, pause_s):
                 raise DeadlineError(f"{deadline.error()}: {error}") from None

@@ -18,6 +18,8 @@ from embodied_iqa.subjects.wire.errors import ConnectionLostError, DeadlineError
 from embodied_iqa.subjects.wire.sockets import Address, TimedSocket
 
 _CHUNK_BYTES: Final = 1 << 16
+_FEED_BYTES: Final = 1 << 14
+"""Bytes parsed between two checks of the deadline: many tiny heads take long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,8 @@ class HttpServer:
             ConnectionLostError: Nobody listens, or not within ``connect_s``.
             DeadlineError: The deadline passed.
         """
-        sooner = Deadline.after(min(self.connect_s, deadline.left_s()), f"nobody answers at {self.address}")
+        connect_s, what = min(self.connect_s, deadline.left_s()), f"nobody answers at {self.address}"
+        sooner = Deadline.after(connect_s, what, deadline.clock)
         try:
             return TimedSocket.connect(self.address, sooner)
         except DeadlineError as error:
@@ -146,9 +149,10 @@ class _Incoming(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Fill the buffer with received bytes."""
+        self._deadline.left_s()
         if not self._rest:
             self._rest = memoryview(self._link.receive(self._deadline))
-        size = min(len(buffer), len(self._rest))
+        size = min(len(buffer), len(self._rest), _FEED_BYTES)
         buffer[:size] = self._rest[:size]
         self._rest = self._rest[size:]
         return size

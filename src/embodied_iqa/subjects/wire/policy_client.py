@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any, Final
 
+from embodied_iqa.clock import MONOTONIC, Clock
 from embodied_iqa.subjects.wire.deadline import Deadline, retrying
 from embodied_iqa.subjects.wire.errors import ProtocolError, ServerError, one_line
 from embodied_iqa.subjects.wire.msgpack_arrays import pack, unpack
@@ -41,11 +42,15 @@ class PolicyClient:
         address: The server.
         limits: Limits of the connection.
         token: Sent as ``Authorization: Api-Key``; may be empty.
+        clock: Of the deadlines.
     """
 
-    def __init__(self, address: Address, limits: WireLimits, token: str = "") -> None:
+    def __init__(
+        self, address: Address, limits: WireLimits, token: str = "", clock: Clock = MONOTONIC
+    ) -> None:
         self._address = address
         self._limits = limits
+        self._clock = clock
         self._headers: Mapping[str, str] = {"Authorization": f"Api-Key {token}"} if token else {}
         self._connection: Websocket | None = None
         self._first: bytes | None = None
@@ -59,7 +64,8 @@ class PolicyClient:
         Raises:
             WireError: No policy server answered in time.
         """
-        deadline = Deadline.after(self._limits.connect_s, f"no policy server answers at {self._address}")
+        what = f"no policy server answers at {self._address}"
+        deadline = Deadline.after(self._limits.connect_s, what, self._clock)
         return retrying(lambda: self._open(deadline), deadline, None, self._stop)
 
     def infer(self, observation: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,7 +77,7 @@ class PolicyClient:
         Raises:
             WireError: No answer in time, an invalid one, or one that reports a failure.
         """
-        deadline = Deadline.after(self._limits.answer_s, f"no answer from {self._address}")
+        deadline = Deadline.after(self._limits.answer_s, f"no answer from {self._address}", self._clock)
         return retrying(
             lambda: self._ask_or_drop(observation, deadline), deadline, self._limits.retries, self._stop
         )

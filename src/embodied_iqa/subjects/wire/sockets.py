@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import socket
 import ssl
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
-from typing import Self
+from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 from embodied_iqa.subjects.wire.deadline import Deadline
@@ -17,6 +21,8 @@ from embodied_iqa.subjects.wire.errors import ConnectionLostError
 _READ_BYTES = 1 << 18
 _PORTS = {"http": 80, "https": 443}
 _OPENPI_PORT = 8000
+
+ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +69,9 @@ class TimedSocket:
         problem: OSError | None = None
         for family, where in _resolve(address, deadline):
             made = socket.socket(family, socket.SOCK_STREAM)
+            made.setblocking(False)
             try:
-                made.settimeout(deadline.left_s())
-                made.connect(where)
+                _connect(made, where, deadline)
                 made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             except OSError as error:
                 made.close()
@@ -74,7 +80,7 @@ class TimedSocket:
                 made.close()
                 raise
             else:
-                return cls(_secured(made, address) if address.secure else made, address)
+                return cls(_secured(made, address, deadline) if address.secure else made, address)
         deadline.left_s()
         raise ConnectionLostError(f"nobody answers at {address}: {_why(problem)}")
 
@@ -87,13 +93,7 @@ class TimedSocket:
         """
         rest = memoryview(data)
         while rest:
-            self._socket.settimeout(deadline.left_s())
-            try:
-                rest = rest[self._socket.send(rest) :]
-            except TimeoutError:
-                raise deadline.error() from None
-            except OSError as error:
-                raise ConnectionLostError(f"the connection to {self.address} broke: {_why(error)}") from None
+            rest = rest[self._finish(partial(self._socket.send, rest), deadline, to_write=True) :]
 
     def receive(self, deadline: Deadline) -> bytes:
         """Return received bytes, at least one; empty after the end of the connection.
@@ -102,17 +102,10 @@ class TimedSocket:
             ConnectionLostError: The connection broke.
             DeadlineError: Nothing was received.
         """
-        self._socket.settimeout(deadline.left_s())
-        try:
-            return self._socket.recv(_READ_BYTES)
-        except TimeoutError:
-            raise deadline.error() from None
-        except OSError as error:
-            raise ConnectionLostError(f"the connection to {self.address} broke: {_why(error)}") from None
+        return self._finish(partial(self._socket.recv, _READ_BYTES), deadline, to_write=False)
 
     def receive_now(self) -> bytes | None:
         """Return received bytes without waiting: None for none, empty after the end of the connection."""
-        self._socket.settimeout(0.0)
         try:
             return self._socket.recv(_READ_BYTES)
         except (BlockingIOError, ssl.SSLWantReadError):
@@ -126,18 +119,74 @@ class TimedSocket:
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
+    def _finish(self, step: Callable[[], ResultT], deadline: Deadline, *, to_write: bool) -> ResultT:
+        try:
+            return _finish(self._socket, step, deadline, to_write=to_write)
+        except OSError as error:
+            raise ConnectionLostError(f"the connection to {self.address} broke: {_why(error)}") from None
 
-def _secured(connected: socket.socket, address: Address) -> socket.socket:
-    """Perform the TLS handshake; the socket's timeout applies to all of it."""
+
+def _finish(
+    link: socket.socket, step: Callable[[], ResultT], deadline: Deadline, *, to_write: bool
+) -> ResultT:
+    """Return the result of a step on a socket that does not block, repeated until it has one.
+
+    Args:
+        link: The socket, perhaps with TLS, which may read in order to write.
+        step: Raises `BlockingIOError` or its likes of TLS where it would block.
+        deadline: Of all attempts together.
+        to_write: Whether the step waits for room, else for data.
+
+    Raises:
+        DeadlineError: The deadline passed.
+        OSError: The connection broke.
+    """
+    while True:
+        left_s = deadline.left_s()
+        try:
+            return step()
+        except ssl.SSLWantReadError:
+            writes = False
+        except ssl.SSLWantWriteError:
+            writes = True
+        except BlockingIOError:
+            writes = to_write
+        wait = deadline.clock.wait_writable if writes else deadline.clock.wait_readable
+        wait(link, left_s)
+
+
+def _connect(made: socket.socket, where: Any, deadline: Deadline) -> None:
+    """Connect a socket that does not block.
+
+    Raises:
+        OSError: Nobody listens there.
+        DeadlineError: It took too long.
+    """
+    number = made.connect_ex(where)
+    if number == errno.EINPROGRESS:
+        while not deadline.clock.wait_writable(made, deadline.left_s()):
+            continue
+        number = made.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    if number:
+        raise OSError(number, os.strerror(number))
+
+
+def _secured(connected: socket.socket, address: Address, deadline: Deadline) -> socket.socket:
+    """Perform the TLS handshake within the deadline."""
+    secured = None
     try:
-        return ssl.create_default_context().wrap_socket(connected, server_hostname=address.host)
-    except (ssl.SSLError, ssl.CertificateError) as error:
-        connected.close()
-        reason = getattr(error, "verify_message", "") or error.reason or "no TLS"
+        secured = ssl.create_default_context().wrap_socket(
+            connected, server_hostname=address.host, do_handshake_on_connect=False
+        )
+        _finish(secured, secured.do_handshake, deadline, to_write=False)
+    except OSError as error:
+        (secured or connected).close()
+        reason = getattr(error, "verify_message", "") or getattr(error, "reason", "") or _why(error)
         raise ConnectionLostError(f"no secure connection to {address}: {str(reason).lower()}") from None
     except BaseException:
-        connected.close()
+        (secured or connected).close()
         raise
+    return secured
 
 
 def _resolve(address: Address, deadline: Deadline) -> list[tuple[socket.AddressFamily, tuple[object, ...]]]:
@@ -150,6 +199,7 @@ def _resolve(address: Address, deadline: Deadline) -> list[tuple[socket.AddressF
         return [(family, (address.host, address.port))]
     found: list[tuple[socket.AddressFamily, tuple[object, ...]]] = []
     problem: list[OSError] = []
+    ended = threading.Event()
 
     def look_up() -> None:
         try:
@@ -160,11 +210,11 @@ def _resolve(address: Address, deadline: Deadline) -> list[tuple[socket.AddressF
         except OSError as error:
             problem.append(error)
 
-    thread = threading.Thread(target=look_up, name="look-up", daemon=True)
-    thread.start()
-    thread.join(deadline.left_s())
-    if thread.is_alive():
-        raise deadline.error()
+        ended.set()
+
+    threading.Thread(target=look_up, name="look-up", daemon=True).start()
+    while not deadline.clock.wait_event(ended, deadline.left_s()):
+        continue
     if not found:
         raise ConnectionLostError(f"no machine {address.host}: {_why(problem[0] if problem else None)}")
     return found
