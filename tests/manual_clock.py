@@ -19,6 +19,8 @@ PATIENCE_S = 60.0
 """Real time after which a test fails because nothing happens; nothing is decided by it."""
 
 _MARGIN_S = 0.001
+_SLICE_S = 0.002
+"""Real time between two looks at a library; nothing is decided by it."""
 ResultT = TypeVar("ResultT")
 
 
@@ -95,6 +97,19 @@ class ManualClock:
 
     def wait_writable(self, sink: Descriptor, seconds: float | None = None) -> bool:
         return self._poll(sink, select.POLLOUT, seconds)
+
+    def limit(self, wait: Callable[[float], ResultT], seconds: float) -> ResultT:
+        """Ask the library again and again: it has no other hook."""
+        until_ns = self._until(seconds)
+        waiter = self._begin(until_ns, lambda: None)
+        if waiter is None:
+            return wait(0.0)
+        try:
+            while (found := wait(_SLICE_S)) is None and not self._is_due(waiter):
+                continue
+            return found
+        finally:
+            self._end(waiter)
 
     # --- the test's side ------------------------------------------------------------------------------------
 

@@ -6,10 +6,13 @@ import errno
 import os
 import select
 import time
+from collections.abc import Callable
 from threading import Condition, Event
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from embodied_iqa.units import SECOND_NS
+
+ResultT = TypeVar("ResultT")
 
 
 class Descriptor(Protocol):
@@ -63,6 +66,10 @@ class Clock(Protocol):
         """
         ...
 
+    def limit(self, wait: Callable[[float], ResultT], seconds: float) -> ResultT:
+        """Return the result of a library's own wait: it takes a time limit in s, and returns None then."""
+        ...
+
 
 class MonotonicClock:
     """The operating system's monotonic clock."""
@@ -94,6 +101,10 @@ class MonotonicClock:
     def wait_writable(self, sink: Descriptor, seconds: float | None = None) -> bool:
         """Wait until writing does not block, at most so long; return whether that is so."""
         return _poll(sink, select.POLLOUT, seconds)
+
+    def limit(self, wait: Callable[[float], ResultT], seconds: float) -> ResultT:
+        """Return the result of a library's own wait: it takes a time limit in s, and returns None then."""
+        return wait(seconds)
 
 
 MONOTONIC: Final[Clock] = MonotonicClock()

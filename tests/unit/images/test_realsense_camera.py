@@ -1,4 +1,7 @@
-"""RealSense without a camera: librealsense's software device in the real pipeline, bit for bit."""
+"""RealSense without a camera: librealsense's software device in the real pipeline, bit for bit.
+
+Deadlines and silences are on a clock of the test's own: they pass when the test says so.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import itertools
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,11 +18,12 @@ import pytest
 
 from embodied_iqa.errors import InputError, MissingDependencyError, UsageError
 from embodied_iqa.images.file_camera import EndOfFramesError
-from embodied_iqa.images.frame import Intrinsics, View
+from embodied_iqa.images.frame import Frame, Intrinsics, View
 from embodied_iqa.images.realsense import RealSenseCamera, RealSenseOptions, RecordedRealSense
 from embodied_iqa.images.realsense.capture import play_file
 from embodied_iqa.images.realsense.devices import find_device, load_library
 from embodied_iqa.images.realsense.stamps import ClockDomain
+from manual_clock import PATIENCE_S, ManualClock
 from software_realsense import SoftwareRealSense
 
 rs = pytest.importorskip("pyrealsense2", reason="needs requirements/hardware.txt")
@@ -52,9 +57,19 @@ class Clock:
 def camera_of(source: SoftwareRealSense, clock: Clock | None = None, **more: object) -> RealSenseCamera:
     devices = more.pop("devices", lambda: [source.device])
     settings = more.pop("settings", SETTINGS)
-    return RealSenseCamera(
-        View.TOP, "A", settings, more.pop("pose_at", lambda _stamp: POSE), clock or Clock(), devices=devices
-    )
+    pose_at = more.pop("pose_at", lambda _stamp: POSE)
+    time = more.pop("time", None) or ManualClock()
+    return RealSenseCamera(View.TOP, "A", settings, pose_at, clock or Clock(), devices=devices, clock=time)
+
+
+def read_in_vain(
+    camera: RealSenseCamera, time: ManualClock, deadline_s: float, after: threading.Event | None = None
+) -> Frame | None:
+    """Read while time passes, once the event has come that has to come first."""
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(camera.read, deadline_s)
+        assert after is None or after.wait(PATIENCE_S)
+        return time.run_until(reading)
 
 
 def feed(source: SoftwareRealSense, number: int, **how: object) -> None:
@@ -142,13 +157,15 @@ def test_lost_pictures_are_counted() -> None:
 
 
 def test_it_is_found_again_after_it_was_unplugged() -> None:
-    source, clock = SoftwareRealSense("A", LENS, RATE), Clock()
+    source, clock, time = SoftwareRealSense("A", LENS, RATE), Clock(), ManualClock()
     plugged = True
-    camera = camera_of(source, clock, devices=lambda: [source.device] if plugged else [])
+    camera = camera_of(source, clock, devices=lambda: [source.device] if plugged else [], time=time)
     feed(source, 0)
     first = camera.read(2.0)
     plugged = False
-    assert camera.read(0.25) is None  # silent for longer than silence_s: gone
+    assert read_in_vain(camera, time, SETTINGS.silence_s) is None
+    assert camera.reconnects == 0, "it has been silent for no longer than silence_s"
+    assert read_in_vain(camera, time, 0.001) is None  # gone
     plugged = True
     clock.now_ns += 5_000 * MS
     assert camera.read(0.0) is None  # started again, nothing there yet
@@ -163,29 +180,40 @@ def test_it_is_found_again_after_it_was_unplugged() -> None:
 def test_it_gives_up_on_a_camera_that_stays_away() -> None:
     source = SoftwareRealSense("A", LENS, RATE)
     answers = itertools.chain([[source.device]], itertools.repeat([]))
-    camera = camera_of(source, devices=lambda: next(answers))
+    time = ManualClock()
+    camera = camera_of(source, devices=lambda: next(answers), time=time)
+    began_s = time.now_s()
     with pytest.raises(InputError, match=r"top camera was away.*serial number A.*available: none.*0\.3 s"):
-        camera.read(5.0)
+        read_in_vain(camera, time, 5.0)
+    away_s = time.now_s() - began_s - SETTINGS.silence_s
+    assert SETTINGS.give_up_s < away_s <= SETTINGS.give_up_s + 0.4, "at the next attempt after give_up_s"
     camera.close()
 
 
 def test_old_pictures_are_not_returned_as_new() -> None:
-    source, clock = SoftwareRealSense("A", LENS, RATE), Clock()
-    camera = camera_of(source, clock)
+    source, clock, time = SoftwareRealSense("A", LENS, RATE), Clock(), ManualClock()
+    restarted = threading.Event()
+
+    def devices() -> list[object]:
+        restarted.set()
+        return [source.device]
+
+    camera = camera_of(source, clock, devices=devices, time=time)
     feed(source, 0)
     assert camera.read(2.0) is not None
+    restarted.clear()
     feed(source, 1)
     clock.now_ns += 5_000 * MS
-    assert camera.read(0.1) is None
+    assert read_in_vain(camera, time, 0.1, after=restarted) is None
     assert camera.reconnects == 1
     camera.close()
 
 
 def test_a_picture_without_a_known_pose_is_left_out_and_counted() -> None:
-    source = SoftwareRealSense("A", LENS, RATE)
-    camera = camera_of(source, pose_at=lambda _stamp: None)
+    source, time, looked = SoftwareRealSense("A", LENS, RATE), ManualClock(), threading.Event()
+    camera = camera_of(source, pose_at=lambda _stamp: looked.set(), time=time)
     feed(source, 0)
-    assert camera.read(0.1) is None
+    assert read_in_vain(camera, time, 0.1, after=looked) is None
     assert camera.without_pose == 1
     camera.close()
 
@@ -210,7 +238,7 @@ def test_three_cameras_by_serial() -> None:
     for serial, source in sources.items():
         assert find_device(devices, serial).get_info(rs.camera_info.serial_number) == serial
         camera = RealSenseCamera(
-            View.SIDE, serial, SETTINGS, lambda _stamp: POSE, Clock(), devices=lambda: devices
+            View.SIDE, serial, SETTINGS, lambda _: POSE, Clock(), devices=lambda: devices, clock=ManualClock()
         )
         feed(source, ord(serial))
         assert np.array_equal(camera.read(2.0).rgb, pictures(ord(serial))[0])
@@ -256,9 +284,9 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_recording_is_played_whole_and_bit_for_bit(recording: Path) -> None:
     camera = RecordedRealSense(recording, View.TOP, lambda _stamp: POSE)
-    got = [camera.read_rgbd(0.5) for _ in range(12)]
+    got = [camera.read_rgbd(PATIENCE_S) for _ in range(12)]
     with pytest.raises(EndOfFramesError, match="were shown"):
-        camera.read_rgbd(5.0)
+        camera.read_rgbd(PATIENCE_S)
     for number, both in enumerate(got):
         rgb, depth = pictures(number)
         assert np.array_equal(both.frame.rgb, rgb)

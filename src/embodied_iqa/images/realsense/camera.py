@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Final, TypeAlias
@@ -10,6 +9,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.clock import MONOTONIC, Clock
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.images.realsense.capture import Capture, PictureSet, stream_device
@@ -80,6 +80,7 @@ class RealSenseCamera(RgbdCamera):
         pose_at: Pose of the camera; pictures without a known pose are dropped and counted.
         clock_ns: ROS time in ns.
         devices: Lists the connected devices.
+        clock: Of deadlines, silences and pauses.
 
     Raises:
         MissingDependencyError: librealsense's Python library cannot be loaded.
@@ -96,14 +97,16 @@ class RealSenseCamera(RgbdCamera):
         clock_ns: Callable[[], int],
         *,
         devices: Devices = connected_devices,
+        clock: Clock = MONOTONIC,
     ) -> None:
         super().__init__(view, pose_at, stream_device(find_device(devices(), serial), options))
         self._serial = serial
         self._options = options
         self._clock_ns = clock_ns
         self._devices = devices
+        self._clock = clock
         self._lost = 0
-        self._last_s = self._gone_s = time.monotonic()
+        self._last_s = self._gone_s = self._clock.now_s()
         self._closed = False
         self._cause = ""
         self.reconnects = 0
@@ -121,9 +124,9 @@ class RealSenseCamera(RgbdCamera):
         Raises:
             InputError: The camera is missing for too long, is closed, or its stamps cannot be used.
         """
-        until = time.monotonic() + deadline_s
+        until = self._clock.now_s() + deadline_s
         while not self._closed:
-            left_s = until - time.monotonic()
+            left_s = until - self._clock.now_s()
             if self._capture is None:
                 self._restart(left_s)
             elif (frame := self._next(self._capture, left_s)) is not None:
@@ -139,11 +142,11 @@ class RealSenseCamera(RgbdCamera):
 
     def _next(self, capture: Capture, left_s: float) -> RgbdFrame | None:
         try:
-            pictures = capture.next(min(max(left_s, 0.0), self._options.silence_s))
+            pictures = self._clock.limit(capture.next, min(max(left_s, 0.0), self._options.silence_s))
         except RuntimeError as error:
             self._lose(str(error))
             return None
-        now_s = time.monotonic()
+        now_s = self._clock.now_s()
         if pictures is None:
             if now_s - self._last_s > self._options.silence_s:
                 self._lose(f"no picture for {self._options.silence_s:g} s")
@@ -159,7 +162,7 @@ class RealSenseCamera(RgbdCamera):
 
     def _lose(self, cause: str) -> None:
         self._cause = cause
-        self._gone_s = time.monotonic()
+        self._gone_s = self._clock.now_s()
         self._stop()
 
     def _stop(self) -> None:
@@ -173,15 +176,15 @@ class RealSenseCamera(RgbdCamera):
         try:
             self._capture = stream_device(find_device(self._devices(), self._serial), self._options)
         except InputError as error:
-            away_s = time.monotonic() - self._gone_s
+            away_s = self._clock.now_s() - self._gone_s
             if away_s > self._options.give_up_s:
                 raise InputError(
                     f"the {self._view} camera was away for {away_s:.0f} s ({self._cause}; {error})",
                     expected=f"back within {self._options.give_up_s:g} s",
                 ) from error
-            time.sleep(max(0.0, min(left_s, _RETRY_S)))
+            self._clock.sleep(max(0.0, min(left_s, _RETRY_S)))
             return
         self._lens = self._capture.lens
         self._mapper.restart()
-        self._last_s = time.monotonic()
+        self._last_s = self._clock.now_s()
         self.reconnects += 1

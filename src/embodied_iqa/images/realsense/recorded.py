@@ -18,6 +18,8 @@ from embodied_iqa.images.realsense.pictures import RgbdFrame
 
 RECORDING_SUFFIXES: Final = (".bag", ".db3")
 _SLICE_S: Final = 0.1
+_LAST_S: Final = 1.0
+"""At the end of a file that is read without loss: pictures may still be on their way through the library."""
 
 
 class RecordedRealSense(RgbdCamera):
@@ -69,7 +71,8 @@ class RecordedRealSense(RgbdCamera):
         while self._capture is not None:
             left_s = until - time.monotonic()
             ended = self._ended(self._capture)  # before the wait: pictures that arrived until then are read
-            frame = self._next(self._capture, min(max(left_s, 0.0), _SLICE_S))
+            wait_s = _LAST_S if ended and self._clock_ns is None else _SLICE_S
+            frame = self._next(self._capture, min(max(left_s, 0.0), wait_s))
             if frame is not None:
                 return frame
             if ended:
