@@ -49,6 +49,7 @@ process_environment(os.environ)
 
 pytest_plugins = ["open_graphics"]
 
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of `make test`, `make stress` and of who keeps tests/lists."""
     group = parser.getgroup("suite", "the suite of embodied_iqa (tests/README.md)")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import queue
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +21,7 @@ from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
+from busy_processes import busy_processes
 from embodied_iqa.errors import UserError
 from embodied_iqa.ros import actions
 from embodied_iqa.ros.actions import ActionCaller, ClientWatch, GoalRejectedError
@@ -35,7 +34,6 @@ NAME = "/tested/run"
 GOALS = 2_000
 RESULTS_S = 2
 """Time for which the server keeps the result of a goal: each status names all goals that it knows."""
-SPIN_FOR_EVER = "while True: pass"
 
 
 def until_late() -> Callable[[], None]:
@@ -228,15 +226,6 @@ def test_a_failing_callback_ends_the_wait(pair: Pair) -> None:
 
     with pytest.raises(ZeroDivisionError, match="a bug"):
         pair.caller.goal(RunTrial.Goal(task="any"), fail).run(until_late())
-
-
-@contextmanager
-def busy_processes(count: int) -> Iterator[None]:
-    with ExitStack() as held:
-        for _number in range(count):
-            process = held.enter_context(subprocess.Popen([sys.executable, "-c", SPIN_FOR_EVER]))
-            held.callback(process.kill)
-        yield
 
 
 def test_no_goal_of_many_is_lost_beside_busy_processes(pair: Pair) -> None:

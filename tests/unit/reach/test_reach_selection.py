@@ -89,10 +89,10 @@ def test_changes_are_commits_edits_and_new_files(root: Path) -> None:
     (root / "src/embodied_iqa/kernels.py").write_text("A = 1\n")
     _git(root, "commit", "-q", "-a", "-m", "kernels")
     (root / "src/embodied_iqa/units.py").write_text("B = 1\n")
-    (root / "docs/new.md").write_text("")
+    (root / "docs/README.md").write_text("")
     (root / "config/trial.yaml").unlink()
     there, gone = changed_files(root, "HEAD~1")
-    assert there == ["docs/new.md", "src/embodied_iqa/kernels.py", "src/embodied_iqa/units.py"]
+    assert there == ["docs/README.md", "src/embodied_iqa/kernels.py", "src/embodied_iqa/units.py"]
     assert gone == ["config/trial.yaml"]
 
 
