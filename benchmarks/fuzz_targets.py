@@ -24,7 +24,6 @@ from embodied_iqa.cell_manipulation.episodes import Subset
 from embodied_iqa.cell_manipulation.making import make_episodes, read_episodes, write_episodes
 from embodied_iqa.cell_manipulation.planning.answers import parse_answer
 from embodied_iqa.cell_manipulation.planning.trajectories import read_trajectories
-from embodied_iqa.config import load_yaml
 from embodied_iqa.database.store import read_table
 from embodied_iqa.emulator.controller import Controller
 from embodied_iqa.emulator.dashboard import Dashboard
@@ -58,6 +57,7 @@ from embodied_iqa.subjects.wire.http import HttpServer
 from embodied_iqa.subjects.wire.sockets import Address
 from embodied_iqa.subjects.wire.websocket import Websocket
 from embodied_iqa.tasks.task_files import load_task_file
+from embodied_iqa.user_files.yaml_files import load_yaml
 
 MOST_BYTES = 1 << 20
 REPLY_S = 0.2

@@ -9,7 +9,6 @@ python scripts/write_database_page.py DB --summary build.json --out docs/results
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +23,7 @@ from embodied_iqa.reports.database.report import build_page
 from embodied_iqa.reports.kit.markdown import prose, titled_table
 from embodied_iqa.reports.kit.page import Chapter
 from embodied_iqa.reports.kit.table import Column, Row, Table
+from embodied_iqa.user_files.json_files import load_json
 
 _PICTURES: Final = {"distributions": "Spreads", "jnd": "Levels", "breakdowns": "Means", "execution": "Runs"}
 
@@ -38,7 +38,7 @@ def main() -> int:
     parser.add_argument("--note", default="", help="a sentence about how it was measured")
     arguments = parser.parse_args()
     store = DatabaseStore(arguments.database)
-    summary = json.loads(arguments.summary.read_text(encoding="utf-8"))
+    summary = load_json(arguments.summary, "the summary")
     pictures = arguments.out.parent / "pictures"
     text = "\n\n".join(_page(store, summary, arguments.peak_mib, pictures, arguments.note)) + "\n"
     write_text_whole(arguments.out, text)

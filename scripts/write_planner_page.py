@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from embodied_iqa.files import write_text_whole
-from embodied_iqa.records import load_json
 from embodied_iqa.reports.kit.markdown import prose, titled_table
 from embodied_iqa.reports.kit.page import Chapter
 from embodied_iqa.reports.manipulation.chapters import (
@@ -23,6 +22,7 @@ from embodied_iqa.reports.manipulation.chapters import (
     success_chapter,
 )
 from embodied_iqa.reports.manipulation.study import PlannerStudy, load_study
+from embodied_iqa.user_files.json_files import load_json
 
 _TITLE = "Planners in the cell"
 _LEAD = (

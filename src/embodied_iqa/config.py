@@ -11,24 +11,20 @@ from __future__ import annotations
 import dataclasses
 import enum
 import inspect
+import math
 import re
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
-import yaml
-
-from embodied_iqa.errors import InputError, InternalError, UsageError
+from embodied_iqa.errors import InternalError, UsageError
 
 Scalar = bool | int | float | str | list[bool] | list[int] | list[float] | list[str]
 ConfigT = TypeVar("ConfigT")
 
 _RANGE = "embodied_iqa.range"
 _PARSE = "embodied_iqa.parse"
-_YAML_WORDS = {True: "on", False: "off"}
-"""YAML reads these words without quotes as booleans."""
 _ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
@@ -122,39 +118,6 @@ def values_of(config: object) -> dict[str, Scalar]:
     }
 
 
-def load_yaml(path: Path) -> dict[str, object]:
-    """Read a YAML file whose top level is a mapping.
-
-    Raises:
-        InputError: The file cannot be read or is not such a mapping.
-    """
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not text") from None
-    except yaml.YAMLError as error:
-        first_line = str(error).replace("\n", " ")
-        raise InputError(f"{path} is not YAML: {first_line}") from None
-    if content is None:
-        return {}
-    if not isinstance(content, dict):
-        raise InputError(f"{path} does not hold a mapping", got=type(content).__name__)
-    return content
-
-
-def flatten(tree: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Turn nested mappings into flat dotted names."""
-    flat: dict[str, object] = {}
-    for key, value in tree.items():
-        if isinstance(value, Mapping):
-            flat.update(flatten(value, f"{prefix}{key}."))
-        else:
-            flat[f"{prefix}{key}"] = value
-    return flat
-
-
 def _attributes_of(config_class: type) -> str:
     _, _, tail = inspect.cleandoc(config_class.__doc__ or "").partition("Attributes:\n")
     return tail
@@ -198,10 +161,9 @@ def _checked_item(parameter: Parameter, value: object, where: str) -> object:
     name = f"parameter {parameter.name} in {where}"
     if issubclass(parameter.kind, enum.StrEnum):
         words = {str(word): word for word in parameter.kind}
-        word = _YAML_WORDS.get(value, "") if isinstance(value, bool) else value
-        if not isinstance(word, str) or word not in words:
+        if not isinstance(value, str) or value not in words:
             raise UsageError(name, got=value, available=words)
-        return words[word]
+        return words[value]
     if parameter.kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if parameter.parse is not None and isinstance(value, str):
@@ -212,6 +174,8 @@ def _checked_item(parameter: Parameter, value: object, where: str) -> object:
     low, high = parameter.minimum, parameter.maximum
     if isinstance(value, int | float) and low is not None and high is not None and not low <= value <= high:
         raise UsageError(name, expected=f"{low} to {high}", got=value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UsageError(name, expected="a finite number", got=value)
     return value
 
 

@@ -21,6 +21,7 @@ from cattrs.strategies import configure_union_passthrough
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import write_text_whole
+from embodied_iqa.user_files.json_files import load_json
 
 
 class _Versioned(Protocol):
@@ -32,24 +33,6 @@ T = TypeVar("T")
 V = TypeVar("V", bound=_Versioned)
 Plain = str | bool | int | float | None
 _NAMES: Final = {bool: "true or false", int: "a whole number", float: "a finite number", str: "text"}
-
-
-def load_json(path: Path, what: str) -> Any:
-    """Return the content of a JSON file.
-
-    Args:
-        path: The file.
-        what: What the file holds, for the message: ``the model card``.
-
-    Raises:
-        InputError: The file cannot be read or is not JSON.
-    """
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {what} {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise InputError(f"cannot read {what} {path}: {error}") from error
 
 
 def read_json(kind: type[T], path: Path, what: str) -> T:

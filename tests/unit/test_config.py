@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embodied_iqa.config import build, flatten, load_yaml, parameters_of, ranged, values_of
+from embodied_iqa.config import build, parameters_of, ranged, values_of
 from embodied_iqa.errors import InputError, InternalError, UsageError
+from embodied_iqa.user_files.yaml_files import load_yaml
 
 
 class Mode(StrEnum):
@@ -132,17 +133,13 @@ def test_a_type_that_no_parameter_can_have_is_our_bug() -> None:
         parameters_of(Odd)
 
 
-def test_nested_names_become_flat() -> None:
-    assert flatten({"a": {"b": {"c": 1}, "d": 2}, "e": [3]}) == {"a.b.c": 1, "a.d": 2, "e": [3]}
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         (b"[1, 2]", r"does not hold a mapping.*list"),
-        (b"a: [", r"is not YAML"),
-        (b"a: &b [*b", r"is not YAML"),
-        (b"\x89PNG\r\n\xff\xfe\x00", r"is not text|is not YAML"),
+        (b"a: [", r"p.yaml:2:1: not YAML"),
+        (b"a: &b [*b", r"p.yaml:1:8: aliases"),
+        (b"\x89PNG\r\n\xff\xfe\x00", r"p.yaml is not text: line 1"),
     ],
 )
 def test_a_file_that_is_no_configuration_is_told_in_one_line(

@@ -102,5 +102,5 @@ def test_a_file_that_is_missing_or_no_json_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot read the drawing .*/none.json: No such file"):
         read_json(Drawing, tmp_path / "none.json", "the drawing")
     (tmp_path / "cut.json").write_text('{"points": [', encoding="utf-8")
-    with pytest.raises(InputError, match=r"cannot read the drawing .*/cut.json: Expecting value"):
+    with pytest.raises(InputError, match=r"the drawing .*/cut.json:1:13: not JSON: Expecting value"):
         read_json(Drawing, tmp_path / "cut.json", "the drawing")

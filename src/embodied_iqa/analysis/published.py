@@ -9,7 +9,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.records import load_json, structure
+from embodied_iqa.records import structure
+from embodied_iqa.user_files.json_files import load_json
 
 SHAPE: Final = "1,230 references, 36,900 pairs, 5.5 million annotations of 15 VLMs and 15 VLAs"
 AGREEMENT: Final[Mapping[str, float]] = {

@@ -18,6 +18,8 @@ from embodied_iqa.errors import InputError, InternalError, UsageError
 from embodied_iqa.files import write_whole
 from embodied_iqa.records import structure, unstructure
 from embodied_iqa.tasks.vocabulary import Colour, Kind, Size
+from embodied_iqa.user_files.json_files import MOST_JSON_BYTES, parse_json
+from embodied_iqa.user_files.texts import read_text
 
 PER_TASK: Final = 12
 """Episodes of a task in a subset."""
@@ -71,19 +73,11 @@ def read_episodes(source: Path) -> tuple[Episode, ...]:
         InputError: The file cannot be read, holds no episode, or does not match; the message names the line.
     """
     path = source / EPISODES_FILE if source.is_dir() else source
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"cannot read the episodes {path}: {error}", expected="a folder of `manipulate make`"
-        ) from error
-    episodes = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            tree = json.loads(line)
-        except ValueError as error:
-            raise InputError(f"{path}, line {number}: {error}") from error
-        episodes.append(structure(Episode, tree, f"{path}, line {number}"))
+    lines = read_text(path, "the episodes", most_bytes=MOST_JSON_BYTES).splitlines()
+    episodes = [
+        structure(Episode, parse_json(line, str(path), number), f"{path}, line {number}")
+        for number, line in enumerate(lines, start=1)
+    ]
     if not episodes:
         raise InputError(f"no episodes in {path}")
     return tuple(episodes)

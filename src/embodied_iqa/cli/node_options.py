@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-import yaml
-
 from embodied_iqa.config import Scalar
-from embodied_iqa.errors import UsageError
+from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.user_files.yaml_files import parse_yaml
 
 _FORM: Final = "node.parameter=value"
 _CONSENT: Final = "loading.trust_remote_code=true"
@@ -62,7 +61,7 @@ def overrides_of(words: Sequence[str], what: str = "a parameter", form: str = _F
         if not equals:
             raise UsageError(f"--set takes {what} and a value", expected=form, got=word)
         try:
-            overrides[name] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise UsageError(f"the value of {name} is not YAML", got=value) from None
+            overrides[name] = parse_yaml(value, f"the value of {name}")
+        except InputError as error:
+            raise UsageError(str(error)) from None
     return overrides

@@ -12,10 +12,11 @@ from embodied_iqa.database.schema import SCHEMA_VERSION
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import write_json_whole
 from embodied_iqa.images.frame import View
-from embodied_iqa.records import load_json, structure, unstructure
+from embodied_iqa.records import structure, unstructure
 from embodied_iqa.scoring.constants import SubjectConstants
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.protocols import SubjectInfo
+from embodied_iqa.user_files.json_files import load_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from embodied_iqa.database.edits import edited_tasks, labels_of, rows_by_reference, settled_tasks
 from embodied_iqa.database.rows import rows_of
 from embodied_iqa.database.schema import Reference, ReferenceTask
@@ -23,6 +21,7 @@ from embodied_iqa.journal.view import EditView
 from embodied_iqa.tasks.task_file_entries import FORMAT, JOURNAL, VERSION
 from embodied_iqa.tasks.task_files import PictureTasks, load_task_file
 from embodied_iqa.tasks.vocabulary import Verb
+from embodied_iqa.user_files.yaml_files import dump_yaml
 
 _MARK: Final = re.compile(rf"^{JOURNAL}:(?P<mark>.*)$", re.MULTILINE)
 _PLACE: Final = re.compile(r"[ '\"]*([0-9]{1,9}) ([0-9a-f]{1,64})[ '\"\r]*", re.ASCII)
@@ -81,7 +80,7 @@ def export_tasks(store: DatabaseStore, file: Path) -> Exchange:
             pictures.append(_entry(row, edited_tasks(row, tasks.get(row.reference_id, ()), view), view))
     place = {JOURNAL: f"{mark.edits} {mark.checksum}"} if mark.edits else {}
     tree = {"format": FORMAT, "version": VERSION, **place, "pictures": pictures}
-    write_text_whole(file, yaml.safe_dump(tree, sort_keys=False, allow_unicode=True, width=100))
+    write_text_whole(file, dump_yaml(tree, width=100))
     return Exchange(len(pictures), sum(len(item["tasks"]) for item in pictures), left_out=left_out)
 
 

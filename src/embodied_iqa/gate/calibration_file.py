@@ -8,9 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
-from embodied_iqa.config import load_yaml
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import write_text_whole
 from embodied_iqa.gate.bounds import Bounds
@@ -20,6 +17,7 @@ from embodied_iqa.gate.statistics import STATISTICS_VERSION, Statistic
 from embodied_iqa.images.frame import View
 from embodied_iqa.records import structure, unstructure
 from embodied_iqa.resources import shared_file
+from embodied_iqa.user_files.yaml_files import dump_yaml, load_yaml
 
 _FORMAT: Final = 1
 _FITTED: Final = "fitted"
@@ -56,7 +54,7 @@ def save_calibrations(
         "cameras": [_to_tree(calibration) for calibration in calibrations],
         **({_FITTED: [_fitted_tree(one) for one in fitted]} if fitted else {}),
     }
-    text = _HEAD + yaml.safe_dump(tree, sort_keys=False, width=110, default_flow_style=None)
+    text = _HEAD + dump_yaml(tree, width=110, flow_leaves=True)
     write_text_whole(path, text)
 
 

@@ -14,28 +14,26 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-import yaml
-
-from embodied_iqa.config import build, flatten, load_yaml, parameters_of
+from embodied_iqa.config import build, parameters_of
 from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.graph.camera_parameters import DEFAULT_VIEWS, CameraSource, cameras_of
 from embodied_iqa.graph.default_judge import SHIPPED_CALIBRATION, default_judge
+from embodied_iqa.graph.parameter_files import ALL_NODES, ROS_KEY, read_sections
 from embodied_iqa.graph.parameters import GraphParameters, RobotKind, VlaParameters
 from embodied_iqa.resources import shared_file
 from embodied_iqa.subjects.reference import SubjectReference, parse_vla
 from embodied_iqa.subjects.registry import refuse_real_arm
+from embodied_iqa.user_files.yaml_files import dump_yaml
 
 _DEFAULT_FILE: Final = "config/trial.yaml"
 _WORLD_PAUSE_S: Final = 30.0
 """A simulated world pauses while it waits for the nodes, so its arm is not given up for that long."""
-_ROS_KEY: Final = "ros__parameters"
 _MODE: Final = "judge.mode"
 _JUDGE: Final = "judge.kind"
 _CAMERA_TOOL: Final = "hand_eye.tool_length_m"
 _NEWEST: Final = "newest_only"
 _CALIBRATION: Final = "calibration"
-_ALL_NODES: Final = "/**"
 
 
 UNINTERRUPTED: Final = ("env", "--block-signal=INT")
@@ -110,7 +108,7 @@ def resolve(
     """
     merged: dict[str, dict[str, object]] = {name: {} for name in _CLASSES}
     for path in (shared_file(_DEFAULT_FILE), *files):
-        for node, values in _sections(path).items():
+        for node, values in _values_by_node(path).items():
             merged[node].update(values)
         _locate_calibration(merged["gate_node"], path.parent)
     for name, value in (overrides or {}).items():
@@ -154,9 +152,9 @@ def nodes_with(parameter: str) -> tuple[str, ...]:
 def write_parameters(graph: GraphParameters, path: Path) -> None:
     """Write the parameters as a ROS parameter file; every node uses /clock where time is simulated."""
     uses_sim_time = graph.arm_node.robot.is_simulated
-    tree: dict[str, object] = {_ALL_NODES: {_ROS_KEY: {"use_sim_time": uses_sim_time}}}
-    tree |= {name: {_ROS_KEY: values} for name, values in graph.values().items()}
-    path.write_text(yaml.safe_dump(tree, sort_keys=False, default_flow_style=None), encoding="utf-8")
+    tree: dict[str, object] = {ALL_NODES: {ROS_KEY: {"use_sim_time": uses_sim_time}}}
+    tree |= {name: {ROS_KEY: values} for name, values in graph.values().items()}
+    path.write_text(dump_yaml(tree, flow_leaves=True), encoding="utf-8")
 
 
 def command_of(entry: NodeEntry, parameters: Path) -> list[str]:
@@ -279,15 +277,21 @@ def _session_address() -> str:
     return f"127.0.{1 + os.getpid() // 250 % 250}.{1 + os.getpid() % 250}"
 
 
-def _sections(path: Path) -> dict[str, dict[str, object]]:
-    sections: dict[str, dict[str, object]] = {}
-    for node, content in load_yaml(path).items():
+def _values_by_node(path: Path) -> dict[str, dict[str, object]]:
+    """Return what a file sets for each node.
+
+    Raises:
+        UsageError: A section is not for one node of the graph.
+    """
+    found: dict[str, dict[str, object]] = {}
+    for section in read_sections(path):
+        node = section.node.removeprefix("/")
+        if section.is_pattern:
+            place = section.place.in_file(str(path))
+            raise UsageError(
+                f"{place}: a section for many nodes", expected="one for each node", got=section.node
+            )
         if node not in _CLASSES:
             raise UsageError(f"unknown node in {path}", got=node, available=_CLASSES)
-        if not isinstance(content, dict) or set(content) != {_ROS_KEY}:
-            raise UsageError(f"section {node} in {path}", expected=f"one key, {_ROS_KEY}", got=content)
-        values = content[_ROS_KEY] or {}
-        if not isinstance(values, dict):
-            raise UsageError(f"{_ROS_KEY} of {node} in {path}", expected="names and values", got=values)
-        sections[node] = flatten(values)
-    return sections
+        found[node] = section.values
+    return found

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import yaml
-
 from embodied_iqa.errors import UsageError
+from embodied_iqa.user_files.yaml_files import dump_yaml
 
 _INFINITE = {"sec": 9223372036, "nsec": 854775807}
 
@@ -33,11 +32,4 @@ def qos_text(*, reliable: bool = True, transient_local: bool = False, depth: int
         "liveliness_lease_duration": _INFINITE,
         "avoid_ros_namespace_conventions": False,
     }
-    return yaml.dump([profile], Dumper=_NoAliases, sort_keys=False)
-
-
-class _NoAliases(yaml.SafeDumper):
-    """Plain YAML for the parser of rosbag2: without anchors for equal values."""
-
-    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - the base class fixes the signature
-        return True
+    return dump_yaml([profile])

@@ -7,8 +7,9 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import partial
 from typing import Generic, NoReturn, TypeVar
 
@@ -30,6 +31,7 @@ from rclpy.waitable import Waitable
 from embodied_iqa.config import Parameter, build, parameters_of, values_of
 from embodied_iqa.deadline import end_within
 from embodied_iqa.errors import EmbodiedIqaError, UserError
+from embodied_iqa.graph.parameter_files import parameter_files, read_sections, settings_of
 from embodied_iqa.images.frame import View
 from embodied_iqa.ros.calls import ENDING
 from embodied_iqa.ros.environment import prepare_environment
@@ -57,6 +59,8 @@ RECORDING_FAILED = "recording failed: "
 _DIAGNOSTICS_PERIOD_S = 1.0
 _EVENTS_S = 0.05
 """Time after each period's timer in which a wait set includes the events."""
+_WORDS = {True: "on", False: "off"}
+"""ROS reads these words without quotes as bools."""
 _NOT_OURS = ("use_sim_time", "qos_overrides.", "start_type_description_service")
 
 
@@ -257,10 +261,12 @@ def main_of(
         sockets_only: The node closes a control loop: no other process may block it, see `use_sockets_only`.
     """
     prepare_environment(sockets_only=sockets_only)
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    stop = StopRequest()
     node = runner = None
     try:
+        for path in parameter_files(sys.argv):
+            read_sections(path)  # ROS, which reads it next, takes the last of two values
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        stop = StopRequest()
         node = make_node()
         runner = executor()
         runner.add_node(node)
@@ -314,17 +320,22 @@ def _spinning(runner: Executor, stop: StopRequest) -> Spin:
 
 def _declare(node: Node, config_class: type[ConfigT]) -> ConfigT:
     known = {parameter.name: parameter for parameter in parameters_of(config_class)}
-    overrides = {
-        name: value.value
-        for name, value in node.get_parameters_by_prefix("").items()
-        if not name.startswith(_NOT_OURS)
-    }
-    config = build(config_class, overrides, f"the parameters of {node.get_name()}")
+    for where, values in settings_of(node.get_fully_qualified_name(), sys.argv):
+        build(config_class, _ours(values), where)  # refuses yes and 010, which ROS reads as true and 8
+    overrides = {name: value.value for name, value in node.get_parameters_by_prefix("").items()}
+    for name in known.keys() & overrides.keys():
+        if issubclass(known[name].kind, StrEnum) and isinstance(value := overrides[name], bool):
+            overrides[name] = _WORDS[value]
+    config = build(config_class, _ours(overrides), f"the parameters of {node.get_name()}")
     for name, value in values_of(config).items():
         if node.has_parameter(name):
             node.undeclare_parameter(name)
         node.declare_parameter(name, value, _descriptor(known[name]), ignore_override=True)
     return config
+
+
+def _ours(values: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in values.items() if not name.startswith(_NOT_OURS)}
 
 
 def _descriptor(parameter: Parameter) -> ParameterDescriptor:

@@ -10,8 +10,9 @@ from typing import Final
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import write_text_whole
-from embodied_iqa.records import load_json, structure, unstructure
+from embodied_iqa.records import structure, unstructure
 from embodied_iqa.scoring.frequencies import DocumentFrequencies
+from embodied_iqa.user_files.json_files import load_json
 
 FORMAT: Final = 1
 """Version of the file format."""

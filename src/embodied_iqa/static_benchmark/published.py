@@ -9,8 +9,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.records import load_json, structure
+from embodied_iqa.records import structure
 from embodied_iqa.static_benchmark.vla_scores import overall
+from embodied_iqa.user_files.json_files import load_json
 
 ITEMS_BY_DIMENSION: Final = (150, 150, 700)
 """Items of macro planning, micro perception and stage-wise reasoning (derived)."""

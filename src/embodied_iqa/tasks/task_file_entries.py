@@ -15,8 +15,8 @@ from typing import Any, Final
 import yaml
 
 from embodied_iqa.errors import InputError
-
-MAX_BYTES: Final = 8 * 2**20
+from embodied_iqa.user_files.texts import read_text
+from embodied_iqa.user_files.yaml_files import MOST_YAML_BYTES, compose, is_null
 
 FORMAT: Final = "embodied-iqa-tasks"
 VERSION: Final = 1
@@ -28,8 +28,6 @@ _COLUMNS: Final = (*_PLACE_FIELDS, *_TASK_FIELDS)
 """The header of a CSV file; one task a line, tasks of a picture on consecutive lines."""
 _LABELS: Final = ("main_object", "main_kind", "background", "real")
 """Labels of a picture: keys of YAML, further columns of CSV in any order."""
-_MAX_DEPTH: Final = 6
-_NULL: Final = "tag:yaml.org,2002:null"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +64,13 @@ def read_entries(path: Path) -> list[Entry]:
     Raises:
         InputError: The file cannot be read, is too large, or does not have the documented structure.
     """
-    text = _read_text(path)
+    text = read_text(path, most_bytes=MOST_YAML_BYTES)
+    is_csv = path.suffix.lower() == ".csv"
+    root = None if is_csv else compose(text, str(path))
     try:
-        return _csv_entries(text) if path.suffix.lower() == ".csv" else _yaml_entries(text)
+        return _csv_entries(text) if is_csv else _yaml_entries(root)
     except InputError as error:
         raise InputError(f"{path}:{error}") from None
-
-
-def _read_text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-        text = content.decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not UTF-8 text") from None
-    if len(content) > MAX_BYTES:
-        raise InputError(f"{path} is too large for a task file", expected=f"up to {MAX_BYTES // 2**20} MiB")
-    return text
 
 
 def _error(line: int, message: str, expected: str | None = None, got: object = None) -> InputError:
@@ -149,8 +135,10 @@ def _add_labels(entry: Entry, fields: Fields) -> None:
                 raise _error(label.line, f"a picture has two {name}", expected, label.text[:40])
 
 
-def _yaml_entries(text: str) -> list[Entry]:
-    top = _members(_composed(text), ("format", "version", JOURNAL, "pictures"), "the file")
+def _yaml_entries(root: Any) -> list[Entry]:
+    if root is None:
+        raise _error(1, "the file is empty", f"format: {FORMAT}")
+    top = _members(root, ("format", "version", JOURNAL, "pictures"), "the file")
     for name, wanted in (("format", FORMAT), ("version", str(VERSION))):
         node = top.get(name)
         got = node.value if isinstance(node, yaml.ScalarNode) else None
@@ -171,36 +159,14 @@ def _yaml_entry(node: Any) -> Entry:
     return entry
 
 
-def _composed(text: str) -> Any:
-    """Return the root node; aliases and deep nesting are rejected before nodes are created."""
-    depth = 0
-    try:
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            mark: Any = event.start_mark
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if isinstance(event, yaml.AliasEvent) or depth > _MAX_DEPTH:
-                raise _error(mark.line + 1, "a task file cannot have aliases or so many levels")
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise _error(1 if mark is None else mark.line + 1, f"not YAML: {problem}") from None
-    if root is None:
-        raise _error(1, "the file is empty", f"format: {FORMAT}")
-    return root
-
-
 def _members(node: Any, known: tuple[str, ...], what: str) -> dict[str, Any]:
     if not isinstance(node, yaml.MappingNode):
         raise _error(_line(node), f"{what} is not a mapping", f"keys {', '.join(known)}")
     members: dict[str, Any] = {}
     for key, value in node.value:
-        name = key.value if isinstance(key, yaml.ScalarNode) else "?"
-        if name not in known:
-            raise _error(_line(key), f"unknown key of {what}", " or ".join(known), name)
-        if name in members:
-            raise _error(_line(key), f"{what} has a key twice", got=name)
-        members[name] = value
+        if key.value not in known:
+            raise _error(_line(key), f"unknown key of {what}", " or ".join(known), key.value)
+        members[key.value] = value
     return members
 
 
@@ -214,7 +180,7 @@ def _scalars(members: dict[str, Any]) -> Fields:
     for name, node in members.items():
         if not isinstance(node, yaml.ScalarNode):
             raise _error(_line(node), f"{name} is not a single value")
-    return {name: Value(node.value, _line(node)) for name, node in members.items() if node.tag != _NULL}
+    return {name: Value(node.value, _line(node)) for name, node in members.items() if not is_null(node)}
 
 
 def _line(node: Any) -> int:

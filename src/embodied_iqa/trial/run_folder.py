@@ -13,13 +13,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from embodied_iqa import __version__
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import write_text_whole
 from embodied_iqa.resources import source_checkout
 from embodied_iqa.scenes.scene import WORLD_VERSION
+from embodied_iqa.user_files.yaml_files import dump_yaml
 
 _LEFT_BY_A_START = frozenset({"log", "config.yaml"})
 _PACKAGES = (
@@ -108,4 +107,4 @@ def write_json(path: Path, tree: Mapping[str, Any] | Sequence[Any]) -> None:
 
 def write_yaml(path: Path, tree: Mapping[str, Any]) -> None:
     """Write YAML, whole or not at all."""
-    write_text_whole(path, yaml.safe_dump(dict(tree), sort_keys=False, allow_unicode=True))
+    write_text_whole(path, dump_yaml(dict(tree)))

@@ -23,8 +23,9 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.database.building.options import EngineOptions
 from embodied_iqa.distortions import parse_distortion
 from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.records import load_json, unstructure
+from embodied_iqa.records import unstructure
 from embodied_iqa.subjects.reference import parse_planner
+from embodied_iqa.user_files.json_files import load_json
 from write_planner_page import page
 
 COMMAND = ("--language-only", "--shots", "0")

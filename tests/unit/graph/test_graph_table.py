@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from embodied_iqa.config import build, flatten, parameters_of
+from embodied_iqa.config import build, parameters_of
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.graph.camera_parameters import CameraParameters
@@ -59,7 +59,7 @@ def test_parameters_survive_their_file(tmp_path: Path) -> None:
     tree = yaml.safe_load(path.read_text())
     assert tree.pop("/**") == {"ros__parameters": {"use_sim_time": True}}
     for entry in GRAPH:
-        values = flatten(tree[entry.name]["ros__parameters"])
+        values = tree[entry.name]["ros__parameters"]
         resolved = getattr(graph, entry.name)
         assert build(type(resolved), values, "test") == resolved
 

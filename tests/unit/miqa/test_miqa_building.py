@@ -19,7 +19,7 @@ from embodied_iqa.miqa.building import label_reference, models
 from embodied_iqa.miqa.database import MiqaDatabase
 from embodied_iqa.miqa.manifest import WeightSource
 from embodied_iqa.miqa.stability import stability_of
-from embodied_iqa.records import load_json
+from embodied_iqa.user_files.json_files import load_json
 from embodied_iqa.vision.checked import CheckedModel
 from embodied_iqa.vision.predictions import Classification, Instances, Prediction, VisionTask
 from miqa_fakes import Fake, Rule, Squares, bright, build, nothing, oracle, plan, right, seen, tree, wrong

@@ -13,9 +13,9 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import View
 from embodied_iqa.resources import source_checkout
 from embodied_iqa.tasks.task import TaskSource, task_from_row, task_row
-from embodied_iqa.tasks.task_file_entries import MAX_BYTES
 from embodied_iqa.tasks.task_files import PictureLabels, check_task_file, load_task_file
 from embodied_iqa.tasks.vocabulary import Verb
+from embodied_iqa.user_files.yaml_files import MOST_YAML_BYTES
 
 HEAD = "format: embodied-iqa-tasks\nversion: 1\npictures:\n"
 ONE = HEAD + "- picture: a.png\n  tasks:\n"
@@ -174,7 +174,7 @@ def test_errors_name_their_line(folder: Path, text: str, line: int, why: str) ->
     path = written(folder, text)
     with pytest.raises(InputError, match=why) as caught:
         load_task_file(path)
-    assert str(caught.value).startswith(f"{path}:{line}: ")
+    assert str(caught.value).startswith(f"{path}:{line}:")
     assert "\n" not in str(caught.value)
 
 
@@ -208,12 +208,12 @@ def test_csv_errors_name_their_line(folder: Path, text: str, line: int, why: str
     path = written(folder, text, "tasks.csv")
     with pytest.raises(InputError, match=why) as caught:
         load_task_file(path)
-    assert str(caught.value).startswith(f"{path}:{line}: ")
+    assert str(caught.value).startswith(f"{path}:{line}:")
 
 
 def test_files_that_cannot_be_read(folder: Path) -> None:
     big = folder / "big.yaml"
-    big.write_bytes(b"#" * (MAX_BYTES + 1))
+    big.write_bytes(b"#" * (MOST_YAML_BYTES + 1))
     binary = folder / "binary.yaml"
     binary.write_bytes(b"\xff\xfe\x00")
     for path, why in ((folder / "none.yaml", "cannot read"), (big, "too large"), (binary, "UTF-8")):

@@ -37,11 +37,12 @@ from embodied_iqa.gate.judgement import JudgeKind, PictureJudge, parse_judge
 from embodied_iqa.gate.judges import load_judge
 from embodied_iqa.images.codecs import write_picture
 from embodied_iqa.images.frame import View
-from embodied_iqa.records import load_json, unstructure
+from embodied_iqa.records import unstructure
 from embodied_iqa.subjects.options import VlmOptions
 from embodied_iqa.subjects.protocols import Planner
 from embodied_iqa.subjects.reference import SubjectReference
 from embodied_iqa.subjects.registry import PLANNER_OPTIONS, make_planner
+from embodied_iqa.user_files.json_files import load_json
 
 _BLOCK: Final = 4
 """Episodes of a job: little is lost when a run is killed."""

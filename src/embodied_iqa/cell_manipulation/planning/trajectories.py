@@ -17,7 +17,7 @@ from typing import Any, Final
 from embodied_iqa.cell_manipulation.actions import GridAction
 from embodied_iqa.cell_manipulation.planning.answers import AnswerError, parse_answer
 from embodied_iqa.errors import InputError
-from embodied_iqa.records import load_json
+from embodied_iqa.user_files.json_files import load_json
 
 _PLAN_KEY: Final = "executable_plan"
 _WITHIN_BINS: Final = 2

@@ -12,11 +12,12 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.experiment.rows import RunRow, read_rows
 from embodied_iqa.files import write_json_whole
 from embodied_iqa.graph.parameters import RobotKind
-from embodied_iqa.records import load_json, unstructure
+from embodied_iqa.records import unstructure
 from embodied_iqa.static_benchmark import static_to_simulated as s2d
 from embodied_iqa.static_benchmark.static_to_simulated import Executions, Relation, S2dRow
 from embodied_iqa.static_benchmark.vla_baselines import BASELINES
 from embodied_iqa.static_benchmark.vla_results import VlaResults, read_vla_results
+from embodied_iqa.user_files.json_files import load_json
 
 _RECORD = "experiment.json"
 _REFERENCES = "shards/*.reference.parquet"

@@ -10,7 +10,8 @@ from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.files import sha256_of
 from embodied_iqa.metrics.benchmark.plan import PLAN_FILE
 from embodied_iqa.metrics.benchmark.results import RESULTS, BenchmarkResults
-from embodied_iqa.records import load_json, read_json
+from embodied_iqa.records import read_json
+from embodied_iqa.user_files.json_files import load_json
 
 
 @dataclass(frozen=True, slots=True)

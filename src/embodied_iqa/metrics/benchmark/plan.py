@@ -11,7 +11,7 @@ from typing import Any, Final
 from embodied_iqa.database.splits import SPLIT_SEEDS
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.files import write_json_whole
-from embodied_iqa.records import load_json
+from embodied_iqa.user_files.json_files import load_json
 
 TRAIN: Final = "train:"
 """Prefix of metrics that are trained anew for each split."""

@@ -18,7 +18,7 @@ from embodied_iqa.images.codecs import read_picture
 from embodied_iqa.miqa.building.masks import mask_of
 from embodied_iqa.miqa.building.reference import MiqaReference, ReferenceView, crop_view, cut_view
 from embodied_iqa.miqa.names import check_reference
-from embodied_iqa.records import load_json
+from embodied_iqa.user_files.json_files import load_json
 from embodied_iqa.vision.predictions import Instances
 from embodied_iqa.vision.samples.truth import square_around
 

@@ -10,7 +10,7 @@ from embodied_iqa.database.building.options import digest_of
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.files import write_json_whole
 from embodied_iqa.miqa.building.reference import MiqaSource
-from embodied_iqa.records import load_json
+from embodied_iqa.user_files.json_files import load_json
 from embodied_iqa.vision.model import VisionModelInfo
 from embodied_iqa.vision.predictions import VisionTask
 

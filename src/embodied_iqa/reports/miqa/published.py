@@ -7,7 +7,8 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from embodied_iqa.records import load_json, structure
+from embodied_iqa.records import structure
+from embodied_iqa.user_files.json_files import load_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from typing import Final
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import write_json_whole
-from embodied_iqa.records import load_json, read_json, structure, unstructure
+from embodied_iqa.records import read_json, structure, unstructure
 from embodied_iqa.static_benchmark.static_to_simulated import S2D_FILE, S2dRow, scores_key
 from embodied_iqa.static_benchmark.vla_results import VLA_FILE, VlaResults, read_vla_results
 from embodied_iqa.static_benchmark.vlm_scores import VlmScores
+from embodied_iqa.user_files.json_files import load_json
 
 VLM_FILE: Final = "vlm.json"
 _RECORD: Final = "evaluation.json"

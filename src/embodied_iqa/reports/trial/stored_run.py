@@ -12,16 +12,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.graph.session_results import score_session
 from embodied_iqa.recording.errors import RecordingReadError
 from embodied_iqa.recording.repair.recover import readable_file
-from embodied_iqa.records import load_json, structure
+from embodied_iqa.records import structure
 from embodied_iqa.trial.reading import NoRunError, read_trial
 from embodied_iqa.trial.record import RunRecord, TrialRecord
 from embodied_iqa.trial.scores import RunScores
+from embodied_iqa.user_files.json_files import load_json
+from embodied_iqa.user_files.texts import read_text
+from embodied_iqa.user_files.yaml_files import MOST_YAML_BYTES, parse_yaml
 
 _RECORDING: Final = "trial.mcap"
 _SCORES: Final = "scores.json"
@@ -251,19 +252,14 @@ def _unfinished(config: Mapping[str, Any], tasks: Sequence[ReportedTask]) -> Ite
 
 
 def _config(path: Path) -> tuple[str, Mapping[str, Any]]:
-    try:
-        text = path.read_text(encoding="utf-8")
-        tree = yaml.safe_load(text)
-    except FileNotFoundError:
+    if not path.exists():
         return "", {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"cannot read the configuration {path}: {error}") from error
+    text = read_text(path, "the configuration", most_bytes=MOST_YAML_BYTES)
+    tree = parse_yaml(text, f"the configuration {path}")
     return text, tree if isinstance(tree, Mapping) else {}
 
 
 def _date(value: object) -> datetime | None:
-    if isinstance(value, datetime):  # YAML has dates of its own
-        return value
     try:
         return datetime.fromisoformat(str(value))
     except ValueError:

@@ -1,0 +1,129 @@
+"""Parameter files of nodes: what ROS would take without a word is refused, and numbers are the same."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import rclpy
+from rclpy.context import Context
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from embodied_iqa.errors import InputError
+from embodied_iqa.gate.verdict import GateMode
+from embodied_iqa.graph.parameters import GateParameters
+from embodied_iqa.ros.node import BaseNode
+from embodied_iqa.user_files.yaml_files import parse_yaml
+
+HEAD = "gate_node:\n  ros__parameters:\n    "
+AGREED = "true True FALSE 0 12 -3 +5 -0 0x1F -0x10 1.5 .5 5. -.5 1e3 1E+3 5e-2 010.5 .inf -.INF +.inf"
+TEXT = "1_000 1:30 2026-01-31 0o17 0b11 1e 1d3 e3 . + abc"
+ONLY_ROS = "yes Yes no on Off y N 010 08 -010 00 nan inf -Infinity 0x1p3"
+ONLY_HERE = "~ null"
+REFUSED = ".nan 1e999 9223372036854775808"
+
+
+def read_by_ros(words: list[str], domain: int, path: Path) -> list[object]:
+    lines = "\n".join(f"    p{index}: {word}" for index, word in enumerate(words))
+    path.write_text(f"reader_node:\n  ros__parameters:\n{lines}\n")
+    context = Context()
+    rclpy.init(
+        args=["reader", "--ros-args", "--params-file", str(path)],
+        context=context,
+        domain_id=domain,
+        signal_handler_options=SignalHandlerOptions.NO,
+    )
+    try:
+        node = Node("reader_node", context=context, automatically_declare_parameters_from_overrides=True)
+        values = [node.get_parameter(f"p{index}").value for index in range(len(words))]
+        node.destroy_node()
+        return values
+    finally:
+        context.try_shutdown()
+
+
+def test_scalars_are_those_of_ros_or_refused(ros_domain: int, tmp_path: Path) -> None:
+    words = f"{AGREED} {TEXT} {ONLY_ROS} {ONLY_HERE} {REFUSED}".split()
+    by_ros = dict(zip(words, read_by_ros(words, ros_domain, tmp_path / "p.yaml"), strict=True))
+    for word in f"{AGREED} {TEXT}".split():
+        ours = parse_yaml(word, "p")
+        assert (type(ours), ours) == (type(by_ros[word]), by_ros[word]), word
+    for word in ONLY_ROS.split():
+        assert (parse_yaml(word, "p"), type(by_ros[word])) != (word, str), word
+    for word in ONLY_HERE.split():
+        assert (parse_yaml(word, "p"), by_ros[word]) == (None, word)
+    for word in REFUSED.split():
+        with pytest.raises(InputError):
+            parse_yaml(word, "p")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        (
+            f"{HEAD}judge: {{mode: on}}\n{HEAD}judge: {{ttl_ms: 100}}\n",
+            1,
+            "{path}:4:1: key gate_node is written twice, first in line 1, column 1",
+        ),
+        (f"{HEAD}judge: {{mode: on, mode: off}}\n", 1, "judge.mode is written twice"),
+        (
+            f"{HEAD}judge: {{mode: on}}\n/**:\n  ros__parameters: {{judge.mode: off}}\n",
+            1,
+            "set by section /**",
+        ),
+        (f"{HEAD}judge: {{mode: yes}}\n", 2, "judge.mode in section /gate_node of {path}; got 'yes'"),
+        (f"{HEAD}judge: {{mode: true}}\n", 2, "judge.mode in section /gate_node of {path}; got True"),
+        (f"{HEAD}judge: {{trip_frames: 010}}\n", 2, "judge.trip_frames in section /gate_node of {path}"),
+        ("/**:\n  ros__parameters: {newest_only: on}\n", 2, "newest_only in section /** of {path}"),
+    ],
+)
+def test_a_node_that_is_started_with_a_wrong_file_ends(
+    ros_domain: int, tmp_path: Path, text: str, code: int, words: str
+) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text(text)
+    done = start(["--params-file", str(path)], ros_domain)
+    assert done.returncode == code, done.stderr
+    assert words.format(path=path) in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+def test_an_argument_of_a_node_is_read_as_a_file_is(ros_domain: int) -> None:
+    done = start(["-p", "judge.mode:=yes"], ros_domain)
+    assert done.returncode == 2
+    assert "judge.mode in -p judge.mode:=yes; got 'yes'; available: on, shadow, off" in done.stderr
+
+
+def test_a_file_that_is_missing_is_named(ros_domain: int) -> None:
+    done = start(["--params-file", "nowhere.yaml"], ros_domain)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "GateNode: cannot read nowhere.yaml: No such file or directory\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "mode"), [("on", GateMode.ON), ("off", GateMode.OFF), ("shadow", GateMode.SHADOW)]
+)
+def test_a_mode_needs_no_quotes_although_ros_reads_a_bool(ros_domain: int, word: str, mode: GateMode) -> None:
+    rclpy.init(
+        args=["gate", "--ros-args", "-p", f"judge.mode:={word}"],
+        domain_id=ros_domain,
+        signal_handler_options=SignalHandlerOptions.NO,
+    )
+    try:
+        node = BaseNode("gate_node", GateParameters)
+        assert node.config.judge.mode is mode
+        node.destroy_node()
+    finally:
+        rclpy.try_shutdown()
+
+
+def start(arguments: list[str], domain: int) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "embodied_iqa.nodes.gate_node", "--ros-args", *arguments]
+    environment = os.environ | {"ROS_DOMAIN_ID": str(domain)}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
