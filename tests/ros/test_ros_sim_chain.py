@@ -96,6 +96,8 @@ def chain(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             graph.wait(lambda t=topic: graph.node.count_publishers(t) == 2, f"two cameras on {topic}")
         chain.play(1, 2)
         yield chain
+    for name in ("camera_node", "second_camera_node"):
+        assert "left open" not in graph.processes.log(name).read_text()
 
 
 def test_two_camera_processes_render_bit_identical_images(chain: Chain) -> None:

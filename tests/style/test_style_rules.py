@@ -48,6 +48,14 @@ def test_requests_go_through_the_helpers_of_ros() -> None:
     assert set(MAKE_REQUESTS) <= set(used)
 
 
+def test_only_the_renderer_makes_a_graphics_context() -> None:
+    """The garbage collector closes what is made elsewhere, in any thread, where that fails."""
+    makers = {"src/embodied_iqa/simulation/renderer.py", "src/embodied_iqa/cli/checks/machine.py"}
+    form = re.compile(r"\bRenderer\(|mujoco\.Renderer|GLContext|MjrContext|def __del__")
+    found = {source.name for source in sources("src") if form.search(source.text)}
+    assert found == makers
+
+
 def _code(source: Source) -> list[tuple[int, str]]:
     """Return number and text of the lines that are neither blank, comment, import nor docstring."""
     left_out: set[int] = set()

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from embodied_iqa.database.building.engine import BlockReport, run_jobs
+from embodied_iqa.database.building.engine import BlockReport, Engine
 from embodied_iqa.database.building.options import EngineOptions
 from embodied_iqa.database.lock import locked
 from embodied_iqa.files import remove_parts
@@ -71,10 +71,11 @@ def build_labels(
         if watcher is not None:
             watcher.begin(len(missing))
         reports = []
-        for report in run_jobs((partial(label_reference, path, plan, index) for index in missing), engine):
-            reports.append(report)
-            if watcher is not None:
-                watcher.advance(report)
+        with Engine(engine) as running:
+            for report in running.run(partial(label_reference, path, plan, index) for index in missing):
+                reports.append(report)
+                if watcher is not None:
+                    watcher.advance(report)
         tasks = tuple(finish_task(path, plan, task) for task in plan.tasks)
     busy_s, inference_s = (sum(getattr(one, name) for one in reports) for name in ("busy_s", "inference_s"))
     return BuildSummary(len(missing), busy_s, inference_s, tasks)
