@@ -18,6 +18,10 @@ _PACKAGED = ("src", "scripts", "docker/policies")
 _PATH = re.compile(rf"\b{PACKAGE}(?:\.\w+)+")
 _BELOW = re.compile(rf"\b({PACKAGE}(?:\.\w+)*)\.$")
 """A text that ends with a dot, as in f"embodied_iqa.nodes.{name}": any module of that package."""
+_FROM = re.compile(rf"\bfrom ({PACKAGE}[\w.]*) import ([\w, ]+)")
+"""Programs that a test writes and starts."""
+_FILE = re.compile(r"\b\w+\.py\b")
+_NODES = f"{PACKAGE}.nodes"
 
 
 class _Text(ast.Constant):
@@ -51,6 +55,10 @@ class Graph:
     def __init__(self, modules: dict[str, _Module], root: Path) -> None:
         self._modules, self._root = modules, root
         self._names = {module.path: name for name, module in modules.items()}
+        self._files: dict[str, list[str]] = {}
+        for name, module in modules.items():
+            if "__" not in name and not module.path.is_relative_to(root / "src"):
+                self._files.setdefault(module.path.name, []).append(name)
         for name, module in modules.items():
             self._read(name, module)
         self.tests = sorted(
@@ -89,6 +97,9 @@ class Graph:
         if not self._read_lazy_names(name, module):
             for text in (text for text in texts if id(text) not in in_tables):
                 module.imports.update(self._named(text.value))
+            if not module.path.is_relative_to(self._root / "src"):  # nodes are started by their names
+                nodes = {f"{_NODES}.{word}" for word in module.words}
+                module.imports |= nodes & self._modules.keys()
         module.imports.update(self._resolve(name))
         module.imports.discard(name)
 
@@ -105,6 +116,11 @@ class Graph:
     def _named(self, text: str) -> Iterator[str]:
         for match in _PATH.finditer(text):
             yield from (found for found in self._resolve(match[0]) if found != PACKAGE)
+        for package, names in _FROM.findall(text):
+            for name in names.split(","):
+                yield from (n for n in self._resolve(f"{package}.{name.strip()}") if n != PACKAGE)
+        for file in _FILE.findall(text):
+            yield from self._files.get(file, ())
         below = _BELOW.search(text)
         if below is not None:
             prefix = f"{below[1]}."

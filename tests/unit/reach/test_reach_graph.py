@@ -34,6 +34,10 @@ FILES = {
     "tests/unit/test_command.py": 'from helper import COMMANDS\nrun(["gate", "fit"])\n',
     "tests/unit/test_public.py": "import embodied_iqa\nembodied_iqa.measure()\n",
     "tests/unit/test_version.py": '"""A measure of the gate."""\nimport embodied_iqa\n',
+    "benchmarks/bench_arm.py": "import embodied_iqa.robot\n",
+    "tests/fault/test_bench.py": 'run("benchmarks/bench_arm.py")\n',
+    "tests/fault/test_code.py": 'run("-c", "from embodied_iqa.gate import judge")\n',
+    "tests/fault/test_name.py": 'start("arm_node")\n',
     "tests/ros/test_nodes.py": "from embodied_iqa.starter import start\n",
 }
 
@@ -61,6 +65,9 @@ def _reached(graph: Graph, test: str) -> set[str]:
         ),
         ("tests/unit/test_public.py", {"api.py", "gate/__init__.py", "gate/judge.py", "units.py"}),
         ("tests/unit/test_version.py", set()),
+        ("tests/fault/test_bench.py", {"benchmarks/bench_arm.py", "robot.py"}),
+        ("tests/fault/test_code.py", {"gate/__init__.py", "gate/judge.py", "units.py"}),
+        ("tests/fault/test_name.py", {"nodes/__init__.py", "nodes/arm_node.py", "robot.py"}),
         ("tests/ros/test_nodes.py", {"starter.py", "nodes/__init__.py", "nodes/arm_node.py", "robot.py"}),
     ],
 )
@@ -72,6 +79,26 @@ def test_tests_are_the_files_of_tests(graph: Graph) -> None:
     assert graph.tests == sorted(name for name in FILES if "/test_" in name)
     assert graph.knows("tests/helper.py")
     assert not graph.knows("docs/gate.md")
+
+
+@pytest.mark.parametrize(
+    ("test", "file"),
+    [
+        ("tests/fault/test_fault_endurance.py", "src/embodied_iqa/nodes/gate_node.py"),
+        ("tests/ros/test_ros_broken_code.py", "src/embodied_iqa/nodes/playback_node.py"),
+        ("tests/ros/test_ros_trial.py", "src/embodied_iqa/nodes/trial_node.py"),
+        ("tests/fault/test_ur_faults.py", "src/embodied_iqa/emulator/controller.py"),
+        ("tests/unit/cli/test_cli_exit_codes.py", "src/embodied_iqa/cli/doctor.py"),
+        ("tests/unit/test_examples.py", "src/embodied_iqa/api_gate.py"),
+    ],
+)
+def test_what_tests_of_this_checkout_reach(checkout: Graph, test: str, file: str) -> None:
+    assert file in checkout.files_of(test)
+
+
+@pytest.fixture(scope="module")
+def checkout() -> Graph:
+    return read_graph(Path(__file__).resolve().parents[3])
 
 
 def test_a_file_that_cannot_be_parsed_names_its_line(tmp_path: Path) -> None:
