@@ -8,7 +8,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup models pyiqa trial test test-setup check lint types bench mutants clean distclean constraints
+.PHONY: help setup models pyiqa trial test test-setup check stress lint types bench mutants clean distclean constraints
 export PYTHON VENV
 
 VENV ?= .venv
@@ -39,7 +39,7 @@ lint: setup ## ruff: rules and format
 
 types: setup ## mypy, strict
 	$(ENVIRONMENT)/mypy
-	MYPYPATH=scripts $(ENVIRONMENT)/mypy -p workspace -p mutants -p reach
+	MYPYPATH=scripts $(ENVIRONMENT)/mypy -p workspace -p mutants -p reach -p stress
 	MYPYPATH=docker/policies:src $(ENVIRONMENT)/mypy -p policy_host
 	MYPYPATH=benchmarks:tests $(ENVIRONMENT)/mypy --allow-untyped-calls benchmarks
 
@@ -51,6 +51,9 @@ test-setup: # what tests need beyond `make models`: Ray, and Chromium for the te
 
 check: test-setup ## ruff, mypy and the tests that a change can reach: make check ARGS="--base HEAD~3 --list"
 	@PYTHONPATH=scripts $(ENVIRONMENT)/python -m reach --workers $(WORKERS) $(ARGS)
+
+stress: test-setup ## repeat live and wall-clock tests beside busy processes: make stress ARGS="--repeats 5 tests/ros"
+	@PYTHONPATH=scripts $(ENVIRONMENT)/python -m stress $(ARGS)
 
 bench: setup ## run every benchmark; tables and JSON go to benchmarks/results/
 	@$(ENVIRONMENT)/python scripts/run_benchmarks.py $(ARGS)

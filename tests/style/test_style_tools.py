@@ -38,7 +38,7 @@ def test_mypy_strict_package() -> None:
 
 @pytest.mark.timeout(600)
 def test_mypy_strict_setup() -> None:
-    _run("mypy", "-p", "workspace", "-p", "mutants", "-p", "reach", MYPYPATH="scripts")
+    _run("mypy", "-p", "workspace", "-p", "mutants", "-p", "reach", "-p", "stress", MYPYPATH="scripts")
 
 
 @pytest.mark.timeout(600)

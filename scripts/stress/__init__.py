@@ -1,0 +1,1 @@
+"""`make stress`: repeats the tests of running graphs and of real time beside a busy machine."""

@@ -1,0 +1,164 @@
+"""Repeats the tests of running graphs and of real time beside busy processes, and counts what fails.
+
+Files are run one after another, each in a process of its own, every file once before any is repeated. Results
+are appended to a file: an interrupted run goes on where it was, as long as nothing of the checkout changes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from stress.results import CRASHED, Result, append, done_repeats, parse_report, read, table
+
+__all__ = ["busy_processes", "main", "run_file"]
+
+ROOT = Path(__file__).resolve().parents[2]
+LIVE = ("tests/ros", "tests/fault")
+MARKED = "stress or wall_clock"
+_FILE_LIMIT_S = 1800.0
+_END_S = 10.0
+_BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    sum(range(100_000))\n"
+"""A process that is busy as long as its parent lives."""
+_NOTHING_COLLECTED = 5
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command: 0 where nothing failed, 1 where something did, 2 for wrong words."""
+    arguments = _arguments(words)
+    version = _version(ROOT)
+    tests = _collected(arguments.tests)
+    done = done_repeats(read(arguments.results, version), arguments.busy)
+    left = [
+        (repeat, file)
+        for repeat in range(1, arguments.repeats + 1)
+        for file in tests
+        if (file, repeat) not in done
+    ]
+    print(f"stress: {len(left)} of {len(tests) * arguments.repeats} runs of {len(tests)} files are left")
+    try:
+        with busy_processes(arguments.busy):
+            for number, (repeat, file) in enumerate(left, start=1):
+                found = run_file(file, tests[file], version=version, repeat=repeat, busy=arguments.busy)
+                append(found, arguments.results)
+                failed = sum(result.outcome in {"failed", CRASHED} for result in found)
+                print(f"stress: {number}/{len(left)} repeat {repeat} {file}: {failed} failed", flush=True)
+    except KeyboardInterrupt:
+        print("stress: interrupted; run it again to go on")
+    results = [result for result in read(arguments.results, version) if result.busy == arguments.busy]
+    print(table(results))
+    return 1 if any(result.outcome in {"failed", CRASHED} for result in results) else 0
+
+
+def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make stress", description=__doc__)
+    parser.add_argument(
+        "tests", nargs="*", help=f"tests (default {' '.join(LIVE)} and marked ones elsewhere)"
+    )
+    parser.add_argument("--repeats", type=int, default=20, help="how often each is run (default 20)")
+    parser.add_argument("--busy", type=int, default=2, help="busy processes beside them (default 2)")
+    parser.add_argument("--results", type=Path, default=ROOT / "runs" / "stress.jsonl", help="appended to")
+    arguments = parser.parse_args(words)
+    if arguments.repeats < 1 or arguments.busy < 0:
+        parser.error("--repeats must be at least 1 and --busy at least 0")
+    return arguments
+
+
+def _version(root: Path) -> str:
+    def git(*words: str) -> bytes:
+        return subprocess.run(["git", *words], cwd=root, capture_output=True, check=True).stdout
+
+    changes = hashlib.sha256(git("diff", "HEAD")).hexdigest()[:8]
+    return f"{git('rev-parse', '--short=12', 'HEAD').decode().strip()}-{changes}"
+
+
+def _collected(words: Sequence[str]) -> dict[str, list[str]]:
+    """The tests to repeat, by file; by default every live one and the marked ones of the other folders."""
+    ids = _ids(*words) if words else [*_ids(*LIVE), *_ids("-m", MARKED)]
+    files: dict[str, list[str]] = {}
+    for test in dict.fromkeys(ids):
+        files.setdefault(test.partition("::")[0], []).append(test)
+    return files
+
+
+def _ids(*words: str) -> list[str]:
+    command = [sys.executable, "-m", "pytest", "--stress", "--collect-only", "-q", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode not in {0, _NOTHING_COLLECTED}:
+        sys.exit(f"stress: pytest cannot collect {' '.join(words)}:\n{done.stdout}{done.stderr}")
+    return [line for line in done.stdout.splitlines() if line.startswith("tests/") and "::" in line]
+
+
+@contextmanager
+def busy_processes(count: int) -> Iterator[list[int]]:
+    """Keep processors busy; yields the processes' ids. They end with the block, and with this process."""
+    with ExitStack() as stack:
+        started = []
+        for _ in range(count):
+            process = subprocess.Popen([sys.executable, "-c", _BUSY])
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            started.append(process.pid)
+        yield started
+
+
+def run_file(
+    file: str, tests: Sequence[str], *, version: str, repeat: int, busy: int, limit_s: float = _FILE_LIMIT_S
+) -> list[Result]:
+    """Run the tests of one file in a process group of its own, which is gone afterwards.
+
+    Args:
+        file: The test file.
+        tests: Node ids of it.
+        version: Version of the checkout, for the results.
+        repeat: Number of the repeat, for the results.
+        busy: Number of busy processes, for the results.
+        limit_s: A run that takes longer is killed and counts as crashed.
+    """
+    with tempfile.TemporaryDirectory(prefix="embodied-iqa-stress-") as folder:
+        report = Path(folder) / "report.xml"
+        command = [sys.executable, "-m", "pytest", "-q", "--stress", "-p", "no:cacheprovider"]
+        begun = time.monotonic()
+        with (Path(folder) / "output.txt").open("w+b") as output:
+            process = subprocess.Popen(
+                [*command, f"--junitxml={report}", *tests],
+                cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=output, process_group=0,
+            )  # fmt: skip
+            try:
+                process.wait(limit_s)
+            except subprocess.TimeoutExpired:
+                pass
+            finally:
+                _end_group(process)
+            output.seek(0)
+            said = output.read().decode(errors="replace").strip().splitlines()
+        found = parse_report(report, file, version=version, repeat=repeat, busy=busy)
+    if found:
+        return found
+    seconds = time.monotonic() - begun
+    why = f"exit code {process.returncode} after {seconds:.0f} s: {' '.join(said[-3:])}"
+    return [Result(version, repeat, file, file, CRASHED, seconds, busy, why)]
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """End what a run has left: Ctrl-C first, so that sessions can end their graphs."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return

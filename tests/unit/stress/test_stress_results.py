@@ -1,0 +1,97 @@
+"""Repeated tests: reports are read whole or not at all, runs are resumed, the table shows failures first."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from stress.main import busy_processes, main, run_file
+from stress.results import CRASHED, Result, append, done_repeats, parse_report, read, table
+
+REPORT = """<testsuites><testsuite>
+<testcase classname="tests.ros.test_a" name="test_good" time="1.5" />
+<testcase classname="tests.ros.test_a" name="test_bad[x]" time="2.0"><failure message="no
+ lease">long</failure></testcase>
+<testcase classname="tests.ros.test_a" name="test_skipped" time="0"><skipped message="no dog" /></testcase>
+<testcase classname="tests.ros.test_a" name="test_torn" time="1.0" />
+<testcase classname="tests.ros.test_a" name="test_torn" time="0.5"><error message="left open" /></testcase>
+</testsuite></testsuites>"""
+FILE = "tests/ros/test_a.py"
+
+
+def _result(test: str, outcome: str, *, repeat: int = 1, version: str = "abc", busy: int = 2) -> Result:
+    return Result(version, repeat, FILE, f"{FILE}::{test}", outcome, 1.0, busy)
+
+
+def _parsed(folder: Path, text: str) -> list[Result]:
+    (folder / "report.xml").write_text(text)
+    return parse_report(folder / "report.xml", FILE, version="abc", repeat=3, busy=2)
+
+
+def test_a_report_is_read(tmp_path: Path) -> None:
+    found = {result.test.partition("::")[2]: result for result in _parsed(tmp_path, REPORT)}
+    outcomes = {name: result.outcome for name, result in found.items()}
+    assert outcomes == {
+        "test_good": "passed",
+        "test_bad[x]": "failed",
+        "test_skipped": "skipped",
+        "test_torn": "failed",
+    }
+    assert found["test_bad[x]"].message == "no lease"
+    assert found["test_good"].seconds == 1.5
+    assert found["test_good"].repeat == 3
+
+
+def test_a_report_that_is_cut_short_or_missing_is_none(tmp_path: Path) -> None:
+    assert _parsed(tmp_path, REPORT[:200]) == []
+    assert parse_report(tmp_path / "none.xml", FILE, version="abc", repeat=1, busy=2) == []
+
+
+def test_what_was_done_is_not_done_again(tmp_path: Path) -> None:
+    store = tmp_path / "runs" / "stress.jsonl"
+    append([_result("a", "passed"), _result("a", "failed", repeat=2)], store)
+    append(
+        [_result("a", "passed", version="other", repeat=3), _result("a", "passed", repeat=4, busy=0)], store
+    )
+    with store.open("a") as stream:
+        stream.write('{"version": "abc", "repeat": 5, "fi')
+    assert done_repeats(read(store, "abc"), 2) == {(FILE, 1), (FILE, 2)}
+    assert read(tmp_path / "none.jsonl", "abc") == []
+
+
+def test_failing_tests_come_first() -> None:
+    rows = [_result("good", "passed"), _result("bad", "passed"), _result("bad", CRASHED, repeat=2)]
+    lines = table(rows).splitlines()
+    assert [line.split()[-1].partition("::")[2] for line in lines[1:]] == ["bad", "good"]
+    assert lines[1].split()[:2] == ["1", "1"]
+
+
+def test_busy_processes_are_there_and_then_gone() -> None:
+    with busy_processes(2) as started:
+        assert [os.waitpid(number, os.WNOHANG) for number in started] == [(0, 0), (0, 0)]
+    for number in started:
+        with pytest.raises(ProcessLookupError):
+            os.kill(number, 0)
+
+
+def test_a_file_is_run_in_a_group_of_its_own(tmp_path: Path) -> None:
+    file = "tests/unit/test_pins.py"
+    (result, *_) = run_file(file, [file], version="abc", repeat=1, busy=0)
+    assert result.outcome == "passed"
+    assert result.test.startswith(f"{file}::test_")
+
+
+def test_a_run_that_takes_too_long_is_ended_and_counts_as_crashed() -> None:
+    file = "tests/unit/test_pins.py"
+    (result,) = run_file(file, [file], version="abc", repeat=1, busy=0, limit_s=0.01)
+    assert (result.outcome, result.test) == (CRASHED, file)
+    assert "exit code" in result.message
+
+
+def test_wrong_words_are_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["--repeats", "0"])
+    assert end.value.code == 2
+    assert "--repeats must be at least 1" in capsys.readouterr().err
