@@ -82,7 +82,15 @@ def test_every_import_is_required() -> None:
 def _our_modules() -> set[str]:
     places = ("tests/**/*.py", "benchmarks/*.py", "scripts/*.py")
     local = {path.stem for place in places for path in ROOT.glob(place)}
-    return {"embodied_iqa", "embodied_iqa_msgs", "workspace", "mutants", "reach", "policy_host"} | local
+    return {
+        "embodied_iqa",
+        "embodied_iqa_msgs",
+        "workspace",
+        "mutants",
+        "reach",
+        "stress",
+        "policy_host",
+    } | local
 
 
 def _is_ros(top: str) -> bool:

@@ -144,9 +144,8 @@ class ManagedNode(BaseNode[ConfigT], LifecycleNode):
 
     def __init__(self, name: str, config_class: type[ConfigT]) -> None:
         super().__init__(name, config_class)
-        # rclpy 7.1 raises out of the executor for a transition that is not possible (its issue 1209)
-        service = self._service_change_state
-        service.callback = partial(self._change_state, service.callback)
+        change = self._service_change_state  # rclpy 7.1 raises for an impossible transition (its issue 1209)
+        change.callback = partial(self._change_state, change.callback)
 
     def _change_state(
         self,
