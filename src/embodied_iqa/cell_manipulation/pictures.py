@@ -102,8 +102,8 @@ class CellPictures:
 def _box_of(area: Area, frame: Frame) -> Box:
     """Return the box of an area's corners, within the picture."""
     corners = [(x, y, 0.0, 1.0) for x in _span(area, 0) for y in _span(area, 1)]
-    x, y, z = (invert(frame.T_base_camera) @ np.array(corners).T)[:3]
-    camera = frame.intrinsics
+    x, y, z = (invert(frame.needed_pose()) @ np.array(corners).T)[:3]
+    camera = frame.needed_intrinsics()
     u = np.clip(camera.fx_px * x / z + camera.cx_px, 0, camera.width_px - 1)
     v = np.clip(camera.fy_px * y / z + camera.cy_px, 0, camera.height_px - 1)
     return int(u.min()), int(v.min()), int(u.max()), int(v.max())

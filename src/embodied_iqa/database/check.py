@@ -12,13 +12,14 @@ import pyarrow.compute as pc
 
 from embodied_iqa.database.edits_check import check_edits
 from embodied_iqa.database.execution import duplicate_runs, joined_execution
-from embodied_iqa.database.pictures import picture_hash
-from embodied_iqa.database.schema import ANNOTATIONS
+from embodied_iqa.database.pictures import camera_fault, picture_hash
+from embodied_iqa.database.schema import ANNOTATIONS, Camera
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.database.verdicts import outdated_verdicts, stored_verdicts
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import PART_SUFFIX, sha256_of
 from embodied_iqa.images.codecs import read_picture
+from embodied_iqa.kinematics.se3 import transform_fault
 
 _MOST_REPORTED: Final = 20
 _KEY: Final = ["picture", "task_id"]
@@ -52,6 +53,7 @@ def check_database(store: DatabaseStore, *, pictures: bool = True) -> CheckRepor
         checker.hashes,
         checker.edits,
         checker.links,
+        checker.cameras,
         checker.answers,
         checker.scores,
         checker.execution,
@@ -121,6 +123,20 @@ class _Checker:
             owners = {owner for owner, _ in rows}
             yield from (f"a {name} has an unknown reference: {owner}" for owner in sorted(owners - known))
             yield from (f"reference {owner} has no {name}" for owner in sorted(known - owners))
+
+    def cameras(self) -> Iterator[str]:
+        """What is stored of cameras and tools is a camera and a pose; it may be unknown."""
+        names = ["reference_id", "cameras", "T_base_tool"]
+        unknown = 0
+        for row in self._store.references(names).to_pylist():
+            cameras = [Camera(**camera) for camera in row["cameras"]]
+            faults = [fault for camera in cameras if (fault := camera_fault(camera))]
+            if fault := transform_fault(row["T_base_tool"]):
+                faults.append(f"the pose of the tool is {fault}")
+            yield from (f"reference {row['reference_id']}: {fault}" for fault in faults)
+            unknown += any(camera.T_base_camera is None or camera.fx_px is None for camera in cameras)
+        if unknown:
+            self.remarks.append(f"{unknown} references with a camera whose pose or lens is not known")
 
     def answers(self) -> Iterator[str]:
         """Every subject answered on every reference and pair for every task, once."""

@@ -16,6 +16,7 @@ from embodied_iqa.distortions.stream import FrameDistorter
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.codecs import read_picture
 from embodied_iqa.images.frame import Frame, Intrinsics, View
+from embodied_iqa.kinematics.se3 import transform_fault
 
 
 def picture_hash(rgb: Any) -> str:
@@ -43,11 +44,30 @@ def _read_frame(path: Path, camera: Camera, stamp_ns: int) -> Frame:
     rgb = read_picture(path / camera.picture)
     if picture_hash(rgb) != camera.sha256:
         raise InputError(f"{path / camera.picture} is not the picture that was written")
+    if fault := camera_fault(camera):
+        raise InputError(f"{path / camera.picture}: {fault}")
     height_px, width_px = rgb.shape[:2]
-    intrinsics = Intrinsics(width_px, height_px, camera.fx_px, camera.fy_px, camera.cx_px, camera.cy_px)
+    pinhole, pose = camera.pinhole_px, camera.T_base_camera
     return Frame(
-        camera.view, stamp_ns, rgb, intrinsics, np.array(camera.T_base_camera, np.float64).reshape(4, 4)
+        camera.view,
+        stamp_ns,
+        rgb,
+        None if pinhole is None else Intrinsics(width_px, height_px, *pinhole),
+        None if pose is None else np.array(pose, np.float64).reshape(4, 4),
     )
+
+
+def camera_fault(camera: Camera) -> str:
+    """Return what is wrong with the stored numbers of a camera; empty for nothing, or if not known."""
+    numbers = (camera.fx_px, camera.fy_px, camera.cx_px, camera.cy_px)
+    pinhole, pose = camera.pinhole_px, camera.T_base_camera
+    if pinhole is None and any(number is not None for number in numbers):
+        return f"the pinhole model of the {camera.view} camera is incomplete"
+    if pinhole is not None and not (np.isfinite(pinhole).all() and min(pinhole[:2]) > 0.0):
+        return f"the pinhole model of the {camera.view} camera is {list(pinhole)} px: no camera"
+    if pose is not None and (fault := transform_fault(pose)):
+        return f"the pose of the {camera.view} camera is {fault}"
+    return ""
 
 
 def reference_frame(path: Path, reference: Reference) -> Frame:

@@ -82,13 +82,20 @@ def _converter(hint: Any) -> Convert | None:
         inner = _converter(get_args(hint)[0])
         return tuple if inner is None else lambda values: tuple(map(inner, values))
     if _is_row(hint):
-        steps = [(name, _converter(one) or _same) for name, one, _ in _fields(hint)]
+        steps = [
+            (name, _or_none(_converter(one) or _same) if null else _converter(one) or _same)
+            for name, one, null in _fields(hint)
+        ]
         return lambda item: hint(*(convert(item[name]) for name, convert in steps))
     return hint if issubclass(hint, StrEnum) else None
 
 
 def _is_row(hint: Any) -> bool:
     return is_dataclass(hint)
+
+
+def _or_none(convert: Convert) -> Convert:
+    return lambda value: None if value is None else convert(value)
 
 
 def _same(value: Any) -> Any:

@@ -42,12 +42,20 @@ class Camera:
     view: View
     picture: str
     sha256: str
-    fx_px: float
-    fy_px: float
-    cx_px: float
-    cy_px: float
-    T_base_camera: tuple[float, ...]
-    """16 numbers, row by row (m)."""
+    fx_px: float | None
+    """This and the three that follow: null where the pinhole model is not known."""
+    fy_px: float | None
+    cx_px: float | None
+    cy_px: float | None
+    T_base_camera: tuple[float, ...] | None
+    """16 numbers, row by row (m); null where the pose is not known."""
+
+    @property
+    def pinhole_px(self) -> tuple[float, float, float, float] | None:
+        """``(fx, fy, cx, cy)``, or None."""
+        numbers = (self.fx_px, self.fy_px, self.cx_px, self.cy_px)
+        known = tuple(number for number in numbers if number is not None)
+        return (known[0], known[1], known[2], known[3]) if len(known) == len(numbers) else None
 
 
 @dataclass(frozen=True, slots=True)

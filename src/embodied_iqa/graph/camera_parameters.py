@@ -59,6 +59,9 @@ class RealSenseParameters:
 class HandEyeParameters:
     """Poses of real cameras: 4x4 matrices row by row, optical frame x right, y down, z forward [m].
 
+    Identity means that a camera is not calibrated. The poses of the fixed cameras are also those of image
+    files, and of recordings that hold no poses.
+
     Attributes:
         T_base_camera_top: The top camera in the robot's base frame.
         T_base_camera_side: The side camera in the robot's base frame.

@@ -23,6 +23,7 @@ class Source(IntEnum):
 @dataclass(slots=True)
 class _Parts:
     pictures: dict[Source, NDArray[np.uint8]] = field(default_factory=dict)
+    has_pose: bool = False
     T_base_camera: NDArray[np.float64] | None = None
 
 
@@ -37,18 +38,19 @@ class FrameAssembler:
         self._capacity = capacity
         self._lock = threading.RLock()
         self._parts: dict[View, OrderedDict[int, _Parts]] = {}
-        self._intrinsics: dict[View, Intrinsics] = {}
+        self._intrinsics: dict[View, Intrinsics | None] = {}
         self.dropped = 0
 
-    def add_intrinsics(self, view: View, intrinsics: Intrinsics) -> None:
-        """Set a view's intrinsics for every later frame."""
+    def add_intrinsics(self, view: View, intrinsics: Intrinsics | None) -> None:
+        """Set a view's intrinsics for every later frame; None where the camera is not calibrated."""
         with self._lock:
             self._intrinsics[view] = intrinsics
 
-    def add_pose(self, view: View, stamp_ns: int, T_base_camera: NDArray[np.float64]) -> None:
-        """Add a camera pose."""
+    def add_pose(self, view: View, stamp_ns: int, T_base_camera: NDArray[np.float64] | None) -> None:
+        """Add a camera pose; None where its camera says that it is not known."""
         with self._lock:
-            self._at(view, stamp_ns).T_base_camera = T_base_camera
+            parts = self._at(view, stamp_ns)
+            parts.has_pose, parts.T_base_camera = True, T_base_camera
 
     def add_picture(self, view: View, source: Source, stamp_ns: int, rgb: NDArray[np.uint8]) -> None:
         """Add a picture."""
@@ -59,16 +61,16 @@ class FrameAssembler:
         """Return the frame of exactly this stamp, or None if a part is missing."""
         with self._lock:
             parts = self._parts.get(view, OrderedDict()).get(stamp_ns)
-            intrinsics = self._intrinsics.get(view)
-        if parts is None or intrinsics is None or parts.T_base_camera is None or source not in parts.pictures:
+            has_intrinsics, intrinsics = view in self._intrinsics, self._intrinsics.get(view)
+        if parts is None or not has_intrinsics or not parts.has_pose or source not in parts.pictures:
             return None
         return Frame(view, stamp_ns, parts.pictures[source], intrinsics, parts.T_base_camera)
 
     def has_pose(self, view: View, stamp_ns: int) -> bool:
-        """Return whether the camera pose at this stamp is known."""
+        """Return whether the camera's pose at this stamp has arrived, or that it is not known."""
         with self._lock:
             parts = self._parts.get(view, OrderedDict()).get(stamp_ns)
-        return parts is not None and parts.T_base_camera is not None
+        return parts is not None and parts.has_pose
 
     def newest_stamp_ns(self, view: View, *sources: Source) -> int | None:
         """Return the newest stamp at which the view has a frame of all ``sources``."""
@@ -94,5 +96,5 @@ class FrameAssembler:
             while len(kept) > self._capacity:
                 oldest = min(kept)
                 gone = kept.pop(oldest)
-                self.dropped += gone.T_base_camera is None or not gone.pictures
+                self.dropped += not gone.has_pose or not gone.pictures
         return kept.get(stamp_ns, _Parts())

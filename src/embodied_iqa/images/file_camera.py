@@ -44,7 +44,8 @@ class FileCamera:
         files: Image files in playing order.
         view: The camera's view.
         intrinsics: The pinhole model; its size is that of every picture.
-        T_base_camera: ``(4, 4)`` pose of the camera's optical frame in the base frame (m); None for identity.
+        T_base_camera: ``(4, 4)`` pose of the camera's optical frame in the base frame (m); None where it is
+            not known.
         period_ns: Time from one stamp to the next.
         start_ns: First stamp.
         clock_ns: ROS time in ns, read for each picture; replaces period and first stamp.
@@ -72,7 +73,7 @@ class FileCamera:
         self._files = tuple(files)
         self._view = view
         self._intrinsics = intrinsics
-        self._T_base_camera = np.eye(4) if T_base_camera is None else np.array(T_base_camera, np.float64)
+        self._T_base_camera = None if T_base_camera is None else np.array(T_base_camera, np.float64)
         self._period_ns = period_ns
         self._start_ns = start_ns
         self._clock_ns = clock_ns

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.errors import UsageError
+from embodied_iqa.errors import InputError, UsageError
+
+_CALIBRATED: Final = "a calibrated camera"
+
+
+class UnknownCameraError(InputError):
+    """A calculation needs the pose or the intrinsics of a camera, which are not known."""
 
 
 class View(StrEnum):
@@ -56,22 +62,49 @@ class Frame:
         view: The camera.
         stamp_ns: Time of the picture, ROS time in nanoseconds.
         rgb: ``(H, W, 3)`` uint8 RGB, C-contiguous. Treat as read-only.
-        intrinsics: The camera's pinhole model.
-        T_base_camera: ``(4, 4)`` float64, pose of the camera's optical frame in the base frame (m).
+        intrinsics: The camera's pinhole model; None where it is not known.
+        T_base_camera: ``(4, 4)`` float64, pose of the camera's optical frame in the base frame (m); None
+            where it is not known.
     """
 
     view: View
     stamp_ns: int
     rgb: NDArray[np.uint8]
-    intrinsics: Intrinsics
-    T_base_camera: NDArray[np.float64]
+    intrinsics: Intrinsics | None
+    T_base_camera: NDArray[np.float64] | None
+
+    @property
+    def size_px(self) -> tuple[int, int]:
+        """Width and height of the picture."""
+        height_px, width_px = self.rgb.shape[:2]
+        return width_px, height_px
+
+    def needed_intrinsics(self) -> Intrinsics:
+        """Return the pinhole model for a calculation that cannot do without.
+
+        Raises:
+            UnknownCameraError: It is not known.
+        """
+        if self.intrinsics is None:
+            raise UnknownCameraError(
+                f"the intrinsics of the {self.view} camera are not known", expected=_CALIBRATED
+            )
+        return self.intrinsics
+
+    def needed_pose(self) -> NDArray[np.float64]:
+        """Return ``T_base_camera`` for a calculation that cannot do without.
+
+        Raises:
+            UnknownCameraError: It is not known.
+        """
+        if self.T_base_camera is None:
+            raise UnknownCameraError(f"the pose of the {self.view} camera is not known", expected=_CALIBRATED)
+        return self.T_base_camera
 
 
 def picture_frame(rgb: NDArray[np.uint8], view: View) -> Frame:
-    """Return a picture as a frame of a camera whose calibration is not known: stamp 0, no pose."""
-    height_px, width_px = rgb.shape[:2]
-    focal_px, cx_px, cy_px = float(width_px), (width_px - 1) / 2, (height_px - 1) / 2
-    return Frame(view, 0, rgb, Intrinsics(width_px, height_px, focal_px, focal_px, cx_px, cy_px), np.eye(4))
+    """Return a picture as a frame of a camera whose calibration is not known, with stamp 0."""
+    return Frame(view, 0, rgb, None, None)
 
 
 class Camera(Protocol):

@@ -20,6 +20,7 @@ T_BASE_LINK_BASE: Array = np.diag([-1.0, -1.0, 1.0, 1.0])
 """The controller's base in the ROS frame ``base_link``: turned by pi about z."""
 T_BASE_LINK_BASE.setflags(write=False)
 
+_RIGID = 1e-3
 _SMALL_ANGLE_RAD = 1e-4
 """Below this angle, series replace the quotients of Rodrigues' formula (error below 1e-17)."""
 
@@ -121,6 +122,22 @@ def invert(T: ArrayLike) -> Array:
     inverse[..., :3, 3] = -np.einsum("...ij,...j->...i", R_transposed, matrix[..., :3, 3])
     inverse[..., 3, 3] = 1.0
     return inverse
+
+
+def transform_fault(numbers: ArrayLike) -> str:
+    """Return why 16 numbers, row by row, or ``(4, 4)`` are no rigid transform; empty where they are one.
+
+    The rotation may be off by 0.001, as that of a hand-eye calibration.
+    """
+    T = np.asarray(numbers, dtype=np.float64)
+    if T.size != 16:
+        return f"of {T.size} numbers instead of 16"
+    T = T.reshape(4, 4)
+    if not np.isfinite(T).all():
+        return "not finite"
+    R = T[:3, :3]
+    rigid = np.abs(R @ R.T - np.eye(3)).max() < _RIGID and np.linalg.det(R) > 0.0
+    return "" if rigid and T[3].tolist() == [0.0, 0.0, 0.0, 1.0] else "no rigid motion"
 
 
 def increments_to_transforms(increments: ArrayLike) -> Array:

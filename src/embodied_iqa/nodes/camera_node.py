@@ -23,7 +23,16 @@ from embodied_iqa.images.realsense import RgbdFrame
 from embodied_iqa.images.run_playback import RunPlayback
 from embodied_iqa.lazy import load
 from embodied_iqa.ros.camera_sources import open_cameras, open_realsense
-from embodied_iqa.ros.conversion import camera_info_of, depth_to_msg, header_of, ns_of, optical_frame, pose_of
+from embodied_iqa.ros.conversion import (
+    camera_info_of,
+    depth_to_msg,
+    header_of,
+    ns_of,
+    optical_frame,
+    pose_of,
+    uncalibrated_info,
+    unknown_pose,
+)
 from embodied_iqa.ros.late_count import LateCount
 from embodied_iqa.ros.live_cameras import LiveCameras
 from embodied_iqa.ros.node import BaseNode, Health, leave, main_of
@@ -183,10 +192,12 @@ class CameraNode(BaseNode[CameraParameters]):
 
     def _publish(self, frame: Frame) -> None:
         view, stamp_ns, frame_id = frame.view, frame.stamp_ns, optical_frame(frame.view)
-        info = camera_info_of(frame.intrinsics)
+        known, T_base_camera = frame.intrinsics, frame.T_base_camera
+        info = uncalibrated_info(*frame.size_px) if known is None else camera_info_of(known)
+        pose = unknown_pose() if T_base_camera is None else pose_of(T_base_camera)
         info.header = header_of(stamp_ns, frame_id)
         self._infos[view].publish(info)
-        self._poses[view].publish(PoseStamped(header=header_of(stamp_ns), pose=pose_of(frame.T_base_camera)))
+        self._poses[view].publish(PoseStamped(header=header_of(stamp_ns), pose=pose))
         self._pictures[view].publish(image_to_cdr(frame.rgb, stamp_ns, frame_id))
         self._counts[view] += 1
 

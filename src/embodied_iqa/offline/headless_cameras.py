@@ -99,4 +99,4 @@ class HeadlessCameras:
         if stamp_ns not in self._shots:
             raise InternalError(f"no picture was taken at {stamp_ns} ns, or it is no longer kept")
         frame = self._cameras.frame(view, self._shots[stamp_ns])
-        return replace(frame, T_base_camera=as_sent(frame.T_base_camera))
+        return replace(frame, T_base_camera=as_sent(frame.needed_pose()))

@@ -23,7 +23,12 @@ from embodied_iqa.gate.second_stage import GateDecision
 from embodied_iqa.images.assembler import FrameAssembler, Source
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.images.image_cdr import ImagePicture, image_from_cdr
-from embodied_iqa.images.message_geometry import intrinsics_from_info, matrix_from_pose
+from embodied_iqa.images.message_geometry import (
+    intrinsics_from_info,
+    is_uncalibrated,
+    is_unknown_pose,
+    matrix_from_pose,
+)
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.subjects.protocols import ChunkStatus, Vla, Vlm
 from embodied_iqa.trial.deciding import DecisionRequest, answer, decide
@@ -147,11 +152,16 @@ class Rescorer:
         return None if run is None else (run, view, picture)
 
     def _note(self, view: View, part: str, message: object) -> None:
-        if part == "pose":
-            pose = matrix_from_pose(message.pose)  # type: ignore[attr-defined]
-            self._frames.add_pose(view, stamp_ns(message), pose)
-        else:
-            self._frames.add_intrinsics(view, intrinsics_from_info(message))
+        try:
+            if part == "pose":
+                sent = message.pose  # type: ignore[attr-defined]
+                pose = None if is_unknown_pose(sent) else matrix_from_pose(sent)
+                self._frames.add_pose(view, stamp_ns(message), pose)
+            else:
+                known = None if is_uncalibrated(message) else intrinsics_from_info(message)
+                self._frames.add_intrinsics(view, known)
+        except InputError as error:  # as live: the frame is never whole
+            self.failures.append(f"{view}/{part}: {error}")
 
     def _complete(self, view: View, waiting: dict[int, _Picture]) -> Iterator[_Picture]:
         """Yield the pictures whose pose has arrived, oldest first."""

@@ -124,8 +124,8 @@ def _side(target: VisibleThing, other: VisibleThing) -> str:
 def object_marks(scene: Scene, frame: Frame) -> NDArray[np.float64]:
     """Return ``(n, 2)`` image positions (u, v) of standing objects' centres, in [0, 1] in the picture."""
     centres = np.array([[item.x_m, item.y_m, item.shape.height_m / 2, 1.0] for item in scene.objects])
-    x, y, z, _ = np.linalg.inv(frame.T_base_camera) @ centres.T
-    size = frame.intrinsics
+    x, y, z, _ = np.linalg.inv(frame.needed_pose()) @ centres.T
+    size = frame.needed_intrinsics()
     ahead = np.maximum(z, _NEAR_M)
     u = (size.fx_px * x / ahead + size.cx_px + 0.5) / size.width_px
     v = (size.fy_px * y / ahead + size.cy_px + 0.5) / size.height_px

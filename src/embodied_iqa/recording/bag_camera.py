@@ -11,11 +11,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.errors import InputError
 from embodied_iqa.images.file_camera import EndOfFramesError
 from embodied_iqa.images.frame import Frame, Intrinsics, View
 from embodied_iqa.images.image_cdr import ImagePicture
-from embodied_iqa.images.message_geometry import intrinsics_from_info, matrix_from_pose
-from embodied_iqa.recording.errors import RecordingReadError
+from embodied_iqa.images.message_geometry import (
+    intrinsics_from_info,
+    is_uncalibrated,
+    is_unknown_pose,
+    matrix_from_pose,
+)
+from embodied_iqa.recording.errors import RecordingReadError, WrongPoseError
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.recording.recorded import RecordedPicture
 from embodied_iqa.recording.transforms import TransformTree
@@ -36,6 +42,8 @@ class BagCameraOptions:
         intrinsics: The pinhole model, where there is no ``camera_info``.
         T_base_camera: ``(4, 4)`` pose of the camera's optical frame in the base frame (m), where there is
             neither ``pose`` nor a chain of transforms on /tf and /tf_static.
+        geometry_optional: Intrinsics and poses that the recording lacks are None in the frames; otherwise
+            their lack is an error. Wrong ones are errors always.
         loop: Start again at the end; stamps keep increasing.
         clock_ns: Clock of the frames' stamps (ns) instead of the recorded stamps.
     """
@@ -43,6 +51,7 @@ class BagCameraOptions:
     topic: str = ""
     intrinsics: Intrinsics | None = None
     T_base_camera: NDArray[np.float64] | None = None
+    geometry_optional: bool = False
     loop: bool = False
     clock_ns: Callable[[], int] | None = None
 
@@ -67,10 +76,11 @@ class BagCamera:
         try:
             self._pictures = self._reader.pictures([self._topic])
             first = self._first_picture()
-            self._intrinsics = self._options.intrinsics or self._recorded_intrinsics()
+            self._intrinsics: Intrinsics | None = self._options.intrinsics or self._recorded_intrinsics()
             self._poses = self._recorded_poses()
             self._transforms = self._recorded_transforms()
-            self._pose_at(first.picture)
+            if not self._options.geometry_optional:
+                self._pose_at(first.picture)
         except BaseException:
             self._reader.close()
             raise
@@ -92,6 +102,7 @@ class BagCamera:
 
         Raises:
             EndOfFramesError: All pictures were shown.
+            WrongPoseError: The pose of this picture is no pose; the next call reads the next picture.
             RecordingReadError: The recording is damaged, or a picture has another size than its camera.
         """
         recorded = self._next
@@ -100,10 +111,10 @@ class BagCamera:
         picture = recorded.picture
         self._check_size(picture)
         stamp_ns = picture.stamp_ns + self._shift_ns
-        T_base_camera = self._pose_at(picture)
         self._last_ns = picture.stamp_ns
         self._shown += 1
         self._next = self._following()
+        T_base_camera = self._pose_at(picture)
         if self._options.clock_ns is not None:
             stamp_ns = self._options.clock_ns()
         return Frame(self._view, stamp_ns, picture.rgb, self._intrinsics, T_base_camera)
@@ -142,9 +153,11 @@ class BagCamera:
         if present:
             yield from (self._reader.decode(message) for message in self._reader.messages(present))
 
-    def _recorded_intrinsics(self) -> Intrinsics:
+    def _recorded_intrinsics(self) -> Intrinsics | None:
         topic = self._beside("camera_info")
         info = next(self._decoded(topic), None)
+        if self._options.geometry_optional and (info is None or is_uncalibrated(info)):
+            return None
         if info is None:
             raise RecordingReadError(
                 self._reader.path,
@@ -152,11 +165,20 @@ class BagCamera:
                 expected=f"sensor_msgs/msg/CameraInfo on {topic}",
                 available=sorted(self._reader.topics),
             )
-        return intrinsics_from_info(info)
+        try:
+            return intrinsics_from_info(info)
+        except InputError as error:
+            raise RecordingReadError(
+                self._reader.path, f"intrinsics of camera {self._view} on {topic}: {error}"
+            ) from None
 
-    def _recorded_poses(self) -> dict[int, NDArray[np.float64]]:
+    def _recorded_poses(self) -> dict[int, NDArray[np.float64] | str]:
         """Return the camera's poses by stamp; they are small compared to the pictures."""
-        return {_stamp_ns(pose): matrix_from_pose(pose.pose) for pose in self._decoded(self._beside("pose"))}
+        return {
+            _stamp_ns(pose): _matrix_or_fault(pose.pose)
+            for pose in self._decoded(self._beside("pose"))
+            if not is_unknown_pose(pose.pose)
+        }
 
     def _recorded_transforms(self) -> TransformTree:
         tree = TransformTree()
@@ -167,16 +189,14 @@ class BagCamera:
                 parent, child = entry.header.frame_id, entry.child_frame_id
                 transform = entry.transform
                 pose = SimpleNamespace(position=transform.translation, orientation=transform.rotation)
-                tree.add(parent, child, _stamp_ns(entry), matrix_from_pose(pose))
+                tree.add(parent, child, _stamp_ns(entry), _matrix_or_fault(pose))
         return tree
 
-    def _pose_at(self, picture: ImagePicture) -> NDArray[np.float64]:
-        T = self._poses.get(picture.stamp_ns)
-        if T is None:
-            T = self._transforms.lookup(_BASE_FRAME, picture.frame_id, picture.stamp_ns)
+    def _pose_at(self, picture: ImagePicture) -> NDArray[np.float64] | None:
+        T = self._recorded_pose(picture)
         if T is None:
             T = self._options.T_base_camera
-        if T is None:
+        if T is None and not self._options.geometry_optional:
             chain = f"transforms from {_BASE_FRAME} to {picture.frame_id!r} on /tf and /tf_static"
             raise RecordingReadError(
                 self._reader.path,
@@ -185,7 +205,24 @@ class BagCamera:
             )
         return T
 
+    def _recorded_pose(self, picture: ImagePicture) -> NDArray[np.float64] | None:
+        T = self._poses.get(picture.stamp_ns)
+        if isinstance(T, str):
+            topic = self._beside("pose")
+            raise WrongPoseError(
+                self._reader.path, f"pose at {picture.stamp_ns} ns on {topic}: {T}", picture.stamp_ns
+            )
+        if T is not None:
+            return T
+        try:
+            return self._transforms.lookup(_BASE_FRAME, picture.frame_id, picture.stamp_ns)
+        except InputError as error:
+            asked = f"pose {_BASE_FRAME} -> {picture.frame_id} at {picture.stamp_ns} ns"
+            raise WrongPoseError(self._reader.path, f"{asked}: {error}", picture.stamp_ns) from None
+
     def _check_size(self, picture: ImagePicture) -> None:
+        if self._intrinsics is None:
+            return
         height, width, _ = picture.rgb.shape
         if (width, height) != (self._intrinsics.width_px, self._intrinsics.height_px):
             raise RecordingReadError(
@@ -194,6 +231,14 @@ class BagCamera:
                 expected=f"{self._intrinsics.width_px} x {self._intrinsics.height_px} px",
                 got=f"{width} x {height} px",
             )
+
+
+def _matrix_or_fault(pose: Any) -> NDArray[np.float64] | str:
+    """Return a pose, or what is wrong with it: only a picture that needs it cannot be shown."""
+    try:
+        return matrix_from_pose(pose)
+    except InputError as error:
+        return str(error)
 
 
 def _stamp_ns(message: Any) -> int:

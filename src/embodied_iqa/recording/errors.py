@@ -26,5 +26,19 @@ class RecordingReadError(_RecordingError):
     """A recording is missing, cut short, damaged, of another kind, or lacks the requested content."""
 
 
+class WrongPoseError(RecordingReadError):
+    """The camera's pose of one picture is no pose; other pictures can be read.
+
+    Args:
+        path: The file.
+        message: What is wrong with it, without a full stop.
+        stamp_ns: Stamp of the picture.
+    """
+
+    def __init__(self, path: Path | str, message: str, stamp_ns: int) -> None:
+        super().__init__(path, message)
+        self.stamp_ns = stamp_ns
+
+
 class RecordingWriteError(_RecordingError):
     """A recording cannot be opened or continued: it exists, the folder is not writable, the disk is full."""

@@ -6,12 +6,15 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from embodied_iqa.errors import UsageError
 from embodied_iqa.graph.camera_parameters import CameraParameters, CameraSource
 from embodied_iqa.images.codecs import picture_files, read_picture
 from embodied_iqa.images.file_camera import FileCamera, intrinsics_of_fov
 from embodied_iqa.images.frame import Camera, View
-from embodied_iqa.images.hand_eye import PoseHistory, checked_pose, fixed_pose, wrist_pose
+from embodied_iqa.images.hand_eye import IDENTITY, PoseHistory, checked_pose, fixed_pose, wrist_pose
 from embodied_iqa.images.realsense import (
     RECORDING_SUFFIXES,
     PoseAt,
@@ -52,13 +55,27 @@ def open_cameras(config: CameraParameters, clock_ns: Callable[[], int]) -> list[
 def _stored_camera(
     path: Path, view: View, config: CameraParameters, clock_ns: Callable[[], int]
 ) -> StoredCamera:
+    stated = stated_pose(config, view)
     if config.source is CameraSource.BAG:
-        return BagCamera(path, view, BagCameraOptions(loop=config.loop, clock_ns=clock_ns))
+        options = BagCameraOptions(T_base_camera=stated, loop=config.loop, clock_ns=clock_ns)
+        return BagCamera(path, view, options)
     of_view = path / view
     files = picture_files(of_view if of_view.is_dir() else path)
     height_px, width_px, _ = read_picture(files[0]).shape
     intrinsics = intrinsics_of_fov(width_px, height_px, config.horizontal_fov_rad)
-    return FileCamera(files, view, intrinsics, clock_ns=clock_ns, loop=config.loop)
+    return FileCamera(files, view, intrinsics, T_base_camera=stated, clock_ns=clock_ns, loop=config.loop)
+
+
+def stated_pose(config: CameraParameters, view: View) -> NDArray[np.float64] | None:
+    """Return the pose ``(4, 4)`` that the parameters give a fixed camera (m); None where they give none.
+
+    Raises:
+        UsageError: It is invalid or implausible.
+    """
+    hand_eye = config.hand_eye
+    fixed = {View.TOP: hand_eye.T_base_camera_top, View.SIDE: hand_eye.T_base_camera_side}
+    numbers = fixed.get(view, IDENTITY)
+    return None if numbers == IDENTITY else checked_pose(numbers, view)
 
 
 def open_realsense(

@@ -78,6 +78,17 @@ def pose_of(T: NDArray[np.float64]) -> Pose:
     return Pose(position=Point(x=x, y=y, z=z), orientation=Quaternion(x=qx, y=qy, z=qz, w=qw))
 
 
+def unknown_pose() -> Pose:
+    """Return the pose that says that a pose is not known: all its numbers are NaN."""
+    place, turn = dict.fromkeys("xyz", math.nan), dict.fromkeys("xyzw", math.nan)
+    return Pose(position=Point(**place), orientation=Quaternion(**turn))
+
+
+def uncalibrated_info(width_px: int, height_px: int) -> CameraInfo:
+    """Return the info of a camera that is not calibrated: its matrices are zeros, as CameraInfo has it."""
+    return CameraInfo(width=width_px, height=height_px)
+
+
 def camera_info_of(intrinsics: Intrinsics) -> CameraInfo:
     """Return intrinsics as a camera info without lens distortion; the caller sets the header."""
     k = intrinsics

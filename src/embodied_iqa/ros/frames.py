@@ -14,7 +14,12 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.images.assembler import FrameAssembler, Source
 from embodied_iqa.images.frame import View
 from embodied_iqa.images.image_cdr import image_from_cdr
-from embodied_iqa.images.message_geometry import intrinsics_from_info, matrix_from_pose
+from embodied_iqa.images.message_geometry import (
+    intrinsics_from_info,
+    is_uncalibrated,
+    is_unknown_pose,
+    matrix_from_pose,
+)
 from embodied_iqa.ros.conversion import ns_of
 from embodied_iqa.ros.late_count import LateCount
 from embodied_iqa.ros.qos import PICTURE, picture_input
@@ -82,18 +87,31 @@ class FrameInput:
             )
 
     def _take_info(self, view: View, info: CameraInfo) -> None:
-        self.frames.add_intrinsics(view, intrinsics_from_info(info))
+        try:
+            self.frames.add_intrinsics(view, None if is_uncalibrated(info) else intrinsics_from_info(info))
+        except InputError as error:
+            self._refuse(f"/camera/{view}/camera_info", error)
+            return
         self._on_change(view)
 
     def _take_pose(self, view: View, pose: PoseStamped) -> None:
-        self.frames.add_pose(view, ns_of(pose.header.stamp), matrix_from_pose(pose.pose))
+        try:
+            T = None if is_unknown_pose(pose.pose) else matrix_from_pose(pose.pose)
+            self.frames.add_pose(view, ns_of(pose.header.stamp), T)
+        except InputError as error:
+            self._refuse(f"/camera/{view}/pose", error)
+            return
         self._on_change(view)
 
     def _take_picture(self, view: View, source: Source, cdr: bytes) -> None:
         try:
             picture = image_from_cdr(cdr)
         except InputError as error:
-            self._node.get_logger().error(f"{view}: {error}", throttle_duration_sec=1.0)
+            self._refuse(view, error)
             return
         self.frames.add_picture(view, source, picture.stamp_ns, picture.rgb)
         self._on_change(view)
+
+    def _refuse(self, origin: str, error: InputError) -> None:
+        """Report a part that is no part of a frame: the frame is never whole."""
+        self._node.get_logger().error(f"{origin}: {error}", throttle_duration_sec=1.0)

@@ -62,15 +62,15 @@ class StoredPicture:
         view: The camera.
         file: Name in ``pictures``.
         sha256: Of the file.
-        pinhole_px: Focal lengths and centre: fx, fy, cx, cy.
-        T_base_camera: 16 numbers, row by row (m).
+        pinhole_px: Focal lengths and centre: fx, fy, cx, cy; None where they are not known.
+        T_base_camera: 16 numbers, row by row (m); None where the pose is not known.
     """
 
     view: View
     file: str
     sha256: str
-    pinhole_px: tuple[float, float, float, float]
-    T_base_camera: tuple[float, ...]
+    pinhole_px: tuple[float, float, float, float] | None
+    T_base_camera: tuple[float, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +202,9 @@ class TrajectoryFolder:
             raise InputError(f"{file} is not the picture that was written")
         rgb = read_picture(file)
         height_px, width_px = rgb.shape[:2]
-        camera = Intrinsics(width_px, height_px, *picture.pinhole_px)
-        return Frame(picture.view, 0, rgb, camera, np.array(picture.T_base_camera).reshape(4, 4))
+        pinhole, pose = picture.pinhole_px, picture.T_base_camera
+        camera = None if pinhole is None else Intrinsics(width_px, height_px, *pinhole)
+        return Frame(picture.view, 0, rgb, camera, None if pose is None else np.array(pose).reshape(4, 4))
 
 
 def read_trajectory(file: Path) -> Trajectory:
@@ -223,9 +224,9 @@ def store_picture(folder: Path, name: str, frame: Frame) -> StoredPicture:
     """Write a picture as JPEG into a folder and return its record."""
     file = folder / f"{name}_{frame.view}.jpg"
     write_picture(file, frame.rgb, (cv2.IMWRITE_JPEG_QUALITY, _QUALITY))
-    camera = frame.intrinsics
-    pose = tuple(float(number) for number in frame.T_base_camera.ravel())
-    pinhole = (camera.fx_px, camera.fy_px, camera.cx_px, camera.cy_px)
+    camera, T_base_camera = frame.intrinsics, frame.T_base_camera
+    pose = None if T_base_camera is None else tuple(float(number) for number in T_base_camera.ravel())
+    pinhole = None if camera is None else (camera.fx_px, camera.fy_px, camera.cx_px, camera.cy_px)
     return StoredPicture(frame.view, file.name, sha256_of(file), pinhole, pose)
 
 
@@ -235,7 +236,8 @@ def _fault(trajectory: Trajectory, name: str) -> str:
         return f"its task is called {trajectory.task!r}, expected the name of the file"
     if not all(_NAME.match(picture.file) for picture in trajectory.pictures):
         return "a picture is not a file name in the folder of the pictures"
-    if not _all_of(16, [trajectory.T_base_tool, *(picture.T_base_camera for picture in trajectory.pictures)]):
+    poses = [picture.T_base_camera for picture in trajectory.pictures if picture.T_base_camera is not None]
+    if not _all_of(16, [trajectory.T_base_tool, *poses]):
         return "a pose does not have 16 numbers"
     if not trajectory.steps or not _all_of(POSE, trajectory.steps):
         return f"expected steps of {POSE} numbers"

@@ -49,7 +49,9 @@ def build_photos(
     **more: Any,
 ) -> BuildSummary:
     """Build a database of a folder that `make_photos` drew."""
-    plan = BuildPlan(references, FolderSource(tasks_file.parent, tasks_file), seed=5, store=store)
+    plan = BuildPlan(
+        references, FolderSource(tasks_file.parent, tasks_file, cell_cameras=True), seed=5, store=store
+    )
     panel = tuple(parse_reference(name) for name in subjects)
     options = BuildOptions(panel, engine=more.pop("engine", EngineOptions(workers=workers)), **more)
     return build(out, plan, options)

@@ -63,6 +63,40 @@ def test_rows_of_every_kind_of_column_come_back(tmp_path: Path) -> None:
         assert rows_of(kind, schema.empty_table()) == []
 
 
+def test_what_is_not_known_of_a_camera_is_null(tmp_path: Path) -> None:
+    unknown = Camera(View.TOP, "top.png", "0", None, None, None, None, None)
+    known = Camera(View.SIDE, "side.png", "0", 1.0, 2.0, 3.0, 4.0, tuple(map(float, range(16))))
+    reference = Reference(
+        "r1", SourceKind.FOLDER, "a.png", True, View.TOP, Person.THIRD, None, None, "wood", 2**40, None, 7,
+        128, 96, "p.png", "0", (unknown, known), (0.0,) * 16, 0.5, 0.1, 0.2, 0.3, 0.4, 0.5,
+    )  # fmt: skip
+    write_table(tmp_path / "rows", table_of(Reference, [reference]), REFERENCES)
+    assert rows_of(Reference, read_table(tmp_path / "rows", REFERENCES.names)) == [reference]
+    assert (unknown.pinhole_px, known.pinhole_px) == (None, (1.0, 2.0, 3.0, 4.0))
+
+
+def test_cameras_of_older_databases_are_read(tmp_path: Path) -> None:
+    """Before cameras could be unknown, the numbers of the struct were not nullable."""
+    camera = Camera(View.SIDE, "side.png", "0", 1.0, 2.0, 3.0, 4.0, tuple(map(float, range(16))))
+    reference = Reference(
+        "r1", SourceKind.FOLDER, "a.png", True, View.TOP, Person.THIRD, None, None, "wood", 2**40, None, 7,
+        128, 96, "p.png", "0", (camera,), (0.0,) * 16, 0.5, 0.1, 0.2, 0.3, 0.4, 0.5,
+    )  # fmt: skip
+    table = table_of(Reference, [reference])
+    inner = [
+        pa.field(part.name, part.type, nullable=False)
+        for part in table.schema.field("cameras").type.value_type
+    ]
+    at = table.schema.get_field_index("cameras")
+    old = table.set_column(
+        at,
+        pa.field("cameras", pa.list_(pa.struct(inner)), nullable=False),
+        pa.array(table["cameras"].to_pylist(), pa.list_(pa.struct(inner))),
+    )
+    pq.write_table(old, tmp_path / "rows")
+    assert rows_of(Reference, read_table(tmp_path / "rows", REFERENCES.names)) == [reference]
+
+
 def types_of(row: object) -> list[type]:
     return [type(getattr(row, field.name)) for field in fields(row)]
 

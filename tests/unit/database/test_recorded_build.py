@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from embodied_iqa.cli.main import main
+from embodied_iqa.database.check import check_database
 from embodied_iqa.database.sources.simulated import SimulationSource
 from embodied_iqa.database.store import DatabaseStore
 from embodied_iqa.images.codecs import read_picture
@@ -125,3 +126,42 @@ def test_any_recording_becomes_a_whole_database_with_a_file_of_tasks(tmp_path: P
     counts = store.record().counts
     assert (counts["references"], counts["tasks"], counts["pairs"]) == (2, 3, 2 * TYPES)
     assert counts["scores"] == len(PANEL) * 3 * TYPES
+    for row in references:
+        (camera,) = row["cameras"]
+        assert camera["T_base_camera"] is None, "the recording does not hold it"
+        assert camera["fx_px"] == 140.0
+    for subject in ("classical-vlm", "classical-vla"):
+        errors = {row for part in store.annotation_parts(subject) for row in part["error"].to_pylist()}
+        assert any("camera is not known; expected a calibrated camera" in str(error) for error in errors)
+    report = check_database(store)
+    assert report.errors == ()
+    assert "2 references with a camera whose pose or lens is not known" in report.remarks
+
+
+def test_pose_of_nan_leaves_the_image_out_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recording = tmp_path / "kitchen.mcap"
+    with TrialWriter(recording, types=type_store()) as writer:
+        types, kind = type_store(), "geometry_msgs/msg/PoseStamped"
+        writer.add_channel("/camera/wrist/pose", kind)
+        for number in range(2):
+            stamp = 1000 * (number + 1)
+            add_picture(writer, View.WRIST, stamp, scene(number, View.WRIST))
+            turn = types.new("geometry_msgs/msg/Quaternion", x=0.0, y=0.0, z=0.0, w=float(number))
+            pose = types.new(
+                "geometry_msgs/msg/Pose", position=types.new("geometry_msgs/msg/Point"), orientation=turn
+            )
+            message = types.new(kind, header=types.header(stamp), pose=pose)
+            writer.write("/camera/wrist/pose", types.serialise(message), stamp)
+    tasks = tmp_path / "tasks.csv"
+    head = "# embodied-iqa-tasks 1\npicture,bag,stamp_ns,view,rank,text,verb\n"
+    rows = [f",kitchen.mcap,{stamp},wrist,1,pick the red cube,pick" for stamp in (1000, 2000)]
+    tasks.write_text(head + "\n".join(rows) + "\n", encoding="utf-8")
+    store, references = built(
+        tmp_path / "db", "--from-bag", str(recording), "--tasks", str(tasks), "--references", "1"
+    )
+    assert [row["stamp_ns"] for row in references] == [2000]
+    assert references[0]["cameras"][0]["T_base_camera"] == np.eye(4).ravel().tolist()
+    skipped = (store.path / "skipped.csv").read_text()
+    assert "kitchen.mcap" in skipped
+    assert "1000 ns on /camera/wrist/pose" in skipped
+    assert "a quaternion of length 1" in skipped

@@ -45,6 +45,19 @@ def test_the_order_of_arrival_does_not_matter(order: list[str]) -> None:
         assert np.array_equal(frame.T_base_camera, 7 * np.eye(4))
 
 
+def test_unknown_geometry_completes_a_frame() -> None:
+    frames = FrameAssembler(4)
+    add(frames, 7, "raw")
+    frames.add_intrinsics(View.TOP, None)
+    assert frames.frame(View.TOP, Source.RAW, 7) is None
+    assert not frames.has_pose(View.TOP, 7)
+    frames.add_pose(View.TOP, 7, None)
+    assert frames.has_pose(View.TOP, 7)
+    frame = frames.frame(View.TOP, Source.RAW, 7)
+    assert frame is not None
+    assert (frame.intrinsics, frame.T_base_camera) == (None, None)
+
+
 def test_parts_of_different_stamps_or_views_never_meet() -> None:
     frames = FrameAssembler(4)
     add(frames, 0, "info")

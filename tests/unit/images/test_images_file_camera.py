@@ -48,6 +48,12 @@ def test_pillow_reads_what_was_written(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jpg", "a.png"]
 
 
+def test_nothing_is_assumed_of_where_the_camera_was(folder: Path) -> None:
+    frame = FileCamera(picture_files(folder), View.TOP, INTRINSICS).read(0.0)
+    assert frame is not None
+    assert frame.T_base_camera is None
+
+
 def test_frames_in_order_with_growing_stamps(folder: Path) -> None:
     T = np.diag([1.0, -1.0, -1.0, 1.0])
     camera: Camera = FileCamera(

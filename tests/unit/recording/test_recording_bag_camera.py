@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import closing
 from pathlib import Path
 
@@ -12,10 +13,10 @@ from recording_samples import type_store
 from scipy.spatial.transform import Rotation
 
 from embodied_iqa.images.file_camera import EndOfFramesError
-from embodied_iqa.images.frame import Camera, Intrinsics, View
+from embodied_iqa.images.frame import Camera, Intrinsics, UnknownCameraError, View
 from embodied_iqa.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.recording.bag_camera import BagCamera, BagCameraOptions
-from embodied_iqa.recording.errors import RecordingReadError
+from embodied_iqa.recording.errors import RecordingReadError, WrongPoseError
 from embodied_iqa.recording.transforms import TransformTree
 from embodied_iqa.recording.writer import TrialWriter
 
@@ -60,13 +61,17 @@ class Bag:
             cdr = image_to_cdr(pixels(index), stamp_ns, "top_camera_optical_frame")
             self.writer.write("/camera/top/image_raw", cdr, stamp_ns + 5)
 
-    def info(self, width: int = 5) -> None:
-        k = [7.0, 0.0, 2.0, 0.0, 8.0, 1.5, 0.0, 0.0, 1.0]
+    def info(self, width: int = 5, scale: float = 1.0) -> None:
+        k = [scale * value for value in (7.0, 0.0, 2.0, 0.0, 8.0, 1.5, 0.0, 0.0, 1.0)]
         self.put("/camera/top/camera_info", "sensor_msgs/msg/CameraInfo", 1_001, width=width, height=4, k=k)
 
-    def poses(self) -> None:
+    def poses(self, *, wrong: dict[int, float] | None = None) -> None:
+        """Write a pose for each picture; `wrong` gives the numbers of a quaternion, and NaN those of all."""
         for index, stamp_ns in enumerate(STAMPS_NS):
             point, quaternion = parts(transform(index))
+            if wrong and index in wrong:
+                quaternion = dict.fromkeys("xyzw", wrong[index])
+                point = dict.fromkeys("xyz", wrong[index]) if math.isnan(wrong[index]) else point
             pose = self.types.new(
                 POSE,
                 position=self.types.new("geometry_msgs/msg/Point", **point),
@@ -75,8 +80,19 @@ class Bag:
             header = self.types.header(stamp_ns, "base")
             self.put("/camera/top/pose", "geometry_msgs/msg/PoseStamped", stamp_ns, header=header, pose=pose)
 
-    def tf(self, topic: str, parent: str, child: str, stamp_ns: int, T: NDArray[np.float64]) -> None:
+    def tf(
+        self,
+        topic: str,
+        parent: str,
+        child: str,
+        stamp_ns: int,
+        T: NDArray[np.float64],
+        *,
+        wrong: bool = False,
+    ) -> None:
         vector, quaternion = parts(T)
+        if wrong:
+            quaternion["x"] = math.nan
         entry = self.types.new(
             "geometry_msgs/msg/TransformStamped",
             header=self.types.header(stamp_ns, parent),
@@ -203,3 +219,80 @@ def test_a_loop_begins_a_period_after_its_end(path: Path, bag: Bag, count: int, 
         frames = [camera.read(0.0) for _ in range(count + 1)]
     stamps = [frame.stamp_ns for frame in frames if frame is not None]
     assert stamps == [*STAMPS_NS[:count], STAMPS_NS[count - 1] + period_ns]
+
+
+def test_base_beside_the_camera_under_a_common_frame(path: Path, bag: Bag) -> None:
+    bag.pictures()
+    bag.info()
+    bag.tf("/tf_static", "base_link", "base", 0, transform(7))
+    bag.tf("/tf_static", "base_link", "top_camera_optical_frame", 0, transform(9))
+    bag.writer.close()
+    expected = np.linalg.inv(transform(7)) @ transform(9)
+    for options in (BagCameraOptions(), BagCameraOptions(geometry_optional=True)):
+        with closing(BagCamera(path, View.TOP, options)) as camera:
+            frame = camera.read(0.0)
+            assert frame is not None
+            assert np.allclose(frame.T_base_camera, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("optional", [False, True])
+def test_wrong_pose_is_named_when_its_picture_comes(path: Path, bag: Bag, *, optional: bool) -> None:
+    bag.pictures()
+    bag.info()
+    bag.poses(wrong={2: 0.0})
+    bag.writer.close()
+    with closing(BagCamera(path, View.TOP, BagCameraOptions(geometry_optional=optional))) as camera:
+        camera.read(0.0)
+        camera.read(0.0)
+        with pytest.raises(RecordingReadError, match=r"trial\.mcap.*1210 ns on /camera/top/pose.*quaternion"):
+            camera.read(0.0)
+
+
+def test_wrong_transform_is_named_with_its_frames(path: Path, bag: Bag) -> None:
+    bag.pictures()
+    bag.info()
+    bag.tf("/tf_static", "tool0", "top_camera_optical_frame", 0, transform(9))
+    bag.tf("/tf", "base", "tool0", 0, transform(1), wrong=True)
+    bag.writer.close()
+    message = (
+        r"trial\.mcap.*pose base -> top_camera_optical_frame at 1000 ns: transform base -> tool0: .*finite"
+    )
+    with pytest.raises(RecordingReadError, match=message):
+        BagCamera(path, View.TOP, BagCameraOptions(T_base_camera=np.eye(4)))
+    with closing(BagCamera(path, View.TOP, BagCameraOptions(geometry_optional=True))) as camera:
+        for stamp_ns in STAMPS_NS:
+            with pytest.raises(WrongPoseError) as error:
+                camera.read(0.0)
+            assert error.value.stamp_ns == stamp_ns
+        with pytest.raises(EndOfFramesError):
+            camera.read(0.0)
+
+
+@pytest.mark.parametrize("said", [True, False])
+def test_what_is_not_known_stays_unknown_or_is_refused(path: Path, bag: Bag, *, said: bool) -> None:
+    bag.pictures()
+    if said:
+        bag.info(scale=0.0)
+        bag.poses(wrong=dict.fromkeys(range(3), math.nan))
+    bag.writer.close()
+    with closing(BagCamera(path, View.TOP, BagCameraOptions(geometry_optional=True))) as camera:
+        frame = camera.read(0.0)
+    assert frame is not None
+    assert (frame.intrinsics, frame.T_base_camera) == (None, None)
+    with pytest.raises(UnknownCameraError, match="the pose of the top camera is not known"):
+        frame.needed_pose()
+    with pytest.raises(UnknownCameraError, match="the intrinsics of the top camera are not known"):
+        frame.needed_intrinsics()
+    with pytest.raises(RecordingReadError, match="calibrated" if said else "no intrinsics of camera top"):
+        BagCamera(path, View.TOP)
+    with pytest.raises(RecordingReadError, match="where camera top was at 1000 ns"):
+        BagCamera(path, View.TOP, BagCameraOptions(intrinsics=INTRINSICS))
+
+
+def test_wrong_intrinsics_are_never_unknown(path: Path, bag: Bag) -> None:
+    bag.pictures()
+    bag.info(scale=-1.0)
+    bag.poses()
+    bag.writer.close()
+    with pytest.raises(RecordingReadError, match=r"camera top on /camera/top/camera_info: .*not calibrated"):
+        BagCamera(path, View.TOP, BagCameraOptions(geometry_optional=True))

@@ -22,7 +22,7 @@ from openpi_client import msgpack_numpy
 from openpi_client.websocket_client_policy import WebsocketClientPolicy
 
 from embodied_iqa.errors import InputError, UsageError, UserError
-from embodied_iqa.images.frame import Frame, Intrinsics, View
+from embodied_iqa.images.frame import Frame, Intrinsics, View, picture_frame
 from embodied_iqa.scenes.scene import tasks_of
 from embodied_iqa.simulation.reference_answers import reference_scenes
 from embodied_iqa.simulation.renderer import SceneRenderer
@@ -192,6 +192,13 @@ def test_an_observation_arrives_as_it_was_sent():
     assert (got.instruction, got.gripper, got.step) == (sent.instruction, 0.25, 3)
 
 
+def test_what_is_not_known_of_a_camera_arrives_as_not_known():
+    sent = replace(observation(), frames={View.TOP: picture_frame(np.zeros((4, 5, 3), np.uint8), View.TOP)})
+    packed = msgpack_numpy.unpackb(msgpack_numpy.packb(own_observation(sent)))
+    frame = observation_from(packed, (View.TOP,)).frames[View.TOP]
+    assert (frame.intrinsics, frame.T_base_camera, frame.size_px) == (None, None, (5, 4))
+
+
 def changed(**changes: object) -> dict:
     return own_observation(observation()) | changes
 
@@ -219,7 +226,8 @@ def changed_frame(**changes: object) -> dict:
         (changed_frame(rgb=np.zeros((4, 4), np.uint8)), "picture"),
         (changed_frame(rgb=np.zeros((0, 4, 3), np.uint8)), "size"),
         (changed_frame(intrinsics_px=[1.0, 2.0]), "intrinsics_px"),
-        (changed_frame(T_base_camera=None), "T_base_camera"),
+        (changed_frame(T_base_camera=np.eye(3)), "T_base_camera"),
+        (changed(frames={"top": {"rgb": np.zeros((4, 4, 3), np.uint8)}}), "intrinsics_px"),
         (changed_frame(stamp_ns="now"), "stamp_ns"),
     ],
 )

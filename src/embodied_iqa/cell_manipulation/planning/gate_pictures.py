@@ -125,8 +125,8 @@ def _stored(environment: Environment, episode: Episode, seen: Observation, folde
     wanted = {step.about for step in environment.expert_steps()}
     things = tuple(WantedThing(one.name, one.position_m) for one in seen.objects if one.name in wanted)
     write_picture(folder / f"{name}.png", frame.rgb)
-    pose = tuple(tuple(row) for row in frame.T_base_camera.tolist())
-    return StoredPicture(name, episode.name, things, frame.intrinsics, pose)
+    pose = tuple(tuple(row) for row in frame.needed_pose().tolist())
+    return StoredPicture(name, episode.name, things, frame.needed_intrinsics(), pose)
 
 
 @dataclass(frozen=True, slots=True)

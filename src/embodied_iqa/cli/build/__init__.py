@@ -29,6 +29,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     source.add_argument(
         "--from-bag", type=Path, metavar="FILE", help="recording: of a trial, or any with --tasks"
     )
+    cell = "the photographs show the simulated cell as its cameras do; else their cameras are not known"
+    add("--cell-cameras", action="store_true", help=cell)
     add("--tasks", type=Path, metavar="FILE", help="tasks of photographs or frames, as in docs/tasks.md")
     add("--views", default="", metavar="VIEWS", help="cameras of the references (default wrist,top,side)")
     add("--size", default="480x360", metavar="WxH", help="of simulated pictures (default 480x360)")

@@ -70,12 +70,15 @@ def _plan(arguments: argparse.Namespace) -> BuildPlan:
 
 def _source(arguments: argparse.Namespace) -> ReferenceSource:
     views = tuple(parse_view(word) for word in arguments.views.split(",") if word)
+    if arguments.cell_cameras and arguments.from_folder is None:
+        raise UsageError("--cell-cameras needs --from-folder")
     if arguments.from_bag is not None:
         return RecordingSource(arguments.from_bag, arguments.tasks)
     if arguments.from_folder is not None:
         if arguments.tasks is None or len(views) > 1:
             raise UsageError("photographs need their tasks", expected="--tasks FILE, at most one view")
-        return FolderSource(arguments.from_folder, arguments.tasks, views[0] if views else View.TOP)
+        view = views[0] if views else View.TOP
+        return FolderSource(arguments.from_folder, arguments.tasks, view, arguments.cell_cameras)
     if arguments.tasks is not None:
         raise UsageError("--tasks needs --from-folder or --from-bag")
     width, times, height = arguments.size.partition("x")

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from embodied_iqa.errors import InternalError, first_line
-from embodied_iqa.images.frame import Frame, View
+from embodied_iqa.images.frame import Frame, UnknownCameraError, View
 from embodied_iqa.subjects.batching import BatchVla, BatchVlm, Question, act_all, answer_all
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.options import VlaOptions, VlmOptions
@@ -29,9 +29,15 @@ AnswerT = TypeVar("AnswerT")
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why there is no answer, in one line."""
+    """Why there is no answer, in one line.
+
+    Attributes:
+        reason: The error.
+        camera_unknown: The subject computes with a camera of which nothing is known; it is not out of order.
+    """
 
     reason: str
+    camera_unknown: bool = False
 
 
 @dataclass(slots=True)
@@ -41,12 +47,14 @@ class QueryCost:
     Attributes:
         queries: Their number.
         failures: Number of queries without an answer.
+        cameras_unknown: How many of them because nothing is known of the camera.
         seconds: Time inside of the subject.
         first_reason: Of the first failure; empty for none.
     """
 
     queries: int = 0
     failures: int = 0
+    cameras_unknown: int = 0
     seconds: float = 0.0
     first_reason: str = ""
 
@@ -106,6 +114,7 @@ class Member:
         failures = [item for item in found if isinstance(item, Failure)]
         self.cost.queries += len(found)
         self.cost.failures += len(failures)
+        self.cost.cameras_unknown += sum(item.camera_unknown for item in failures)
         if failures and not self.cost.first_reason:
             self.cost.first_reason = failures[0].reason
         return found
@@ -119,7 +128,8 @@ def _attempt(
     except InternalError:
         raise
     except Exception as error:  # noqa: BLE001 - a model may raise any library's errors
-        return Failure(f"{type(error).__name__}: {first_line(error)}"[:_REASON_CHARACTERS])
+        reason = f"{type(error).__name__}: {first_line(error)}"[:_REASON_CHARACTERS]
+        return Failure(reason, isinstance(error, UnknownCameraError))
     if len(answers) != len(part):
         return Failure(f"{len(answers)} answers to {len(part)} questions")
     return answers

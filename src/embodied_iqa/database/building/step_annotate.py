@@ -156,7 +156,8 @@ def _make_block(
 def _check_available(member: Member, old: QueryCost, block: Block) -> None:
     """Refuse a block that has only failures: then the subject is probably unavailable."""
     queries, failed = member.cost.queries - old.queries, member.cost.failures - old.failures
-    if queries and failed == queries:
+    unknown = member.cost.cameras_unknown - old.cameras_unknown  # the pictures lack what the subject needs
+    if queries and failed == queries > unknown:
         raise InputError(
             f"{member.name} failed on all of block {block.number}: {member.cost.first_reason}; "
             "answers on other blocks are kept"

@@ -108,6 +108,8 @@ class ReferenceStep:
             if not jobs:
                 counts = sorted(Counter(item.kind for item in rejected).items())
                 counted = ", ".join(f"{count} {kind}" for kind, count in counts) or "none rejected"
+                if rejected:
+                    counted += f"; the first, {rejected[0].origin}: {rejected[0].reason}"
                 raise InputError(
                     f"too few references in {self._source.description} ({counted})",
                     expected=f"{self._wanted}",
@@ -219,16 +221,16 @@ def _camera(path: Path, candidate: Candidate, frame: Frame) -> Camera:
     relative = f"pictures/references/{candidate.reference_id}-{frame.view}.png"
     file = path / relative
     write_picture(file, frame.rgb)
-    model = frame.intrinsics
+    model, pose = frame.intrinsics, frame.T_base_camera
     return Camera(
         view=frame.view,
         picture=relative,
         sha256=picture_hash(frame.rgb),
-        fx_px=model.fx_px,
-        fy_px=model.fy_px,
-        cx_px=model.cx_px,
-        cy_px=model.cy_px,
-        T_base_camera=tuple(frame.T_base_camera.ravel().tolist()),
+        fx_px=None if model is None else model.fx_px,
+        fy_px=None if model is None else model.fy_px,
+        cx_px=None if model is None else model.cx_px,
+        cy_px=None if model is None else model.cy_px,
+        T_base_camera=None if pose is None else tuple(pose.ravel().tolist()),
     )
 
 

@@ -11,7 +11,7 @@ from embodied_iqa.database.schema import SourceKind
 from embodied_iqa.database.sources.candidate import Candidate, fingerprint_of, home_tool
 from embodied_iqa.errors import UsageError
 from embodied_iqa.images.codecs import picture_files, read_picture
-from embodied_iqa.images.frame import Frame, View
+from embodied_iqa.images.frame import Frame, View, picture_frame
 from embodied_iqa.scenes.viewpoints import viewpoint_of
 from embodied_iqa.simulation.renderer import intrinsics_of
 from embodied_iqa.tasks.task_files import PictureTasks, load_task_file
@@ -25,6 +25,8 @@ class FolderSource:
         folder: Contains the pictures.
         tasks_file: See docs/tasks.md; a picture without tasks is skipped.
         view: View of the pictures for which the file has none.
+        cell_cameras: The pictures show the simulated cell as its cameras do; otherwise nothing is known of
+            their cameras.
         pictures: Sorted by name.
         tasks: By picture.
     """
@@ -32,6 +34,7 @@ class FolderSource:
     folder: Path
     tasks_file: Path
     view: View = View.TOP
+    cell_cameras: bool = False
     pictures: tuple[Path, ...] = field(init=False)
     tasks: Mapping[Path, PictureTasks] = field(init=False)
 
@@ -53,7 +56,8 @@ class FolderSource:
     @property
     def description(self) -> str:
         """The folder's name; names and content identify the pictures."""
-        return f"folder {self.folder.resolve().name}, {self.view} unless the tasks say otherwise"
+        text = f"folder {self.folder.resolve().name}, {self.view} unless the tasks say otherwise"
+        return text if self.cell_cameras else f"{text}, cameras not known"
 
     @property
     def fingerprint(self) -> str:
@@ -61,15 +65,16 @@ class FolderSource:
         return fingerprint_of(self.tasks.values())
 
     def read(self, index: int) -> Candidate:
-        """Read a picture; its camera is assumed to be the simulated cell's of that view."""
+        """Read a picture."""
         path = self.pictures[index]
         item = self.tasks.get(path.resolve())
         if item is None:
             raise UsageError(f"no tasks: {self.tasks_file.name} does not list {path.name}")
         view = item.view or self.view
         rgb = read_picture(path)
-        height_px, width_px = rgb.shape[:2]
-        frame = Frame(view, 0, rgb, intrinsics_of(width_px, height_px), viewpoint_of(view).T_base_camera)
+        frame = picture_frame(rgb, view)
+        if self.cell_cameras:
+            frame = Frame(view, 0, rgb, intrinsics_of(*frame.size_px), viewpoint_of(view).T_base_camera)
         digest = hashlib.sha256(rgb.tobytes()).hexdigest()[:16]
         return Candidate(
             source=SourceKind.FOLDER,

@@ -17,8 +17,8 @@ from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.file_camera import EndOfFramesError
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.recording.bag_camera import BagCamera, BagCameraOptions
+from embodied_iqa.recording.errors import RecordingReadError, WrongPoseError
 from embodied_iqa.recording.reader import TrialReader
-from embodied_iqa.scenes.viewpoints import viewpoint_of
 from embodied_iqa.tasks.task import Task, TaskSource
 from embodied_iqa.tasks.task_files import PictureLabels, PictureTasks, load_task_file
 from embodied_iqa.trial.reading import read_trial
@@ -147,8 +147,7 @@ class _Playback:
     """Frames of one camera, found by their stamps; in order, they are found in one pass over it."""
 
     def __init__(self, path: Path, view: View) -> None:
-        options = BagCameraOptions(T_base_camera=viewpoint_of(view).T_base_camera)
-        self._camera = BagCamera(path, view, options)
+        self._camera = BagCamera(path, view, BagCameraOptions(geometry_optional=True))
         self._passed: set[int] = set()
         self._last_ns = -1
         self._has_passed_all = False
@@ -170,16 +169,20 @@ class _Playback:
             self._passed.add(frame.stamp_ns)
             self._last_ns = frame.stamp_ns
             if frame.stamp_ns == stamp_ns:
+                if isinstance(frame, WrongPoseError):
+                    raise frame
                 return frame
         self._has_passed_all = True
         return None
 
-    def _frames(self) -> Iterator[Frame]:
+    def _frames(self) -> Iterator[Frame | WrongPoseError]:
         while True:
             try:
-                frame = self._camera.read(0.0)
+                frame: Frame | WrongPoseError | None = self._camera.read(0.0)
             except EndOfFramesError:
                 return
+            except WrongPoseError as error:  # of this picture only
+                frame = error
             if frame is not None:
                 yield frame
 
@@ -191,7 +194,10 @@ def _playback(path: Path, view: View, changed_ns: int) -> _Playback:  # noqa: AR
 
 def _frame(path: Path, moment: _Moment) -> Frame:
     """Return the frame of a moment; the recording stays open for the next one."""
-    frame = _playback(path, moment.view, path.stat().st_mtime_ns).find(moment.stamp_ns)
+    try:
+        frame = _playback(path, moment.view, path.stat().st_mtime_ns).find(moment.stamp_ns)
+    except RecordingReadError as error:
+        raise InputError(f"unusable frame: {error}") from None
     if frame is None:
         raise InputError(f"no frame: camera {moment.view} has none of {moment.stamp_ns} ns in {path.name}")
     return frame

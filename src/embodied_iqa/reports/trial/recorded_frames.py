@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.errors import InputError
 from embodied_iqa.images.frame import Intrinsics, View
 from embodied_iqa.images.image_cdr import IMAGE_TYPE
 from embodied_iqa.images.message_geometry import intrinsics_from_info, matrix_from_pose
@@ -54,8 +56,8 @@ class RecordedFrame:
         view: The camera.
         stamp_ns: Of the picture.
         rgb: ``(H, W, 3)`` uint8, red first.
-        intrinsics: None without camera info.
-        T_base_camera: ``(4, 4)`` float64 (m), or None without a pose.
+        intrinsics: None without camera info of a calibrated camera.
+        T_base_camera: ``(4, 4)`` float64 (m), or None without a sound pose.
     """
 
     view: View
@@ -80,8 +82,13 @@ def frames_at(reader: TrialReader, window: Window) -> dict[View, RecordedFrame]:
         at = Window(taken_ns, window.start_ns, window.end_ns)
         info = _message(reader, f"/camera/{view}/camera_info", at)
         pose = _message(reader, f"/camera/{view}/pose", at)
-        intrinsics = None if info is None else intrinsics_from_info(info)
-        frames[view] = RecordedFrame(view, taken_ns, rgb, intrinsics, None if pose is None else _matrix(pose))
+        frames[view] = RecordedFrame(
+            view,
+            taken_ns,
+            rgb,
+            None if info is None else _sound(partial(intrinsics_from_info, info)),
+            None if pose is None else _sound(partial(matrix_from_pose, pose.pose)),
+        )
     return frames
 
 
@@ -133,9 +140,9 @@ def _nearest(found: Iterator[tuple[int, T]], window: Window) -> tuple[int, T] | 
     return best
 
 
-def _matrix(pose: Any) -> NDArray[np.float64] | None:
-    """Return the camera's pose; None for an all-zero quaternion, a pose that was never set."""
+def _sound(read: Callable[[], T]) -> T | None:
+    """Return what a message says; None where its numbers are no pose or no camera."""
     try:
-        return matrix_from_pose(pose.pose)
-    except ValueError:
+        return read()
+    except InputError:
         return None

@@ -146,10 +146,9 @@ def _answer(row: Annotation | None, words: tuple[MarkedWords, ...]) -> Answer | 
 def _overlay(row: Annotation, reference: Reference, side: Side) -> Overlay | None:
     """Return the tool's path in the picture; None for a VLM or a refusal."""
     camera = next((camera for camera in reference.cameras if camera.view is reference.view), None)
-    if camera is None or not row.increments:
+    if camera is None or not row.increments or camera.pinhole_px is None or camera.T_base_camera is None:
         return None
-    size = reference.width_px, reference.height_px
-    model = Intrinsics(*size, camera.fx_px, camera.fy_px, camera.cx_px, camera.cy_px)
+    model = Intrinsics(reference.width_px, reference.height_px, *camera.pinhole_px)
     T_base_tool = np.array(reference.T_base_tool, np.float64).reshape(4, 4)
     T_base_camera = np.array(camera.T_base_camera, np.float64).reshape(4, 4)
     steps = np.array(row.increments, np.float64).reshape(-1, _MOVE_COLUMNS)

@@ -78,13 +78,14 @@ def own_observation(observation: VlaObservation) -> dict[str, Any]:
 
 def frame_to_map(frame: Frame) -> dict[str, Any]:
     """Return a frame as a message holds it."""
-    camera = frame.intrinsics
+    camera, pose = frame.intrinsics, frame.T_base_camera
+    pinhole = None if camera is None else [camera.fx_px, camera.fy_px, camera.cx_px, camera.cy_px]
     return {
         "rgb": frame.rgb,
         "stamp_ns": int(frame.stamp_ns),
-        "size_px": [camera.width_px, camera.height_px],
-        "intrinsics_px": [camera.fx_px, camera.fy_px, camera.cx_px, camera.cy_px],
-        "T_base_camera": np.asarray(frame.T_base_camera, dtype=np.float64),
+        "size_px": list(frame.size_px),
+        "intrinsics_px": pinhole,
+        "T_base_camera": None if pose is None else np.asarray(pose, dtype=np.float64),
     }
 
 

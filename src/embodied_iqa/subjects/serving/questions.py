@@ -52,17 +52,24 @@ def frame_from(content: object, view: View) -> Frame:
         raise InputError(f"the {view} frame is not a map", got=type(content).__name__)
     rgb = _picture(content.get("rgb"), view)
     height_px, width_px = rgb.shape[:2]
-    numbers = content.get("intrinsics_px")
-    if not isinstance(numbers, list) or len(numbers) != 4:
-        raise InputError(f"the {view} frame has no intrinsics_px", expected="[fx, fy, cx, cy]")
-    fx_px, fy_px, cx_px, cy_px = (_number(value, "intrinsics_px", -1e6, 1e6) for value in numbers)
+    pose = content.get("T_base_camera", "")
     return Frame(
         view=view,
         stamp_ns=int(_number(content.get("stamp_ns", 0), "stamp_ns", 0, 2**63 - 1)),
         rgb=rgb,
-        intrinsics=Intrinsics(width_px, height_px, fx_px, fy_px, cx_px, cy_px),
-        T_base_camera=_transform(content.get("T_base_camera"), "T_base_camera"),
+        intrinsics=_intrinsics(content.get("intrinsics_px", ""), view, (width_px, height_px)),
+        T_base_camera=None if pose is None else _transform(pose, "T_base_camera"),
     )
+
+
+def _intrinsics(numbers: object, view: View, size_px: tuple[int, int]) -> Intrinsics | None:
+    """Return the pinhole model of a frame; None where the client says that it is not known."""
+    if numbers is None:
+        return None
+    if not isinstance(numbers, list) or len(numbers) != 4:
+        raise InputError(f"the {view} frame has no intrinsics_px", expected="[fx, fy, cx, cy], or null")
+    fx_px, fy_px, cx_px, cy_px = (_number(value, "intrinsics_px", -1e6, 1e6) for value in numbers)
+    return Intrinsics(*size_px, fx_px, fy_px, cx_px, cy_px)
 
 
 def picture_from(content: object) -> Frame:

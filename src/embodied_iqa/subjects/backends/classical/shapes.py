@@ -65,9 +65,9 @@ class Pinhole:
     """Projection of a frame's camera, from the base frame to pixels and back onto a height."""
 
     def __init__(self, frame: Frame) -> None:
-        size = frame.intrinsics
-        self.centre_m: Array = frame.T_base_camera[:3, 3]
-        self._rotation: Array = frame.T_base_camera[:3, :3]
+        size, T_base_camera = frame.needed_intrinsics(), frame.needed_pose()
+        self.centre_m: Array = T_base_camera[:3, 3]
+        self._rotation: Array = T_base_camera[:3, :3]
         self._focal = np.array([size.fx_px, size.fy_px])
         self._principal = np.array([size.cx_px, size.cy_px])
 

@@ -77,8 +77,9 @@ def _miss(wanted: Thing, seen: tuple[SeenObject, ...], frame: Frame) -> str:
 def _place(item: SeenObject, frame: Frame) -> str:
     """Return the place in the image: "near left", "far", "in the middle"."""
     u, v = item.centre_px
-    across = ("left", "", "right")[int(np.digitize(u / frame.intrinsics.width_px, _THIRDS))]
-    along = ("far", "", "near")[int(np.digitize(v / frame.intrinsics.height_px, _THIRDS))]
+    width_px, height_px = frame.size_px
+    across = ("left", "", "right")[int(np.digitize(u / width_px, _THIRDS))]
+    along = ("far", "", "near")[int(np.digitize(v / height_px, _THIRDS))]
     return " ".join(word for word in (along, across) if word) or "in the middle"
 
 

@@ -120,7 +120,7 @@ def _chunk(observation: VlaObservation, plan: LearnedPlan, view: View) -> Action
         reason = f"sees no such object (probability {plan.seen:.2f})"
         return ActionChunk.still(ChunkStatus.NO_TARGET, reason, plan.seen)
     increments = chunk_through(waypoints_from_array(plan.waypoints), observation.T_base_tool)
-    size = observation.frames[view].intrinsics
-    aim_px = (plan.aim[0] * size.width_px - 0.5, plan.aim[1] * size.height_px - 0.5)
+    width_px, height_px = observation.frames[view].size_px
+    aim_px = (plan.aim[0] * width_px - 0.5, plan.aim[1] * height_px - 0.5)
     reason = f"plans {len(plan.waypoints)} waypoints, sees the object with probability {plan.seen:.2f}"
     return ActionChunk(ChunkStatus.ACT, increments, reason, aim_px, plan.seen)
