@@ -97,6 +97,14 @@ class SessionPlan:
             name=_GUARDED,
         )
 
+    @property
+    def started_graph(self) -> GraphParameters:
+        """The graph with the first task's scene in its world from the start: cameras load another slowly."""
+        if not self.graph.arm_node.robot.is_simulated:
+            return self.graph
+        world = replace(self.graph.sim_node, scene_seed=self.scene_seed, instruction=self.tasks[0])
+        return replace(self.graph, sim_node=world)
+
     def deadline_s(self, folder: TaskFolder) -> float:
         """Longest time of a task, real time; an attended run waits for two answers of a person."""
         trial = self.graph.trial_node

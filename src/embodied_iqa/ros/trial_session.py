@@ -6,14 +6,12 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from embodied_iqa_msgs.action import RunTrial
 
 from embodied_iqa.graph.node_table import nodes_of
-from embodied_iqa.graph.parameters import GraphParameters
 from embodied_iqa.graph.session_plan import SessionPlan, TaskFolder
 from embodied_iqa.ros.conversion import spec_to_msg
 from embodied_iqa.ros.graph_processes import running_nodes
@@ -83,19 +81,9 @@ def _graph(settings: SessionPlan, run_folder: Path) -> Iterator[Callable[[], Non
     if settings.attach:
         yield lambda: None
         return
-    graph = _with_first_scene(settings)
-    log_folder = run_folder / "log" / settings.name
+    graph, log_folder = settings.started_graph, run_folder / "log" / settings.name
     with running_nodes(graph, nodes_of(graph), log_folder, "parameters.yaml") as group:
         yield group.check
-
-
-def _with_first_scene(settings: SessionPlan) -> GraphParameters:
-    """Return the parameters with the scene of the first task from the start: cameras load another slowly."""
-    graph = settings.graph
-    if not graph.arm_node.robot.is_simulated:
-        return graph
-    world = replace(graph.sim_node, scene_seed=settings.scene_seed, instruction=settings.tasks[0])
-    return replace(graph, sim_node=world)
 
 
 def _goal(settings: SessionPlan, folder: TaskFolder) -> RunTrial.Goal:

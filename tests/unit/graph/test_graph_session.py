@@ -91,6 +91,15 @@ def test_the_last_task_has_a_burst_and_is_repeated_with_a_gate_that_the_arm_obey
     assert SessionPlan(TOUR_TASKS, 1, (lens,), graph).guarded is None
 
 
+def test_a_simulated_world_starts_with_the_first_scene() -> None:
+    plan = SessionPlan(TOUR_TASKS, 5, (), resolve())
+    world = plan.started_graph.sim_node
+    assert (world.scene_seed, world.instruction) == (5, TOUR_TASKS[0])
+    assert replace(plan.started_graph, sim_node=plan.graph.sim_node) == plan.graph
+    real = replace(plan, graph=resolve((), {"arm_node.robot": "none", "camera_node.source": "realsense"}))
+    assert real.started_graph is real.graph
+
+
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
