@@ -215,13 +215,16 @@ def _install_models(work: _Work, *, cpu: bool) -> None:
         work.run("importing torchvision")([str(work.layout.python), "-c", "import torchvision"])
 
 
-def _prepare(work: _Work, what: str, log: str, *words: str) -> None:
-    """Run a module of set-up; where it fails, set-up goes on: a process that needs something reports why."""
-    log_file = work.layout.build / log
-    log_file.unlink(missing_ok=True)
+def _prepare(work: _Work, what: str, log: Path | None, *words: str) -> None:
+    """Run a module of set-up; where it fails, set-up goes on: a process that needs something reports why.
+
+    What runs beside other steps has a log of its own.
+    """
+    if log is not None:
+        log.unlink(missing_ok=True)
     folders = [str(work.layout.root / "scripts"), work.environment().get("PYTHONPATH", "")]
     variables = {"PYTHONPATH": os.pathsep.join(filter(None, folders))}
-    run = work.run(what, log=log_file, variables=variables)
+    run = work.run(what, log=log, variables=variables)
     try:
         run([str(work.layout.python), "-m", *words])
     except SetupError as error:
@@ -235,7 +238,7 @@ def _bytecode(work: _Work, name: str, title: str, inputs: list[Path], *words: st
         name,
         title,
         [*inputs, listed],
-        lambda: _prepare(work, "writing bytecode", f"{name}.log", *call),
+        lambda: _prepare(work, "writing bytecode", work.layout.build / f"{name}.log", *call),
         *words,
     )
     return replace(step, beside=True)
@@ -248,7 +251,7 @@ def _kernels(work: _Work) -> Step:
         "kernels",
         "compiled kernels of arm and cameras",
         [*work.files(), *sources],
-        lambda: _prepare(work, "compiling the kernels", "kernels.log", "workspace.kernels"),
+        lambda: _prepare(work, "compiling the kernels", None, "workspace.kernels"),
     )
 
 
