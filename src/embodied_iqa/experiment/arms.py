@@ -11,6 +11,8 @@ from embodied_iqa.gate.judgement import parse_judge
 from embodied_iqa.gate.verdict import GateMode
 
 _ORACLE: Final = "oracle"
+_REPAIR: Final = "+repair"
+"""Behind the name of a gate that the arm obeys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,7 @@ class GateArm:
     Attributes:
         name: A mode (``off``, ``shadow``, ``on``) with the judge of the parameters; a judge (``statistics``,
             ``learned``, ``metric:NAME``) in mode on; ``oracle``; or empty: mode and judge of the parameters.
+            With ``+repair`` behind ``on`` or a judge, images that do not pass are repaired and judged again.
     """
 
     name: str = ""
@@ -37,6 +40,9 @@ class GateArm:
         """
         if not self.name:
             return configured
+        if self.name.endswith(_REPAIR):
+            rules = GateArm(self.name.removesuffix(_REPAIR)).options(configured)
+            return replace(rules, repair=replace(rules.repair, enabled=True))
         if self.name in set(GateMode):
             return replace(configured, mode=GateMode(self.name))
         if self.is_oracle:  # no debouncing: it knows when pictures are bad
@@ -61,13 +67,15 @@ def parse_arms(text: str) -> tuple[GateArm, ...]:
     for name in names:
         if names.count(name) > 1:
             raise UsageError("duplicate gate", got=name)
-        if name not in {*GateMode, _ORACLE}:
+        gate = name.removesuffix(_REPAIR)
+        if gate not in ({*GateMode, _ORACLE} if gate == name else {GateMode.ON}):
             try:
-                parse_judge(name)
+                parse_judge(gate)
             except UsageError:
                 raise UsageError(
                     "unknown gate",
-                    expected=", ".join([*GateMode, "statistics", "learned", "metric:NAME", _ORACLE]),
+                    expected=", ".join([*GateMode, "statistics", "learned", "metric:NAME", _ORACLE])
+                    + f"; {_REPAIR} behind on or a judge",
                     got=name,
                 ) from None
     if not names:

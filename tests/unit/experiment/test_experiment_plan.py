@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from embodied_iqa.distortions import DistortionSpec
@@ -71,6 +73,9 @@ def test_the_rules_of_each_gate() -> None:
     assert (str(on.kind), str(learned.kind), learned.trip_frames) == ("statistics", "learned", 3)
     assert (oracle.recover_frames, oracle.window_frames) == (1, 1)
     assert GateArm().options(configured) is configured
+    repaired, by_metric = (arm.options(configured) for arm in parse_arms("learned+repair,metric:piqe+repair"))
+    assert repaired == replace(learned, repair=replace(learned.repair, enabled=True))
+    assert (repaired.repairs, learned.repairs, str(by_metric.kind)) == (True, False, "metric:piqe")
 
 
 @pytest.mark.parametrize(
@@ -92,6 +97,8 @@ def test_the_rules_of_each_gate() -> None:
         (lambda: parse_tasks(2, (), 7, 0), "invalid number of scenes"),
         (lambda: parse_arms("off,best"), "unknown gate; expected on, shadow, off, statistics, learned"),
         (lambda: parse_arms("off, off"), "duplicate gate; got 'off'"),
+        (lambda: parse_arms("off,oracle+repair"), "+repair behind on or a judge; got 'oracle+repair'"),
+        (lambda: parse_arms("shadow+repair"), "unknown gate"),
         (lambda: parse_arms(","), "empty list of gates"),
     ],
 )

@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="",
         metavar="GATES",
         help="off (default, as in the paper; required for a real arm), shadow, on, or by commas to compare: "
-        "statistics, learned, metric:NAME, oracle",
+        "statistics, learned, metric:NAME (each also with +repair), oracle",
     )
     add("--scenes", type=int, default=1, metavar="N", help="scenes of each task (default 1)")
     add(
