@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final
 
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.scoring.decision import score_decision
 from embodied_iqa.subjects.protocols import ChunkStatus
 from embodied_iqa.trial.record import ChunkRecord, RunRecord
-from embodied_iqa.units import SECOND_NS
 
 WRONG_FROM_MM: Final = 30.0
 """A motion is wrong where it ends farther than this from that of the undistorted picture."""
@@ -36,26 +34,21 @@ class GateEffects:
 def gate_effects(record: RunRecord) -> GateEffects:
     """Return the effects of the gate in a run.
 
-    Frames are those of the policy's first camera, whose leases the arm needs. In the modes off and shadow
-    the arm is never held, whatever the verdicts.
+    Frames are those of the camera behind the decisions, whose leases the arm needs. In the modes off and
+    shadow the arm is never held, whatever the verdicts.
 
     Args:
         record: The run, with one or more decisions.
     """
-    view = record.chunks[0].view
-    verdicts = [item for item in record.verdicts if item.view is view]
+    verdicts = record.verdicts_in_turn
     on = record.gate_mode is GateMode.ON
     passed = [not on or item.verdict is Verdict.PASS for item in verdicts]
     clean = [record.level_at(item.stamp_ns, item.view) == 0 for item in verdicts]
-    ends_ns = [*(item.stamp_ns for item in verdicts), max(record.end_ns, *(v.stamp_ns for v in verdicts), 0)]
-    held_ns = sum(
-        end - begin for (begin, end), good in zip(pairwise(ends_ns), passed, strict=True) if not good
-    )
     pairs = list(zip(clean, passed, strict=True))
     return GateEffects(
         wrong_motions=_wrong_motions(record),
         peak_contact_n=record.peak_contact_n,
-        held_s=held_ns / SECOND_NS,
+        held_s=record.held_s,
         clean_frames=sum(clean),
         false_holds=pairs.count((True, False)),
         distorted_frames=len(clean) - sum(clean),

@@ -55,7 +55,7 @@ class RunRow:
         wrong_motions: Decisions that moved the arm elsewhere than that on the undistorted picture would,
             see `experiment.gate_effects`; null where it is unknown which decisions moved it.
         peak_contact_n: Highest force on table, wall or floor [N]; null without a simulation.
-        held_s: Time in which the gate withheld the lease of the policy's first camera [s].
+        held_s: Time in which the gate withheld the lease of the camera behind the decisions [s].
         clean_frames: Frames of that camera while the level in force was 0.
         false_holds: Of these, those that the gate held.
         distorted_frames: Frames of that camera while the level in force was above 0.

@@ -14,6 +14,7 @@ from embodied_iqa.gate.judge import ImageQuality
 from embodied_iqa.gate.judgement import JudgeChoice
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View
+from embodied_iqa.subjects.alternative_names import policies_in
 
 _WINDOW: Final = 900
 """Newest pictures that count: one minute at 15 Hz."""
@@ -56,7 +57,7 @@ class DriftWatch:
             policy: Subject that decides on the pictures; empty where it is not known.
         """
         chosen = [gate for gate in fitted if gate.choice == choice]
-        others = sorted({gate.policy for gate in chosen if policy and gate.policy != policy})
+        others = sorted({gate.policy for gate in chosen if policy and gate.policy not in policies_in(policy)})
         stranger = f"it is for {', '.join(others)}, and the policy is {policy}" if others else ""
         return cls({gate.view: gate.expected for gate in chosen}, stranger)
 

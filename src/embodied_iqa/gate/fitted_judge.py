@@ -17,6 +17,7 @@ from embodied_iqa.gate.statistics import ImageStatistics
 from embodied_iqa.gate.statistics_judge import StatisticsJudge, faults_of, statistics_of, unusual
 from embodied_iqa.gate.verdict import Verdict
 from embodied_iqa.images.frame import View
+from embodied_iqa.subjects.alternative_names import policies_in
 
 Picture = NDArray[np.uint8]
 
@@ -51,7 +52,7 @@ class FittedJudge:
         self, statistics: StatisticsJudge, fitted: Sequence[tuple[FittedGate, Predictor]], policy: str = ""
     ) -> None:
         self._statistics = statistics
-        self._policy = policy
+        self._policies = policies_in(policy)
         self._fitted = {gate.camera: (gate, predictor) for gate, predictor in reversed(fitted)}
 
     def judge(self, view: View, rgb: Picture | None) -> Judgement:
@@ -74,7 +75,7 @@ class FittedJudge:
         predicted = value
         if gate.ordinary is not None and not faults:
             value, wrong_motion = gate.ordinary.limited(value, wrong_motion)
-        second = gate.second if gate.policy == self._policy else None
+        second = gate.second if gate.policy in self._policies else None
         prediction = Prediction(value, gate.threshold if second is None else second.screen, wrong_motion)
         if value <= prediction.threshold:
             by_limit = predicted > prediction.threshold

@@ -120,6 +120,9 @@ class CameraParameters:
 
 def cameras_of(policy: SubjectReference) -> tuple[View, ...]:
     """Return the cameras of an embedded policy; empty for others, which name theirs once they are loaded."""
+    if policy.parts:
+        found = [cameras_of(part) for part in policy.parts]
+        return tuple(dict.fromkeys(view for views in found for view in views)) if all(found) else ()
     if policy.entry is None or policy.backend is not Backend.EMBEDDED:
         return ()
     return policy.entry.views

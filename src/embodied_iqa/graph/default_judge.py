@@ -11,6 +11,7 @@ from embodied_iqa.gate.judgement import JudgeChoice, JudgeKind
 from embodied_iqa.graph.camera_parameters import CameraParameters
 from embodied_iqa.graph.parameters import GateParameters, GraphParameters
 from embodied_iqa.simulation.camera import DEFAULT_MODEL
+from embodied_iqa.subjects.alternative_names import policies_in
 
 SHIPPED_CALIBRATION: Final = GateParameters().calibration
 """Fitted to the simulated cell with the default camera model."""
@@ -45,7 +46,11 @@ def default_judge(graph: GraphParameters) -> tuple[JudgeChoice, str]:
 
 def _is_for(fit: FittedGate, policy: str, camera: CameraParameters) -> bool:
     view, *size = fit.camera
-    return fit.policy == policy and view in camera.views and size == [camera.width_px, camera.height_px]
+    return (
+        fit.policy in policies_in(policy)
+        and view in camera.views
+        and size == [camera.width_px, camera.height_px]
+    )
 
 
 def _words(fit: FittedGate) -> str:

@@ -23,7 +23,7 @@ from embodied_iqa.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.ros.qos import EVENT, STATE
 from embodied_iqa.subjects.inference import Outcome
 from embodied_iqa.subjects.protocols import ActionChunk as Chunk
-from embodied_iqa.subjects.protocols import SubjectInfo, Vla, close_subject
+from embodied_iqa.subjects.protocols import ChunkStatus, SubjectInfo, Vla, close_subject
 from embodied_iqa.subjects.registry import make_vla, refuse_real_arm
 from embodied_iqa.trial.deciding import DecisionRequest, act, chunk_record
 from embodied_iqa.trial.decision_timing import Decider, DeciderState
@@ -170,16 +170,17 @@ class VlaNode(ManagedNode[VlaParameters]):
         tool = None if stamp_ns is None else self._tool_at(stamp_ns)
         if stamp_ns is None or tool is None:
             return
+        info = subject.info.at_turn(self._state.turn)
         self._state = self._decider.decided(self._state, stamp_ns)
         questions = [self._question(source, stamp_ns, *tool) for source in _BOTH]
         self._open.update(questions)
         for place, question in enumerate(questions, start=1):
             source = question.request.source
-            found = {view: frames.frames.frame(view, source, stamp_ns) for view in subject.info.views}
+            found = {view: frames.frames.frame(view, source, stamp_ns) for view in info.views}
             seen = {view: frame for view, frame in found.items() if frame is not None}
             self._inference.start(
                 partial(act, subject, question.request, seen),
-                partial(self._answered, question, subject.info),
+                partial(self._answered, question, info),
                 deadline_s=place * self.config.answer_deadline_s,
                 key=source,
             )
@@ -208,6 +209,8 @@ class VlaNode(ManagedNode[VlaParameters]):
             self.get_logger().error(f"{info.name} failed: {outcome.reason}")
         record = chunk_record(info, question.request, outcome)
         self._outputs[record.source].publish(_message_of(record, question))
+        if record.source is Source.DISTORTED and record.status is ChunkStatus.NO_TARGET:
+            self._state = self._decider.refused(self._state)
         if not self._open:
             stamps_ns = self._whole_stamps()
             newest_ns = stamps_ns[-1] if stamps_ns else record.stamp_ns
@@ -215,10 +218,10 @@ class VlaNode(ManagedNode[VlaParameters]):
             self._consider()
 
     def _whole_stamps(self) -> list[int]:
-        """Return the stamps with a raw and a distorted frame of every view, oldest first."""
+        """Return the stamps with a raw and a distorted frame of every camera of the policy, oldest first."""
         if self._subject is None or self._input is None:
             return []
-        views, frames = self._subject.info.views, self._input.frames
+        views, frames = self._subject.info.at_turn(self._state.turn).views, self._input.frames
         return [
             stamp_ns
             for stamp_ns in frames.stamps_ns(views[0])

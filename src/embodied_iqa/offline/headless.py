@@ -22,6 +22,7 @@ from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.gate.judgement import PictureJudge
 from embodied_iqa.gate.verdict import GateLease, Verdict
 from embodied_iqa.graph.camera_parameters import check_cameras
+from embodied_iqa.images.frame import View
 from embodied_iqa.images.message_geometry import as_sent
 from embodied_iqa.offline.headless_arm import HeadlessArm
 from embodied_iqa.offline.headless_cameras import AnyGatekeeper, HeadlessCameras
@@ -127,7 +128,7 @@ class HeadlessRun:
         self._next_picture_ns = self._next_status_ns = self._start_ns
         self._reported_violation = ""
         self._unjudged: deque[int] = deque()
-        self._arrived: deque[int] = deque(maxlen=nodes.vla_node.keep_frames)
+        self._arrived: deque[tuple[int, frozenset[View]]] = deque(maxlen=nodes.vla_node.keep_frames)
         self._undelivered: deque[tuple[int, ChunkRecord]] = deque()
         self._T_base_tool: NDArray[np.float64] = np.eye(4)
         self._answers: list[AnswerRecord] = []
@@ -169,7 +170,10 @@ class HeadlessRun:
         self._arm.tick(now_ns)
         for report in self._arm.take_reports():
             self._report_arm(report)
-        decided = self._policy.decide(list(self._arrived))
+        cameras = self._policy.cameras
+        decided = self._policy.decide(
+            [stamp_ns for stamp_ns, dropped in self._arrived if dropped.isdisjoint(cameras)]
+        )
         if decided is not None:
             self._chunks += decided
             self._undelivered.append((now_ns + self._options.decision_latency_ns, decided[1]))
@@ -195,8 +199,7 @@ class HeadlessRun:
             leases.append(lease)
         for lease in leases:
             self._arm.take_lease(lease)
-        if dropped.isdisjoint(self._cell.vla.info.views):
-            self._arrived.append(stamp_ns)
+        self._arrived.append((stamp_ns, dropped))
         if not leases:
             return
         passes = any(lease.verdict is Verdict.PASS for lease in leases)

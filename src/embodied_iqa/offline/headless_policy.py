@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.graph.parameters import VlaParameters
 from embodied_iqa.images.assembler import Source
+from embodied_iqa.images.frame import View
 from embodied_iqa.images.message_geometry import as_sent
 from embodied_iqa.images.state_history import StateHistory
 from embodied_iqa.offline.headless_cameras import HeadlessCameras
@@ -38,6 +39,11 @@ class HeadlessPolicy:
         self._state = DeciderState()
         self._tools: StateHistory[tuple[NDArray[np.float64], float]] = StateHistory()
 
+    @property
+    def cameras(self) -> tuple[View, ...]:
+        """The cameras of the next decision."""
+        return self._vla.info.at_turn(self._state.turn).views
+
     def set_task(self, task: str, from_ns: int) -> None:
         """Start a run, or with an empty task end it."""
         self._state = self._decider.set_task(self._state, task, from_ns)
@@ -60,7 +66,7 @@ class HeadlessPolicy:
         """Decide if it is time to.
 
         Args:
-            stamps_ns: Of the pictures that have arrived, oldest first.
+            stamps_ns: Of the pictures of `cameras` that have arrived, oldest first.
 
         Returns:
             The decisions on the raw and on the distorted picture, or None.
@@ -80,14 +86,19 @@ class HeadlessPolicy:
             gripper=tool[1],
         )
         raw = self._decide(request)
-        if any(self._cameras.differs(view, stamp_ns) for view in self._vla.info.views):
-            return raw, self._decide(replace(request, source=Source.DISTORTED))
-        return raw, replace(raw, source=Source.DISTORTED)  # the same pictures: a subject is stateless
+        if any(self._cameras.differs(view, stamp_ns) for view in self.cameras):
+            distorted = self._decide(replace(request, source=Source.DISTORTED))
+        else:  # the same pictures: a subject is stateless
+            distorted = replace(raw, source=Source.DISTORTED)
+        if distorted.status is ChunkStatus.NO_TARGET:
+            self._state = self._decider.refused(self._state)
+        return raw, distorted
 
     def _decide(self, request: DecisionRequest) -> ChunkRecord:
-        views = self._vla.info.views
-        frames = {view: self._cameras.policy_frame(view, request.source, request.stamp_ns) for view in views}
-        return replace(decide(self._vla, request, frames), latency_ms=math.nan)
+        frames = {
+            view: self._cameras.policy_frame(view, request.source, request.stamp_ns) for view in self.cameras
+        }
+        return replace(decide(self._vla, request, frames, self._state.turn), latency_ms=math.nan)
 
 
 def goal_of(chunk: ChunkRecord) -> ArmGoal | None:

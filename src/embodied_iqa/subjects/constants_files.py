@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shlex
 from importlib.resources import files
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def constants_of(name: str, version: str | None = None) -> SubjectConstants:
         InputError: The file is broken.
     """
     role_of(name)
-    way_out = f"run `embodied-iqa subjects calibrate {name}` with the same parameters"
+    way_out = f"run `embodied-iqa subjects calibrate {shlex.quote(name)}` with the same parameters"
     found = [path for path in (own_constants_file(name), shipped_constants_file(name)) if path.is_file()]
     if not found:
         raise UncalibratedError(f"{name} has no constants: {way_out}")

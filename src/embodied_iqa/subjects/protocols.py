@@ -27,6 +27,8 @@ class SubjectInfo:
         simulation_only: A VLA that must not move a real arm: it was trained on simulated images only.
         rate_hz: Rate at which the increments of a VLA's chunks follow each other; None for waypoints, which
             the arm reaches at its own speed, and where it is unknown.
+        parts: Policies of which each can decide with its own cameras, the preferred one first; empty for a
+            single subject.
     """
 
     name: str
@@ -36,6 +38,15 @@ class SubjectInfo:
     any_view: bool = False
     simulation_only: bool = False
     rate_hz: float | None = None
+    parts: tuple[SubjectInfo, ...] = ()
+
+    def at_turn(self, turn: int) -> SubjectInfo:
+        """Return the policy that decides; each turn it is the next one.
+
+        Args:
+            turn: Number of decisions of this run that the gate held or a policy refused.
+        """
+        return self.parts[turn % len(self.parts)] if self.parts else self
 
     def is_made_for(self, view: View) -> bool:
         """Whether the subject is meant for images of this camera."""

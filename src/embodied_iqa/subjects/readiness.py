@@ -73,6 +73,10 @@ def check_readiness(text: str) -> Readiness:
             load_factory(reference.target)
     except UserError as error:
         return Readiness(text, role, (str(error),))
+    if reference.parts:
+        found = [check_readiness(part.text) for part in reference.parts]
+        lacks = tuple(f"{one.name}: {what}" for one in found for what in one.lacks)
+        return Readiness(text, role, lacks, tuple(remark for one in found for remark in one.remarks))
     if reference.backend in {Backend.EMBEDDED, Backend.PANEL, Backend.PYTHON}:
         return Readiness(text, role, ())
     if reference.backend is Backend.TRANSFORMERS:

@@ -9,6 +9,7 @@ openvla+http://gpu:8000/act                a policy server with OpenVLA's protoc
 pi0-droid=openpi://gpu:8000                pi0-droid of the catalogue, served there
 panel:/out/models/panel-vla-query          a member of a panel that `embodied-iqa train panel` made
 python:my_models.vla:make                  a factory in the user's own code
+A or B                                     two policies of different cameras, see `backends.alternatives`
 
 A text is parsed once, by `parse_reference`; everything behind it takes the `SubjectReference`.
 """
@@ -24,6 +25,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.subjects.alternative_names import OR, policies_in
 from embodied_iqa.subjects.catalogue import Backend, Role, SubjectEntry, find_entry, names_of
 from embodied_iqa.subjects.model_card import ModelCard, load_card
 from embodied_iqa.user_code import check_target, load_factory
@@ -44,6 +46,7 @@ FORMS: Final = (
     "NAME=any of these",
     "panel:FOLDER/MEMBER of `embodied-iqa train panel`",
     "python:MODULE:FACTORY",
+    "A or B: policies of different cameras",
 )
 """For error messages and help."""
 _SCHEMES: Final = {
@@ -84,6 +87,7 @@ class SubjectReference:
         entry: The entry of the catalogue, or None.
         simulation_only: Known before loading that it must not move a real arm. Policy servers and the user's
             own code declare this when they are loaded, see `SubjectInfo`.
+        parts: The policies of ``A or B``; else empty.
     """
 
     text: str
@@ -94,6 +98,7 @@ class SubjectReference:
     revision: str = ""
     entry: SubjectEntry | None = None
     simulation_only: bool = False
+    parts: tuple[SubjectReference, ...] = ()
 
     def __str__(self) -> str:
         return self.text
@@ -129,6 +134,8 @@ def parse_reference(text: str, role: Role | None = None) -> SubjectReference:
     Raises:
         UsageError: The text has none of the forms, the name is unknown, or the role is another.
     """
+    if OR in text:
+        return _alternatives(text.strip(), role)
     parts = _split(text)
     role = _role_of(parts) if role is None else role
     entry = _entry(parts.name, role) if parts.name else None
@@ -160,13 +167,27 @@ parse_vla: Final = partial(parse_reference, role=Role.VLA)
 parse_planner: Final = partial(parse_reference, role=Role.PLANNER)
 
 
+def _alternatives(text: str, role: Role | None) -> SubjectReference:
+    """Return the reference to policies of different cameras.
+
+    Raises:
+        UsageError: One of them is not a policy, or is named twice.
+    """
+    parts = tuple(parse_reference(word, Role.VLA) for word in policies_in(text))
+    if role not in {None, Role.VLA} or len({part.text for part in parts}) < len(parts):
+        raise UsageError("alternatives are different policies", expected=FORMS[-1], got=text)
+    limited = any(part.simulation_only for part in parts)
+    name = OR.join(part.text for part in parts)
+    return SubjectReference(name, Role.VLA, Backend.ALTERNATIVES, simulation_only=limited, parts=parts)
+
+
 def role_of(text: str) -> Role:
     """Return the role of a subject; a checkpoint without a catalogue name counts as a VLM.
 
     Raises:
         UsageError: Unknown name, or not a reference.
     """
-    return _role_of(_split(text))
+    return Role.VLA if OR in text else _role_of(_split(text))
 
 
 def _role_of(parts: _Parts) -> Role:
@@ -212,10 +233,17 @@ def _serving(role: Role | None) -> tuple[Role, ...]:
 
 
 def _reference(
-    parts: _Parts, role: Role, backend: Backend, entry: SubjectEntry | None, **more: str
+    parts: _Parts,
+    role: Role,
+    backend: Backend,
+    entry: SubjectEntry | None,
+    *,
+    target: str = "",
+    model: str = "",
+    revision: str = "",
 ) -> SubjectReference:
     limited = entry is not None and entry.simulation_only
-    return SubjectReference(parts.text, role, backend, entry=entry, simulation_only=limited, **more)
+    return SubjectReference(parts.text, role, backend, target, model, revision, entry, limited)
 
 
 def _of_entry(parts: _Parts, role: Role, entry: SubjectEntry) -> SubjectReference:
@@ -276,7 +304,7 @@ def _panel_member(parts: _Parts, role: Role) -> SubjectReference:
 def _card(parts: _Parts) -> ModelCard:
     path = Path(f"{parts.rest}.json").expanduser()
     if not path.is_file():
-        raise UsageError("no panel member at this path", expected=FORMS[-2], got=parts.text)
+        raise UsageError("no panel member at this path", expected=FORMS[-3], got=parts.text)
     try:
         return load_card(path)
     except InputError as error:

@@ -39,6 +39,7 @@ BACKENDS: Final[dict[Role, dict[Backend, str]]] = {
         Backend.OPENVLA_HTTP: f"{_BACKENDS}.openvla:OpenVlaHttp",
         Backend.PANEL: f"{_BACKENDS}.panel.members:make_vla",
         Backend.PYTHON: f"{_BACKENDS}.python:make",
+        Backend.ALTERNATIVES: f"{_BACKENDS}.alternatives:make",
     },
     Role.PLANNER: {
         Backend.TRANSFORMERS: f"{_BACKENDS}.transformers.planner:make",
@@ -158,6 +159,8 @@ def check_backend(reference: SubjectReference) -> None:
         UsageError: None does.
     """
     _factory(reference)
+    for part in reference.parts:
+        check_backend(part)
 
 
 def check_real_arm(reference: SubjectReference, options: VlaOptions) -> None:
@@ -169,6 +172,8 @@ def check_real_arm(reference: SubjectReference, options: VlaOptions) -> None:
         UsageError: The subject is for simulation only.
         UserError: The policy server cannot be reached.
     """
+    for part in reference.parts:
+        check_real_arm(part, options)
     limited = reference.simulation_only
     if reference.backend is Backend.OPENPI and not limited:
         vla = make_vla(reference, options)

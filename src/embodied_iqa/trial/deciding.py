@@ -48,9 +48,16 @@ class DecisionRequest:
     gripper: float
 
 
-def decide(vla: Vla, request: DecisionRequest, frames: Mapping[View, Frame]) -> ChunkRecord:
-    """Ask a VLA; whatever it raises is a record with status None and the reason."""
-    return chunk_record(vla.info, request, attempt(partial(act, vla, request, frames)))
+def decide(vla: Vla, request: DecisionRequest, frames: Mapping[View, Frame], turn: int = 0) -> ChunkRecord:
+    """Ask a VLA; whatever it raises is a record with status None and the reason.
+
+    Args:
+        vla: The VLA.
+        request: The question.
+        frames: Of the cameras of the policy that decides at this turn.
+        turn: See `SubjectInfo.at_turn`.
+    """
+    return chunk_record(vla.info.at_turn(turn), request, attempt(partial(act, vla, request, frames)))
 
 
 def act(vla: Vla, request: DecisionRequest, frames: Mapping[View, Frame]) -> ActionChunk:

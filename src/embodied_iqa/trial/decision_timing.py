@@ -21,6 +21,8 @@ class DeciderState:
         ended_ns: When the arm ended its last goal of this run.
         last_completed: Sequence of the last goal that the arm ended.
         uncounted: Last decision that does not count, because the gate held the arm.
+        turn: Decisions of this run that the gate held or the policy refused: where several policies are one,
+            the next one decides.
         hold_until_ns: After a slow answer: no decision on frames up to this one, so that the arm can start.
     """
 
@@ -34,6 +36,7 @@ class DeciderState:
     ended_ns: int = 0
     last_completed: int | None = None
     uncounted: int = 0
+    turn: int = 0
     hold_until_ns: int = 0
 
 
@@ -78,7 +81,9 @@ class Decider:
             )
         is_last = completed == state.sequence and state.uncounted != state.sequence
         if held and ready and is_last and state.decisions > 0:
-            state = replace(state, decisions=state.decisions - 1, uncounted=state.sequence)
+            state = replace(
+                state, decisions=state.decisions - 1, uncounted=state.sequence, turn=state.turn + 1
+            )
         return replace(state, ready=ready)
 
     def choose(self, state: DeciderState, stamps_ns: Sequence[int]) -> int | None:
@@ -107,6 +112,10 @@ class Decider:
             decisions=state.decisions + 1,
             ready=False,
         )
+
+    def refused(self, state: DeciderState) -> DeciderState:
+        """Note that the policy saw no target."""
+        return replace(state, turn=state.turn + 1)
 
     def answered(self, state: DeciderState, newest_ns: int) -> DeciderState:
         """Note that the decision was published, when ``newest_ns`` was the newest frame.

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import pairwise
+from operator import attrgetter, itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -192,17 +195,33 @@ class RunRecord:
         return 0 if self.distortion is None else self.distortion.level_at(stamp_ns - self.start_ns, view)
 
     @property
+    def verdicts_in_turn(self) -> tuple[VerdictRecord, ...]:
+        """Verdicts on the camera behind the decisions, by time.
+
+        Where policies of several cameras take turns, that is the camera of the last decision up to the frame;
+        before any, that of the first one.
+        """
+        turns = sorted(((chunk.stamp_ns, chunk.view) for chunk in self.chunks), key=itemgetter(0))
+        if not turns:
+            turns = [(item.stamp_ns, item.view) for item in self.verdicts[:1]]
+        stamps_ns = [stamp_ns for stamp_ns, _ in turns]
+        return tuple(
+            item
+            for item in sorted(self.verdicts, key=attrgetter("stamp_ns"))
+            if item.view is turns[max(0, bisect_right(stamps_ns, item.stamp_ns) - 1)][1]
+        )
+
+    @property
     def held_s(self) -> float:
         """Time in which an obeyed gate passed no picture of the camera behind the decisions [s]."""
-        if self.gate_mode is not GateMode.ON or not self.verdicts:
+        seen = self.verdicts_in_turn
+        if self.gate_mode is not GateMode.ON or not seen:
             return 0.0
-        view = self.chunks[0].view if self.chunks else self.verdicts[0].view
-        seen = sorted((v.stamp_ns, v.verdict) for v in self.verdicts if v.view is view)
-        ends_ns = [stamp_ns for stamp_ns, _ in seen[1:]] + [self.end_ns]
+        ends_ns = [*(item.stamp_ns for item in seen), max(self.end_ns, seen[-1].stamp_ns)]
         held_ns = (
-            end_ns - stamp_ns
-            for (stamp_ns, verdict), end_ns in zip(seen, ends_ns, strict=True)
-            if verdict is not Verdict.PASS
+            end_ns - begin_ns
+            for item, (begin_ns, end_ns) in zip(seen, pairwise(ends_ns), strict=True)
+            if item.verdict is not Verdict.PASS
         )
         return sum(held_ns) / SECOND_NS
 

@@ -88,6 +88,18 @@ def test_frames_of_a_camera_that_is_not_distorted_are_clean() -> None:
     assert (effects.clean_frames, effects.false_holds, effects.distorted_frames) == (10, 3, 0)
 
 
+def test_frames_are_those_of_the_policy_whose_turn_it_is() -> None:
+    """From the sixth frame on the other camera, which is good, is behind the decisions."""
+    taken = replace(chunk(Source.DISTORTED, 2, 0.1), view=View.SIDE, stamp_ns=_START_NS + SECOND_NS // 2)
+    run = record([chunk(Source.DISTORTED, 1, 0.1), taken], (1, 2))
+    good = [verdict(at, Verdict.PASS, View.SIDE) for at in range(10)]
+    of_top = DistortionSpec("12", 5, schedule="burst:start=0,length=9,camera=top")
+    effects = gate_effects(replace(run, verdicts=(*run.verdicts, *good), distortion=of_top))
+    assert effects.held_s == pytest.approx(0.1)
+    assert (effects.clean_frames, effects.false_holds) == (5, 0)
+    assert (effects.distorted_frames, effects.passed_distorted) == (5, 4)
+
+
 def test_a_motion_is_wrong_where_it_was_executed_and_ends_elsewhere() -> None:
     decisions = [(0.1, 0.1, 1.0), (0.1, 0.129, 1.0), (0.1, 0.131, 1.0), (0.1, 0.1, 0.0), (0.1, 0.3, 1.0)]
     chunks = []

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import UsageError
-from embodied_iqa.gate.judgement import JudgeChoice, JudgeKind
+from embodied_iqa.gate.judgement import JudgeChoice, JudgeKind, Judgement
 from embodied_iqa.gate.judges import load_judge, shared_judge
 from embodied_iqa.gate.second_stage import SecondStage
 from embodied_iqa.gate.statistics_judge import StatisticsJudge
@@ -195,6 +196,32 @@ def test_a_policy_whose_camera_is_missing_is_refused(cell: Cell) -> None:
     side = replace(cell, vla=make_vla(parse_vla("panel-vla-side")))
     with pytest.raises(UsageError, match="panel-vla-side sees the side view, which no camera takes"):
         run(side)
+
+
+class Blindfold:
+    """Passes the pictures of all cameras but one."""
+
+    def judge(self, view: View, rgb: NDArray[np.uint8] | None) -> Judgement:
+        held = view is View.TOP
+        return Judgement(*((Verdict.REJECT, "a dirty lens") if held else (Verdict.PASS, "")), None)
+
+
+def test_where_the_gate_holds_its_camera_the_other_policy_decides(cell: Cell) -> None:
+    how = settings(GateMode.ON, camera_node__views=[View.TOP, View.SIDE])
+    dirty = replace(cell, judge=Blindfold())
+    alone = run(replace(dirty, vla=make_vla(parse_vla("panel-vla-query"))), how=how)
+    both = run(replace(dirty, vla=make_vla(parse_vla("panel-vla-query or panel-vla-side"))), how=how)
+    side = run(
+        replace(cell, vla=make_vla(parse_vla("panel-vla-side"))), how=settings(camera_node__views=[View.SIDE])
+    )
+    assert (alone.outcome, both.outcome, side.outcome) == (Outcome.HELD_BY_GATE, *[Outcome.SUCCESS] * 2)
+    assert {chunk.view for chunk in alone.chunks} == {View.TOP}
+    acted = [chunk.view for chunk in both.chunks if chunk.source is Source.RAW and chunk.increments.size]
+    assert acted == [View.TOP, View.SIDE]
+    assert both.executed == (both.chunks[2].sequence,)
+    ends = [one.T_base_tool[:3, 3] for one in (both, side)]
+    assert np.abs(ends[0] - ends[1]).max() < 0.01  # the same policy, on a later picture
+    assert [chunk.subject for chunk in both.chunks[::2]] == ["panel-vla-query", *["panel-vla-side"] * 2]
 
 
 class Digger:

@@ -121,11 +121,13 @@ def test_decisions_that_the_gate_holds_do_not_use_up_those_of_the_run() -> None:
             state = DECIDER.arm_seen(
                 state, ready=True, completed=k, whole=False, stamp_ns=1_000 * k, held=True
             )
-        assert state.decisions == 0
+        assert (state.decisions, state.turn) == (0, k)
         assert DECIDER.choose(state, [1_000 * k + AGAIN_NS + 1]) is not None
     for k in range(20, 23):
         state = idle(DECIDER.decided(state, 1_000 * k), k, 1_000 * k + 1)
     assert (state.decisions, DECIDER.choose(state, [100_000])) == (3, None)
+    assert DECIDER.refused(state).turn == 20
+    assert (state.turn, DECIDER.set_task(state, "pick it", 100_000).turn) == (19, 0)
 
 
 def test_a_report_about_the_decision_before_says_nothing_about_the_next_one() -> None:
@@ -134,6 +136,6 @@ def test_a_report_about_the_decision_before_says_nothing_about_the_next_one() ->
     state = DECIDER.decided(state, 9_000)
     for _ in range(3):  # the arm holds still, and has not taken up the second goal
         state = DECIDER.arm_seen(state, ready=True, completed=1, whole=False, stamp_ns=9_001, held=True)
-    assert state.decisions == 1
+    assert (state.decisions, state.turn) == (1, 1)
     state = idle(state, 2, 9_002)
-    assert (state.decisions, state.step) == (1, 1)
+    assert (state.decisions, state.step, state.turn) == (1, 1, 1)

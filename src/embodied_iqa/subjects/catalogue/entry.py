@@ -43,6 +43,8 @@ class Backend(StrEnum):
     """Network and card of `embodied-iqa train panel`."""
     PYTHON = "python"
     """Code of the user."""
+    ALTERNATIVES = "alternatives"
+    """Several policies of different cameras."""
 
 
 class Paper(StrEnum):

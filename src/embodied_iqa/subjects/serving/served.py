@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import Frame
 from embodied_iqa.subjects.batching import BatchVla, BatchVlm, act_all, answer_all
 from embodied_iqa.subjects.catalogue import Role
@@ -76,6 +77,10 @@ def serve_vla(
     Raises:
         UserError: It cannot be loaded.
     """
+    if reference.parts:  # a question has the images of all views: the first policy would always decide
+        raise UsageError(
+            "policies that take turns are not served as one", expected="one of them", got=str(reference)
+        )
     vla = make_vla(reference, options, progress)
 
     shown = vla if isinstance(vla, FeatureSubject) else None
