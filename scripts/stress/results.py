@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from xml.etree import ElementTree
 
 __all__ = ["CRASHED", "Result", "append", "done_repeats", "parse_report", "read", "table"]
 
@@ -44,8 +44,8 @@ class Result:
 def parse_report(report: Path, file: str, *, version: str, repeat: int, busy: int) -> list[Result]:
     """Read pytest's JUnit XML of one file; empty where there is none or it is cut short."""
     try:
-        cases = list(ElementTree.parse(report).iter("testcase"))  # noqa: S314 - pytest has just written it
-    except (OSError, ElementTree.ParseError):
+        cases = list(ET.parse(report).iter("testcase"))  # noqa: S314 - pytest has just written it
+    except (OSError, ET.ParseError):
         return []
     found: dict[str, Result] = {}
     for case in cases:

@@ -13,7 +13,7 @@ from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.graph.parameters import ArmParameters, RobotKind
 from embodied_iqa.images.frame import parse_view
 from embodied_iqa.kinematics import tool_along_z
-from embodied_iqa.robot.arm_runner import ArmReport, ArmRunner, ArmTick
+from embodied_iqa.robot.arm_runner import ArmReport, ArmRunner, ArmTick, why_not_yet
 from embodied_iqa.robot.controller import make_controller
 from embodied_iqa.robot.messages import ArmGoal, ArmMode, ArmState
 from embodied_iqa.robot.robotiq_gripper import RobotiqGripper
@@ -145,13 +145,10 @@ class ArmNode(ManagedNode[ArmParameters]):
         self._runner.take_goal(ArmGoal(increments_of(message), view, stamp_ns, message.sequence))
 
     def _rearm(self, request: RearmArm.Request, response: RearmArm.Response) -> RearmArm.Response:
-        measured, from_ns = self._arm.read(), ns_of(request.from_stamp)
-        if not self.active or measured is None:
-            response.message = "arm_node is not active" if not self.active else "no state of the arm yet"
-            return response
-        if measured.stamp_ns < from_ns:
-            behind_s = (from_ns - measured.stamp_ns) / 1e9
-            response.message = f"the newest state of the arm is {behind_s:.3f} s older than requested"
+        measured = self._arm.read()
+        problem = why_not_yet(measured, ns_of(request.from_stamp))
+        if not self.active or measured is None or problem:
+            response.message = problem if self.active else "arm_node is not active"
             return response
         self.get_logger().info(f"arming: {request.reason}")
         try:

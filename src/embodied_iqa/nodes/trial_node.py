@@ -32,7 +32,8 @@ from embodied_iqa.ros.spinning import ThreadedExecutor
 from embodied_iqa.ros.trial_commands import TrialCommands
 from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.tasks.instruction import parse_instruction
-from embodied_iqa.trial import machine
+from embodied_iqa.trial.driver import TrialDriver
+from embodied_iqa.trial.machine import TrialState
 from embodied_iqa.trial.protocol import (
     ArmSeen,
     AskPerson,
@@ -244,41 +245,29 @@ class TrialNode(BaseNode[TrialParameters]):
             return f"no judged image of {', '.join(sorted(missing))} on /gate/lease"
         return self._commands.subjects_problem(self._goal.task)
 
-    def _drive(self, handle: _GoalHandle, client: ClientWatch, plan: TrialPlan) -> machine.TrialState:
+    def _drive(self, handle: _GoalHandle, client: ClientWatch, plan: TrialPlan) -> TrialState:
         while not self._events.empty():
             self._events.get()
         self._publish_mark(plan, ours.TrialEvent.KIND_TRIAL_START, self.get_clock().now().nanoseconds)
-        state, commands = machine.start(plan)
+        driver = TrialDriver(plan, self.config.stall_limit_s, time.monotonic())
+        commands = driver.commands
         self._recording_fault = ""
-        heard_s = time.monotonic()
         while True:
             for command in commands:
                 if isinstance(command, Finish):
-                    return state
+                    return driver.state
                 self._do(plan, command)
                 if isinstance(command, AskPerson):
                     self._feedback(handle, command.stage, command.run_index, command.problem)
-            self._report_stage(handle, state)
-            commands = []
+            self._report_stage(handle, driver.state)
             event = self._next_event()
-            if event is not None or self._commands.waits_for_person():
-                heard_s = time.monotonic()
-            if event is not None:
-                state, commands = machine.step(state, event)
-            silent_s = time.monotonic() - heard_s
-            if reason := self._why_aborted(handle, client, silent_s, busy=bool(commands)):
-                state, commands = self._give_up(state, reason)
+            self._commands.check_deadline()
+            problem = _why_unwanted(handle, client) or self._recording_fault
+            commands = driver.handle(event, time.monotonic(), problem=problem)
+            if driver.gave_up:
+                self._commands.hurry()
 
-    def _why_aborted(self, handle: _GoalHandle, client: ClientWatch, silent_s: float, *, busy: bool) -> str:
-        """Return why the trial cannot go on; empty if it can."""
-        if (reason := _why_unwanted(handle, client)) and not busy:
-            return reason
-        if self._recording_fault and not busy:
-            return self._recording_fault
-        limit_s = self.config.stall_limit_s
-        return f"no state of the world for {limit_s} s" if silent_s > limit_s else ""
-
-    def _report_stage(self, handle: _GoalHandle, state: machine.TrialState) -> None:
+    def _report_stage(self, handle: _GoalHandle, state: TrialState) -> None:
         """Send a new stage as feedback; stages with a question are sent with it."""
         if state.stage in {self._stage, Stage.PREPARE, Stage.JUDGE}:
             return
@@ -292,10 +281,6 @@ class TrialNode(BaseNode[TrialParameters]):
             return self._events.get(timeout=_POLL_S)
         except queue.Empty:
             return None
-
-    def _give_up(self, state: machine.TrialState, reason: str) -> machine.Step:
-        self._commands.hurry()
-        return machine.cancel(state, reason)
 
     def _do(self, plan: TrialPlan, command: Command) -> None:
         if isinstance(command, MarkRunStart):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 from embodied_iqa_msgs.msg import ActionChunk, ArmStatus
@@ -26,27 +25,10 @@ from embodied_iqa.subjects.protocols import ActionChunk as Chunk
 from embodied_iqa.subjects.protocols import ChunkStatus, SubjectInfo, Vla, close_subject
 from embodied_iqa.subjects.registry import make_vla, refuse_real_arm
 from embodied_iqa.trial.deciding import DecisionRequest, act, chunk_record
-from embodied_iqa.trial.decision_timing import Decider, DeciderState
+from embodied_iqa.trial.decision_desk import DecisionDesk
+from embodied_iqa.trial.decision_timing import Decider
 from embodied_iqa.trial.record import ChunkRecord
 from embodied_iqa.units import SECOND_NS
-
-_BOTH = (Source.DISTORTED, Source.RAW)
-"""The arm waits for the first."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Question:
-    """A question to the subject.
-
-    Attributes:
-        run: Counts the tasks that were set; an answer of an earlier run is dropped.
-        request: The question.
-        pose: Tool pose of the request as it was received: its matrix does not give the same quaternion back.
-    """
-
-    run: int
-    request: DecisionRequest
-    pose: Pose
 
 
 class VlaNode(ManagedNode[VlaParameters]):
@@ -61,11 +43,8 @@ class VlaNode(ManagedNode[VlaParameters]):
         self._subject: Vla | None = None
         self._input: FrameInput | None = None
         self._inference: NodeInference[Chunk] = NodeInference(self)
-        self._decider = Decider(round(self.config.decide_again_s * SECOND_NS), self.config.max_chunks)
-        self._state = DeciderState()
-        self._run = 0
-        self._open: set[_Question] = set()
-        self._dropped = 0
+        decider = Decider(round(self.config.decide_again_s * SECOND_NS), self.config.max_chunks)
+        self._desk = DecisionDesk(decider)
         self._poses: StateHistory[Pose] = StateHistory()
         self._grippers: StateHistory[float] = StateHistory()
         self._assumed_tool = None if self.config.has_arm else self._tool_without_arm()
@@ -97,7 +76,7 @@ class VlaNode(ManagedNode[VlaParameters]):
     def unload(self) -> None:
         """Unload the subject and its frames; answers that are still to come are dropped."""
         subject, self._subject = self._subject, None
-        self._open.clear()
+        self._desk.forget()
         close_subject(subject)
         self._inference.destroy()
         self._inference = NodeInference(self)
@@ -110,7 +89,7 @@ class VlaNode(ManagedNode[VlaParameters]):
         health = self._inference.health(
             str(self.config.subject) if self._subject is not None else "not loaded"
         )
-        health.values |= {"decisions": self._state.sequence, "dropped": self._dropped}
+        health.values |= {"decisions": self._desk.state.sequence, "dropped": self._desk.dropped}
         if self._input is not None:
             health.values["late pictures"] = self._input.late.total
         return health
@@ -137,8 +116,7 @@ class VlaNode(ManagedNode[VlaParameters]):
 
     def _take_status(self, message: ArmStatus) -> None:
         completed = message.completed_sequence if message.has_completed else None
-        self._state = self._decider.arm_seen(
-            self._state,
+        self._desk.arm_seen(
             ready=message.state in {ArmStatus.STATE_IDLE, ArmStatus.STATE_HOLDING} and not message.has_goal,
             completed=completed,
             whole=message.completed_whole,
@@ -154,9 +132,7 @@ class VlaNode(ManagedNode[VlaParameters]):
         if request.task and not self._whole_stamps():
             response.message = "no complete frame of every view has arrived yet"
             return response
-        self._state = self._decider.set_task(self._state, request.task, ns_of(request.from_stamp))
-        self._run += 1
-        self._open.clear()
+        self._desk.set_task(request.task, ns_of(request.from_stamp))
         response.success = True
         self._consider()
         return response
@@ -164,77 +140,62 @@ class VlaNode(ManagedNode[VlaParameters]):
     def _consider(self) -> None:
         """Decide if it is time to, and a pair of frames is there."""
         subject, frames = self._subject, self._input
-        if not self.active or subject is None or frames is None or self._open:
+        if not self.active or subject is None or frames is None or self._desk.is_busy:
             return
-        stamp_ns = self._decider.choose(self._state, self._whole_stamps())
+        stamp_ns = self._desk.choose(self._whole_stamps())
         tool = None if stamp_ns is None else self._tool_at(stamp_ns)
         if stamp_ns is None or tool is None:
             return
-        info = subject.info.at_turn(self._state.turn)
-        self._state = self._decider.decided(self._state, stamp_ns)
-        questions = [self._question(source, stamp_ns, *tool) for source in _BOTH]
-        self._open.update(questions)
-        for place, question in enumerate(questions, start=1):
-            source = question.request.source
-            found = {view: frames.frames.frame(view, source, stamp_ns) for view in info.views}
+        pose, gripper = tool
+        info = subject.info.at_turn(self._desk.state.turn)
+        questions = self._desk.ask(stamp_ns, matrix_from_pose(pose), gripper)
+        for place, request in enumerate(questions, start=1):
+            found = {view: frames.frames.frame(view, request.source, stamp_ns) for view in info.views}
             seen = {view: frame for view, frame in found.items() if frame is not None}
             self._inference.start(
-                partial(act, subject, question.request, seen),
-                partial(self._answered, question, info),
+                partial(act, subject, request, seen),
+                partial(self._answered, request, pose, info),
                 deadline_s=place * self.config.answer_deadline_s,
-                key=source,
+                key=request.source,
             )
 
-    def _question(self, source: Source, stamp_ns: int, pose: Pose, gripper: float) -> _Question:
-        state = self._state
-        request = DecisionRequest(
-            stamp_ns=stamp_ns,
-            source=source,
-            sequence=state.sequence,
-            step=state.step,
-            task=state.task,
-            T_base_tool=matrix_from_pose(pose),
-            gripper=gripper,
-        )
-        return _Question(self._run, request, pose)
+    def _answered(
+        self, request: DecisionRequest, pose: Pose, info: SubjectInfo, outcome: Outcome[Chunk]
+    ) -> None:
+        """Publish a decision, unless the run that it belongs to is over.
 
-    def _answered(self, question: _Question, info: SubjectInfo, outcome: Outcome[Chunk]) -> None:
-        """Publish a decision, unless the run that it belongs to is over."""
-        if question not in self._open or not self.active:
-            self._open.discard(question)
-            self._dropped += 1
+        The pose is that of the request as it was received: its matrix does not give the same quaternion back.
+        """
+        if not self._desk.close(request, active=self.active):
             return
-        self._open.discard(question)
         if outcome.result is None:
             self.get_logger().error(f"{info.name} failed: {outcome.reason}")
-        record = chunk_record(info, question.request, outcome)
-        self._outputs[record.source].publish(_message_of(record, question))
+        record = chunk_record(info, request, outcome)
+        self._outputs[record.source].publish(_message_of(record, request.task, pose))
         if record.source is Source.DISTORTED and record.status is ChunkStatus.NO_TARGET:
-            self._state = self._decider.refused(self._state)
-        if not self._open:
-            stamps_ns = self._whole_stamps()
-            newest_ns = stamps_ns[-1] if stamps_ns else record.stamp_ns
-            self._state = self._decider.answered(self._state, newest_ns)
-            self._consider()
+            self._desk.refused()
+        stamps_ns = self._whole_stamps()
+        self._desk.published(stamps_ns[-1] if stamps_ns else record.stamp_ns)
+        self._consider()
 
     def _whole_stamps(self) -> list[int]:
         """Return the stamps with a raw and a distorted frame of every camera of the policy, oldest first."""
         if self._subject is None or self._input is None:
             return []
-        views, frames = self._subject.info.at_turn(self._state.turn).views, self._input.frames
+        views, frames = self._subject.info.at_turn(self._desk.state.turn).views, self._input.frames
         return [
             stamp_ns
             for stamp_ns in frames.stamps_ns(views[0])
-            if all(frames.frame(view, source, stamp_ns) is not None for view in views for source in _BOTH)
+            if all(frames.frame(view, source, stamp_ns) is not None for view in views for source in Source)
         ]
 
 
-def _message_of(record: ChunkRecord, question: _Question) -> ActionChunk:
+def _message_of(record: ChunkRecord, task: str, pose: Pose) -> ActionChunk:
     message = chunk_to_msg(record)
     message.header = header_of(record.stamp_ns, optical_frame(record.view))
-    message.view, message.source, message.task = str(record.view), int(record.source), question.request.task
+    message.view, message.source, message.task = str(record.view), int(record.source), task
     message.sequence, message.step = record.sequence, record.step
-    message.tool_pose, message.gripper = question.pose, record.gripper
+    message.tool_pose, message.gripper = pose, record.gripper
     message.subject, message.subject_version = record.subject, record.subject_version
     message.latency_ms = record.latency_ms
     return message

@@ -41,9 +41,9 @@ from embodied_iqa.subjects.protocols import Vla, Vlm
 from embodied_iqa.tasks.instruction import Instruction, parse_instruction
 from embodied_iqa.trial import machine
 from embodied_iqa.trial.deciding import answer
+from embodied_iqa.trial.driver import arm_seen
 from embodied_iqa.trial.protocol import (
     Answered,
-    ArmSeen,
     AskVlm,
     ChunkSeen,
     Command,
@@ -215,10 +215,7 @@ class HeadlessRun:
         if status.mode is ArmMode.EXECUTING and report.goal_sequence is not None:
             self._executed.add(report.goal_sequence)
         self._policy.take_report(report)
-        moving = status.mode is ArmMode.EXECUTING
-        broken_down = status.cause is not None and status.cause.is_breakdown
-        emergency, held = report.emergency_stop, status.held_by_gate
-        self._happened(ArmSeen(stamp_ns, moving, emergency, status.reason, broken_down, held))
+        self._happened(arm_seen(report))
 
     def _deliver(self, chunk: ChunkRecord) -> None:
         goal = goal_of(chunk)

@@ -214,3 +214,13 @@ class ArmRunner:
             refused=self.refused,
             T_base_tool=T_base_tool,
         )
+
+
+def why_not_yet(measured: ArmState | None, from_ns: int) -> str:
+    """Return why an arm cannot be armed for a run that begins at ``from_ns`` ROS time; empty if it can."""
+    if measured is None:
+        return "no state of the arm yet"
+    if measured.stamp_ns >= from_ns:
+        return ""
+    behind_s = (from_ns - measured.stamp_ns) / SECOND_NS
+    return f"the newest state of the arm is {behind_s:.3f} s older than requested"

@@ -36,14 +36,13 @@ class Attendance:
         self._until_s = time.monotonic() + self._limit_s
         self._question = question
 
-    def is_waiting(self) -> bool:
-        """Return whether a question is open; report it as unanswered once its deadline has passed."""
+    def check_deadline(self) -> None:
+        """Report an open question as unanswered once its deadline has passed."""
         question = self._question
         if question is not None and time.monotonic() > self._until_s:
             self._question = None
             message = f"no answer within {self._limit_s:g} s ({question.stage.name.lower()})"
             self._report(Reply(question, ok=False, message=message))
-        return self._question is not None
 
     def close(self) -> None:
         """Close the question."""

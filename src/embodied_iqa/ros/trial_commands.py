@@ -102,9 +102,10 @@ class TrialCommands:
         self._goal = goal
         self._deadline_s = self._config.reply_deadline_s
 
-    def waits_for_person(self) -> bool:
-        """Return whether a question to the operator is open."""
-        return self._attendance is not None and self._attendance.is_waiting()
+    def check_deadline(self) -> None:
+        """End an open question to the operator whose deadline has passed."""
+        if self._attendance is not None:
+            self._attendance.check_deadline()
 
     def interrupt(self) -> None:
         """Abort a return to the start."""

@@ -1,0 +1,254 @@
+"""Cameras, distortion, gate, policy and VLM of the virtual cell: message in, one call, message out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from cell_journal import Journal
+from cell_robot import Snapshot
+from event_queue import MS_NS, Actor, EventQueue, Link
+
+from embodied_iqa.distortions import DistortionSpec
+from embodied_iqa.errors import UserError
+from embodied_iqa.gate.bounds import Bounds
+from embodied_iqa.gate.calibration import GateCalibration
+from embodied_iqa.gate.gatekeeper import Gatekeeper
+from embodied_iqa.gate.judge import GateOptions
+from embodied_iqa.gate.judgement import Judgement
+from embodied_iqa.gate.second_stage import GateDecision
+from embodied_iqa.gate.statistics import Statistic
+from embodied_iqa.gate.statistics_judge import StatisticsJudge
+from embodied_iqa.gate.verdict import Verdict
+from embodied_iqa.gate.waiting_decisions import WaitingDecisions
+from embodied_iqa.images.assembler import FrameAssembler, Source
+from embodied_iqa.images.frame import Intrinsics, View
+from embodied_iqa.images.state_history import StateHistory
+from embodied_iqa.robot.arm_runner import ArmReport
+from embodied_iqa.ros.late_count import LateCount
+from embodied_iqa.subjects.inference import Outcome, OutcomeKind, attempt
+from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
+from embodied_iqa.trial.deciding import DecisionRequest, act, chunk_record
+from embodied_iqa.trial.decision_desk import DecisionDesk
+from embodied_iqa.trial.decision_timing import Decider
+from embodied_iqa.trial.distortion_changes import DistortionChanges
+from embodied_iqa.trial.record import ChunkRecord
+
+SIZE = (64, 48)
+BRIGHT = np.full((SIZE[1], SIZE[0], 3), 180, dtype=np.uint8)
+_ANYTHING = dict.fromkeys(Statistic, Bounds(-np.inf, -np.inf, np.inf, np.inf))
+DARK_HOLDS = _ANYTHING | {Statistic.EXPOSURE: Bounds(-np.inf, 0.5, np.inf, np.inf)}
+_INTRINSICS = Intrinsics(*SIZE, 50.0, 50.0, 31.5, 23.5)
+_KEPT_FRAMES, _AGAIN_NS, _MOST_CHUNKS = 4, 200 * MS_NS, 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Image:
+    """An image on a topic."""
+
+    stamp_ns: int
+    rgb: np.ndarray
+
+
+class KnownImages:
+    """The product's statistics judge; equal images are measured once in all interleavings."""
+
+    def __init__(self) -> None:
+        calibration = GateCalibration(View.TOP, *SIZE, DARK_HOLDS, 100, "the virtual cell")
+        self._judge = StatisticsJudge([calibration])
+        self._known: dict[bytes, Judgement] = {}
+
+    def judge(self, view: View, rgb: np.ndarray | None) -> Judgement:
+        key = b"" if rgb is None else rgb.tobytes()
+        if key not in self._known:
+            self._known[key] = self._judge.judge(view, rgb)
+        return self._known[key]
+
+
+class Camera(Actor):
+    """camera_node."""
+
+    def __init__(self, queue: EventQueue) -> None:
+        super().__init__(queue, "camera_node")
+        self.images = Link(queue, 10)
+
+    def take_snapshot(self, snapshot: Snapshot) -> None:
+        self.images.publish(Image(snapshot.stamp_ns, BRIGHT))
+
+
+class Distortion(Actor):
+    """distortion_node."""
+
+    def __init__(self, queue: EventQueue) -> None:
+        super().__init__(queue, "distortion_node")
+        self._changes = DistortionChanges()
+        self.images = Link(queue, 10)
+
+    def take_image(self, image: Image) -> None:
+        distorter = self._changes.at(image.stamp_ns)
+        if distorter.level_at(image.stamp_ns):
+            image = Image(image.stamp_ns, distorter.apply(image.rgb, View.TOP, image.stamp_ns))
+        self.images.publish(image)
+
+    def change(self, request: tuple[DistortionSpec | None, int, bool], reply: Callable[[Any], None]) -> None:
+        spec, from_ns, or_later = request
+        try:
+            effective_ns = self._changes.set(spec, from_ns or None, or_later=or_later)
+        except UserError as error:
+            reply((False, str(error), 0))
+            return
+        reply((True, "", effective_ns))
+
+
+class Gate(Actor):
+    """gate_node."""
+
+    def __init__(self, queue: EventQueue, judge: KnownImages, options: GateOptions) -> None:
+        super().__init__(queue, "gate_node")
+        self.keeper = Gatekeeper(judge, options)
+        self._decisions = WaitingDecisions()
+        self.late = LateCount()
+        self.counts = dict.fromkeys(Verdict, 0)
+        self._ros_ns = 0
+        self.leases = Link(queue, 50)
+
+    def take_clock(self, now_ns: int) -> None:
+        self._ros_ns = now_ns
+
+    def take_image(self, image: Image) -> None:
+        _, lease = self.keeper.judge(View.TOP, image.stamp_ns, image.rgb, self._ros_ns)
+        self.counts[lease.judged] += 1
+        self.leases.publish(lease)
+        self._judge_decisions()
+
+    def take_decision(self, record: ChunkRecord) -> None:
+        if record.status is ChunkStatus.ACT:
+            self._decisions.add(GateDecision(record.view, record.stamp_ns, record.sequence, record.seen))
+            self._judge_decisions()
+
+    def _judge_decisions(self) -> None:
+        for decision in self._decisions.take(self.keeper.knows):
+            lease = self.keeper.judge_decision(decision, self._ros_ns)
+            if lease is not None:
+                self.leases.publish(lease)
+
+
+class ScriptedVla:
+    """A policy that moves to and fro so often in a run, then says that the task is done."""
+
+    info = SubjectInfo("scripted", "1", "moves to and fro", (View.TOP,))
+
+    def __init__(self, moves: int, increments: np.ndarray) -> None:
+        self._moves, self.increments = moves, increments
+
+    def act(self, observation: VlaObservation) -> ActionChunk:
+        if observation.step >= self._moves:
+            return ActionChunk.still(ChunkStatus.DONE, "done")
+        return ActionChunk(ChunkStatus.ACT, self.increments, "moves")
+
+
+class Policy(Actor):
+    """vla_node: the desk chooses the questions; the subject answers them one after the other, in its time."""
+
+    def __init__(self, queue: EventQueue, journal: Journal, vla: ScriptedVla, deadline_ns: int) -> None:
+        super().__init__(queue, "vla_node")
+        self.vla, self._journal, self._deadline_ns = vla, journal, deadline_ns
+        self.desk = DecisionDesk(Decider(_AGAIN_NS, _MOST_CHUNKS))
+        self.thinks_ns = (5 * MS_NS, 20 * MS_NS, 40 * MS_NS)
+        self._frames = FrameAssembler(_KEPT_FRAMES)
+        self._frames.add_intrinsics(View.TOP, _INTRINSICS)
+        self._tools: StateHistory[tuple[np.ndarray, float]] = StateHistory()
+        self._from_ns = 0
+        self.actions = Link(queue, 200)
+
+    def take_image(self, source: Source, image: Image) -> None:
+        self._frames.add_pose(View.TOP, image.stamp_ns, np.eye(4))
+        self._frames.add_picture(View.TOP, source, image.stamp_ns, image.rgb)
+        self._consider()
+
+    def take_report(self, report: ArmReport) -> None:
+        stamp_ns, ended = report.measured.stamp_ns, report.ended
+        if report.T_base_tool is not None:
+            self._tools.add(stamp_ns, (report.T_base_tool, report.measured.gripper.position))
+        self.desk.arm_seen(
+            ready=report.is_ready,
+            completed=None if ended is None else ended.sequence,
+            whole=report.is_completed,
+            stamp_ns=stamp_ns,
+            held=report.status.held_by_gate,
+        )
+        self._consider()
+
+    def set_task(self, request: tuple[str, int], reply: Callable[[Any], None]) -> None:
+        task, self._from_ns = request
+        self.desk.set_task(task, self._from_ns)
+        reply((True, ""))
+        self._consider()
+
+    def _whole_stamps(self) -> list[int]:
+        frames = self._frames
+        return [
+            stamp_ns
+            for stamp_ns in frames.stamps_ns(View.TOP)
+            if all(frames.frame(View.TOP, source, stamp_ns) is not None for source in Source)
+        ]
+
+    def _consider(self) -> None:
+        if self.desk.is_busy:
+            return
+        stamp_ns = self.desk.choose(self._whole_stamps())
+        tool = None if stamp_ns is None else self._tools.at(stamp_ns)
+        if stamp_ns is None or tool is None:
+            return
+        thinks_ns = 0
+        for place, request in enumerate(self.desk.ask(stamp_ns, *tool), start=1):
+            thinks_ns += self.queue.random.choice(self.thinks_ns)
+            self._ask(request, thinks_ns, place * self._deadline_ns)
+
+    def _ask(self, request: DecisionRequest, thinks_ns: int, deadline_ns: int) -> None:
+        frame = self._frames.frame(View.TOP, request.source, request.stamp_ns)
+        frames = {} if frame is None else {View.TOP: frame}
+        if thinks_ns > deadline_ns:
+            late: Outcome[ActionChunk] = Outcome(OutcomeKind.LATE, latency_ms=deadline_ns / MS_NS)
+            self.after(deadline_ns, partial(self._answered, request, late))
+            return
+        outcome = attempt(partial(act, self.vla, request, frames))
+        outcome = replace(outcome, latency_ms=0.0, model_ms=0.0)
+        self.after(thinks_ns, partial(self._answered, request, outcome))
+
+    def _answered(self, request: DecisionRequest, outcome: Outcome[ActionChunk]) -> None:
+        if not self.desk.close(request):
+            return
+        record = chunk_record(self.vla.info, request, outcome)
+        if record.source is Source.DISTORTED:
+            self._journal.decided(record.sequence, record.stamp_ns, self._from_ns)
+            self.actions.publish(record)
+        stamps_ns = self._whole_stamps()
+        self.desk.published(stamps_ns[-1] if stamps_ns else record.stamp_ns)
+        self._consider()
+
+
+class Vlm(Actor):
+    """vlm_node: answers after a while."""
+
+    def __init__(self, queue: EventQueue) -> None:
+        super().__init__(queue, "vlm_node")
+        self.thinks_ns = (10 * MS_NS, 100 * MS_NS)
+
+    def ask(self, _stamp_ns: int, reply: Callable[[Any], None]) -> None:
+        self.after(self.queue.random.choice(self.thinks_ns), partial(reply, (True, "")))
+
+
+class Recorder(Actor):
+    """recorder_node."""
+
+    def __init__(self, queue: EventQueue) -> None:
+        super().__init__(queue, "recorder_node")
+        self.is_open = False
+
+    def record(self, start: bool, reply: Callable[[Any], None]) -> None:
+        self.is_open = start
+        reply((True, ""))

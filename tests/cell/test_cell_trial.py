@@ -1,0 +1,103 @@
+"""Whole trials in the virtual cell: whatever happens, nothing moves without a lease and the trial ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from event_queue import MS_NS, Actor, Link
+from virtual_cell import CellOptions, VirtualCell, interleavings
+
+BEGINS_NS, LASTS_NS = 200 * MS_NS, 1400 * MS_NS
+"""Of the trial without a fault."""
+MOST_EVENTS = 20_000
+"""Of a trial; without a fault it has about 1,200."""
+VICTIMS = ("sim_node", "camera_node", "distortion_node", "gate_node", "arm_node", "ur_worker", "vla_node")
+OBSERVERS = ("vlm_node", "recorder_node")
+
+Fault = Callable[[VirtualCell], None]
+
+
+def play(seed: int, fault: Fault, options: CellOptions | None = None) -> VirtualCell:
+    """Play a trial in which a fault begins at a moment of the seed; check the rules that always hold."""
+    cell = VirtualCell(seed, options)
+    cell.begin()
+    cell.run(until_ns=BEGINS_NS + cell.queue.random.randrange(LASTS_NS))
+    fault(cell)
+    cell.run()
+    stage = cell.trial.driver.state.stage.name
+    assert cell.trial.finish is not None, f"the trial hangs in {stage}: {cell.trial.driver.state.pending}"
+    assert cell.queue.handled < MOST_EVENTS, f"{cell.queue.handled} events"
+    assert cell.trial.finish.ok or cell.trial.finish.message, "a trial that failed says why"
+    results = cell.trial.driver.state.results
+    assert all(result.reason for result in results)
+    assert len(results) == cell.options.plan.run_count or not cell.trial.finish.ok
+    assert not cell.journal.broken, cell.journal.broken
+    assert not any(stop.cause.is_emergency for stop in cell.journal.stops), cell.journal.stops
+    return cell
+
+
+def some_actor(cell: VirtualCell, *names: str) -> Actor:
+    return cell.actors[cell.queue.random.choice(names)]
+
+
+def some_link(cell: VirtualCell) -> Link:
+    return cell.queue.random.choice(list(cell.links.values()))
+
+
+def test_without_a_fault_every_interleaving_gives_the_same_results() -> None:
+    def same(seed: int) -> None:
+        cell = play(seed, lambda _cell: None)
+        assert cell.trial.finish is not None
+        assert cell.trial.finish.ok, cell.trial.finish.message
+        outcomes = [result.outcome for result in cell.trial.driver.state.results]
+        assert outcomes == ["success", "held_by_the_gate"]
+
+    interleavings(same)
+
+
+def test_a_process_that_freezes_for_a_while() -> None:
+    def freezes(cell: VirtualCell) -> None:
+        victim = some_actor(cell, *VICTIMS, *OBSERVERS, "trial_node")
+        victim.freeze()
+        cell.queue.after(cell.queue.random.randrange(100, 2000) * MS_NS, victim.thaw)
+
+    interleavings(partial(play, fault=freezes))
+
+
+def test_a_process_that_dies() -> None:
+    interleavings(partial(play, fault=lambda cell: some_actor(cell, *VICTIMS, *OBSERVERS).kill()))
+
+
+@pytest.mark.parametrize("lasts", ["for a while", "for good"])
+def test_a_topic_that_falls_silent(lasts: str) -> None:
+    def blocks(cell: VirtualCell) -> None:
+        link = some_link(cell)
+        link.is_blocked = True
+        if lasts == "for a while":
+            cell.queue.after(cell.queue.random.randrange(50, 800) * MS_NS, link.unblock)
+
+    interleavings(partial(play, fault=blocks))
+
+
+def test_messages_that_come_late() -> None:
+    def delays(cell: VirtualCell) -> None:
+        some_link(cell).delay_ns = cell.queue.random.randrange(20, 400) * MS_NS
+
+    interleavings(partial(play, fault=delays))
+
+
+def test_messages_that_are_lost() -> None:
+    def drops(cell: VirtualCell) -> None:
+        some_link(cell).drop = 0.4
+
+    interleavings(partial(play, fault=drops))
+
+
+def test_messages_that_come_twice_or_overtake_each_other() -> None:
+    def shuffles(cell: VirtualCell) -> None:
+        link = some_link(cell)
+        link.duplicate, link.shuffles = 0.5, True
+
+    interleavings(partial(play, fault=shuffles))
