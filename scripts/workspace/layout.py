@@ -9,7 +9,7 @@ from pathlib import Path
 __all__ = ["MAIN_ENVIRONMENT", "Layout", "SetupError"]
 
 MAIN_ENVIRONMENT = ".venv"
-_ENVIRONMENT = re.compile(r"\.venv(-[A-Za-z0-9][A-Za-z0-9.]*)?")
+_ENVIRONMENT = re.compile(r"\.venv(-(?!pyiqa$)[A-Za-z0-9][A-Za-z0-9.]*)?")  # `make pyiqa` has its own
 
 
 class SetupError(Exception):

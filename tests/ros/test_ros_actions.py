@@ -21,7 +21,6 @@ from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from busy_processes import busy_processes
 from embodied_iqa.errors import UserError
 from embodied_iqa.ros import actions
 from embodied_iqa.ros.actions import ActionCaller, ClientWatch, GoalRejectedError
@@ -29,6 +28,7 @@ from embodied_iqa.ros.calls import call
 from embodied_iqa.ros.node import ManagedNode
 from embodied_iqa.ros.spinning import SpinThread
 from ros_graph import DEADLINE_S, RosGraph
+from stress.main import busy_processes
 
 NAME = "/tested/run"
 GOALS = 2_000

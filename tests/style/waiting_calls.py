@@ -20,7 +20,6 @@ SHORTEST_S = 5.0
 """A time-out of a test is at least this long: a busy machine pauses a process for a second or two."""
 
 OWNERS = {
-    "tests/busy_processes.py": "ends what it starts, whatever the test does",
     "tests/chromium_pipe.py": "ends Chromium, whatever the test does",
     "tests/recorder_process.py": "ends recorder_node, whatever the test does",
     "tests/studio_process.py": "ends the studio, whatever the test does",

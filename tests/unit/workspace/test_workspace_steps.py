@@ -184,7 +184,9 @@ def test_environments_of_one_working_copy_share_neither_builds_nor_logs(tmp_path
     assert main.shared_lock == second.shared_lock
 
 
-@pytest.mark.parametrize("name", ["src", ".venv-", ".venv/../src", "/tmp/.venv", ".venvs", ".venv-a/b"])
+@pytest.mark.parametrize(
+    "name", ["src", ".venv-", ".venv/../src", "/tmp/.venv", ".venvs", ".venv-a/b", ".venv-pyiqa"]
+)
 def test_an_environment_has_a_name_of_its_own(tmp_path: Path, name: str) -> None:
     with pytest.raises(SetupError, match=r"VENV must be \.venv or \.venv-NAME"):
         Layout(tmp_path, name)
