@@ -44,8 +44,6 @@ ALLOWED = {
     "scripts/stress/results.py": _OWN_STATE,
     "scripts/mutants/baseline.py": _OWN_STATE,
     "scripts/mutants/children.py": _OWN_STATE,
-    "scripts/reach/selection.py": _OWN_STATE,
-    "scripts/stress/results.py": _OWN_STATE,
     "src/embodied_iqa/subjects/backends/openai_planner.py": "a schema that this package made",
     "src/embodied_iqa/cell_manipulation/planning/loose_json.py": _ANSWER,
     "src/embodied_iqa/subjects/backends/openai_server.py": _ANSWER,
