@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from embodied_iqa.clock import MONOTONIC, Clock
 from embodied_iqa.config import ranged
+from embodied_iqa.subjects.catalogue import StatisticsKind
 from embodied_iqa.subjects.reference import SubjectReference
 
 Progress = Callable[[str], None]
@@ -120,6 +121,7 @@ class PolicyOptions:
         version: Version of the policy; changes whenever its answers can change.
         statistics: File with the statistics of its training data, if the server does not un-normalise.
         statistics_key: Data set in that file.
+        statistics_kind: Statistics that the policy's family normalises with; auto follows the catalogue.
         unnorm_key: Data set for OpenVLA's server, which then un-normalises itself.
         seed: Seed of the initial noise of a diffusion policy.
         denoising_steps: Steps of a diffusion policy; 0 for the checkpoint's own number.
@@ -130,6 +132,7 @@ class PolicyOptions:
     version: str = ""
     statistics: str = ""
     statistics_key: str = ""
+    statistics_kind: StatisticsKind = StatisticsKind.AUTO
     unnorm_key: str = ""
     seed: int = ranged(0, 0, 2**31 - 1)
     denoising_steps: int = ranged(0, 0, 1000)

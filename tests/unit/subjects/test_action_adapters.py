@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from functools import partial
-from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -29,7 +27,6 @@ from embodied_iqa.subjects.actions.convention import (
     RotationForm,
 )
 from embodied_iqa.subjects.actions.rotations import rotations_of
-from embodied_iqa.subjects.actions.statistics import Statistics, load_statistics
 from embodied_iqa.subjects.actions.table import CONVENTIONS, OWN, convention_of
 from embodied_iqa.subjects.catalogue import entries
 
@@ -309,59 +306,6 @@ def test_every_subject_of_the_catalogue_has_a_known_convention():
             assert isinstance(convention_of(entry.convention), ActionConvention)
     with pytest.raises(UsageError, match="pi0-libero"):
         convention_of("nonsense")
-
-
-@given(st.lists(st.floats(-5, 5), min_size=7, max_size=7), st.booleans())
-@settings(max_examples=50, deadline=None)
-def test_normalising_and_undoing_cancel(values: list, bounds: bool):
-    low = np.array([-0.1, -0.2, -0.3, -1, -1, -1, 0])
-    high = np.array([0.1, 0.3, 0.2, 1, 2, 1, 1])
-    statistics = Statistics.from_bounds(low, high) if bounds else Statistics.from_moments(low, high + 0.1)
-    assert np.allclose(statistics.apply(statistics.undo(np.array(values))), values)
-
-
-def test_statistics_files_of_the_three_families_are_read(tmp_path: Path):
-    q01, q99, mask = [-1.0] * 6 + [0.0], [1.0, 2.0, 3.0, 1.0, 1.0, 1.0, 1.0], [True] * 6 + [False]
-    openvla = tmp_path / "dataset_statistics.json"
-    openvla.write_text(
-        json.dumps({"bridge_orig": {"action": {"q01": q01, "q99": q99, "mask": mask}}, "b": {}})
-    )
-    row = np.array([[1.0, 1.0, -1.0, 0.0, 0.0, 0.0, 0.7]])
-    undone = load_statistics(openvla, "bridge_orig").undo(row)[0]
-    assert np.allclose(undone, [1.0, 2.0, -1.0, 0.0, 0.0, 0.0, 0.7])
-    with pytest.raises(UsageError, match="bridge_orig"):
-        load_statistics(openvla)
-    octo = tmp_path / "octo.json"
-    octo.write_text(json.dumps({"action": {"mean": [1.0] * 7, "std": [2.0] * 7}}))
-    assert np.allclose(load_statistics(octo).undo(np.ones((1, 7))), 3.0)
-    openpi = tmp_path / "norm_stats.json"
-    part = {"mean": [0.0], "std": [1.0], "q01": None, "q99": None}
-    openpi.write_text(json.dumps({"norm_stats": {"actions": part, "state": {"mean": [5.0], "std": [1.0]}}}))
-    assert np.allclose(load_statistics(openpi, of_state=True).apply(np.array([6.0])), 1.0)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "no json",
-        "[]",
-        "{}",
-        '{"action": {"q01": [1], "q99": [1, 2]}}',
-        '{"action": {"mean": ["a"], "std": [1]}}',
-        '{"action": {"mean": [NaN], "std": [1]}}',
-        '{"action": 3}',
-    ],
-)
-def test_statistics_files_that_are_none_are_refused(tmp_path: Path, text: str):
-    path = tmp_path / "statistics.json"
-    path.write_text(text)
-    with pytest.raises((InputError, UsageError)):
-        load_statistics(path)
-
-
-def test_statistics_of_other_numbers_are_refused():
-    with pytest.raises(InputError):
-        Statistics.from_moments(np.zeros(8), np.ones(8)).undo(np.zeros((1, 7)))
 
 
 def test_two_grippers_at_one_value_are_our_bug():

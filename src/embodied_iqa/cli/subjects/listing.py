@@ -13,7 +13,7 @@ from rich.text import Text
 from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.errors import UsageError
 from embodied_iqa.scoring.constants import SubjectConstants, UncalibratedError
-from embodied_iqa.subjects.catalogue import SubjectEntry, entries, entry
+from embodied_iqa.subjects.catalogue import StatisticsKind, SubjectEntry, entries, entry
 from embodied_iqa.subjects.constants_files import constants_of
 from embodied_iqa.subjects.readiness import Readiness, check_readiness
 
@@ -105,6 +105,7 @@ def _print_entry(item: SubjectEntry) -> None:
         "arms": "simulated only" if item.simulation_only else "",
         "prompt": item.prompt,
         "action convention": item.convention,
+        "normalised with": "" if item.statistics is StatisticsKind.AUTO else item.statistics,
         "needs": "; ".join(item.needs) or "nothing",
         "scores scaled by": _scale(item.name),
         "note": item.note,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from embodied_iqa.errors import InternalError
+from embodied_iqa.subjects.catalogue import StatisticsKind
 
 
 class ActionKind(StrEnum):
@@ -120,6 +121,8 @@ class ActionConvention:
         arms: One or two; of two, the arm that moves more is used.
         joints: Number of joints; 0 for a Cartesian convention.
         rate_hz: Rate of the rows in the training data; None where it is not published, and for waypoints.
+        statistics: Statistics of a policy that is not in the catalogue; auto where families of both kinds
+            have this convention. No part of the text that versions are hashes of.
     """
 
     name: str
@@ -138,6 +141,7 @@ class ActionConvention:
     arms: int = 1
     joints: int = 0
     rate_hz: float | None = None
+    statistics: StatisticsKind = field(default=StatisticsKind.AUTO, repr=False)
 
     def __post_init__(self) -> None:
         is_joints = self.kind is ActionKind.JOINTS

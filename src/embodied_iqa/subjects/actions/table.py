@@ -16,6 +16,7 @@ from embodied_iqa.subjects.actions.convention import (
     ObservationForm,
     RotationForm,
 )
+from embodied_iqa.subjects.catalogue import StatisticsKind
 
 _OPEN_IS_ONE: Final = GripperForm(open_at=1.0, closed_at=0.0)
 _OPEN_IS_ZERO: Final = GripperForm(open_at=0.0, closed_at=1.0)
@@ -60,16 +61,19 @@ _ALL: Final = (
     OWN,
     _bridge(
         name="openvla-bridge",
+        statistics=StatisticsKind.PERCENTILES,
         chunk_length=1,
         source="BridgeData V2 as OpenVLA un-normalises it (unnorm_key bridge_orig)",
     ),
     _bridge(
         name="octo-bridge",
+        statistics=StatisticsKind.MOMENTS,
         chunk_length=4,
         source="BridgeData V2 as Octo un-normalises it (dataset_statistics bridge_dataset)",
     ),
     _bridge(
         name="cogact-bridge",
+        statistics=StatisticsKind.PERCENTILES,
         chunk_length=16,
         source="BridgeData V2 as CogACT un-normalises it (unnorm_key bridge_orig)",
     ),
@@ -82,12 +86,14 @@ _ALL: Final = (
     ),
     _libero(
         name="openvla-libero",
+        statistics=StatisticsKind.PERCENTILES,
         chunk_length=1,
         observation=ObservationForm.SINGLE,
         source="robosuite OSC_POSE units (0.05 m, 0.5 rad); gripper as in the training data, 1 is open",
     ),
     _libero(
         name="openvla-oft-libero",
+        statistics=StatisticsKind.PERCENTILES,
         chunk_length=8,
         source="robosuite OSC_POSE units (0.05 m, 0.5 rad); gripper as in the training data, 1 is open",
     ),
@@ -99,10 +105,12 @@ _ALL: Final = (
     ),
     _ur5(
         name="pi0-base",
+        statistics=StatisticsKind.MOMENTS,
         source="openpi docs/norm_stats.md, robot ur5e: six joints [rad] and the gripper, 1 is closed",
     ),
     _ur5(
         name="pi0-base-raw",
+        statistics=StatisticsKind.MOMENTS,
         source="as pi0-base, before openpi's AbsoluteActions: joints relative to those at the chunk's start",
         motion=Motion.FROM_START,
     ),
@@ -119,6 +127,7 @@ _ALL: Final = (
     ),
     _joints(
         name="pi0-aloha",
+        statistics=StatisticsKind.MOMENTS,
         arm="vx300s",
         joints=6,
         gripper=_OPEN_IS_ONE,

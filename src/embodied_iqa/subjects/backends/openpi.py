@@ -11,17 +11,19 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.errors import InputError
+from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import Frame, View, parse_view
 from embodied_iqa.subjects.actions.adapter import arm_joints, checked_rows
 from embodied_iqa.subjects.actions.convention import ActionConvention, ActionKind
 from embodied_iqa.subjects.actions.observation import observation_for
+from embodied_iqa.subjects.actions.statistics import Statistics
 from embodied_iqa.subjects.actions.table import OWN
 from embodied_iqa.subjects.backends.policies import (
     chunk_from_rows,
     convention_for,
     statistics_for,
     views_for,
+    with_statistics,
 )
 from embodied_iqa.subjects.catalogue import Role, find_entry
 from embodied_iqa.subjects.options import VlaRequest
@@ -50,14 +52,14 @@ class OpenPiVla:
         server = request.options.server
         address, _ = Address.of(request.reference.target)
         limits = WireLimits(server.connect_s, server.deadline_s, server.max_answer_bytes, server.retries)
-        self._statistics = statistics_for(request.options.policy)
         self._client = PolicyClient(address, limits, token_from(server.key_env))
         request.progress(f"connecting to {address}")
         metadata = self._client.connect()
         try:
             self._convention = _convention(request, metadata)
+            self._statistics = _statistics(request, self._convention)
             self._offers_features = metadata.get("features") is True
-            self.info = _info(request, metadata, _rate_hz(metadata, self._convention))
+            self.info = _info(request, metadata, _rate_hz(metadata, self._convention), self._statistics)
         except BaseException:
             self._client.close()
             raise
@@ -113,6 +115,17 @@ def _convention(request: VlaRequest, metadata: Mapping[str, Any]) -> ActionConve
     return OWN
 
 
+def _statistics(request: VlaRequest, convention: ActionConvention) -> Statistics | None:
+    policy = request.options.policy
+    if convention is OWN and policy.statistics:
+        raise UsageError(
+            f"{request.reference} gives increments, which are not normalised",
+            expected="no policy.statistics",
+            got=policy.statistics,
+        )
+    return statistics_for(policy, convention, request.reference.entry)
+
+
 def _rate_hz(metadata: Mapping[str, Any], convention: ActionConvention) -> float | None:
     """Return the rate of a chunk's rows: that of the convention, or the one that our own server states."""
     stated = metadata.get("rate_hz") if _is_own(metadata) else None
@@ -125,7 +138,9 @@ def _rate_hz(metadata: Mapping[str, Any], convention: ActionConvention) -> float
     return float(stated)
 
 
-def _info(request: VlaRequest, metadata: Mapping[str, Any], rate_hz: float | None) -> SubjectInfo:
+def _info(
+    request: VlaRequest, metadata: Mapping[str, Any], rate_hz: float | None, statistics: Statistics | None
+) -> SubjectInfo:
     """Return the description of the subject.
 
     A subject that our own server calls by a name of the catalogue is that subject, on whichever machine it
@@ -140,7 +155,8 @@ def _info(request: VlaRequest, metadata: Mapping[str, Any], rate_hz: float | Non
         stated = f"metadata-{hashlib.sha256(text.encode()).hexdigest()[:8]}" if metadata else "untold"
     return SubjectInfo(
         name=name if is_known else reference.text,
-        version=request.options.policy.version or (f"{stated}@{revision}" if revision else stated),
+        version=request.options.policy.version
+        or with_statistics(f"{stated}@{revision}" if revision else stated, statistics),
         description=_word(metadata, "description") or f"A policy that runs at {reference.target}.",
         views=views_for(request, _DEFAULT_VIEWS, _views(metadata)),
         simulation_only=reference.simulation_only or _simulation_only(metadata),

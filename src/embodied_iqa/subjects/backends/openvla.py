@@ -15,6 +15,7 @@ from embodied_iqa.subjects.backends.policies import (
     convention_for,
     statistics_for,
     views_for,
+    with_statistics,
 )
 from embodied_iqa.subjects.options import VlaRequest
 from embodied_iqa.subjects.protocols import ActionChunk, SubjectInfo, VlaObservation
@@ -48,12 +49,12 @@ class OpenVlaHttp:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._http = HttpServer(address, server.connect_s, server.max_answer_bytes, headers)
         self._path, self._options = path or "/act", server
-        self._statistics = statistics_for(policy)
         self._convention = convention_for(request)
+        self._statistics = statistics_for(policy, self._convention, reference.entry)
         self._unnorm_key = policy.unnorm_key or _UNNORM_KEYS.get(self._convention.name, "")
         self.info = SubjectInfo(
             name=reference.text,
-            version=policy.version or "untold",
+            version=policy.version or with_statistics("untold", self._statistics),
             description=f"A policy that runs at {reference.target}.",
             views=views_for(request, (View.TOP,)),
             simulation_only=reference.simulation_only,

@@ -14,6 +14,7 @@ from embodied_iqa.subjects.actions.adapter import checked_rows, to_increments
 from embodied_iqa.subjects.actions.convention import ActionConvention
 from embodied_iqa.subjects.actions.statistics import Statistics, load_statistics
 from embodied_iqa.subjects.actions.table import CONVENTIONS, convention_of
+from embodied_iqa.subjects.catalogue import StatisticsKind, SubjectEntry
 from embodied_iqa.subjects.options import PolicyOptions, VlaRequest
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, VlaObservation
 
@@ -55,11 +56,38 @@ def views_for(
     return named or declared or (entry.views if entry is not None else default)
 
 
-def statistics_for(policy: PolicyOptions) -> Statistics | None:
-    """Return the statistics of the actions, where the user names a file."""
+def statistics_for(
+    policy: PolicyOptions, convention: ActionConvention | None = None, entry: SubjectEntry | None = None
+) -> Statistics | None:
+    """Return the statistics of the actions, where the user names a file.
+
+    Their kind is that of the options, else of the policy's family in the catalogue, else of the convention.
+
+    Args:
+        policy: Options.
+        convention: Convention of the actions; None for that of the options.
+        entry: The policy in the catalogue, if it is one.
+
+    Raises:
+        UserError: See `load_statistics`; or the file has too few numbers for the convention.
+    """
     if not policy.statistics:
         return None
-    return load_statistics(Path(policy.statistics), policy.statistics_key)
+    if convention is None and policy.convention:
+        convention = convention_of(policy.convention)
+    stated = [policy.statistics_kind, entry and entry.statistics, convention and convention.statistics]
+    kind = next((one for one in stated if one and one is not StatisticsKind.AUTO), StatisticsKind.AUTO)
+    path = Path(policy.statistics)
+    found = load_statistics(path, policy.statistics_key, kind=kind)
+    if convention is not None and len(found.centre) < convention.numbers:
+        expected = f"at least {convention.numbers} numbers"
+        raise InputError(f"{path} does not fit {convention.name}", expected=expected, got=len(found.centre))
+    return found
+
+
+def with_statistics(version: str, statistics: Statistics | None) -> str:
+    """Return the version of a policy whose actions are un-normalised here: that of its server and a hash."""
+    return version if statistics is None else f"{version}+{statistics.digest()}"
 
 
 def chunk_from_rows(

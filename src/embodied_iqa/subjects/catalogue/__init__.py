@@ -1,6 +1,16 @@
 """Catalogue of subjects: those of the papers and those of this package."""
 
-from embodied_iqa.subjects.catalogue.entry import Backend, Paper, Role, SubjectEntry
+from embodied_iqa.subjects.catalogue.entry import Backend, Paper, Role, StatisticsKind, SubjectEntry
 from embodied_iqa.subjects.catalogue.tables import entries, entry, find_entry, names_of
 
-__all__ = ["Backend", "Paper", "Role", "SubjectEntry", "entries", "entry", "find_entry", "names_of"]
+__all__ = [
+    "Backend",
+    "Paper",
+    "Role",
+    "StatisticsKind",
+    "SubjectEntry",
+    "entries",
+    "entry",
+    "find_entry",
+    "names_of",
+]

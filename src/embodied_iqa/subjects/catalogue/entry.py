@@ -56,6 +56,17 @@ class Paper(StrEnum):
     """A row of a table of StaticEmbodiedBench."""
 
 
+class StatisticsKind(StrEnum):
+    """Statistics of the training data with which a family of policies normalises actions and states."""
+
+    AUTO = "auto"
+    """As the catalogue or the action convention says."""
+    MOMENTS = "mean-std"
+    """Mean and standard deviation: Octo, pi0."""
+    PERCENTILES = "percentiles"
+    """1st and 99th percentile: OpenVLA, CogACT, pi0-FAST, pi0.5."""
+
+
 @dataclass(frozen=True, slots=True)
 class SubjectEntry:
     """A subject.
@@ -75,6 +86,7 @@ class SubjectEntry:
         picture_px: Side of the square input image [px]; 0 for any size.
         prompt: A VLM's prompt template, see `subjects.prompt`; empty for others.
         convention: A VLA's action convention, by name; empty for others.
+        statistics: Statistics with which a VLA's family normalises; auto where it does not, and for others.
         views: Input views; a VLA aims in the first.
         any_view: A VLM for images of any camera; ``views`` then only names its live input.
         simulation_only: Trained on simulated images only: a VLA must not move a real arm.
@@ -102,6 +114,7 @@ class SubjectEntry:
     picture_px: int = 0
     prompt: str = ""
     convention: str = ""
+    statistics: StatisticsKind = StatisticsKind.AUTO
     any_view: bool = False
     simulation_only: bool = False
     family: str = ""

@@ -17,10 +17,11 @@ from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.subjects.actions.adapter import arm_joints, to_increments
 from embodied_iqa.subjects.actions.convention import ActionConvention, ActionKind
 from embodied_iqa.subjects.actions.observation import state_for
-from embodied_iqa.subjects.actions.statistics import Statistics, load_statistics
+from embodied_iqa.subjects.actions.statistics import Statistics, checked_statistics, load_statistics
 from embodied_iqa.subjects.backends.policies import convention_for, views_for
 from embodied_iqa.subjects.backends.transformers.features import tower_features
 from embodied_iqa.subjects.backends.transformers.loading import LoadedModel, load_model
+from embodied_iqa.subjects.catalogue import StatisticsKind
 from embodied_iqa.subjects.checkpoints import Checkpoint
 from embodied_iqa.subjects.options import PolicyOptions, VlaRequest
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
@@ -176,10 +177,9 @@ def _normalisation(policy: PolicyOptions, processor: Any) -> Normalisation:
         InputError: There are none.
     """
     if policy.statistics:
-        path = Path(policy.statistics)
+        path, key, kind = Path(policy.statistics), policy.statistics_key, _kind(policy)
         return Normalisation(
-            load_statistics(path, policy.statistics_key, of_state=True),
-            load_statistics(path, policy.statistics_key),
+            load_statistics(path, key, kind=kind, of_state=True), load_statistics(path, key, kind=kind)
         )
     return Normalisation(_own(processor, "state"), _own(processor, "actions"))
 
@@ -192,7 +192,13 @@ def _own(processor: Any, feature: str) -> Statistics:
             expected="policy.statistics: the norm_stats.json of its training data",
         )
     mean, std = (np.asarray(value, dtype=np.float64) for value in values)
-    return Statistics.from_moments(mean, std)
+    return checked_statistics(StatisticsKind.MOMENTS, mean, std, f"the checkpoint's {feature}")
+
+
+def _kind(policy: PolicyOptions) -> StatisticsKind:
+    """Return the kind that the user chooses, else that of pi0."""
+    kind = policy.statistics_kind
+    return StatisticsKind.MOMENTS if kind is StatisticsKind.AUTO else kind
 
 
 def _version(
@@ -207,5 +213,7 @@ def _version(
         "key": policy.statistics_key,
         "views": policy.views,
     }
+    if policy.statistics:
+        choices["kind"] = _kind(policy)
     digest = hashlib.sha256(json.dumps(choices, sort_keys=True).encode()).hexdigest()[:_LETTERS]
     return f"{checkpoint.revision}-{digest}-{str(loaded.model.dtype).removeprefix('torch.')}"
