@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.cli.main import COMMANDS
-from embodied_iqa.config import flatten, parameters_of
+from embodied_iqa.config import parameters_of
 from embodied_iqa.database import schema
 from embodied_iqa.distortions import catalogue, miqd_catalogue
 from embodied_iqa.experiment.rows import COLUMNS
 from embodied_iqa.graph.launching import RESCORE_ARGUMENTS, TRIAL_ARGUMENTS
 from embodied_iqa.graph.node_table import resolve
+from embodied_iqa.graph.parameter_files import read_sections
 from embodied_iqa.graph.parameters import VlaParameters, VlmParameters
 from embodied_iqa.resources import source_checkout
 
@@ -157,13 +158,13 @@ def test_there_is_something_to_check() -> None:
 
 
 @pytest.mark.parametrize("number", range(len(blocks("docs/robot-guide.md", "yaml"))))
-def test_every_setting_exists_and_has_a_legal_value(number: int) -> None:
-    import yaml
-
+def test_every_setting_exists_and_has_a_legal_value(number: int, tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text(blocks("docs/robot-guide.md", "yaml")[number], encoding="utf-8")
     overrides = {
-        f"{node}.{name}": value
-        for node, content in yaml.safe_load(blocks("docs/robot-guide.md", "yaml")[number]).items()
-        for name, value in flatten(content["ros__parameters"]).items()
+        f"{section.node.removeprefix('/')}.{name}": value
+        for section in read_sections(path)
+        for name, value in section.values.items()
     }
     alone = {name: value for name, value in overrides.items() if not name.endswith((".source", ".robot"))}
     config = resolve(
