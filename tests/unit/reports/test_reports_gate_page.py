@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from embodied_iqa.gate.peers.comparison import DetectorResult
 from embodied_iqa.gate.peers.stored import ComparedDetectors
 from embodied_iqa.reports.experiment.goals import goals_of, missed
 from embodied_iqa.reports.experiment.report import write_experiment_report
+from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.subjects.reference import parse_vla
 from write_gate_page import command_of, page
 
@@ -49,6 +51,21 @@ def test_the_page_states_misses_and_every_measure_of_every_gate() -> None:
     assert "| wrong motions a run | 0.800 [" in text
     assert "| learned | 0.200 [" in text
     assert "measured here" in text
+
+
+def test_the_page_compares_policies_under_each_gate() -> None:
+    one, several = "panel-vla-query", "panel-vla-query or panel-vla-side"
+    rows = [replace(row, subject=one) for row in gate_runs()]
+    better = [replace(row, subject=several, outcome=Outcome.SUCCESS.value, wrong_motions=0) for row in rows]
+    plan = replace(PLAN, subjects=(parse_vla(one), parse_vla(several)))
+    text = "\n\n".join(page(StoredExperiment(plan, {}, (*rows, *better), 10), title="Two policies"))
+    assert text.startswith("# Two policies\n")
+    lines = text[text.index("## By policy") :].split("\n")
+    found = [line for line in lines if line.startswith(f"| {several} | learned |")]
+    assert len(found) == 2  # all distorted and the undistorted runs
+    assert found[0].split(" | ")[3:5] == ["1.000 [1.000, 1.000]", "0.000 [0.000, 0.000]"]
+    assert any(line.startswith(f"| {one} | off |") for line in lines)
+    assert "goal" not in text  # goals compare one policy with and without a gate
 
 
 def test_report_page_and_terminal_have_the_detectors(
