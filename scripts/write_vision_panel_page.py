@@ -50,8 +50,8 @@ _MEASURED = (
     "of 78 classes (kind and colour of the object of the task, from its crop), AP of boxes or masks of 13 "
     "kinds over IoU 0.50:0.05:0.95. Low and High are an interval at 95 % by the jackknife over 20 groups of "
     "pictures. Time is processor time of a prediction on a picture of 640x480, the median of 30, on one "
-    "thread, with the reduction of the picture and the enlargement of masks. Minutes are those of the "
-    "training's epochs, with one thread."
+    "thread, with the reduction of the picture and the enlargement of masks. Minutes are the time that "
+    "passed in the epochs of the training, with one thread, on machines of different speed and load."
 )
 
 

@@ -43,7 +43,7 @@ def test_ten_classifiers_five_detectors_five_segmenters(panel: list[VisionModel]
     assert [tasks.count(task) for task in VisionTask] == [10, 5, 5]
     for model in panel:
         assert model.info.performance is not None
-        assert 0.4 < model.info.performance < 0.97, model.info.name
+        assert 0.65 <= model.info.performance <= 0.95, model.info.name  # right at times, and not always
     assert len({model.info.version for model in panel}) == len(panel)
     assert sum(path.stat().st_size for path in MODELS.iterdir()) < MOST_BYTES
 

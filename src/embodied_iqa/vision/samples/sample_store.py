@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,7 +36,7 @@ class StoredSize:
     """Sizes of what is stored.
 
     Attributes:
-        picture_px: Width and height of pictures and segmentations.
+        picture_px: Width and height of pictures; segmentations keep the camera's size.
         crop_px: Side of the crops.
     """
 
@@ -114,7 +113,10 @@ class SampleStore:
         return picture
 
     def instance_map(self, index: int) -> NDArray[np.uint8]:
-        """Return ``(H, W)`` uint8, the number within the picture of each pixel's instance, or NO_INSTANCE."""
+        """Return ``(H, W)`` uint8, the number within the picture of each pixel's instance, or NO_INSTANCE.
+
+        It has the camera's size, also where the picture is reduced.
+        """
         part, row = self._place(self._starts, index)
         shown: NDArray[np.uint8] = part.instances[row]
         return shown
@@ -197,7 +199,7 @@ def _save(samples: list[_Reduced], folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Reduced:
-    """A sample in the stored size: picture, segmentation, crops, and truth by name."""
+    """A sample as it is stored: reduced picture and crops, segmentation, and truth by name."""
 
     view: View
     picture: NDArray[np.uint8]
@@ -222,5 +224,4 @@ class _Reduced:
             "crowd": np.asarray(sample.instances.crowd),
             "main": np.arange(len(objects)) == sample.main_index,
         }
-        small = cv2.resize(shown, size.picture_px, interpolation=cv2.INTER_NEAREST)
-        return cls(sample.view, shrink(sample.rgb, size.picture_px), small, np.stack(crops), truth)
+        return cls(sample.view, shrink(sample.rgb, size.picture_px), shown, np.stack(crops), truth)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import cv2
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ _LEAST_SPREAD: Final = 0.7
 _NEAR: Final = 0.3
 """Least target at which a cell also learns class and box."""
 _NO_CLASS: Final = -1
+_MOST_MASKS: Final = 64
+"""Masks of a batch: more take most of a step's time and teach little."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +40,8 @@ class DetectionBatch:
         kind: ``(N, h, w)`` int64, -1 far from all centres.
         boxes: ``(N, h, w, 4)`` left, top, right, bottom of the object of a cell [px].
         shape_cells: ``(Q, 3)`` int64: picture, row and column of cells that learn a mask.
-        shapes: ``(Q, H/2, W/2)`` uint8, their masks; empty for detectors.
+        shapes: ``(Q, H/2, W/2)`` uint8, the part of each place that the object covers, in 255ths; empty for
+            detectors.
     """
 
     pictures: Tensor
@@ -69,11 +72,7 @@ def detection_batch(
     shown = augment(np.stack([item.rgb for item in drawn]), recipe.augmentation, rng)
     targets = [item.targets() for item in drawn]
     centre, counted, kind, boxes = (torch.from_numpy(np.stack(parts)) for parts in zip(*targets, strict=True))
-    cells: list[tuple[int, int, int]] = []
-    shapes: list[NDArray[np.uint8]] = []
-    if recipe.task is VisionTask.SEGMENTATION:
-        for number, item in enumerate(drawn):
-            item.add_masks(number, cells, shapes, rng)
+    cells, shapes = _masks(drawn, rng) if recipe.task is VisionTask.SEGMENTATION else ([], [])
     size = (recipe.input_px[1] // MASK_STRIDE, recipe.input_px[0] // MASK_STRIDE)
     return DetectionBatch(
         torch.from_numpy(shown),
@@ -91,9 +90,9 @@ class _Picture:
 
     def __init__(self, store: SampleStore, index: int, size_px: tuple[int, int], *, mirror: bool) -> None:
         width, height = self.size_px = size_px
-        step = -1 if mirror else 1
-        self.rgb = shrink(store.picture(index), size_px)[:, ::step]
-        self._map = store.instance_map(index)[:, ::step]
+        self._step = -1 if mirror else 1
+        self.rgb = shrink(store.picture(index), size_px)[:, :: self._step]
+        self._map = store.instance_map(index)
         rows = np.flatnonzero(store.picture_of == index)
         boxes = store.boxes[rows] * np.array([width, height, width, height], np.float32)
         if mirror:
@@ -133,22 +132,30 @@ class _Picture:
         column, row = middle.astype(np.int64).T
         return np.minimum(column, self.columns - 1), np.minimum(row, self.rows - 1)
 
-    def add_masks(
-        self,
-        number: int,
-        cells: list[tuple[int, int, int]],
-        shapes: list[NDArray[np.uint8]],
-        rng: np.random.Generator,
-    ) -> None:
-        """Append a cell near the centre of each instance, which learns its mask, and the mask."""
-        width, height = self.size_px
-        size = (width // MASK_STRIDE, height // MASK_STRIDE)
-        small = cv2.resize(np.ascontiguousarray(self._map), size, interpolation=cv2.INTER_NEAREST)
+    def mask_cells(self, rng: np.random.Generator) -> Iterator[tuple[int, int, int]]:
+        """Yield visible instances, each with row and column of a cell near its centre, which learns it."""
         near = self._nearness()
         for order, instance in enumerate(np.flatnonzero(~self.crowd)):
             cells_near = np.argwhere((near[order] >= _NEAR) & (near.argmax(0) == order))
-            if not len(cells_near):  # hidden behind another object
-                continue
-            row, column = cells_near[rng.integers(len(cells_near))]
-            cells.append((number, int(row), int(column)))
-            shapes.append((small == instance).astype(np.uint8))
+            if len(cells_near):  # else hidden behind another object
+                row, column = cells_near[rng.integers(len(cells_near))]
+                yield int(instance), int(row), int(column)
+
+    def coverage(self, instance: int) -> NDArray[np.uint8]:
+        """Return ``(H/2, W/2)``, the part of each place that an instance covers, in 255ths.
+
+        Picking one pixel for each place instead would move the mask by half a place.
+        """
+        width, height = self.size_px
+        mask = (self._map == instance).astype(np.uint8) * 255
+        return shrink(mask, (width // MASK_STRIDE, height // MASK_STRIDE))[:, :: self._step]
+
+
+def _masks(
+    drawn: Sequence[_Picture], rng: np.random.Generator
+) -> tuple[list[tuple[int, int, int]], list[NDArray[np.uint8]]]:
+    """Return cells and masks of a batch, a random part where there are many."""
+    found = [(number, *cell) for number, item in enumerate(drawn) for cell in item.mask_cells(rng)]
+    chosen = [found[index] for index in rng.permutation(len(found))[:_MOST_MASKS]]
+    cells = [(number, row, column) for number, _, row, column in chosen]
+    return cells, [drawn[number].coverage(instance) for number, instance, _, _ in chosen]

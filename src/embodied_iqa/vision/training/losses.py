@@ -67,7 +67,7 @@ def _mask_loss(network: Detector, grid: Grid, batch: DetectionBatch) -> Tensor:
     drawn = network.shapes.masks(
         grid.shape[picture, row, column][:, None], true_boxes[:, None], grid.prototypes[picture]
     )[:, 0]
-    target = batch.shapes.float()
+    target = batch.shapes.float() / 255
     inside = _inside(true_boxes, *target.shape[1:])
     entropy = functional.binary_cross_entropy_with_logits(drawn, target, reduction="none")
     entropy = (entropy * inside).sum((1, 2)) / inside.sum((1, 2)).clamp_min(1)

@@ -55,7 +55,7 @@ _TINY, _SMALL, _MIDDLE, _LARGE = (160, 120), (192, 144), (224, 168), (256, 192)
 RECIPES: Final[dict[str, VisionRecipe]] = {
     recipe.name: recipe
     for recipe in (
-        VisionRecipe("cls-plain-48", "plain", (48, 48), 12, _NONE, 4, 101, pictures=1500, batch=64),
+        VisionRecipe("cls-plain-48", "plain", (48, 48), 12, _NONE, 6, 101, pictures=1500, batch=64),
         VisionRecipe("cls-plain-64", "plain", (64, 64), 16, _LIGHT, 5, 102, batch=64),
         VisionRecipe("cls-residual-64", "residual", (64, 64), 12, _LIGHT, 5, 103, batch=64),
         VisionRecipe("cls-residual-96", "residual", (96, 96), 12, _STRONG, 4, 104, batch=64),
@@ -65,16 +65,16 @@ RECIPES: Final[dict[str, VisionRecipe]] = {
         VisionRecipe("cls-mlpmixer-64", "mlpmixer", (64, 64), 64, _LIGHT, 8, 108, batch=64, rate=2e-3),
         VisionRecipe("cls-vit-64", "vit", (64, 64), 64, _LIGHT, 8, 109, batch=64, rate=2e-3),
         VisionRecipe("cls-vit-96", "vit", (96, 96), 64, _NONE, 8, 110, batch=64, rate=2e-3),
-        VisionRecipe("det-plain-160", "plain", _TINY, 16, _LIGHT, 10, 201),
-        VisionRecipe("det-residual-192", "residual", _SMALL, 16, _LIGHT, 8, 202),
-        VisionRecipe("det-depthwise-224", "depthwise", _MIDDLE, 16, _NONE, 8, 203),
-        VisionRecipe("det-mixer-192", "convmixer", _SMALL, 16, _STRONG, 8, 204),
-        VisionRecipe("det-plain-256", "plain", _LARGE, 12, _STRONG, 7, 205),
-        VisionRecipe("ins-plain-160", "plain", _TINY, 16, _LIGHT, 9, 301),
-        VisionRecipe("ins-residual-192", "residual", _SMALL, 16, _LIGHT, 7, 302, dynamic_masks=True),
-        VisionRecipe("ins-depthwise-224", "depthwise", _MIDDLE, 16, _STRONG, 7, 303),
-        VisionRecipe("ins-mixer-192", "convmixer", _SMALL, 16, _NONE, 7, 304, dynamic_masks=True),
-        VisionRecipe("ins-plain-256", "plain", _LARGE, 12, _LIGHT, 6, 305),
+        VisionRecipe("det-plain-160", "plain", _TINY, 16, _LIGHT, 20, 201),
+        VisionRecipe("det-residual-192", "residual", _SMALL, 16, _LIGHT, 14, 202),
+        VisionRecipe("det-depthwise-224", "depthwise", _MIDDLE, 16, _NONE, 14, 203),
+        VisionRecipe("det-mixer-192", "convmixer", _SMALL, 16, _STRONG, 20, 204),
+        VisionRecipe("det-plain-256", "plain", _LARGE, 12, _STRONG, 12, 205),
+        VisionRecipe("ins-plain-160", "plain", _TINY, 16, _LIGHT, 20, 301),
+        VisionRecipe("ins-residual-192", "residual", _SMALL, 16, _LIGHT, 11, 302, dynamic_masks=True),
+        VisionRecipe("ins-depthwise-224", "depthwise", _MIDDLE, 16, _STRONG, 10, 303),
+        VisionRecipe("ins-mixer-192", "convmixer", _SMALL, 16, _NONE, 11, 304, dynamic_masks=True),
+        VisionRecipe("ins-plain-256", "plain", _LARGE, 12, _LIGHT, 7, 305),
     )
 }
 """All members by name."""
