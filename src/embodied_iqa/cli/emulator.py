@@ -39,13 +39,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--unlock-after", type=float, default=5.0, metavar="S", help="earliest unlocking of a protective stop"
     )
+    add(
+        "--watchdog-margin",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="added to the limit of the watchdog, for a driver on a loaded machine",
+    )
     parser.epilog = "Faults for tests: lines on port 29990 of the same address, such as `freeze`; or `state`."
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until interrupted; return the exit code."""
-    if not 0.0 <= arguments.unlock_after < math.inf:
-        raise UsageError("--unlock-after", expected="seconds >= 0", got=arguments.unlock_after)
+    for name in ("unlock_after", "watchdog_margin"):
+        if not 0.0 <= (seconds := getattr(arguments, name)) < math.inf:
+            raise UsageError(f"--{name.replace('_', '-')}", expected="seconds >= 0", got=seconds)
     geometry = _MODELS[arguments.model]
     if geometry is not UR5 and arguments.plant != "kinematic":
         raise UsageError(
@@ -58,6 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         _plant(arguments.plant, arguments.scene_seed),
         unlock_after_s=arguments.unlock_after,
         geometry=geometry,
+        watchdog_margin_s=arguments.watchdog_margin,
     )
     emulator = Emulator(controller, arguments.host)
     with contextlib.suppress(asyncio.CancelledError):

@@ -34,6 +34,8 @@ class Controller:
         plant: The arm and gripper.
         unlock_after_s: Earliest unlocking of a protective stop.
         geometry: The arm's lengths, by which the controller computes its poses.
+        watchdog_margin_s: The watchdog waits this much longer than a real robot's, for a driver on a loaded
+            machine.
 
     Attributes:
         inputs: Last written value of each RTDE input.
@@ -52,6 +54,7 @@ class Controller:
         *,
         unlock_after_s: float = 5.0,
         geometry: UrGeometry = UR5,
+        watchdog_margin_s: float = 0.0,
     ) -> None:
         self.firmware = firmware
         self.plant = plant
@@ -68,6 +71,7 @@ class Controller:
         self.world_clock_ns: Callable[[], int] | None = None
         self._program: ControlScript | None = None
         self._kicked_ns = 0
+        self._watchdog_margin_s = watchdog_margin_s
         self._kick_register = ""
 
     @property
@@ -200,5 +204,7 @@ class Controller:
         watchdog_s = self.machine.watchdog_s
         if not passing or watchdog_s is None:
             self._kicked_ns = self.time_ns
-        elif self._program is not None and self.time_ns - self._kicked_ns > watchdog_s * SECOND_NS:
+            return
+        limit_ns = (watchdog_s + self._watchdog_margin_s) * SECOND_NS
+        if self._program is not None and self.time_ns - self._kicked_ns > limit_ns:
             self.stop_program(f"the watchdog was not kicked for {watchdog_s:g} s")

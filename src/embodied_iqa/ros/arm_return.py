@@ -23,6 +23,7 @@ from embodied_iqa.trial.protocol import Command, Rearm, Reply, SetDistortion, St
 
 _POLL_S = 0.02
 _TRY_S = 1.0
+_POSE_S = 5.0
 _SUBJECT = "return to the start"
 
 
@@ -55,7 +56,12 @@ class ArmReturn:
         node.create_subscription(ArmStatus, "/arm/status", self._take_status, EVENT, callback_group=group)
 
     def check(self, run_index: int) -> str:
-        """Store the start before the first run; later return the distance in words, empty where near."""
+        """Store the start before the first run; later return the distance in words, empty where near.
+
+        A driver that has just been started sends its first pose within seconds.
+        """
+        self._interrupted = False
+        self._wait(lambda: self._T_base_tool is not None, time.monotonic() + _POSE_S)
         if self._T_base_tool is None:
             return "the arm's pose is not known"
         if run_index == 0:

@@ -21,9 +21,11 @@ MOVE_J, SERVO_J, SPEED_J, SPEED_STOP, SERVO_STOP, PROTECTIVE, WATCHDOG = 1, 11, 
 class Bench:
     """A controller, its plant, and a client that speaks in registers."""
 
-    def __init__(self, series: Series = Series.E) -> None:
+    def __init__(self, series: Series = Series.E, watchdog_margin_s: float = 0.0) -> None:
         self.plant = KinematicPlant()
-        self.controller = Controller(FIRMWARE[series], self.plant, unlock_after_s=0.1)
+        self.controller = Controller(
+            FIRMWARE[series], self.plant, unlock_after_s=0.1, watchdog_margin_s=watchdog_margin_s
+        )
         self.fastest_radps = 0.0
         self.controller.load(SCRIPT)
         self.ticks(2)
@@ -177,6 +179,15 @@ def test_watchdog_ends_the_program_of_a_silent_client(bench: Bench) -> None:
     bench.ticks(60)
     assert not bench.controller.is_playing
     assert "watchdog" in bench.controller.messages[-1]
+
+
+def test_watchdog_waits_for_its_margin_too() -> None:
+    bench = Bench(watchdog_margin_s=1.0)
+    bench.do(WATCHDOG, [10.0])
+    bench.ticks(540)
+    assert bench.controller.is_playing
+    bench.ticks(20)
+    assert not bench.controller.is_playing
 
 
 def test_unknown_command_ends_the_program_and_is_named(bench: Bench) -> None:
