@@ -31,19 +31,25 @@ class EmulatorProcess:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line.startswith("emulator ready"), line
-        self._switches = socket.create_connection((self.host, _FAULT_PORT), timeout=5.0)
+        self._switches = socket.create_connection((self.host, _FAULT_PORT), timeout=60.0)
+        self._one_at_a_time = threading.Lock()
 
     def throw(self, line: str) -> str:
         """Throw a switch; return once the emulator has done so."""
-        self._switches.sendall(line.encode() + b"\n")
-        reply = b""
-        while not reply.endswith(b"\n"):
-            part = self._switches.recv(65536)
-            if not part:
-                raise ConnectionResetError("the emulator has ended")
-            reply += part
+        with self._one_at_a_time:
+            self._switches.sendall(line.encode() + b"\n")
+            reply = b""
+            while not reply.endswith(b"\n"):
+                part = self._switches.recv(65536)
+                if not part:
+                    raise ConnectionResetError("the emulator has ended")
+                reply += part
         assert not reply.startswith(b"error"), reply
         return reply.decode().strip()
+
+    def step(self, ticks: int = 1) -> None:
+        """Let time pass for a controller whose time is held."""
+        self.throw(f"step {ticks}")
 
     def state(self) -> dict[str, Any]:
         state: dict[str, Any] = json.loads(self.throw("state"))

@@ -79,6 +79,13 @@ class Controller:
         """Whether a program runs."""
         return self._program is not None
 
+    @property
+    def silence_s(self) -> float | None:
+        """Time since the program's watchdog was kicked last [s]; None where it watches nothing."""
+        if self._program is None or self.machine.watchdog_s is None:
+            return None
+        return (self.time_ns - self._kicked_ns) / SECOND_NS
+
     def take_servo_target(self) -> NDArray[np.float64] | None:
         """Return the joint target ``(6,)`` that a client has streamed since the last call, or None."""
         stream = None if self._program is None else self._program.stream

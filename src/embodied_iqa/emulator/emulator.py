@@ -50,7 +50,7 @@ class Emulator:
         self._published_s = 0.0
         self._link = Link()
         self._hub = RtdeHub(controller, self._link)
-        self.faults = FaultSwitches(controller, self._link)
+        self.faults = FaultSwitches(controller, self._link, self.step)
         self._servers: list[asyncio.Server] = []
 
     async def start(self) -> None:
@@ -112,7 +112,7 @@ class Emulator:
             self._repeat_state()
 
     def _repeat_state(self) -> None:
-        """Publish the newest state again while a world waits: clients disconnect from a silent controller."""
+        """Publish the newest state again while time stands still: clients leave a silent controller."""
         if time.monotonic() - self._published_s > _HEARTBEAT_S:
             self._published_s = time.monotonic()
             self._hub.publish(0)
@@ -124,7 +124,9 @@ class Emulator:
         tick_s = self.controller.firmware.tick_ns / SECOND_NS
         due_s = loop.time()
         while True:
-            if not self.faults.frozen:
+            if self.faults.held:
+                self._repeat_state()
+            elif not self.faults.frozen:
                 self.step()
             due_s += tick_s
             left_s = due_s - loop.time()

@@ -14,6 +14,7 @@ from embodied_iqa.emulator.link import Link
 from embodied_iqa.emulator.plant import KinematicPlant
 from embodied_iqa.units import SECOND_NS
 
+_MOST_STEPS = 10_000.0
 _HIGHEST_FAULT = 15.0
 """The gripper reports its fault in four bits."""
 
@@ -24,13 +25,16 @@ class FaultSwitches:
     Args:
         controller: The robot.
         link: Its network.
+        step: Does one tick and publishes the state.
 
     Attributes:
         frozen: Whether the controller stands still.
+        held: Whether time passes only by the switch ``step``.
     """
 
-    def __init__(self, controller: Controller, link: Link) -> None:
-        self.frozen = False
+    def __init__(self, controller: Controller, link: Link, step: Callable[[], None]) -> None:
+        self.frozen = self.held = False
+        self._step = step
         self._cut = False
         self._controller = controller
         self._link = link
@@ -42,6 +46,8 @@ class FaultSwitches:
             "resume": lambda _: self._set(frozen=False),
             "cut": lambda _: self._set(cut=True),
             "mend": lambda _: self._set(cut=False),
+            "hold": lambda _: self._hold(),
+            "step": self._steps,
             "drop": lambda _: link.drop_all(),
             "delay": self._delay,
             "refuse-script": self._refuse_scripts,
@@ -80,11 +86,14 @@ class FaultSwitches:
             "gripper": controller.plant.gripper,
             "frozen": self.frozen,
             "cut": self._cut,
+            "held": self.held,
+            "silence_s": controller.silence_s,
             "messages": list(controller.messages),
         }
 
     def _restore(self) -> None:
         controller = self._controller
+        self.held = False
         self._set(frozen=False, cut=False)
         self._link.delay_s = 0.0
         controller.refuse_scripts = False
@@ -99,6 +108,16 @@ class FaultSwitches:
         self.frozen = self.frozen if frozen is None else frozen
         self._cut = self._cut if cut is None else cut
         self._link.silence(silent=self.frozen or self._cut)
+
+    def _hold(self) -> None:
+        self.held = True
+
+    def _steps(self, words: str) -> None:
+        count = _number(words, "a number of ticks", 1.0, _MOST_STEPS)
+        if not self.held:
+            raise ValueError("time passes by itself: hold it first")
+        for _ in range(0 if self.frozen else int(count)):
+            self._step()
 
     def _delay(self, words: str) -> None:
         self._link.delay_s = _number(words, "a delay in ms", 0.0, 60_000.0) / 1e3

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import socket
-import time
 
+from embodied_iqa.clock import MONOTONIC, Clock
 from embodied_iqa.errors import InputError
 
 _LONGEST_REPLY = 1024
@@ -18,14 +18,17 @@ class RobotiqConnection:
         ip: Address of the robot's controller.
         port: Port of the URCap's server.
         reply_s: Deadline for connecting and for each reply.
+        clock: Of the deadlines for replies; the system's own limits connecting.
     """
 
-    def __init__(self, ip: str, port: int, reply_s: float) -> None:
+    def __init__(self, ip: str, port: int, reply_s: float, clock: Clock = MONOTONIC) -> None:
+        self._clock = clock
         self._name = f"gripper at {ip}:{port}"
         self._reply_s = reply_s
         try:
             self._socket = socket.create_connection((ip, port), timeout=reply_s)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket.setblocking(False)
         except OSError as error:
             raise InputError(f"the {self._name} does not answer: {error}") from None
 
@@ -59,13 +62,15 @@ class RobotiqConnection:
 
     def _ask(self, line: str, complete: bytes) -> str:
         """Send a line; return the reply up to ``complete``, or a lone ``?``."""
-        deadline = time.monotonic() + self._reply_s
+        deadline = self._clock.now_s() + self._reply_s
         received = b""
         try:
-            self._socket.settimeout(self._reply_s)
-            self._socket.sendall(line.encode("ascii"))
+            self._socket.sendall(line.encode("ascii"))  # a short line, never more than one that is unanswered
             while complete not in received and received.strip() != b"?":
-                self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
+                if not self._clock.wait_readable(self._socket, deadline - self._clock.now_s()):
+                    if self._clock.now_s() >= deadline:
+                        raise TimeoutError
+                    continue
                 data = self._socket.recv(_LONGEST_REPLY)
                 if not data:
                     raise ConnectionError("it closed the connection")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
-import time
 from collections.abc import Callable
 
+from embodied_iqa.clock import MONOTONIC, Clock
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.robot.messages import GripperState
 from embodied_iqa.robot.robotiq_connection import RobotiqConnection
@@ -30,12 +30,18 @@ class RobotiqGripper:
         ip: Address of the robot's controller.
         options: Port, speed, force, deadlines.
         log: Receives messages for the operator.
+        clock: Of deadlines, pauses and the age of states.
     """
 
     def __init__(
-        self, ip: str, options: GripperOptions | None = None, log: Callable[[str], object] = lambda _: None
+        self,
+        ip: str,
+        options: GripperOptions | None = None,
+        log: Callable[[str], object] = lambda _: None,
+        clock: Clock = MONOTONIC,
     ) -> None:
         self._ip = ip
+        self._clock = clock
         self._options = options or GripperOptions()
         if self._options.open_count == self._options.closed_count:
             raise UsageError("the gripper's open and closed positions are the same")
@@ -73,7 +79,7 @@ class RobotiqGripper:
         Raises:
             InputError: The deadline passes.
         """
-        since_s = time.monotonic()
+        since_s = self._clock.now_s()
         self._wake.set()
         self._wait_for_state(since_s, deadline_s)
 
@@ -85,7 +91,7 @@ class RobotiqGripper:
         """
         with self._lock:
             state, state_s, target, problem = self._state, self._state_s, self._target, self._problem
-        if state is None or time.monotonic() - state_s > _FRESH_S + self._options.reply_s:
+        if state is None or self._clock.now_s() - state_s > _FRESH_S + self._options.reply_s:
             raise InputError(f"the gripper is lost: {problem or 'its thread hangs'}")
         return state if target is None else GripperState(state.position, moving=True)
 
@@ -104,7 +110,7 @@ class RobotiqGripper:
 
     def wait_sent(self, deadline_s: float) -> None:
         """Wait until the gripper's server has accepted the newest target, at most so long."""
-        self._sent.wait(deadline_s)
+        self._clock.wait_event(self._sent, deadline_s)
 
     def close(self) -> None:
         """End the thread and the connection; calling it twice is allowed."""
@@ -113,16 +119,20 @@ class RobotiqGripper:
         self._thread.join(timeout=self._options.reply_s + _POLL_S)
 
     def _wait_for_state(self, since_s: float, deadline_s: float) -> None:
+        deadline = self._clock.now_s() + deadline_s
         with self._measured:
-            if not self._measured.wait_for(lambda: self._state_s > since_s and not self._problem, deadline_s):
-                raise InputError(f"no state of the gripper within {deadline_s:g} s: {self._problem}")
+            while not self._state_s > since_s or self._problem:
+                left_s = deadline - self._clock.now_s()
+                if left_s <= 0.0:
+                    raise InputError(f"no state of the gripper within {deadline_s:g} s: {self._problem}")
+                self._clock.wait(self._measured, left_s)
 
     def _work(self) -> None:
         """Connect, activate and serve until closed; start again after a problem."""
         while not self._ending.is_set():
             connection = None
             try:
-                connection = RobotiqConnection(self._ip, self._options.port, self._options.reply_s)
+                connection = self._connect()
                 self._activate(connection)
                 self._measure(connection)
                 self._serve(connection)
@@ -134,7 +144,10 @@ class RobotiqGripper:
             finally:
                 if connection is not None:
                     connection.close()
-            self._ending.wait(_RETRY_S)
+            self._clock.wait_event(self._ending, _RETRY_S)
+
+    def _connect(self) -> RobotiqConnection:
+        return RobotiqConnection(self._ip, self._options.port, self._options.reply_s, self._clock)
 
     def _activate(self, connection: RobotiqConnection) -> None:
         """Activate an inactive gripper, whose fingers then open and close once."""
@@ -146,11 +159,11 @@ class RobotiqGripper:
         self._await(connection, "STA", _ACTIVE)
 
     def _await(self, connection: RobotiqConnection, name: str, value: int) -> None:
-        deadline = time.monotonic() + self._options.activation_s
+        deadline = self._clock.now_s() + self._options.activation_s
         while connection.get(name) != value:
-            if time.monotonic() > deadline or self._ending.is_set():
+            if self._clock.now_s() > deadline or self._ending.is_set():
                 raise InputError(f"the gripper was not activated within {self._options.activation_s:g} s")
-            self._ending.wait(_POLL_S)
+            self._clock.wait_event(self._ending, _POLL_S)
 
     def _serve(self, connection: RobotiqConnection) -> None:
         while not self._ending.is_set():
@@ -163,7 +176,7 @@ class RobotiqGripper:
             with self._lock:
                 if self._target == target:
                     self._target = None  # accepted, and the state after it is known
-            self._wake.wait(_POLL_S)
+            self._clock.wait_event(self._wake, _POLL_S)
         with contextlib.suppress(InputError):
             connection.set(GTO=0)
 
@@ -173,13 +186,13 @@ class RobotiqGripper:
         connection.set(POS=count, SPE=self._options.speed, FOR=self._options.force, GTO=1)
         if self._target == target:
             self._sent.set()
-        deadline = time.monotonic() + self._options.reply_s
+        deadline = self._clock.now_s() + self._options.reply_s
         while connection.get("PRE") != count:
-            if time.monotonic() > deadline:
+            if self._clock.now_s() > deadline:
                 raise InputError("the gripper does not accept its target")
 
     def _measure(self, connection: RobotiqConnection) -> None:
-        state_s = time.monotonic()
+        state_s = self._clock.now_s()
         objects, count, fault = connection.get("OBJ"), connection.get("POS"), connection.get("FLT")
         if fault not in _MINOR_FAULTS:
             raise InputError(f"the gripper reports fault {fault}")

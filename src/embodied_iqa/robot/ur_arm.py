@@ -45,6 +45,7 @@ class UrArm:
             each is acknowledged.
         gripper: Gripper whose state is part of the arm's states; it is closed with the arm.
         log: Receives messages for the operator.
+        link: Makes the link to the worker process.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class UrArm:
         simulated_time: bool = False,
         gripper: RobotiqGripper | None = None,
         log: Callable[[str], object] = lambda _: None,
+        link: Callable[[SessionOptions, Callable[[str], object]], UrLink] = UrLink,
     ) -> None:
         options.check()
         if rate_hz > CB3_RATE_HZ:
@@ -66,7 +68,7 @@ class UrArm:
             )
         tool_pose = tuple(transform_to_pose(T_flange_tool).tolist())
         self._session = SessionOptions(options, rate_hz, tool_pose, lockstep=simulated_time)
-        self._link = UrLink(self._session, log)
+        self._link = link(self._session, log)
         self._gripper = gripper
         self._log = log
         self._closed = self._gripper_moves = False

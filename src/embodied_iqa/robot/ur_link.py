@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
+from embodied_iqa.clock import MONOTONIC, Clock
 from embodied_iqa.errors import InputError
 from embodied_iqa.robot.ur_messages import (
     NOTE,
@@ -31,6 +31,8 @@ class UrLink:
     Args:
         options: Options of the worker process.
         log: Receives what the worker has for the operator.
+        clock: Of the deadlines and of the ages of states.
+        make_process: Starts the worker process.
 
     Attributes:
         process: The worker process; None before `start` and after `close`.
@@ -38,9 +40,17 @@ class UrLink:
         armed: Set by the driver; cleared by a stop in a state, an ended program or a lost connection.
     """
 
-    def __init__(self, options: SessionOptions, log: Callable[[str], object] = lambda _: None) -> None:
+    def __init__(
+        self,
+        options: SessionOptions,
+        log: Callable[[str], object] = lambda _: None,
+        clock: Clock = MONOTONIC,
+        make_process: Callable[[SessionOptions, Clock], UrProcess] = UrProcess,
+    ) -> None:
         self._options = options
         self._log = log
+        self._clock = clock
+        self._make_process = make_process
         self.process: UrProcess | None = None
         self.state: UrState | None = None
         self.armed = False
@@ -57,8 +67,8 @@ class UrLink:
         """Start a new worker process, which begins to connect; end the old one."""
         self.close("reconnecting")
         self.state, self.armed = None, False
-        self._started_ns = time.monotonic_ns()
-        self.process = UrProcess(self._options)
+        self._started_ns = self._clock.now_ns()
+        self.process = self._make_process(self._options, self._clock)
 
     def close(self, reason: str) -> None:
         """End the worker process."""
@@ -119,12 +129,14 @@ class UrLink:
             InputError: The worker refuses, the deadline passes or the connection is lost.
         """
         deadline_s = self._options.arm.reply_s if deadline_s is None else deadline_s
-        deadline = time.monotonic() + deadline_s
+        deadline = self._clock.now_s() + deadline_s
         request = self._request(command, values)
         self._send(request.pack())
-        while request.number not in self._replies:
+        while True:
             self.receive()
-            if time.monotonic() > deadline:
+            if request.number in self._replies:
+                break
+            if self._clock.now_s() > deadline:
                 raise InputError(f"the arm did not finish '{command}' within {deadline_s:g} s")
             self.wait(_HEARTBEAT_S)
             self._beat()
@@ -138,16 +150,16 @@ class UrLink:
         Raises:
             InputError: None arrives within ``reply_s``.
         """
-        deadline = time.monotonic() + self._options.arm.reply_s
+        deadline = self._clock.now_s() + self._options.arm.reply_s
         while (state := self.receive()) is None or UrFlags.ARMED not in state.flags:
-            if time.monotonic() > deadline:
+            if self._clock.now_s() > deadline:
                 raise InputError("the arm was armed, but no state confirms it")
             self.wait(_HEARTBEAT_S)
 
     def _send(self, message: bytes) -> None:
         if self.process is None:
             raise InputError("the arm is not connected")
-        self._sent_ns = time.monotonic_ns()
+        self._sent_ns = self._clock.now_ns()
         self.process.send(message)
 
     def _request(self, command: Command, values: Sequence[float] = ()) -> Request:
@@ -155,13 +167,13 @@ class UrLink:
         return Request(self._number, command, tuple(values))
 
     def _beat(self) -> None:
-        if time.monotonic_ns() - self._sent_ns > _HEARTBEAT_S * SECOND_NS:
+        if self._clock.now_ns() - self._sent_ns > _HEARTBEAT_S * SECOND_NS:
             self.answer()
 
     def _check_age(self, process: UrProcess) -> None:
         if process.is_gone:
             return
-        now_ns, options = time.monotonic_ns(), self._options.arm
+        now_ns, options = self._clock.now_ns(), self._options.arm
         if self.state is None:
             if now_ns - self._started_ns > options.connect_s * SECOND_NS:
                 process.end(f"no connection after {options.connect_s:g} s")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import select
 import socket
 import subprocess
 import sys
-import time
 
+from embodied_iqa.clock import MONOTONIC, Clock
 from embodied_iqa.config import values_of
 from embodied_iqa.errors import InputError
 from embodied_iqa.robot.ur_messages import FAREWELL, LONGEST_MESSAGE
@@ -23,12 +22,14 @@ class UrProcess:
 
     Args:
         options: Options of the worker.
+        clock: Of the waits.
 
     Raises:
         InputError: The process cannot be started.
     """
 
-    def __init__(self, options: SessionOptions) -> None:
+    def __init__(self, options: SessionOptions, clock: Clock = MONOTONIC) -> None:
+        self._clock = clock
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket = ours
         ours.setblocking(False)
@@ -98,15 +99,15 @@ class UrProcess:
     def wait(self, seconds: float) -> None:
         """Wait until a message arrives, at most so long."""
         if not self.is_gone:
-            select.select([self._socket], [], [], max(seconds, 0.0))
+            self._clock.wait_readable(self._socket, max(seconds, 0.0))
 
     def end(self, reason: str, grace_s: float = 0.0) -> None:
         """End the worker: kill it if it does not exit by itself within ``grace_s``."""
         self.reason = self.reason or reason
         self._socket.close()
-        deadline = time.monotonic() + grace_s
-        while self._process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.005)
+        deadline = self._clock.now_s() + grace_s
+        while self._process.poll() is None and self._clock.now_s() < deadline:
+            self._clock.sleep(0.005)
         if self._process.poll() is None:
             self._process.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from embodied_iqa.clock import MONOTONIC, Clock
 from embodied_iqa.emulator.registers import ACKNOWLEDGE_REGISTER, WORLD_TIME_REGISTER
 from embodied_iqa.lazy import load
 from embodied_iqa.robot.ur_messages import Command, Request, UrFlags, UrState
@@ -33,6 +34,7 @@ class UrSession:
 
     Args:
         options: Options of the worker.
+        clock: Of deadlines, pauses and silences.
 
     Attributes:
         options: Options of the worker.
@@ -40,8 +42,9 @@ class UrSession:
         halted: HALTED if the program ended while the arm was armed, and WATCHDOG if by its watchdog.
     """
 
-    def __init__(self, options: SessionOptions) -> None:
+    def __init__(self, options: SessionOptions, clock: Clock = MONOTONIC) -> None:
         self.options = options
+        self._clock = clock
         self._arm = options.arm
         control, io, receive = (load(f"rtde_{name}") for name in ("control", "io", "receive"))
         ip, rate_hz = self._arm.ip, options.rate_hz
@@ -55,7 +58,7 @@ class UrSession:
         limit_s = 1.0 / self._arm.watchdog_hz
         self._silence = Silence(limit_s, lambda: self.controller_s)
         # states may be read late, so the silence on this machine's clock explains an ended program too
-        self._waited = Silence(limit_s, time.monotonic)
+        self._waited = Silence(limit_s, clock.now_s)
         self._commands: dict[Command, Callable[[Request], bool]] = {
             Command.REARM: self._rearm,
             Command.STOP: self._stop,
@@ -92,7 +95,7 @@ class UrSession:
         while True:
             stamp = receive.getTimestamp()
             state = UrState(
-                arrived_ns=time.monotonic_ns(),
+                arrived_ns=self._clock.now_ns(),
                 system_ns=time.time_ns(),
                 controller_s=stamp,
                 world_s=receive.getOutputDoubleRegister(WORLD_TIME_REGISTER) if lockstep else math.nan,
@@ -127,12 +130,12 @@ class UrSession:
 
     def kick(self) -> None:
         """Kick the program's watchdog, at most every 20 ms."""
-        if self.armed and time.monotonic() - self._kicked_s > _KICK_S:
+        if self.armed and self._clock.now_s() - self._kicked_s > _KICK_S:
             self._note_kick()
             self._control.kickWatchdog()
 
     def _note_kick(self) -> None:
-        self._kicked_s = time.monotonic()
+        self._kicked_s = self._clock.now_s()
         if self._playing:
             self._silence.end()
             self._waited.end()
@@ -210,11 +213,11 @@ class UrSession:
 
     def _start_program(self) -> None:
         self._control.reuploadScript()
-        deadline = time.monotonic() + _START_S
+        deadline = self._clock.now_s() + _START_S
         while not (self._control.isProgramRunning() and self._playing):
-            if time.monotonic() > deadline:
+            if self._clock.now_s() > deadline:
                 raise RuntimeError("the controller did not start the program (remote control? local mode?)")
-            time.sleep(_POLL_S)
+            self._clock.sleep(_POLL_S)
         self._started = True
 
     def _require(self, done: bool, what: str) -> None:  # noqa: FBT001 - result of the library call
@@ -255,7 +258,7 @@ class UrSession:
             dashboard.unlockProtectiveStop()
         finally:
             dashboard.disconnect()
-        deadline = time.monotonic() + _UNLOCK_S
-        while self._receive.isProtectiveStopped() and time.monotonic() < deadline:
-            time.sleep(_POLL_S)
+        deadline = self._clock.now_s() + _UNLOCK_S
+        while self._receive.isProtectiveStopped() and self._clock.now_s() < deadline:
+            self._clock.sleep(_POLL_S)
         return False
