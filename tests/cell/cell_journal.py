@@ -107,7 +107,7 @@ class Journal:
     # --- the rules ------------------------------------------------------------------------------------------
 
     def _note_permission(self, now_ns: int) -> None:
-        """Note until when the arm may move: it stands when a lease ends, and has to hear of another one."""
+        """Note until when the arm may move: it sees a lease end in advance, another one only as it comes."""
         lease, known = self._newest, self._known
         self._known = lease
         if lease is not None and lease.verdict is Verdict.PASS and now_ns <= lease.expires_ns:

@@ -153,7 +153,7 @@ class World(Actor):
 
 
 class Worker(Actor):
-    """ur_worker: writes into the robot's registers as `ur_rtde` does: wait for 1, write, wait for 2."""
+    """ur_worker: commands in the robot's registers as `ur_rtde` writes them: wait for 1, write, await 2."""
 
     def __init__(self, queue: EventQueue, world: World) -> None:
         super().__init__(queue, "ur_worker")

@@ -143,8 +143,10 @@ class ScriptedVla:
 
     def __init__(self, moves: int, increments: np.ndarray) -> None:
         self._moves, self.increments = moves, increments
+        self.steps: list[int] = []
 
     def act(self, observation: VlaObservation) -> ActionChunk:
+        self.steps.append(observation.step)
         if observation.step >= self._moves:
             return ActionChunk.still(ChunkStatus.DONE, "done")
         return ActionChunk(ChunkStatus.ACT, self.increments, "moves")

@@ -58,7 +58,7 @@ class Trial(Actor):
         self.marks: list[MarkRunStart | MarkRunEnd] = []
         self.asked: list[AskVlm] = []
         self.answers: list[tuple[int, int]] = []
-        """(stamp of the frame asked about, number of runs that had ended when it was answered)"""
+        """(stamp of the frame that was asked about, number of runs that had ended before the answer)"""
 
     def begin(self) -> None:
         self.driver = TrialDriver(self._plan, STALL_S, self.queue.now_ns / SECOND_NS)
@@ -127,7 +127,7 @@ class Trial(Actor):
     def _answered(self, command: AskVlm, response: Any, problem: str) -> None:
         ok = response is not None and response[0]
         self.answers.append((command.stamp_ns, len(self.driver.state.results)))
-        self._happened(Answered(command.source, ok, problem))
+        self._happened(Answered(command.source, command.stamp_ns, ok, problem))
 
     def _call(self, command: Command, name: str, request: Any) -> None:
         self._is_calling = True

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import pytest
 from event_queue import MS_NS, Actor, Link
-from virtual_cell import CellOptions, VirtualCell, interleavings
+from virtual_cell import CellOptions, VirtualCell, interleavings, with_plan
 
 BEGINS_NS, LASTS_NS = 200 * MS_NS, 1400 * MS_NS
 """Of the trial without a fault."""
@@ -19,9 +18,12 @@ OBSERVERS = ("vlm_node", "recorder_node")
 Fault = Callable[[VirtualCell], None]
 
 
-def play(seed: int, fault: Fault, options: CellOptions | None = None) -> VirtualCell:
+def play(
+    seed: int, fault: Fault, options: CellOptions | None = None, *, running: bool = False
+) -> VirtualCell:
     """Play a trial in which a fault begins at a moment of the seed; check the rules that always hold."""
     cell = VirtualCell(seed, options)
+    cell.world.running = running
     cell.begin()
     cell.run(until_ns=BEGINS_NS + cell.queue.random.randrange(LASTS_NS))
     fault(cell)
@@ -70,12 +72,11 @@ def test_a_process_that_dies() -> None:
     interleavings(partial(play, fault=lambda cell: some_actor(cell, *VICTIMS, *OBSERVERS).kill()))
 
 
-@pytest.mark.parametrize("lasts", ["for a while", "for good"])
-def test_a_topic_that_falls_silent(lasts: str) -> None:
+def test_a_topic_that_falls_silent_for_a_while_or_for_good() -> None:
     def blocks(cell: VirtualCell) -> None:
         link = some_link(cell)
         link.is_blocked = True
-        if lasts == "for a while":
+        if cell.queue.random.random() < 0.5:
             cell.queue.after(cell.queue.random.randrange(50, 800) * MS_NS, link.unblock)
 
     interleavings(partial(play, fault=blocks))
@@ -101,3 +102,19 @@ def test_messages_that_come_twice_or_overtake_each_other() -> None:
         link.duplicate, link.shuffles = 0.5, True
 
     interleavings(partial(play, fault=shuffles))
+
+
+def test_a_real_arm_whose_images_or_verdicts_end() -> None:
+    """No simulator reports the world there: images carry the time, and without them nothing ends a run."""
+
+    def play_on_a_real_arm(seed: int) -> None:
+        options = with_plan(CellOptions(lockstep=False), stops_time=False)
+
+        def dies(cell: VirtualCell) -> None:
+            some_actor(cell, "camera_node", "distortion_node", "gate_node").kill()
+
+        cell = play(seed, dies, options, running=True)
+        assert cell.trial.finish is not None
+        assert "no state of the world" in cell.trial.finish.message or cell.trial.finish.ok
+
+    interleavings(play_on_a_real_arm)

@@ -134,7 +134,8 @@ class VirtualCell:
 def interleavings(test: Callable[[int], None], count: int = INTERLEAVINGS) -> None:
     """Play a test with as many seeds; ``CELL_SEED=17`` plays one alone. A failure names its seed."""
     only = os.environ.get("CELL_SEED")
-    gc.disable()  # each cell is one large cycle: collected now and then rather than in its events
+    gc.disable()  # each cell is one large cycle: collected now and then, without all that was there before
+    gc.freeze()
     try:
         for played, seed in enumerate(range(count) if only is None else [int(only)], start=1):
             try:
@@ -145,6 +146,7 @@ def interleavings(test: Callable[[int], None], count: int = INTERLEAVINGS) -> No
             if played % 20 == 0:
                 gc.collect()
     finally:
+        gc.unfreeze()
         gc.enable()
 
 

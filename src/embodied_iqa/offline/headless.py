@@ -269,13 +269,13 @@ class HeadlessRun:
             return None
         view = vlm.info.views[0]
         if view in self._cameras.dropped(command.stamp_ns):
-            return Answered(command.source, ok=False, message="its picture did not arrive")
+            return Answered(command.source, command.stamp_ns, ok=False, message="its picture did not arrive")
         frame = self._cameras.frame(view, command.source, command.stamp_ns)
         outcome = answer(vlm, frame, command.source, self._plan.task)
         if outcome.result is None:
-            return Answered(command.source, ok=False, message=outcome.reason)
+            return Answered(command.source, command.stamp_ns, ok=False, message=outcome.reason)
         self._answers.append(replace(outcome.result, latency_ms=math.nan))
-        return Answered(command.source, ok=True)
+        return Answered(command.source, command.stamp_ns, ok=True)
 
     def _record(self, result: RunResult) -> RunRecord:
         return RunRecord(

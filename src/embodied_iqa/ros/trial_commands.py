@@ -237,11 +237,11 @@ class TrialCommands:
             task=self._goal.task, source=int(command.source), stamp=time_of(command.stamp_ns)
         )
         if not self._ask.service_is_ready():
-            self._report(Answered(command.source, ok=False, message="no service /vlm/ask"))
+            self._report(Answered(command.source, command.stamp_ns, ok=False, message="no service /vlm/ask"))
             return
 
         def answered(future: Future[srv.AskVlm.Response]) -> None:
             response = future.result()
-            self._report(Answered(command.source, response.success, response.message))
+            self._report(Answered(command.source, command.stamp_ns, response.success, response.message))
 
         begin_call(self._ask, request, answered)

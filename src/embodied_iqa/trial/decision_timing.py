@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from embodied_iqa.units import SECOND_NS
+
 
 @dataclass(frozen=True, slots=True)
 class DeciderState:
@@ -24,6 +26,7 @@ class DeciderState:
         turn: Decisions of this run that the gate held or the policy refused: where several policies are one,
             the next one decides.
         hold_until_ns: After a slow answer: no decision on frames up to this one, so that the arm can start.
+        reported_ns: Stamp of the newest report of the arm; an older one says nothing any more.
     """
 
     task: str = ""
@@ -38,6 +41,7 @@ class DeciderState:
     uncounted: int = 0
     turn: int = 0
     hold_until_ns: int = 0
+    reported_ns: int = 0
 
 
 class Decider:
@@ -55,7 +59,11 @@ class Decider:
     def set_task(self, state: DeciderState, task: str, from_ns: int) -> DeciderState:
         """Start a run, or with an empty task end it."""
         return DeciderState(
-            task=task, from_ns=from_ns, sequence=state.sequence, last_completed=state.last_completed
+            task=task,
+            from_ns=from_ns,
+            sequence=state.sequence,
+            last_completed=state.last_completed,
+            reported_ns=state.reported_ns,
         )
 
     def arm_seen(
@@ -71,9 +79,14 @@ class Decider:
         """Note a report of the arm; a goal that has ended makes room for the next decision.
 
         A decision that the gate keeps from being executed does not count towards those of the run, so that
-        the policy can decide again until the picture recovers. A report that the gate holds the arm is about
+        the policy can decide again until the image recovers. A report that the gate holds the arm is about
         the last decision only once the arm has ended its goal: before, it is still about the decision before.
+        A report that a newer one has overtaken, by less than a second, changes nothing; an older one shows
+        that the clock was set back.
         """
+        if 0 < state.reported_ns - stamp_ns < SECOND_NS:
+            return state
+        state = replace(state, reported_ns=stamp_ns)
         if completed is not None and completed != state.last_completed:
             executed = completed == state.sequence and state.decisions > 0 and whole
             state = replace(

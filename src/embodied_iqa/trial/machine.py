@@ -138,10 +138,12 @@ def step(state: TrialState, event: Event) -> Step:
 
 
 def _answered(state: TrialState, event: Answered) -> Step:
-    state = replace(state, answered=state.answered + 1)
+    is_own = state.asked and event.stamp_ns >= state.start_ns
+    state = replace(state, answered=state.answered + is_own)
     if event.ok:
         return state, []
-    remark = f"run {state.run_index}: the VLM gave no answer ({event.message})"
+    run = f"run {state.run_index}" if is_own else "an earlier run"
+    remark = f"{run}: the VLM gave no answer ({event.message})"
     return replace(state, remarks=(*state.remarks, remark)), []
 
 
@@ -178,6 +180,8 @@ def _replied(state: TrialState, reply: Reply) -> Step:
     if isinstance(done, ResetWorld | SetDistortion):
         start_ns = max(reply.stamp_ns, state.start_ns)
         state = replace(state, start_ns=start_ns, now_ns=start_ns, moved_ns=start_ns)
+        # what came since the last run ended is of neither run
+        state = replace(state, answered=0, decided=frozenset(), world=None)
     if rest:
         return state, [rest[0]]
     return _stage_done(state, reply)

@@ -114,9 +114,17 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Result of AskVlm, which does not block the run."""
+    """Result of AskVlm, which does not block the run.
+
+    Attributes:
+        source: Of the frame.
+        stamp_ns: The frame's; an answer about a frame of an earlier run does not count in a later one.
+        ok: Whether there is an answer.
+        message: Why there is none.
+    """
 
     source: Source
+    stamp_ns: int
     ok: bool
     message: str = ""
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from embodied_iqa.trial.decision_timing import Decider, DeciderState
+from embodied_iqa.units import SECOND_NS
 
 AGAIN_NS = 500
 DECIDER = Decider(AGAIN_NS, max_decisions=3)
@@ -139,3 +142,16 @@ def test_a_report_about_the_decision_before_says_nothing_about_the_next_one() ->
     assert (state.decisions, state.turn) == (1, 1)
     state = idle(state, 2, 9_002)
     assert (state.decisions, state.step, state.turn) == (1, 1, 1)
+
+
+def test_a_report_that_a_newer_one_has_overtaken_counts_no_motion_twice() -> None:
+    state = DECIDER.decided(idle(DECIDER.decided(STARTED, 1_000), 1, 2_000), 2_500)
+    state = idle(state, 2, 3_000)
+    late = idle(state, 1, 2_000)
+    assert late == state
+    assert idle(late, 2, 3_100).step == 2
+
+
+def test_reports_count_again_after_the_clock_was_set_back() -> None:
+    state = replace(STARTED, reported_ns=5 * SECOND_NS)
+    assert idle(DECIDER.decided(state, 1_000), 1, SECOND_NS).step == 1

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
-from trial_world import EPOCH_NS, PLAN, moves
+from trial_world import EPOCH_NS, PLAN
 
 from embodied_iqa.trial.driver import TrialDriver
 from embodied_iqa.trial.protocol import (
+    ArmSeen,
     AskPerson,
     CloseRecording,
     Command,
@@ -48,14 +48,11 @@ def kinds(commands: list[Command]) -> list[type]:
     return [type(command) for command in commands]
 
 
-@pytest.mark.parametrize("heard", [None, moves], ids=["nothing", "the arm"])
-def test_a_silent_world_ends_a_trial_whatever_else_is_heard(heard: Any) -> None:
+@pytest.mark.parametrize(
+    "event", [None, ArmSeen(EPOCH_NS, moving=True, emergency_stop=False, reason="")], ids=["nothing", "arm"]
+)
+def test_a_silent_world_ends_a_trial_whatever_else_is_heard(event: Event | None) -> None:
     driver = Node().until(Stage.EXECUTE)
-
-    class Cell:
-        now_ns = EPOCH_NS
-
-    event: Event | None = None if heard is None else heard(Cell)[0]
     assert driver.handle(event, STALL_S) == []
     assert not driver.gave_up
     assert kinds(driver.handle(event, STALL_S + 0.1)) == [SetTask]

@@ -160,7 +160,7 @@ def test_without_an_arm_a_run_ends_with_two_answers_and_a_decision() -> None:
     world.tick()
     for source in (Source.RAW, Source.DISTORTED):
         assert world.state.stage is Stage.EXECUTE
-        world.step(Answered(source, ok=True))
+        world.step(Answered(source, world.now_ns, ok=True))
         world.step(world.seen())
         world.step(ChunkSeen(world.now_ns, ChunkStatus.ACT))
     world.step(world.seen())
@@ -385,10 +385,36 @@ def test_old_news_of_arm_world_and_vla_does_not_end_a_run() -> None:
     assert world.state.ending == ""
 
 
+def test_an_answer_about_an_earlier_run_does_not_count() -> None:
+    world = FakeWorld(plan=replace(ONE_RUN, has_arm=False))
+    world.tick()
+    for source in (Source.RAW, Source.DISTORTED):
+        world.step(Answered(source, EPOCH_NS - 1, ok=False, message="late"))
+    world.step(ChunkSeen(world.now_ns, ChunkStatus.ACT))
+    world.step(world.seen())
+    assert world.state.stage is Stage.EXECUTE
+    assert world.state.remarks == ("an earlier run: the VLM gave no answer (late)",) * 2
+
+
+def test_what_comes_between_two_runs_is_of_neither() -> None:
+    """Late messages of the first run, before the reset has set the start of the second."""
+    world = FakeWorld(on_tick=done_after(1.0))
+    while len(world.state.results) == 0:
+        world.tick()
+    late_ns = world.state.results[0].start_ns + 1
+    before = replace(world.state, pending=(ResetWorld(7, PLAN.task),), stage=Stage.RESET, start_ns=late_ns)
+    for event in (ChunkSeen(late_ns, ChunkStatus.NO_TARGET), Answered(Source.RAW, late_ns, ok=True)):
+        before, _ = machine.step(before, event)
+    before, _ = machine.step(before, world.seen(late_ns))
+    after, _ = machine.step(before, Reply(before.pending[0], ok=True, stamp_ns=late_ns + EPOCH_NS))
+    assert (after.answered, after.decided, after.world) == (0, frozenset(), None)
+
+
 def test_an_answer_that_does_not_come_is_a_remark() -> None:
     world = FakeWorld(plan=ONE_RUN, on_tick=done_after(1.0))
-    world.step(Answered(Source.RAW, ok=False, message="no service /vlm/ask"))
-    world.step(Answered(Source.DISTORTED, ok=True))
+    world.tick()
+    world.step(Answered(Source.RAW, world.now_ns, ok=False, message="no service /vlm/ask"))
+    world.step(Answered(Source.DISTORTED, world.now_ns, ok=True))
     assert world.play().finish == Finish(ok=True, message="")
     assert world.state.remarks == ("run 0: the VLM gave no answer (no service /vlm/ask)",)
 
@@ -401,7 +427,7 @@ EVENTS = st.one_of(
     st.builds(WorldSeen, STAMPS, st.booleans(), st.sampled_from(["", "contact"]), st.just(np.eye(4))),
     st.builds(ArmSeen, STAMPS, st.booleans(), st.booleans(), st.just("why")),
     st.builds(ChunkSeen, STAMPS, st.sampled_from([*ChunkStatus, None])),
-    st.builds(Answered, st.sampled_from(Source), st.booleans(), st.just("why")),
+    st.builds(Answered, st.sampled_from(Source), STAMPS, st.booleans(), st.just("why")),
     st.sampled_from(["reply", "refuse", "foreign", "cancel"]),
 )
 

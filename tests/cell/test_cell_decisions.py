@@ -1,0 +1,134 @@
+"""Answers that come late, twice or for another run: none counts for a later decision, none moves the arm."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+from event_queue import MS_NS
+from test_cell_trial import play
+from virtual_cell import CellOptions, VirtualCell, interleavings, with_plan
+
+from embodied_iqa.robot.messages import ArmMode
+from embodied_iqa.trial.protocol import MarkRunEnd, MarkRunStart
+from embodied_iqa.trial.record import ChunkRecord
+
+NO_ARM = with_plan(CellOptions(), has_arm=False, no_motion_limit_ns=800 * MS_NS)
+
+
+def runs(cell: VirtualCell) -> list[tuple[int, int]]:
+    """First and last stamp of each run that ended."""
+    marks = cell.trial.marks
+    starts = [mark.start_ns for mark in marks if isinstance(mark, MarkRunStart)]
+    ends = [mark.result.end_ns for mark in marks if isinstance(mark, MarkRunEnd)]
+    return list(zip(starts, ends, strict=False))
+
+
+def test_an_answer_of_an_earlier_run_does_not_end_a_later_one() -> None:
+    def slow(cell: VirtualCell) -> None:
+        cell.vlm.thinks_ns = (10 * MS_NS, 400 * MS_NS, 1500 * MS_NS)
+
+    def ends_on_its_own(seed: int) -> None:
+        cell = play(seed, slow, NO_ARM)
+        for index, (start_ns, end_ns) in enumerate(runs(cell)):
+            own = [stamp for stamp, ended in cell.trial.answers if ended == index and stamp >= start_ns]
+            reason = cell.trial.driver.state.results[index].reason
+            assert (reason == "answered and decided") == (len(own) == 2), (index, reason, start_ns, end_ns)
+
+    interleavings(ends_on_its_own)
+
+
+def test_a_slow_policy_is_given_up_and_its_late_answers_move_nothing() -> None:
+    def slow(cell: VirtualCell) -> None:
+        cell.policy.thinks_ns = (5 * MS_NS, 300 * MS_NS, 700 * MS_NS, 1500 * MS_NS)
+
+    def in_order(seed: int) -> None:
+        cell = play(seed, slow)
+        published = [sequence for sequence, _, _ in cell.journal.decisions]
+        assert published == sorted(set(published))
+        assert set(cell.journal.accepted) <= set(published)
+
+    interleavings(in_order)
+
+
+def test_a_decision_that_comes_twice_or_late_is_executed_once() -> None:
+    def shuffles(cell: VirtualCell) -> None:
+        link = cell.policy.actions
+        link.duplicate, link.shuffles = 0.8, True
+
+    def once(seed: int) -> None:
+        cell = play(seed, shuffles, CellOptions(moves=2))
+        assert max(Counter(cell.journal.accepted).values(), default=0) <= 1
+        assert cell.journal.accepted == sorted(cell.journal.accepted)
+
+    interleavings(once)
+
+
+def test_reports_that_come_twice_or_late_count_a_motion_once() -> None:
+    def shuffles(cell: VirtualCell) -> None:
+        cell.arm.reports.duplicate, cell.arm.reports.shuffles = 0.8, True
+
+    def counts(seed: int) -> None:
+        cell = VirtualCell(seed, CellOptions(moves=2))
+        shuffles(cell)
+        cell.begin()
+        cell.run()
+        assert cell.trial.finish is not None
+        assert not cell.journal.broken, cell.journal.broken
+        steps, executed = cell.policy.vla.steps, len(cell.journal.completed)
+        assert max(steps, default=0) <= executed, (steps, executed)
+
+    interleavings(counts)
+
+
+def test_a_hostile_decision_is_an_emergency_stop_and_nothing_moves_after_it() -> None:
+    def lies(cell: VirtualCell) -> None:
+        increments = np.zeros((1, 7))
+        increments[0, 0] = cell.queue.random.choice((np.nan, np.inf, -np.inf, 10.0))
+        cell.policy.vla.increments = increments
+
+    def stops(seed: int) -> None:
+        cell = VirtualCell(seed)
+        lies(cell)
+        cell.begin()
+        cell.run()
+        assert cell.trial.finish is not None
+        assert cell.trial.finish.ok, cell.trial.finish.message
+        assert not any(moves for _, moves in cell.journal.moves)
+        assert not cell.journal.broken, cell.journal.broken
+        assert cell.journal.stops[0].cause.is_emergency
+        assert cell.trial.driver.state.results[0].outcome == "emergency_stop"
+        stopped = [reason for _, mode, reason in cell.journal.modes if mode is ArmMode.STOPPED]
+        assert stopped
+
+    interleavings(stops)
+
+
+def test_a_goal_on_a_frame_that_is_stale_or_was_never_judged_is_refused() -> None:
+    def backdates(cell: VirtualCell) -> None:
+        publish = cell.policy.actions.publish
+        age_ns = cell.queue.random.choice((5 * MS_NS, -100 * MS_NS, 2000 * MS_NS))
+
+        def shifted(record: ChunkRecord) -> None:
+            publish(_shifted(record, age_ns))
+
+        cell.policy.actions.publish = shifted
+
+    def refuses(seed: int) -> None:
+        cell = VirtualCell(seed, with_plan(CellOptions(), distortions=(), no_motion_limit_ns=1200 * MS_NS))
+        backdates(cell)
+        cell.begin()
+        cell.run()
+        assert cell.trial.finish is not None
+        assert not cell.journal.accepted
+        assert cell.journal.refused or cell.arm.runner.goals_lost, "replaced while it waits for its lease"
+        assert not any(moves for _, moves in cell.journal.moves)
+        words = ("not leased", "old", "before the arm was armed", "in the future", "not judged")
+        assert all(any(word in reason for word in words) for reason in cell.journal.refused)
+
+    interleavings(refuses)
+
+
+def _shifted(record: ChunkRecord, age_ns: int) -> ChunkRecord:
+    return replace(record, stamp_ns=record.stamp_ns - age_ns)
