@@ -105,7 +105,7 @@ class Person:
         limit.start()
         out, _ = self._process.stdout.read(), self._process.wait()
         limit.cancel()
-        self._thread.join(1.0)
+        self._thread.join(DEADLINE_S)
         assert self._process.returncode == 0, "\n".join([*self.asked, self.text])
         return out
 
