@@ -177,7 +177,7 @@ def test_second_builder_is_refused_until_the_first_is_gone(
     try:
         assert holds.wait(60)
         words = ["build", "--from-folder", str(tasks_file.parent), "--tasks", str(tasks_file), "--panel", VLM]
-        words += ["--seed", "5", "--out", str(tmp_path / "db")]
+        words += ["--cell-cameras", "--seed", "5", "--out", str(tmp_path / "db")]
         assert main(words) == 1
         assert f"another builder works in {tmp_path / 'db'}" in capsys.readouterr().err
         assert [item.name for item in (tmp_path / "db").iterdir()] == [".lock"]

@@ -188,7 +188,8 @@ def test_check_reports_by_its_exit_code(
 def test_build_command_reports_its_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tasks_file = make_photos(tmp_path / "photos", range(2))
     words = ["build", "--from-folder", str(tasks_file.parent), "--tasks", str(tasks_file)]
-    words += ["--panel", f"{VLM},{VLA}", "--out", str(tmp_path / "db"), "--store", "seeds", "--json"]
+    words += ["--panel", f"{VLM},{VLA}", "--out", str(tmp_path / "db"), "--store", "seeds"]
+    words += ["--cell-cameras", "--json"]
     assert main(words) == 0
     tree = json.loads(capsys.readouterr().out)
     assert tree["counts"]["annotations"] == 124
