@@ -17,6 +17,7 @@ _ACTIVE = 3
 _MOVING, _STOPPED_OPENING, _STOPPED_CLOSING = 0, 1, 2
 _FULL = 255
 _POLL_S = 0.02
+_ACCEPT_S = 0.002
 _RETRY_S = 1.0
 _FRESH_S = 1.0
 _MINOR_FAULTS = frozenset({0, 5, 7, 9})
@@ -190,6 +191,7 @@ class RobotiqGripper:
         while connection.get("PRE") != count:
             if self._clock.now_s() > deadline:
                 raise InputError("the gripper does not accept its target")
+            self._clock.wait_event(self._ending, _ACCEPT_S)
 
     def _measure(self, connection: RobotiqConnection) -> None:
         state_s = self._clock.now_s()
