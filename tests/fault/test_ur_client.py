@@ -1,4 +1,7 @@
-"""The unmodified client libraries of the real robot against the emulator, as CB3 and as e-Series."""
+"""The unmodified client libraries of the real robot against the emulator, in real time.
+
+As CB3 in full, as e-Series in three cases. Nothing here has a deadline that a busy machine misses.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,14 @@ import rtde_io
 import rtde_receive
 
 from embodied_iqa.kinematics import Kinematics, pose_to_transform, tool_along_z, transform_to_pose
+from manual_clock import PATIENCE_S
 from ur_emulator import EmulatorProcess, emulator
 
+BOTH = pytest.mark.parametrize("robot", ["cb3", "e"], indirect=True)
+CB3 = pytest.mark.parametrize("robot", ["cb3"], indirect=True)
 
-@pytest.fixture(scope="module", params=["cb3", "e"])
+
+@pytest.fixture(scope="module")
 def robot(request: pytest.FixtureRequest) -> Iterator[EmulatorProcess]:
     words = ("--series", request.param, "--plant", "kinematic", "--unlock-after", "0")
     with emulator(*words) as running:
@@ -39,13 +46,14 @@ def receive(robot: EmulatorProcess) -> Iterator[Any]:
     client.disconnect()
 
 
-def _until(wanted: Callable[[], object], limit_s: float = 5.0) -> None:
-    end_s = time.monotonic() + limit_s
+def _until(wanted: Callable[[], object]) -> None:
+    end_s = time.monotonic() + PATIENCE_S
     while not wanted():
         assert time.monotonic() < end_s
         time.sleep(0.002)
 
 
+@BOTH
 def test_moves_end_at_their_targets(control: Any, receive: Any) -> None:
     q_rad = np.array(receive.getActualQ())
     assert control.moveJ((q_rad + 0.1).tolist(), 1.0, 4.0)
@@ -58,6 +66,7 @@ def test_moves_end_at_their_targets(control: Any, receive: Any) -> None:
     _until(lambda: np.abs(np.array(receive.getActualQ()) - q_rad).max() < 1e-5)
 
 
+@CB3
 def test_kinematics_are_those_of_the_arm_with_its_tool(control: Any, receive: Any) -> None:
     tool = transform_to_pose(tool_along_z(0.2)).tolist()
     assert control.setTcp(tool)
@@ -70,6 +79,7 @@ def test_kinematics_are_those_of_the_arm_with_its_tool(control: Any, receive: An
     assert not control.isPoseWithinSafetyLimits([9.0, 0.0, 0.0, 0.0, 0.0, 0.0])
 
 
+@BOTH
 def test_streaming_follows_and_stops(control: Any, receive: Any) -> None:
     q_rad = np.array(receive.getActualQ())
     for step in range(100):
@@ -87,6 +97,7 @@ def test_streaming_follows_and_stops(control: Any, receive: Any) -> None:
     _until(lambda: not np.any(receive.getActualQd()))
 
 
+@CB3
 def test_move_beside_the_program_can_be_stopped(control: Any, receive: Any) -> None:
     q_rad = np.array(receive.getActualQ())
     assert control.moveJ((q_rad - 0.5).tolist(), 0.5, 4.0, True)
@@ -97,6 +108,7 @@ def test_move_beside_the_program_can_be_stopped(control: Any, receive: Any) -> N
     assert np.abs(np.array(receive.getActualQ()) - q_rad + 0.5).max() > 0.05
 
 
+@BOTH
 def test_protective_stop_is_unlocked_and_the_program_uploaded_again(
     robot: EmulatorProcess, control: Any, receive: Any
 ) -> None:
@@ -117,6 +129,7 @@ def test_protective_stop_is_unlocked_and_the_program_uploaded_again(
     dashboard.disconnect()
 
 
+@CB3
 def test_inverse_without_a_solution_ends_the_program(control: Any) -> None:
     assert control.getInverseKinematics([9.0, 0.0, 0.0, 0.0, 0.0, 0.0]) == []
     _until(lambda: not control.isProgramRunning())
@@ -124,6 +137,7 @@ def test_inverse_without_a_solution_ends_the_program(control: Any) -> None:
     _until(control.isProgramRunning)
 
 
+@CB3
 def test_slider_and_outputs(robot: EmulatorProcess, receive: Any) -> None:
     client = rtde_io.RTDEIOInterface(robot.host)
     assert client.setSpeedSlider(0.25)
@@ -135,11 +149,13 @@ def test_slider_and_outputs(robot: EmulatorProcess, receive: Any) -> None:
     client.disconnect()
 
 
+@CB3
 def test_second_control_client_is_refused(robot: EmulatorProcess, control: Any) -> None:
     with pytest.raises(RuntimeError, match="already in use"):
         rtde_control.RTDEControlInterface(robot.host)
 
 
+@CB3
 def test_gripper_with_the_peer_library(robot: EmulatorProcess) -> None:
     with pyrobotiqur.RobotiqGripper(robot.host) as gripper:
         gripper.activate(poll_interval=0.01)

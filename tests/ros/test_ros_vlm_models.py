@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,12 +29,15 @@ from embodied_iqa.subjects.options import CacheOptions, DecodingOptions, VlmOpti
 from embodied_iqa.subjects.reference import parse_vlm
 from embodied_iqa.subjects.registry import make_vlm
 from embodied_iqa.tasks.instruction import parse_instruction
+from manual_clock import PATIENCE_S
 from ros_graph import Inbox, RosGraph
 from tiny_vlms import KINDS, save_tiny
 
 TASK = "pick the red cube"
 STAMP_NS = 50_000_000_000
 TOKENS = 12
+DEADLINE_S = 5.0
+"""No server that answers misses it on a busy machine."""
 
 
 class Camera:
@@ -163,18 +166,18 @@ def server() -> Iterator[ChatServer]:
 
 
 def test_a_silent_server_costs_one_deadline_and_the_node_lives(tmp_path: Path, server: ChatServer) -> None:
-    deadline_s = 1.0
-    names = overrides(server.reference, answer_deadline_s=deadline_s, **{"cache.enabled": False})
+    names = overrides(server.reference, answer_deadline_s=DEADLINE_S, **{"cache.enabled": False})
     with own_domain() as domain, RosGraph(domain, tmp_path / "graph", ["vlm_node"], names) as graph:
         graph.activate("vlm_node")
         camera = Camera(graph)
         assert camera.ask().answer.answer == "a red cube"
-        server.behave = lambda handler: handler.server_of_test.end.wait(10.0)
-        began = time.monotonic()
+        asked = len(server.requests)
+        server.behave = lambda handler: handler.server_of_test.end.wait(PATIENCE_S)
         response = camera.ask()
         assert not response.success
-        assert "no answer in 1.0 s" in response.message
-        assert time.monotonic() - began < deadline_s + 2.0
+        assert re.search(r"no answer in 5\.\d s", response.message)
+        assert not server.end.is_set(), "the server is still silent"
+        assert len(server.requests) == asked + 1
         server.end.set()
         server.behave = lambda handler: handler.say(200, completion("a blue ball"))
         graph.wait(lambda: camera.ask().answer.answer == "a blue ball", "the next answer")
