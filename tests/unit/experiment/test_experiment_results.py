@@ -200,7 +200,7 @@ def test_other_parameters_and_strange_folders_are_refused(tmp_path: Path) -> Non
     with pytest.raises(UsageError, match="another version of this program; expected schema 3"):
         ExperimentFolder(tmp_path / "out", {"a": 1, "b": 2}, PLAN)
     (tmp_path / "out" / "experiment.json").write_text("{")
-    with pytest.raises(InputError, match="cannot read the experiment"):
+    with pytest.raises(InputError, match="not JSON: Expecting property name"):
         ExperimentFolder(tmp_path / "out", {"a": 1, "b": 2}, PLAN)
 
 
