@@ -16,6 +16,8 @@ from embodied_iqa.trial.record import ChunkRecord
 
 NO_ARM = with_plan(CellOptions(), has_arm=False, no_motion_limit_ns=800 * MS_NS)
 
+TWO_MOVES = with_plan(CellOptions(moves=2), distortions=())
+
 
 def runs(cell: VirtualCell) -> list[tuple[int, int]]:
     """First and last stamp of each run that ended."""
@@ -58,7 +60,7 @@ def test_a_decision_that_comes_twice_or_late_is_executed_once() -> None:
         link.duplicate, link.shuffles = 0.8, True
 
     def once(seed: int) -> None:
-        cell = play(seed, shuffles, CellOptions(moves=2))
+        cell = play(seed, shuffles, TWO_MOVES)
         assert max(Counter(cell.journal.accepted).values(), default=0) <= 1
         assert cell.journal.accepted == sorted(cell.journal.accepted)
 
@@ -70,7 +72,7 @@ def test_reports_that_come_twice_or_late_count_a_motion_once() -> None:
         cell.arm.reports.duplicate, cell.arm.reports.shuffles = 0.8, True
 
     def counts(seed: int) -> None:
-        cell = VirtualCell(seed, CellOptions(moves=2))
+        cell = VirtualCell(seed, TWO_MOVES)
         shuffles(cell)
         cell.begin()
         cell.run()

@@ -131,9 +131,12 @@ class VirtualCell:
         self.queue.after(200 * MS_NS, self.trial.begin)
 
 
-def interleavings(test: Callable[[int], None], count: int = INTERLEAVINGS) -> None:
-    """Play a test with as many seeds; ``CELL_SEED=17`` plays one alone. A failure names its seed."""
-    only = os.environ.get("CELL_SEED")
+def interleavings(test: Callable[[int], object], count: int = INTERLEAVINGS) -> None:
+    """Play a test with as many seeds; a failure names its seed.
+
+    ``CELL_SEED=17`` plays one seed alone, ``CELL_COUNT=5000`` as many of each test.
+    """
+    only, count = os.environ.get("CELL_SEED"), int(os.environ.get("CELL_COUNT", count))
     gc.disable()  # each cell is one large cycle: collected now and then, without all that was there before
     gc.freeze()
     try:
