@@ -43,6 +43,7 @@ class Journal:
     _newest: GateLease | None = None
     _goals: dict[int, list[ArmGoal]] = field(default_factory=dict)
     _until_ns: int | None = 0
+    _passed_ns: int = 0
     _known: GateLease | None = None
     _armed_ns: int | None = None
     _halted_ns: int | None = 0
@@ -84,6 +85,8 @@ class Journal:
         measured = state.measured
         now_ns = 0 if measured is None else measured.stamp_ns
         self._note_permission(now_ns)
+        if not self.is_held():
+            self._passed_ns = now_ns
         if tick.report is not None:
             self.modes.append((now_ns, tick.report.status.mode, tick.report.status.reason))
             if tick.report.is_ready and tick.report.status.tool_speed_mps > 0.0:
@@ -162,6 +165,14 @@ class Journal:
     def last_motion_ns(self, from_ns: int, to_ns: int) -> int | None:
         """ROS time of the last step within a time in which the robot moved."""
         return max((at for at, moves in self.moves if moves and from_ns < at <= to_ns), default=None)
+
+    def is_held(self) -> bool:
+        """Whether the newest verdict that has reached the arm is not PASS."""
+        return self._newest is not None and self._newest.verdict is not Verdict.PASS
+
+    def held_ns(self) -> int:
+        """ROS time of the last tick of the arm before the newest verdicts were not PASS."""
+        return self._passed_ns
 
     def newest_lease_ns(self) -> int:
         """Stamp of the newest frame on which a lease has reached the arm."""

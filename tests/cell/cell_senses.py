@@ -39,6 +39,7 @@ from embodied_iqa.trial.record import ChunkRecord
 
 SIZE = (64, 48)
 BRIGHT = np.full((SIZE[1], SIZE[0], 3), 180, dtype=np.uint8)
+DARK = np.full_like(BRIGHT, 40)
 _ANYTHING = dict.fromkeys(Statistic, Bounds(-np.inf, -np.inf, np.inf, np.inf))
 DARK_HOLDS = _ANYTHING | {Statistic.EXPOSURE: Bounds(-np.inf, 0.5, np.inf, np.inf)}
 _INTRINSICS = Intrinsics(*SIZE, 50.0, 50.0, 31.5, 23.5)
@@ -74,9 +75,10 @@ class Camera(Actor):
     def __init__(self, queue: EventQueue) -> None:
         super().__init__(queue, "camera_node")
         self.images = Link(queue, 10)
+        self.rgb = BRIGHT
 
     def take_snapshot(self, snapshot: Snapshot) -> None:
-        self.images.publish(Image(snapshot.stamp_ns, BRIGHT))
+        self.images.publish(Image(snapshot.stamp_ns, self.rgb))
 
 
 class Distortion(Actor):
@@ -226,6 +228,8 @@ class Policy(Actor):
             return
         record = chunk_record(self.vla.info, request, outcome)
         if record.source is Source.DISTORTED:
+            if record.status is ChunkStatus.NO_TARGET:
+                self.desk.refused()
             self._journal.decided(record.sequence, record.stamp_ns, self._from_ns)
             self.actions.publish(record)
         stamps_ns = self._whole_stamps()

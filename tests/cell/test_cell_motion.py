@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
-from cell_journal import OVERRUN_NS
+from cell_journal import BRAKE_NS, OVERRUN_NS
+from cell_senses import BRIGHT, DARK
 from event_queue import MS_NS, SECOND_NS, Actor
 from virtual_cell import CellOptions, VirtualCell, interleavings, to_and_fro, with_plan
 
@@ -88,6 +89,24 @@ def test_what_is_frozen_stops_the_arm_and_what_thaws_lets_it_go_on() -> None:
         moving.until(moving.is_moving, "the arm goes on")
         assert not moving.cell.journal.broken, moving.cell.journal.broken
         assert not moving.cell.journal.stops
+
+    interleavings(play)
+
+
+def test_what_the_gate_holds_stops_the_arm_until_the_images_recover() -> None:
+    def play(seed: int) -> None:
+        moving = Moving(seed)
+        cell = moving.cell
+        cell.camera.rgb = DARK
+        moving.until(cell.journal.is_held, "a verdict of HOLD")
+        moving.play(FAULT_NS)
+        moving.assert_stands(cell.journal.held_ns() + BRAKE_NS + 3 * cell.journal.tick_ns)
+        _, mode, reason = cell.journal.modes[-1]
+        assert mode is ArmMode.HOLDING
+        assert "too dark" in reason
+        cell.camera.rgb = BRIGHT
+        moving.until(moving.is_moving, "the arm goes on")
+        assert not cell.journal.broken, cell.journal.broken
 
     interleavings(play)
 
