@@ -33,7 +33,6 @@ MAKE_REQUESTS = {
     "src/embodied_iqa/ros/actions.py": "makes them in the thread that spins",
     "src/embodied_iqa/ros/calls.py": "service calls, which rclpy registers under a lock",
     "tests/ros/test_ros_actions.py": "shows how rclpy loses a response",
-    "tests/fault/test_ur_arm_node.py": "spins in the thread that calls",
 }
 
 
