@@ -38,7 +38,7 @@ def test_an_answer_of_an_earlier_run_does_not_end_a_later_one() -> None:
             reason = cell.trial.driver.state.results[index].reason
             assert (reason == "answered and decided") == (len(own) == 2), (index, reason, start_ns, end_ns)
 
-    interleavings(ends_on_its_own)
+    interleavings(ends_on_its_own, count=80)
 
 
 def test_a_slow_policy_is_given_up_and_its_late_answers_move_nothing() -> None:
@@ -51,7 +51,7 @@ def test_a_slow_policy_is_given_up_and_its_late_answers_move_nothing() -> None:
         assert published == sorted(set(published))
         assert set(cell.journal.accepted) <= set(published)
 
-    interleavings(in_order)
+    interleavings(in_order, count=80)
 
 
 def test_a_decision_that_comes_twice_or_late_is_executed_once() -> None:
@@ -64,7 +64,7 @@ def test_a_decision_that_comes_twice_or_late_is_executed_once() -> None:
         assert max(Counter(cell.journal.accepted).values(), default=0) <= 1
         assert cell.journal.accepted == sorted(cell.journal.accepted)
 
-    interleavings(once)
+    interleavings(once, count=80)
 
 
 def test_reports_that_come_twice_or_late_count_a_motion_once() -> None:
@@ -81,7 +81,7 @@ def test_reports_that_come_twice_or_late_count_a_motion_once() -> None:
         steps, executed = cell.policy.vla.steps, len(cell.journal.completed)
         assert max(steps, default=0) <= executed, (steps, executed)
 
-    interleavings(counts)
+    interleavings(counts, count=80)
 
 
 def test_a_hostile_decision_is_an_emergency_stop_and_nothing_moves_after_it() -> None:
@@ -104,7 +104,7 @@ def test_a_hostile_decision_is_an_emergency_stop_and_nothing_moves_after_it() ->
         stopped = [reason for _, mode, reason in cell.journal.modes if mode is ArmMode.STOPPED]
         assert stopped
 
-    interleavings(stops)
+    interleavings(stops, count=80)
 
 
 def test_a_goal_on_a_frame_that_is_stale_or_was_never_judged_is_refused() -> None:
@@ -129,7 +129,7 @@ def test_a_goal_on_a_frame_that_is_stale_or_was_never_judged_is_refused() -> Non
         words = ("not leased", "old", "before the arm was armed", "in the future", "not judged")
         assert all(any(word in reason for word in words) for reason in cell.journal.refused)
 
-    interleavings(refuses)
+    interleavings(refuses, count=80)
 
 
 def _shifted(record: ChunkRecord, age_ns: int) -> ChunkRecord:

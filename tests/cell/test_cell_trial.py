@@ -56,7 +56,7 @@ def test_without_a_fault_every_interleaving_gives_the_same_results() -> None:
         outcomes = [result.outcome for result in cell.trial.driver.state.results]
         assert outcomes == ["success", "held_by_the_gate"]
 
-    interleavings(same)
+    interleavings(same, count=40)
 
 
 def test_a_process_that_freezes_for_a_while() -> None:
@@ -117,4 +117,4 @@ def test_a_real_arm_whose_images_or_verdicts_end() -> None:
         assert cell.trial.finish is not None
         assert "no state of the world" in cell.trial.finish.message or cell.trial.finish.ok
 
-    interleavings(play_on_a_real_arm)
+    interleavings(play_on_a_real_arm, count=80)
