@@ -44,6 +44,7 @@ class Cell:
             command += ["-p", parameter]
         # a busy machine may be silent for the ordinary quarter of a second, which is a fault of its own
         command += ["-p", "ur.watchdog_hz:=1.0"]
+        command += ["-p", "ur.gripper.reply_s:=10.0"]  # the silence of the arm is noticed first
         self.process = subprocess.Popen([*command, "-p", "ur.state_timeout_s:=5.0"])
         self.node = rclpy.create_node("watcher")
         self.statuses: list[Any] = []
