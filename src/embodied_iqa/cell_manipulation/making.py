@@ -73,6 +73,8 @@ def read_episodes(source: Path) -> tuple[Episode, ...]:
         InputError: The file cannot be read, holds no episode, or does not match; the message names the line.
     """
     path = source / EPISODES_FILE if source.is_dir() else source
+    if not path.is_file():
+        raise InputError(f"no episodes: {path} is no file", expected="a folder of `manipulate make`")
     lines = read_text(path, "the episodes", most_bytes=MOST_JSON_BYTES).splitlines()
     episodes = [
         structure(Episode, parse_json(line, str(path), number), f"{path}, line {number}")

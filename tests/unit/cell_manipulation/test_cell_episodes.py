@@ -100,7 +100,12 @@ def test_an_episode_does_not_depend_on_the_subsets_that_are_made_with_it() -> No
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("", "no episodes"), ("{", "line 1"), ('{"subset": "base"}', "line 1: missing"), ("[]", "line 1")],
+    [
+        ("", "no episodes"),
+        ("{", ":1:2: not JSON"),
+        ('{"subset": "base"}', "line 1: missing"),
+        ("[]", "line 1"),
+    ],
 )
 def test_a_broken_file_is_an_error_with_its_line(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / EPISODES_FILE).write_text(content, encoding="utf-8")
