@@ -11,8 +11,8 @@ SHELL := /bin/bash
 .PHONY: help setup models pyiqa trial test test-setup check stress lint types bench mutants clean distclean constraints
 export PYTHON VENV
 
-VENV ?= .venv
-ENVIRONMENT := $(VENV)/bin
+# `export` defines VENV, as empty where nobody set it.
+ENVIRONMENT := $(or $(VENV),.venv)/bin
 ARGS ?=
 ROOM ?=
 WORKERS ?= 2

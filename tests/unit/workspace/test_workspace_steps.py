@@ -192,6 +192,18 @@ def test_an_environment_has_a_name_of_its_own(tmp_path: Path, name: str) -> None
         Layout(tmp_path, name)
 
 
+@pytest.mark.parametrize(
+    ("variables", "folder"), [({}, ".venv"), ({"VENV": ""}, ".venv"), ({"VENV": ".venv-3.12"}, ".venv-3.12")]
+)
+def test_make_runs_the_commands_of_the_environment(variables: dict[str, str], folder: str) -> None:
+    clean = {name: value for name, value in os.environ.items() if name not in {"VENV", "MAKEFLAGS"}}
+    words = ["make", "--dry-run", "lint"]
+    shown = subprocess.run(
+        words, cwd=ROOT, env=clean | variables, capture_output=True, text=True, check=True
+    ).stdout
+    assert f"\n{folder}/bin/ruff check ." in shown
+
+
 def test_set_up_waits_for_another_that_holds_the_lock(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
