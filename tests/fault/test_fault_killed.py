@@ -54,7 +54,8 @@ def test_the_robots_own_watchdog_stops_the_arm_when_everything_above_it_is_froze
             for pid in above:
                 os.kill(pid, signal.SIGCONT)
         cell.graph.wait(lambda: cell.status.last.state == ArmStatus.STATE_STOPPED, "the arm's report")
-        assert cell.status.last.stop_cause == "watchdog", cell.status.last.reason
+        # the arm hears of the watchdog from its worker, unless it notices first how old the last state is
+        assert cell.status.last.stop_cause in {"watchdog", "state lost"}, cell.status.last.reason
         assert not cell.status.last.emergency_stop
         cell.start()
         cell.move()
