@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from embodied_iqa.robot.arm_runner import ArmReport
+from typing import TYPE_CHECKING
+
 from embodied_iqa.robot.messages import ArmMode
 from embodied_iqa.trial import machine
 from embodied_iqa.trial.protocol import ArmSeen, Command, Event, TrialPlan, WorldSeen
+
+if TYPE_CHECKING:
+    from embodied_iqa.robot.arm_runner import ArmReport  # plans with ruckig and SciPy
 
 
 class TrialDriver:
