@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from embodied_iqa.resources import source_checkout
+from live_process import completed
 
 
 @pytest.mark.timeout(400)
@@ -28,14 +28,8 @@ def test_two_trials_leak_nothing_and_lose_no_picture(tmp_path: Path) -> None:
         "--set",
         "sim_node.lockstep_timeout_s=60.0",
     ]
-    done = subprocess.run(
-        [sys.executable, str(checkout / "benchmarks" / "bench_soak.py"), *words, *limits],
-        capture_output=True,
-        text=True,
-        timeout=380,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    command = [sys.executable, str(checkout / "benchmarks" / "bench_soak.py"), *words, *limits]
+    completed(command, tmp_path, 380)
     lines = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
     first, last = (line for line in lines if line["kind"] == "trial")
     assert [first["error"], last["error"]] == ["", ""]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.resources import source_checkout
+from live_process import completed, running_program
 from ur_emulator import EmulatorProcess, emulator
 
 DRIVER = """
@@ -60,18 +60,15 @@ def until(robot: EmulatorProcess, *, moving: bool) -> list[str]:
 
 
 @pytest.mark.parametrize("motion", ["moveJ", "servoJ"])
-def test_ctrl_c_stops_the_arm_before_its_driver_ends(motion: str) -> None:
-    with emulator("--series", "cb3", "--plant", "kinematic") as robot:
-        command = [sys.executable, "-c", DRIVER, robot.host, motion]
-        driver = subprocess.Popen(command, process_group=0)
-        try:
-            until(robot, moving=True)
-            os.killpg(driver.pid, signal.SIGINT)  # as the terminal does
-            assert until(robot, moving=False) == [], "a killed driver leaves the stop to the watchdog"
-            assert driver.wait(DEADLINE_S) == 0
-        finally:
-            driver.kill()
-            driver.wait(DEADLINE_S)
+def test_ctrl_c_stops_the_arm_before_its_driver_ends(motion: str, tmp_path: Path) -> None:
+    with (
+        emulator("--series", "cb3", "--plant", "kinematic") as robot,
+        running_program([sys.executable, "-c", DRIVER, robot.host, motion], tmp_path) as driver,
+    ):
+        until(robot, moving=True)
+        os.killpg(driver.process.pid, signal.SIGINT)  # as the terminal does
+        assert until(robot, moving=False) == [], "a killed driver leaves the stop to the watchdog"
+        assert driver.wait(DEADLINE_S) == 0
 
 
 @pytest.mark.timeout(400)
@@ -81,10 +78,7 @@ def test_sessions_end_at_random_moments(tmp_path: Path) -> None:
     results = tmp_path / "interrupts.json"
     script = checkout / "benchmarks" / "bench_interrupts.py"
     words = ["--count", "2", "--seed", "3", "--duration", "16", "--limit", "40", "--json", str(results)]
-    done = subprocess.run(
-        [sys.executable, str(script), *words], capture_output=True, text=True, timeout=380, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    completed([sys.executable, str(script), *words], tmp_path, 380)
     found = json.loads(results.read_text())["interrupts"]
     assert {(one["kind"], one["recording"] in {"none", "intact"}) for one in found} == {
         ("trial", True),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from embodied_iqa.offline.headless_options import HeadlessOptions
 from embodied_iqa.subjects.reference import parse_vla
 from embodied_iqa.trial.reading import read_trial
 from embodied_iqa.trial.record import RunRecord
+from live_process import completed
 
 TASK = ExperimentTask("pick the red cube", 7)
 DEADLINE_S = 110.0
@@ -44,15 +43,8 @@ def live(
         "--ros",
         "--json",
     ]
-    done = subprocess.run(
-        [sys.executable, "-m", "embodied_iqa.cli.main", "experiment", *words],
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_S,
-        check=False,
-        env=os.environ | {"ROS_DOMAIN_ID": str(ros_domain)},
-    )
-    assert done.returncode == 0, done.stderr
+    command = [sys.executable, "-m", "embodied_iqa.cli.main", "experiment", *words]
+    done = completed(command, out.parent, DEADLINE_S, {"ROS_DOMAIN_ID": str(ros_domain)})
     (recording,) = (out / "recordings").glob("*/trial.mcap")
     return json.loads(done.stdout), read_trial(recording).runs
 

@@ -9,6 +9,8 @@ import re
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from embodied_iqa.simulation.renderer import SceneRenderer
 from embodied_iqa.simulation.world import World
 from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.trial.reading import read_trial
+from live_process import running_program
 from software_realsense import SoftwareRealSense
 from ur_emulator import emulator
 
@@ -100,14 +103,25 @@ class Person:
                     return
                 os.write(self._keyboard, f"{answer}\n".encode())
 
-    def await_end(self) -> str:
-        limit = threading.Timer(DEADLINE_S, self._process.kill)
-        limit.start()
-        out, _ = self._process.stdout.read(), self._process.wait()
-        limit.cancel()
-        self._thread.join(DEADLINE_S)
-        assert self._process.returncode == 0, "\n".join([*self.asked, self.text])
-        return out
+    def await_end(self) -> None:
+        try:
+            code: int | str = self._process.wait(DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            code = "still running"
+        else:
+            self._thread.join(DEADLINE_S)
+        assert code == 0, "\n".join([str(code), *self.asked, self.text])
+
+
+@contextmanager
+def keyboard() -> Iterator[tuple[int, int]]:
+    """The two ends of a terminal: that of the person and that of the command."""
+    ends = pty.openpty()
+    try:
+        yield ends
+    finally:
+        for end in ends:
+            os.close(end)
 
 
 @pytest.fixture(scope="module")
@@ -119,23 +133,21 @@ def outcome(
         words = ["--subjects", "classical-vla", "--task", TASK, "--distortions", "19"]
         words += ["--ros", "--gate", "off", "--json"]
         words += ["--config", str(write_cell(folder, robot.host)), "--out", str(folder / "out")]
-        ours, theirs = pty.openpty()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "embodied_iqa.cli.main", "experiment", *words],
-            stdin=theirs,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"ROS_DOMAIN_ID": str(ros_domain)},
-        )
-        os.close(theirs)
-        person = Person(process, ours)
-        try:
-            table = json.loads(person.await_end())
-        finally:
-            process.kill()
-            process.wait()
-            os.close(ours)
+        command = [sys.executable, "-m", "embodied_iqa.cli.main", "experiment", *words]
+        with (
+            keyboard() as (ours, theirs),
+            running_program(
+                command,
+                folder,
+                {"ROS_DOMAIN_ID": str(ros_domain)},
+                stdin=theirs,
+                stderr=subprocess.PIPE,
+                text=True,
+            ) as program,
+        ):
+            person = Person(program.process, ours)
+            person.await_end()
+        table = json.loads(program.stdout)
     (recording,) = (folder / "out" / "recordings").glob("*/trial.mcap")
     return table, read_trial(recording).runs, person.asked
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,12 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.graph.node_table import GRAPH
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.recording.repair.recover import recover
+from live_process import Program, running_program
 from small_disk import small_disk
 
 TASK = "pick the red cube"
 DEADLINE_S = 110.0
+INTERRUPTED_S = 30.0
 STOP_S = 60.0
 COMMAND = (sys.executable, "-m", "embodied_iqa.cli.main", "trial", "--task", TASK, "--scene-seed", "7")
 
@@ -32,63 +33,41 @@ COMMAND = (sys.executable, "-m", "embodied_iqa.cli.main", "trial", "--task", TAS
 class Trial:
     """A running command."""
 
-    process: subprocess.Popen[str]
+    program: Program
     folder: Path
 
-    def wait_until(self, true: Callable[[], bool], what: str) -> None:
-        until = time.monotonic() + DEADLINE_S
-        while not true():
-            assert time.monotonic() < until, what
-            assert self.process.poll() is None, self.process.communicate()[1]
-            time.sleep(0.02)
-
-    def is_recording(self) -> bool:
+    def wait_for_recording(self) -> None:
         recording = self.folder / "trial.mcap"
-        return recording.is_file() and recording.stat().st_size > 5_000_000
-
-    def end(self) -> tuple[int, str, float]:
-        """Return the exit code, the output and the duration."""
-        began = time.monotonic()
-        _, said = self.process.communicate(timeout=STOP_S)
-        return self.process.returncode, said, time.monotonic() - began
+        self.program.wait_until(
+            lambda: recording.is_file() and recording.stat().st_size > 5_000_000, "a recording", DEADLINE_S
+        )
 
     def nodes(self) -> dict[str, int]:
         """Names and ids of the processes that run with this trial's parameters."""
-        mark, found = str(self.folder.resolve() / "log" / "parameters.yaml"), {}
-        for folder in Path("/proc").iterdir():
-            if not folder.name.isdigit():
-                continue
-            try:
-                words = (folder / "cmdline").read_text().split("\0")
-            except OSError:
-                continue
-            if mark in words:
-                found[next(word for word in words if "nodes." in word).rpartition(".")[2]] = int(folder.name)
-        return found
+        mark = str(self.folder.resolve() / "log" / "parameters.yaml")
+        return {
+            next(word for word in words if "nodes." in word).rpartition(".")[2]: pid
+            for pid, words in self.program.running().items()
+            if mark in words
+        }
 
 
-def begin(domain: int, folder: Path, *more: str) -> Trial:
-    environment = os.environ | {"ROS_DOMAIN_ID": str(domain)}
-    process = subprocess.Popen(
-        [*COMMAND, "--run-dir", str(folder), *more],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-        start_new_session=True,
-    )
-    return Trial(process, folder)
+@contextmanager
+def begin(domain: int, folder: Path, logs: Path, *more: str) -> Iterator[Trial]:
+    command = [*COMMAND, "--run-dir", str(folder), *more]
+    with running_program(command, logs, {"ROS_DOMAIN_ID": str(domain)}) as program:
+        yield Trial(program, folder)
 
 
 @pytest.fixture(scope="module")
 def done(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
     """One task: the reference run and one with lost blocks."""
-    folder = tmp_path_factory.mktemp("runs") / "one"
-    trial = begin(ros_domain, folder, "--distortion", "20:5", "--gate", "shadow", "--json")
-    said, problems = trial.process.communicate(timeout=DEADLINE_S)
-    assert trial.process.returncode == 0, problems
-    assert trial.nodes() == {}
-    return json.loads(said), folder
+    runs = tmp_path_factory.mktemp("runs")
+    words = ("--distortion", "20:5", "--gate", "shadow", "--json")
+    with begin(ros_domain, runs / "one", runs, *words) as trial:
+        assert trial.program.wait(DEADLINE_S) == 0
+        assert trial.nodes() == {}
+    return json.loads(trial.program.stdout), trial.folder
 
 
 def test_printed_and_written_scores_are_equal(done: tuple[dict[str, Any], Path]) -> None:
@@ -146,26 +125,27 @@ def test_rescoring_gives_the_same_numbers(done: tuple[dict[str, Any], Path], tmp
 
 
 def test_ctrl_c_ends_everything_and_closes_the_file(ros_domain: int, tmp_path: Path) -> None:
-    trial = begin(ros_domain, tmp_path / "run", "--no-distortion")
-    trial.wait_until(trial.is_recording, "a recording")
-    assert len(trial.nodes()) >= 9
-    os.kill(trial.process.pid, signal.SIGINT)
-    code, said, took_s = trial.end()
-    assert code == 130, said
-    assert "Traceback" not in said
-    assert said.strip().endswith("embodied-iqa: interrupted")
-    assert took_s < STOP_S / 2
-    assert trial.nodes() == {}
+    with begin(ros_domain, tmp_path / "run", tmp_path, "--no-distortion") as trial:
+        trial.wait_for_recording()
+        assert len(trial.nodes()) >= 9
+        os.kill(trial.program.process.pid, signal.SIGINT)
+        assert trial.program.wait(INTERRUPTED_S) == 130
+        said = trial.program.stderr
+        assert "Traceback" not in said
+        assert said.strip().endswith("embodied-iqa: interrupted")
+        assert trial.nodes() == {}
     with TrialReader(trial.folder / "trial.mcap") as reader:
         assert "/camera/top/image_raw" in reader.topics
     assert not (trial.folder / "scores.json").exists(), "nothing half-written"
 
 
 def test_a_full_disk_is_named_and_what_was_recorded_is_reported(ros_domain: int, tmp_path: Path) -> None:
-    with small_disk(tmp_path / "disk", 40) as disk:
-        trial = begin(ros_domain, disk / "run", "--distortion", "20:5")
-        _, said = trial.process.communicate(timeout=DEADLINE_S)
-        assert trial.process.returncode == 1, said
+    with (
+        small_disk(tmp_path / "disk", 40) as disk,
+        begin(ros_domain, disk / "run", tmp_path, "--distortion", "20:5") as trial,
+    ):
+        assert trial.program.wait(DEADLINE_S) == 1
+        said = trial.program.stderr
         assert "Traceback" not in said
         assert f"the disk at {disk} is full" in said
         assert "what was recorded: embodied-iqa report" in said
@@ -182,13 +162,13 @@ def test_a_full_disk_is_named_and_what_was_recorded_is_reported(ros_domain: int,
 
 
 def test_a_node_that_dies_is_reported_and_ends_the_trial(ros_domain: int, tmp_path: Path) -> None:
-    trial = begin(ros_domain, tmp_path / "run", "--no-distortion")
-    trial.wait_until(trial.is_recording, "a recording")
-    os.kill(trial.nodes()["vla_node"], signal.SIGKILL)
-    code, said, _ = trial.end()
-    assert code == 1, said
-    assert "Traceback" not in said
-    assert "vla_node ended (signal SIGKILL); its log ends:" in said
-    assert trial.nodes() == {}
+    with begin(ros_domain, tmp_path / "run", tmp_path, "--no-distortion") as trial:
+        trial.wait_for_recording()
+        os.kill(trial.nodes()["vla_node"], signal.SIGKILL)
+        assert trial.program.wait(STOP_S) == 1
+        said = trial.program.stderr
+        assert "Traceback" not in said
+        assert "vla_node ended (signal SIGKILL); its log ends:" in said
+        assert trial.nodes() == {}
     with TrialReader(trial.folder / "trial.mcap") as reader:
         assert "/trial/events" in reader.topics

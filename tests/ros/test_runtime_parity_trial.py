@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -40,6 +38,7 @@ from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.trial.reading import read_trial, stamp_ns
 from embodied_iqa.trial.record import ChunkRecord, RunRecord
 from embodied_iqa.units import SECOND_NS
+from live_process import completed
 from ros_graph import RosGraph
 
 TASK, SCENE_SEED = "pick the red cube", 7
@@ -95,23 +94,13 @@ def live(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
              "--vla", "classical-vla", "--vlm", "classical-vlm"]  # fmt: skip
     with RosGraph(ros_domain, folder / "listener", []) as listener:
         targets = listener.subscribe(JointState, "/sim/joint_targets", STATE)
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "embodied_iqa.cli.main",
-                "trial",
-                *words,
-                "--run-dir",
-                str(folder / "run"),
-            ],
-            env=os.environ | {"ROS_DOMAIN_ID": str(ros_domain)},
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE_S,
-            check=False,
+        command = [sys.executable, "-m", "embodied_iqa.cli.main", "trial", *words]
+        completed(
+            [*command, "--run-dir", str(folder / "run")],
+            folder,
+            DEADLINE_S,
+            {"ROS_DOMAIN_ID": str(ros_domain)},
         )
-        assert done.returncode == 0, done.stderr
         return folder / "run" / "trial.mcap", list(targets.messages)
 
 

@@ -21,6 +21,7 @@ SHORTEST_S = 5.0
 
 OWNERS = {
     "tests/chromium_pipe.py": "ends Chromium, whatever the test does",
+    "tests/live_process.py": "ends a program and all that it started, whatever the test does",
     "tests/recorder_process.py": "ends recorder_node, whatever the test does",
     "tests/studio_process.py": "ends the studio, whatever the test does",
     "tests/ur_emulator.py": "ends the emulator, whatever the test does",
