@@ -1,10 +1,11 @@
-"""Configures and activates lifecycle nodes, from a thread that may block."""
+"""Configures lifecycle nodes, all at once, and activates them in order, from a thread that may block."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import State, Transition
@@ -19,10 +20,17 @@ from embodied_iqa.ros.node import CONFIGURE_FAILED
 _AGAIN_S = 2.0
 _REPEAT_S = 10.0
 _REASON_S = 1.0
+_POLL_S = 0.1
+_ACTIVE = (State.PRIMARY_STATE_ACTIVE,)
+_CONFIGURED = (State.PRIMARY_STATE_INACTIVE, State.PRIMARY_STATE_ACTIVE)
 _NEXT = {
     State.PRIMARY_STATE_UNCONFIGURED: (Transition.TRANSITION_CONFIGURE, "configure"),
     State.PRIMARY_STATE_INACTIVE: (Transition.TRANSITION_ACTIVATE, "activate"),
 }
+
+
+class _GivenUpError(Exception):
+    """Another node has failed, or the caller waits no more."""
 
 
 class LifecycleManager:
@@ -47,7 +55,7 @@ class LifecycleManager:
         node.create_subscription(DiagnosticArray, "/diagnostics", self._take, 10, callback_group=group)
 
     def bring_up(self, deadline_s: float, check: Callable[[], None] = lambda: None) -> None:
-        """Configure and activate every node that is not active yet.
+        """Configure every node that is not active yet, all at once, then activate them in order.
 
         Args:
             deadline_s: Time for all of it, real time.
@@ -57,10 +65,38 @@ class LifecycleManager:
             UserError: A node is missing, fails, or takes too long.
         """
         until = time.monotonic() + deadline_s
+        self._configure_all(until, check)
         for name in self._clients:
-            self._activate(name, until, check)
+            self._bring(name, _ACTIVE, until, check)
 
-    def _activate(self, name: str, until: float, check: Callable[[], None]) -> None:
+    def _configure_all(self, until: float, check: Callable[[], None]) -> None:
+        """Configure all nodes at once: each loads in its own process, and the slowest decides how long."""
+        if not self._clients:
+            return
+        given_up = threading.Event()
+
+        def check_wanted() -> None:
+            if given_up.is_set():
+                raise _GivenUpError
+
+        with ThreadPoolExecutor(len(self._clients), "configure") as threads:
+            try:
+                begun = [
+                    threads.submit(self._bring, name, _CONFIGURED, until, check_wanted)
+                    for name in self._clients
+                ]
+                left = set(begun)
+                while left:
+                    _, left = wait(left, _POLL_S, FIRST_COMPLETED)
+                    check()
+                    for future in begun:  # of several failures the one of the first node
+                        if future.done():
+                            future.result()
+            finally:
+                given_up.set()
+
+    def _bring(self, name: str, wanted: Container[int], until: float, check: Callable[[], None]) -> None:
+        """Request transitions of a node until it is in one of some states."""
         get_state, change_state = self._clients[name]
 
         def ask_state() -> State:
@@ -69,7 +105,7 @@ class LifecycleManager:
 
         while True:
             state = ask_state()
-            if state.id == State.PRIMARY_STATE_ACTIVE:
+            if state.id in wanted:
                 return
             if state.id not in _NEXT:
                 raise UserError(f"{name} cannot be activated", got=f"lifecycle state {state.label}")

@@ -1,0 +1,137 @@
+"""Nodes are configured all at once and activated in order; a failure is told while others still load."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import count
+
+import pytest
+import rclpy
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from embodied_iqa.errors import UserError
+from embodied_iqa.ros.lifecycle import LifecycleManager
+from embodied_iqa.ros.node import ManagedNode
+from embodied_iqa.ros.spinning import SpinThread
+from ros_graph import DEADLINE_S
+
+_NUMBERS = count()
+"""For names of their own in each test: services of nodes that have gone are known for a moment longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoParameters:
+    """Parameters of a node that has none."""
+
+
+class Loading(ManagedNode[NoParameters]):
+    """A node that loads as the test says and tells when it is activated."""
+
+    def __init__(self, name: str, load: Callable[[], None], activated: list[str]) -> None:
+        super().__init__(name, NoParameters)
+        self._load, self._activated = load, activated
+
+    def load(self) -> None:
+        self._load()
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self._activated.append(self.get_name())
+        return super().on_activate(state)
+
+
+class Graph:
+    """Nodes with a thread of its own each, and their manager."""
+
+    def __init__(self, held: ExitStack) -> None:
+        self._held = held
+        number = next(_NUMBERS)
+        self.names = tuple(f"{word}_{number}" for word in ("middle", "first", "last"))  # not the alphabet's
+        self.activated: list[str] = []
+        asking = Node("asking_node")
+        held.callback(asking.destroy_node)
+        self.manager = LifecycleManager(asking, self.names, ReentrantCallbackGroup())
+        held.callback(SpinThread(asking).close)
+
+    def add(self, name: str, load: Callable[[], None]) -> None:
+        node = Loading(name, load, self.activated)
+        self._held.callback(node.destroy_node)
+        self._held.callback(SpinThread(node).close)
+
+
+@pytest.fixture
+def graph(ros_domain: int) -> Iterator[Graph]:
+    with ExitStack() as held:
+        rclpy.init(domain_id=ros_domain, signal_handler_options=SignalHandlerOptions.NO)
+        held.callback(rclpy.try_shutdown)
+        yield Graph(held)
+
+
+def test_all_load_at_once_and_are_activated_in_order(graph: Graph) -> None:
+    together = threading.Barrier(len(graph.names))
+
+    def load() -> None:
+        together.wait(DEADLINE_S)
+
+    for name in reversed(graph.names):
+        graph.add(name, load)
+    graph.manager.bring_up(DEADLINE_S)
+    assert graph.activated == list(graph.names)
+    graph.manager.bring_up(DEADLINE_S)
+    assert graph.activated == list(graph.names), "what is active stays as it is"
+
+
+def test_a_failure_is_told_while_others_still_load_and_nothing_is_activated(graph: Graph) -> None:
+    loading, release = threading.Event(), threading.Event()
+
+    def load_for_long() -> None:
+        loading.set()
+        assert release.wait(DEADLINE_S)
+
+    def fail() -> None:
+        assert loading.wait(DEADLINE_S)
+        raise UserError("no weights")
+
+    for name, load in zip(graph.names, (load_for_long, fail, lambda: None), strict=True):
+        graph.add(name, load)
+    try:
+        with pytest.raises(UserError, match=r"first_\d+ failed to configure: no weights"):
+            graph.manager.bring_up(DEADLINE_S)
+        assert graph.activated == []
+    finally:
+        release.set()
+
+
+def test_who_waits_may_give_up_while_nodes_load(graph: Graph) -> None:
+    release = threading.Event()
+    loading = threading.Barrier(len(graph.names) + 1)
+
+    def load_for_long() -> None:
+        loading.wait(DEADLINE_S)
+        assert release.wait(DEADLINE_S)
+
+    def check() -> None:
+        loading.wait(DEADLINE_S)
+        raise UserError("not wanted any more")
+
+    for name in graph.names:
+        graph.add(name, load_for_long)
+    try:
+        with pytest.raises(UserError, match="not wanted any more"):
+            graph.manager.bring_up(DEADLINE_S, check)
+        assert graph.activated == []
+    finally:
+        release.set()
+
+
+def test_a_missing_node_ends_the_wait_for_the_others(graph: Graph) -> None:
+    for name in graph.names[1:]:
+        graph.add(name, lambda: None)
+    with pytest.raises(UserError, match=rf"no service /{graph.names[0]}/get_state within its deadline"):
+        graph.manager.bring_up(5.0)
+    assert graph.activated == []
