@@ -161,9 +161,9 @@ def test_the_person_is_asked_before_and_after_each_run(outcome: tuple[Any, Any, 
 
 def test_the_answer_of_the_person_is_the_outcome(outcome: tuple[Any, Any, list[str]]) -> None:
     table, runs, _ = outcome
-    assert [str(run.outcome) for run in runs] == ["success", "failure"]
+    assert [str(run.outcome) for run in runs] == ["success", "no_target"], "the second image is dark"
     assert "judged: done; held well" in runs[0].reason
-    assert "judged: not done; missed it" in runs[1].reason
+    assert runs[1].reason == "the policy saw no target; judged: not done; missed it"
     assert 0.0 < table["all"]["score"] < 100.0
 
 

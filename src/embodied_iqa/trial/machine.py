@@ -69,6 +69,7 @@ class TrialState:
         world: Newest state of the world in this run.
         ended_ns: When the run was ended, before things come to rest.
         ending: Why the run ends; empty before. Only an emergency stop settles the outcome.
+        judged: What a person said of the run, in words; empty where nobody was asked.
         emergency: Whether the run ends as an emergency stop.
         settle_until_ns: End of the time for things to come to rest.
         results: Of the runs that ended.
@@ -93,6 +94,7 @@ class TrialState:
     world: WorldSeen | None = None
     ended_ns: int = 0
     ending: str = ""
+    judged: str = ""
     emergency: bool = False
     settle_until_ns: int = 0
     results: tuple[RunResult, ...] = ()
@@ -262,8 +264,8 @@ def _attended(state: TrialState, done: AskPerson | ReturnToStart | CheckStart, r
 
 def _judged(state: TrialState, reply: Reply) -> Step:
     world = None if state.world is None else replace(state.world, task_success=reply.yes)
-    words = [state.ending, f"judged: {'done' if reply.yes else 'not done'}", reply.message]
-    return _finish_run(replace(state, world=world, ending="; ".join(word for word in words if word)))
+    words = f"judged: {'done' if reply.yes else 'not done'}" + (reply.message and f"; {reply.message}")
+    return _finish_run(replace(state, world=world, judged=words))
 
 
 def _frame_seen(state: TrialState, event: FrameSeen) -> Step:
@@ -329,17 +331,9 @@ def _finish_run(state: TrialState) -> Step:
     world = state.world
     outcome, reason = outcome_of(state, world)
     result = RunResult(state.run_index, state.start_ns, world.stamp_ns, outcome, reason, world.T_base_tool)
-    state = replace(
-        state,
-        results=(*state.results, result),
-        run_index=state.run_index + 1,
-        asked=False,
-        held="",
-        rejection="",
-        ending="",
-        emergency=False,
-        settle_until_ns=0,
-    )
+    state = replace(state, results=(*state.results, result), run_index=state.run_index + 1)
+    state = replace(state, asked=False, held="", rejection="", ending="", judged="")
+    state = replace(state, emergency=False, settle_until_ns=0)
     plan = state.plan
     if plan.attended:
         state, commands = _enter(state, Stage.PREPARE, ReturnToStart())

@@ -21,8 +21,14 @@ def outcome_of(state: TrialState, world: WorldSeen) -> tuple[Outcome | None, str
 
     A run without success is held by the gate if at its end the arm could not execute a goal because of the
     gate, or the gate had passed no frame for a second; else it has no target if the policy never decided
-    anything else. None without an arm.
+    anything else. None without an arm. What a person said of the run stands at the end of any reason.
     """
+    outcome, reason = _unjudged(state, world)
+    return outcome, f"{reason}; {state.judged}" if state.judged else reason
+
+
+def _unjudged(state: TrialState, world: WorldSeen) -> tuple[Outcome | None, str]:
+    """Return the outcome and the reason without the words of a person."""
     if state.emergency:
         return Outcome.EMERGENCY_STOP, state.ending
     if world.contact_violation:

@@ -9,11 +9,13 @@ import pytest
 from trial_world import PLAN, FakeWorld, done_after, moves
 
 from embodied_iqa.scoring.execution import Outcome
+from embodied_iqa.subjects.protocols import ChunkStatus
 from embodied_iqa.trial.attendance import Question, question_text
 from embodied_iqa.trial.protocol import (
     ArmSeen,
     AskPerson,
     CheckStart,
+    ChunkSeen,
     Command,
     MarkRunEnd,
     MarkRunStart,
@@ -94,6 +96,19 @@ def test_the_person_decides_not_the_world(world_says: bool) -> None:
     world = AttendedWorld(on_tick=done_after(1.0), answer=answer, success=world_says).play()
     assert outcomes(world) == [Outcome.FAILURE, Outcome.SUCCESS, Outcome.FAILURE]
     assert world.state.results[1].reason == "the VLA reported that the task is done; judged: done; seen"
+
+
+def test_what_the_person_said_is_kept_where_the_policy_saw_no_target() -> None:
+    def refuses(world: FakeWorld) -> list[object]:
+        return [ChunkSeen(world.now_ns, ChunkStatus.NO_TARGET)]
+
+    def answer(asked: AskPerson) -> Reply:
+        return Reply(asked, ok=True, yes=asked.stage is Stage.PREPARE, message=f"run {asked.run_index}")
+
+    world = AttendedWorld(on_tick=refuses, answer=answer, success=False).play()
+    assert outcomes(world) == RUNS * [Outcome.NO_TARGET]
+    reasons = [result.reason for result in world.state.results]
+    assert reasons == [f"the policy saw no target; judged: not done; run {run}" for run in range(RUNS)]
 
 
 def test_an_emergency_stop_stays_one_whatever_the_person_says() -> None:
