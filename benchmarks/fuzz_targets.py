@@ -322,7 +322,7 @@ def rtde_packets() -> list[bytes]:
 def lines_to(content: bytes, _folder: Path) -> None:
     controller, link = robot()
     began_at = controller.plant.q_rad.copy()
-    dashboard, switches = Dashboard(controller), FaultSwitches(controller, link)
+    dashboard, switches = Dashboard(controller), FaultSwitches(controller, link, lambda: None)
     gripper = GripperServer(controller.gripper, controller.safety)
     for line in content.split(b"\n"):
         text = line.decode("utf-8", "replace").strip()

@@ -7,8 +7,6 @@ file as a module.
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 
 from embodied_iqa.graph.parameters import ArmParameters
@@ -39,4 +37,4 @@ def compile_kernels() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(compile_kernels())
+    compile_kernels()

@@ -34,6 +34,7 @@ ALLOWED = {
     "src/embodied_iqa/cell_manipulation/planning/prompt.py": "a line of a prompt that this package made",
     "src/embodied_iqa/vision/backends/torchvision.py": "metadata inside of a safetensors file",
     "src/embodied_iqa/metrics/training/input_store.py": _OWN_STATE,
+    "src/embodied_iqa/distortions/entry.py": "a table of this package; distortions need no more than it does",
     "src/embodied_iqa/distortions/manifest.py": _OWN_STATE,
     "src/embodied_iqa/subjects/fingerprint.py": _OWN_STATE,
     "src/embodied_iqa/subjects/answer_cache.py": _OWN_STATE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,7 +13,6 @@ from typing import Any, TypeAlias
 from numpy.random import Generator
 
 from embodied_iqa.distortions.image import Image
-from embodied_iqa.user_files.json_files import parse_json
 
 Operator: TypeAlias = Callable[..., Image]
 """``operator(image, rng, *parameters) -> image``, pure; ``rng`` is a ``numpy.random.Generator``."""
@@ -106,7 +106,7 @@ miqd = partial(_published, Source.MIQD)
 @cache
 def _calibrated_levels() -> dict[str, list[float]]:
     text = files("embodied_iqa.distortions").joinpath("calibrated.json").read_text(encoding="utf-8")
-    levels: dict[str, list[float]] = parse_json(text, "calibrated.json")["levels"]
+    levels: dict[str, list[float]] = json.loads(text)["levels"]
     return levels
 
 

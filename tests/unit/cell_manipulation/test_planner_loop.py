@@ -24,7 +24,7 @@ from embodied_iqa.cell_manipulation.planning.results import protocol_result, sum
 from embodied_iqa.cell_manipulation.planning.seeing import Sighting
 from embodied_iqa.cell_manipulation.planning.transcript import Ending, Transcript, replay
 from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.images.frame import View, picture_frame
+from embodied_iqa.images.frame import Frame, Intrinsics, View
 from embodied_iqa.records import structure, unstructure
 from embodied_iqa.subjects.protocols import Message, SubjectInfo
 
@@ -191,7 +191,10 @@ def test_the_prompt_explains_what_is_drawn_and_listed(options: PromptOptions, na
 
 
 def test_every_picture_that_the_planner_gets_can_be_kept() -> None:
-    frames = [picture_frame(np.full((64, 64, 3), tone, np.uint8), View.TOP) for tone in (90, 160)]
+    camera = Intrinsics(64, 64, 64.0, 64.0, 31.5, 31.5)
+    frames = [
+        Frame(View.TOP, 0, np.full((64, 64, 3), tone, np.uint8), camera, np.eye(4)) for tone in (90, 160)
+    ]
     seen = Sighting(frames[0], frames[1], None)
     kept: list[tuple[int, str]] = []
     script = Script(plan_text([MOVE]), plan_text([WIN]))

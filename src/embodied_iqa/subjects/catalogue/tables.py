@@ -7,8 +7,6 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Final
 
-import yaml
-
 from embodied_iqa.errors import InternalError, UsageError
 from embodied_iqa.records import structure
 from embodied_iqa.subjects.catalogue.entry import Backend, Role, SubjectEntry
@@ -23,7 +21,6 @@ _TABLES: Final = (
     "static_vlas",
 )
 """In listing order; the first document of a table holds the common fields of its entries."""
-_Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @cache
@@ -56,10 +53,13 @@ def entry(name: str) -> SubjectEntry:
 
 @cache
 def _by_name() -> MappingProxyType[str, SubjectEntry]:
+    import yaml  # noqa: PLC0415 - images of policies read no table and have no YAML
+
     found: dict[str, SubjectEntry] = {}
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     for table in _TABLES:
         text = (files("embodied_iqa.subjects.catalogue") / f"{table}.yaml").read_text(encoding="utf-8")
-        common, rows = yaml.load_all(text, Loader=_Loader)
+        common, rows = yaml.load_all(text, Loader=loader)
         for item in structure(tuple[SubjectEntry, ...], [common | row for row in rows], f"{table}.yaml"):
             if item.name in found:
                 raise InternalError(f"the catalogue has two subjects {item.name}")
