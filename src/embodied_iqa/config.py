@@ -103,12 +103,25 @@ def build(config_class: type[ConfigT], values: Mapping[str, object], where: str)
     Raises:
         UsageError: An unknown name, a value of another type or out of range.
     """
+    return _assemble(config_class, check_values(config_class, values, where), "")
+
+
+def check_values(config_class: type[ConfigT], values: Mapping[str, object], where: str) -> dict[str, object]:
+    """Return values as their fields hold them, each checked by itself: a part need not be valid alone.
+
+    Args:
+        config_class: The frozen dataclass.
+        values: Flat names to values, as YAML or ROS gives them.
+        where: What the values come from, for the error message.
+
+    Raises:
+        UsageError: An unknown name, a value of another type or out of range.
+    """
     known = {parameter.name: parameter for parameter in parameters_of(config_class)}
     for name in values:
         if name not in known:
             raise UsageError(f"unknown parameter in {where}", got=name, available=sorted(known))
-    checked = {name: _checked(known[name], value, where) for name, value in values.items()}
-    return _assemble(config_class, checked, "")
+    return {name: _checked(known[name], value, where) for name, value in values.items()}
 
 
 def values_of(config: object) -> dict[str, Scalar]:

@@ -16,6 +16,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from embodied_iqa.errors import UserError
+from embodied_iqa.ros import lifecycle
 from embodied_iqa.ros.lifecycle import LifecycleManager
 from embodied_iqa.ros.node import ManagedNode
 from embodied_iqa.ros.spinning import SpinThread
@@ -105,6 +106,46 @@ def test_a_failure_is_told_while_others_still_load_and_nothing_is_activated(grap
         assert graph.activated == []
     finally:
         release.set()
+
+
+def test_a_failure_after_a_long_load_is_told_and_nothing_loads_twice(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifecycle, "_PATIENCE_S", 0.2)
+    loads: list[str] = []
+    polls, release = count(), threading.Event()
+
+    def fail_late() -> None:
+        loads.append("begun")
+        assert release.wait(DEADLINE_S)
+        raise UserError("no server")
+
+    def check() -> None:  # called ten times a second: the manager's patience is over long before
+        if next(polls) == 8:
+            release.set()
+
+    for name, load in zip(graph.names, (lambda: None, fail_late, lambda: None), strict=True):
+        graph.add(name, load)
+    with pytest.raises(UserError, match=r"first_\d+ failed to configure: no server"):
+        graph.manager.bring_up(DEADLINE_S, check)
+    assert loads == ["begun"]
+
+
+def test_a_long_load_is_waited_for(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lifecycle, "_PATIENCE_S", 0.2)
+    polls, release = count(), threading.Event()
+
+    def check() -> None:
+        if next(polls) == 8:
+            release.set()
+
+    def load() -> None:
+        assert release.wait(DEADLINE_S)
+
+    for name in graph.names:
+        graph.add(name, load)
+    graph.manager.bring_up(DEADLINE_S, check)
+    assert graph.activated == list(graph.names)
 
 
 def test_who_waits_may_give_up_while_nodes_load(graph: Graph) -> None:

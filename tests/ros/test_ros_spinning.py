@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 import rclpy
@@ -59,6 +60,16 @@ def test_an_error_of_a_callback_is_raised_by_the_spinning_thread(node: Node) -> 
     with pytest.raises(ZeroDivisionError, match="a bug"):
         spin()
     executor.shutdown(timeout_sec=20.0)
+
+
+def test_posted_actions_run_in_their_order(node: Node) -> None:
+    spin, ran, last = SpinThread(node), list[int](), threading.Event()
+    for number in range(20):
+        spin.post(partial(ran.append, number))
+    spin.post(last.set)
+    assert last.wait(20.0)
+    spin.close()
+    assert ran == list(range(20))
 
 
 def test_a_spin_thread_is_closed_while_messages_arrive(node: Node, capfd: pytest.CaptureFixture[str]) -> None:

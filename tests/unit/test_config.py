@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embodied_iqa.config import build, parameters_of, ranged, values_of
+from embodied_iqa.config import build, check_values, parameters_of, ranged, values_of
 from embodied_iqa.errors import InputError, InternalError, UsageError
+from embodied_iqa.graph.parameters import GateParameters
 from embodied_iqa.user_files.yaml_files import load_yaml
 
 
@@ -59,6 +60,18 @@ def test_leaves_are_listed_with_dots_ranges_and_descriptions() -> None:
     assert speed.description == "How fast, over two lines [m/s]."
     assert found["names"].is_list
     assert found["mode"].default == "on"
+
+
+def test_a_part_is_checked_value_by_value() -> None:
+    part = {"judge.window_frames": 10}, {"judge.trip_frames": 8}
+    for values in part:
+        assert check_values(GateParameters, values, "here") == values
+    judge = build(GateParameters, part[0] | part[1], "here").judge
+    assert (judge.window_frames, judge.trip_frames) == (10, 8)
+    with pytest.raises(UsageError, match="trip_frames"):
+        build(GateParameters, part[1], "here")
+    with pytest.raises(UsageError, match="unknown parameter in here"):
+        check_values(GateParameters, {"judge.windows": 1}, "here")
 
 
 def test_nothing_given_is_the_default() -> None:

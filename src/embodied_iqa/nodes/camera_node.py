@@ -18,10 +18,10 @@ from embodied_iqa.images.file_camera import EndOfFramesError
 from embodied_iqa.images.frame import Camera, Frame, View
 from embodied_iqa.images.hand_eye import PoseHistory
 from embodied_iqa.images.image_cdr import image_to_cdr
-from embodied_iqa.images.message_geometry import matrix_from_pose
 from embodied_iqa.images.realsense import RgbdFrame
 from embodied_iqa.images.run_playback import RunPlayback
 from embodied_iqa.lazy import load
+from embodied_iqa.recording.errors import WrongPoseError
 from embodied_iqa.ros.camera_sources import open_cameras, open_realsense
 from embodied_iqa.ros.conversion import (
     camera_info_of,
@@ -33,6 +33,7 @@ from embodied_iqa.ros.conversion import (
     uncalibrated_info,
     unknown_pose,
 )
+from embodied_iqa.ros.frames import tool_pose_of
 from embodied_iqa.ros.late_count import LateCount
 from embodied_iqa.ros.live_cameras import LiveCameras
 from embodied_iqa.ros.node import BaseNode, Health, leave, main_of
@@ -108,12 +109,12 @@ class CameraNode(BaseNode[CameraParameters]):
         history = PoseHistory()
         cameras = open_realsense(self.config, self._now_ns, history)
         if View.WRIST in self.config.views:
-            self.create_subscription(
-                PoseStamped,
-                "/arm/tool_pose",
-                lambda pose: history.add(ns_of(pose.header.stamp), matrix_from_pose(pose.pose)),
-                STATE,
-            )
+
+            def note(pose: PoseStamped) -> None:
+                if (T_base_tool := tool_pose_of(self, pose)) is not None:
+                    history.add(ns_of(pose.header.stamp), T_base_tool)
+
+            self.create_subscription(PoseStamped, "/arm/tool_pose", note, STATE)
         if self.config.realsense.depth:
             topic = "/camera/{view}/depth/image_raw"
             self._depths = self.create_publishers(Image, topic, self.config.views, PICTURE)
@@ -175,6 +176,9 @@ class CameraNode(BaseNode[CameraParameters]):
                 self.get_logger().warning(f"{camera.view}: {end}")
                 self._cameras.remove(camera)
                 camera.close()
+                continue
+            except WrongPoseError as error:
+                self.get_logger().warning(f"{camera.view}: {error}", throttle_duration_sec=1.0)
                 continue
             if frame is not None:
                 self._publish(frame)

@@ -20,11 +20,11 @@ from sensor_msgs.msg import CameraInfo
 
 from embodied_iqa.errors import EmbodiedIqaError, UserError
 from embodied_iqa.graph.parameters import TrialParameters
-from embodied_iqa.images.message_geometry import matrix_from_pose
 from embodied_iqa.robot.messages import StopCause
 from embodied_iqa.ros.actions import ClientWatch
 from embodied_iqa.ros.calls import ENDING
 from embodied_iqa.ros.conversion import chunk_status, ns_of, pose_of, spec_of, trial_event
+from embodied_iqa.ros.frames import tool_pose_of
 from embodied_iqa.ros.lifecycle import LifecycleManager
 from embodied_iqa.ros.node import RECORDING_FAILED, BaseNode, Health, leave, main_of
 from embodied_iqa.ros.qos import EVENT, LATCHED, STATE
@@ -154,7 +154,8 @@ class TrialNode(BaseNode[TrialParameters]):
         self._happened(ChunkSeen(ns_of(chunk.header.stamp), chunk_status(chunk)))
 
     def _pose_seen(self, pose: PoseStamped) -> None:
-        self._pose = matrix_from_pose(pose.pose)
+        T_base_tool = tool_pose_of(self, pose)
+        self._pose = self._pose if T_base_tool is None else T_base_tool
 
     def _picture_seen(self, info: CameraInfo) -> None:
         if self._busy:

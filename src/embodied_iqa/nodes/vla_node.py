@@ -16,7 +16,7 @@ from embodied_iqa.images.message_geometry import matrix_from_pose
 from embodied_iqa.images.state_history import StateHistory
 from embodied_iqa.kinematics import TOOL_2F140_M, Kinematics, tool_along_z
 from embodied_iqa.ros.conversion import chunk_to_msg, header_of, ns_of, optical_frame, pose_of
-from embodied_iqa.ros.frames import FrameInput
+from embodied_iqa.ros.frames import FrameInput, tool_pose_of
 from embodied_iqa.ros.inference import NodeInference
 from embodied_iqa.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.ros.qos import EVENT, STATE
@@ -106,8 +106,9 @@ class VlaNode(ManagedNode[VlaParameters]):
         return None if pose is None or gripper is None else (pose, gripper)
 
     def _take_pose(self, message: PoseStamped) -> None:
-        self._poses.add(ns_of(message.header.stamp), message.pose)
-        self._consider()
+        if tool_pose_of(self, message) is not None:
+            self._poses.add(ns_of(message.header.stamp), message.pose)
+            self._consider()
 
     def _take_joints(self, message: JointState) -> None:
         if message.position:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import threading
 import time
 import uuid
 from collections.abc import Callable
@@ -38,6 +39,7 @@ _POLL_S = 0.1
 _AGAIN_S = 2.0
 """A server drops a response for a client that it has not discovered within 100 ms."""
 _LONGEST_AGAIN_S = 30.0
+_REQUEST_S = 1.0
 _COUNT_S = 0.5
 _GONE_S = 2.0
 _UNSEEN_S = 10.0
@@ -138,8 +140,11 @@ class GoalCall(Generic[ResultT]):
             still: Asked ten times a second whether to wait on.
         """
         ended: queue.SimpleQueue[Future[GetResultResponse[ResultT]]] = queue.SimpleQueue()
+        requested = threading.Event()
         self._spin.post(partial(_begin, self._handle.cancel_goal_async, lambda _future: None))
         self._spin.post(partial(_begin, self._handle.get_result_async, ended.put))
+        self._spin.post(requested.set)
+        requested.wait(_REQUEST_S)  # the thread that spins may be closed next
         until_s = time.monotonic() + wait_s
         while ended.empty() and time.monotonic() < until_s and still():
             with contextlib.suppress(queue.Empty):

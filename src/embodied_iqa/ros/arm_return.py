@@ -12,10 +12,10 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from embodied_iqa.images.message_geometry import matrix_from_pose
 from embodied_iqa.robot.homing import StartPose, distance_to_start, way_back
 from embodied_iqa.robot.limits import ArmLimits
 from embodied_iqa.ros.conversion import chunk_to_msg
+from embodied_iqa.ros.frames import tool_pose_of
 from embodied_iqa.ros.qos import EVENT, STATE
 from embodied_iqa.subjects.protocols import ActionChunk as Chunk
 from embodied_iqa.subjects.protocols import ChunkStatus
@@ -46,6 +46,7 @@ class ArmReturn:
         self._status: ArmStatus | None = None
         self._sequence = 0
         self._interrupted = False
+        self._node = node
         self._publisher = node.create_publisher(ActionChunk, "/vla/actions", EVENT)
         group = MutuallyExclusiveCallbackGroup()
         node.create_subscription(PoseStamped, "/arm/tool_pose", self._take_pose, STATE, callback_group=group)
@@ -148,7 +149,7 @@ class ArmReturn:
         return True
 
     def _take_pose(self, message: PoseStamped) -> None:
-        self._T_base_tool = matrix_from_pose(message.pose)
+        self._T_base_tool = tool_pose_of(self._node, message)
 
     def _take_joints(self, message: JointState) -> None:
         if message.position:

@@ -22,6 +22,10 @@ RequestT = TypeVar("RequestT")
 ResponseT = TypeVar("ResponseT")
 
 
+class NoResponseError(UserError):
+    """A service has not responded in time."""
+
+
 class Answer(Protocol):
     """Response of most of our services.
 
@@ -57,7 +61,8 @@ def call(
         check: Called ten times a second while waiting; raises to give up.
 
     Raises:
-        UserError: The service is missing or has not responded in time.
+        UserError: The service is missing.
+        NoResponseError: It has not responded in time.
     """
     began = time.monotonic()
     while not client.wait_for_service(timeout_sec=_POLL_S):
@@ -78,7 +83,7 @@ def call(
         if waited_s > deadline_s:
             for future in futures:
                 client.remove_pending_request(future)
-            raise UserError(f"{client.srv_name} has not responded within {deadline_s:.1f} s")
+            raise NoResponseError(f"{client.srv_name} has not responded within {deadline_s:.1f} s")
         if again_s is not None and waited_s > again_s * len(futures):
             futures.append(begin_call(client, request, responses.put))
 

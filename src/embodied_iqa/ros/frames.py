@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
+import numpy as np
 from geometry_msgs.msg import PoseStamped
+from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import CameraInfo, Image
@@ -28,6 +30,15 @@ TOPICS = {Source.RAW: "/camera/{view}/image_raw", Source.DISTORTED: "/distorted/
 """Topics of the images."""
 REPAIRED = "/gate/{view}/image_raw"
 """Topic of what the gate passes on to the policy: repaired where it repaired, else as received."""
+
+
+def tool_pose_of(node: Node, message: PoseStamped) -> NDArray[np.float64] | None:
+    """Return the tool's pose ``(4, 4)`` (m, base frame); None, reported, where it is no pose."""
+    try:
+        return matrix_from_pose(message.pose)
+    except InputError as error:
+        node.get_logger().error(f"/arm/tool_pose: {error}", throttle_duration_sec=1.0)
+        return None
 
 
 class FrameInput:

@@ -14,11 +14,12 @@ from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 
 from embodied_iqa.errors import UserError
-from embodied_iqa.ros.calls import call
+from embodied_iqa.ros.calls import NoResponseError, call
 from embodied_iqa.ros.node import CONFIGURE_FAILED
 
 _AGAIN_S = 2.0
-_REPEAT_S = 10.0
+_PATIENCE_S = 10.0
+"""A transition is requested again only after the node has answered about its state: it would load twice."""
 _REASON_S = 1.0
 _POLL_S = 0.1
 _ACTIVE = (State.PRIMARY_STATE_ACTIVE,)
@@ -112,10 +113,15 @@ class LifecycleManager:
             transition, word = _NEXT[state.id]
             request = ChangeState.Request(transition=Transition(id=transition))
             left_s = until - time.monotonic()
-            # repeatable: a node answers that a transition is not possible any more
-            done = call(change_state, request, left_s, again_s=_REPEAT_S, check=check)
-            # a refusal in another state: another manager was faster, or a first response was lost
-            if not done.success and ask_state().id == state.id:
+            try:
+                refused = not call(change_state, request, min(_PATIENCE_S, left_s), check=check).success
+            except NoResponseError:
+                if left_s <= _PATIENCE_S:
+                    raise
+                ask_state()  # answered once the node has loaded; its response may be lost
+                refused = name in self._reasons
+            # where the state is another one, another manager was faster
+            if refused and ask_state().id == state.id:
                 raise UserError(f"{name} failed to {word}: {self._reason(name)}")
 
     def _take(self, message: DiagnosticArray) -> None:

@@ -28,7 +28,7 @@ from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from rclpy.waitable import Waitable
 
-from embodied_iqa.config import Parameter, build, parameters_of, values_of
+from embodied_iqa.config import Parameter, build, check_values, parameters_of, values_of
 from embodied_iqa.deadline import end_within
 from embodied_iqa.errors import EmbodiedIqaError, UserError
 from embodied_iqa.graph.parameter_files import parameter_files, read_sections, settings_of
@@ -320,7 +320,7 @@ def _spinning(runner: Executor, stop: StopRequest) -> Spin:
 def _declare(node: Node, config_class: type[ConfigT]) -> ConfigT:
     known = {parameter.name: parameter for parameter in parameters_of(config_class)}
     for where, values in settings_of(node.get_fully_qualified_name(), sys.argv):
-        build(config_class, _ours(values), where)  # refuses yes and 010, which ROS reads as true and 8
+        check_values(config_class, _ours(values), where)  # refuses yes and 010, which ROS reads as true and 8
     overrides = {name: value.value for name, value in node.get_parameters_by_prefix("").items()}
     for name in known.keys() & overrides.keys():
         if issubclass(known[name].kind, StrEnum) and isinstance(value := overrides[name], bool):

@@ -88,12 +88,14 @@ class SpinThread:
         self._executor.add_node(node)
         self._ending = threading.Event()
         self._error: BaseException | None = None
+        self._posted: deque[Callable[[], None]] = deque()
         self._thread = threading.Thread(target=self._spin, name=f"{node.get_name()} spin", daemon=True)
         self._thread.start()
 
     def post(self, action: Callable[[], None]) -> None:
-        """Run an action in the spinning thread, between two callbacks; from any thread."""
-        self._executor.create_task(action)
+        """Run an action in the spinning thread, between two callbacks and in the order of posting."""
+        self._posted.append(action)
+        self._executor.create_task(self._run_posted)  # rclpy takes the newest task first
 
     def check(self) -> None:
         """Raise the exception of a callback that ended the thread: nothing is received any more."""
@@ -108,6 +110,9 @@ class SpinThread:
             self._executor.wake()
             self._thread.join(_POLL_S)
         self._executor.shutdown(timeout_sec=0.0)
+
+    def _run_posted(self) -> None:
+        self._posted.popleft()()
 
     def _spin(self) -> None:
         try:
