@@ -9,6 +9,10 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help setup models pyiqa trial test test-setup check stress lint types bench mutants clean distclean constraints
+# A variable of this common name in the environment may be somebody else's.
+ifneq ($(origin VENV),command line)
+VENV := $(filter .venv-%,$(VENV))
+endif
 export PYTHON VENV
 
 # `export` defines VENV, as empty where nobody set it.

@@ -94,8 +94,8 @@ def select(root: Path, there: Iterable[str], gone: Iterable[str]) -> Selection:
 def _select_for(selection: Selection, graph: Graph, reach: dict[str, set[str]], path: str) -> None:
     if graph.knows(path) and not path.endswith("conftest.py"):
         tests = [test for test, files in reach.items() if path in files]
-        if not tests and path.startswith("tests/"):
-            selection.add(path, selection.every, "no test imports it, as a plugin of pytest: everything")
+        if not tests:
+            selection.add(path, selection.every, "no test is known to import it: everything")
             return
         rule = rule_of(path) if not path.startswith(("src/", "tests/", "scripts/")) else None
         extra = selection.below(rule.tests) if rule else []

@@ -69,6 +69,8 @@ def read_sections(path: Path) -> tuple[Section, ...]:
         InputError: It cannot be read, or sets a parameter of a node twice; the message names both places.
         UsageError: A section has another content than ``ros__parameters``.
     """
+    if path.exists() and not path.is_file():  # ROS would find a pipe empty after this
+        raise InputError(f"{path} cannot be read twice", expected="a regular file of parameters")
     root = compose(read_text(path, most_bytes=MOST_YAML_BYTES), str(path))
     if root is None or (isinstance(root, yaml.ScalarNode) and value_of(root, str(path)) is None):
         return ()

@@ -53,7 +53,7 @@ def run_on_graph(
             tasks=(reference.task.task,),
             scene_seed=reference.task.scene_seed,
             distortions=plan.distortions,
-            graph=_graph_of(reference, graph),
+            graph=graph_of(reference, graph),
             attach=attach,
         )
         runs = _recorded_runs(session, out / "recordings" / reference.name.removesuffix(".reference"), person)
@@ -63,11 +63,12 @@ def run_on_graph(
             yield key, row_of(key, run)
 
 
-def _graph_of(key: RunKey, graph: GraphParameters) -> GraphParameters:
+def graph_of(key: RunKey, graph: GraphParameters) -> GraphParameters:
     """Return the parameters with the subject and the gate of a run."""
     judge = key.arm.options(graph.gate_node.judge)
     gate = replace(graph.gate_node, judge=judge, policy=key.subject.text)
-    return replace(graph, vla_node=replace(graph.vla_node, subject=key.subject), gate_node=gate)
+    vla = replace(graph.vla_node, subject=key.subject, repaired=judge.repairs)
+    return replace(graph, vla_node=vla, gate_node=gate)
 
 
 def _recorded_runs(session: SessionPlan, folder: Path, person: Person | None) -> tuple[RunRecord, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -162,3 +163,10 @@ def test_arguments_of_a_node_are_read_as_files_are(path: Path) -> None:
         ("-p b:=010", {"b": "010"}),
         ("--param arm_node:c:=1e3", {"c": 1000.0}),
     ]
+
+
+def test_a_pipe_is_refused_since_ros_would_find_it_empty(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.yaml"
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match="cannot be read twice; expected a regular file"):
+        read_sections(pipe)

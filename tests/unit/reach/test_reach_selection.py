@@ -57,7 +57,7 @@ def root(tmp_path: Path) -> Path:
         ("src/embodied_iqa/units.py", {GATE, PAGE}),
         ("src/embodied_iqa/reports/page.py", {PAGE}),
         ("src/embodied_iqa/reports/page.html.j2", {PAGE}),
-        ("src/embodied_iqa/kernels.py", set()),
+        ("src/embodied_iqa/kernels.py", TESTS),
         ("tests/open_things.py", TESTS),
         ("tests/unit/gate/test_gate.py", {GATE}),
         ("tests/unit/gate/data.json", {GATE}),

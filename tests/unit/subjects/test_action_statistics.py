@@ -208,3 +208,11 @@ def test_the_text_of_a_convention_which_versions_are_hashes_of_has_no_kind_of_st
 def test_statistics_of_other_numbers_are_refused():
     with pytest.raises(InputError):
         Statistics.from_moments(np.zeros(8), np.ones(8)).undo(np.zeros((1, 7)))
+
+
+def test_a_state_may_be_constant_and_actions_may_not() -> None:
+    zeros = np.zeros(7)
+    constant = checked_statistics(StatisticsKind.MOMENTS, zeros, zeros, "here", varies=False)
+    assert not constant.undo(zeros).any()
+    with pytest.raises(InputError, match="no number of the training data varies"):
+        checked_statistics(StatisticsKind.MOMENTS, zeros, zeros, "here")

@@ -193,7 +193,13 @@ def test_an_environment_has_a_name_of_its_own(tmp_path: Path, name: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("variables", "folder"), [({}, ".venv"), ({"VENV": ""}, ".venv"), ({"VENV": ".venv-3.12"}, ".venv-3.12")]
+    ("variables", "folder"),
+    [
+        ({}, ".venv"),
+        ({"VENV": ""}, ".venv"),
+        ({"VENV": ".venv-3.12"}, ".venv-3.12"),
+        ({"VENV": "/opt/venv"}, ".venv"),
+    ],
 )
 def test_make_runs_the_commands_of_the_environment(variables: dict[str, str], folder: str) -> None:
     clean = {name: value for name, value in os.environ.items() if name not in {"VENV", "MAKEFLAGS"}}

@@ -130,16 +130,23 @@ def load_statistics(
     kind = _kind_in(part, kind, where)
     first, second = (_numbers(part[word], f"{where}.{word}") for word in _WORDS[kind])
     mask = part.get("mask")
-    return checked_statistics(kind, first, second, where, None if mask is None else _bools(mask, where))
+    used = None if mask is None else _bools(mask, where)
+    return checked_statistics(kind, first, second, where, used, varies=not of_state)
 
 
 def checked_statistics(
-    kind: StatisticsKind, first: Array, second: Array, where: str, mask: NDArray[np.bool_] | None = None
+    kind: StatisticsKind,
+    first: Array,
+    second: Array,
+    where: str,
+    mask: NDArray[np.bool_] | None = None,
+    *,
+    varies: bool = True,
 ) -> Statistics:
     """Return statistics with which motions keep their direction.
 
     A number that is constant in the training data (deviation 0, or equal percentiles) keeps its value, as in
-    openpi, whose files are padded with such numbers. Not all can be: such a file stops every motion.
+    openpi, whose files are padded with such numbers.
 
     Args:
         kind: Mean and deviation, or percentiles.
@@ -147,10 +154,11 @@ def checked_statistics(
         second: ``(D,)``, deviations or 99th percentiles.
         where: What the numbers come from, for the message.
         mask: ``(D,)``, numbers that are normalised; None for all.
+        varies: Whether some number must vary: else every motion stops. A state may be constant.
 
     Raises:
         InputError: A deviation is below 0 or a 1st percentile above its 99th, a number is not finite, the
-            lengths differ, or no number varies.
+            lengths differ, or no number varies that must.
     """
     used = _or_all(mask, first)
     lists = dict(zip((*_WORDS[kind], "mask"), (first, second, used), strict=True))
@@ -163,7 +171,7 @@ def checked_statistics(
     least = np.zeros_like(first) if is_moments else first
     name = f"{where}.{_WORDS[kind][1]}"
     _refuse(used & (second < least), second, name, "0 or more" if is_moments else "q01 or more")
-    if not (used & (second > least)).any():
+    if varies and not (used & (second > least)).any():
         expected = "a number above 0" if is_moments else "a number above its q01"
         raise InputError(f"{name}: no number of the training data varies", expected=expected)
     return (Statistics.from_moments if is_moments else Statistics.from_bounds)(first, second, used)

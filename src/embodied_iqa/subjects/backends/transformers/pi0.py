@@ -192,7 +192,10 @@ def _own(processor: Any, feature: str) -> Statistics:
             expected="policy.statistics: the norm_stats.json of its training data",
         )
     mean, std = (np.asarray(value, dtype=np.float64) for value in values)
-    return checked_statistics(StatisticsKind.MOMENTS, mean, std, f"the checkpoint's {feature}")
+    is_action = feature == "actions"
+    return checked_statistics(
+        StatisticsKind.MOMENTS, mean, std, f"the checkpoint's {feature}", varies=is_action
+    )
 
 
 def _kind(policy: PolicyOptions) -> StatisticsKind:
