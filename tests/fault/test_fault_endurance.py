@@ -12,6 +12,7 @@ from embodied_iqa.resources import source_checkout
 from live_process import completed
 
 
+@pytest.mark.stress
 @pytest.mark.timeout(400)
 def test_two_trials_leak_nothing_and_lose_no_picture(tmp_path: Path) -> None:
     checkout = source_checkout()

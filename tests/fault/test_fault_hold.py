@@ -29,7 +29,7 @@ def cell(running: Cell) -> Cell:
     return running
 
 
-@pytest.mark.parametrize("victim", ["gate_node", "camera_node"])
+@pytest.mark.parametrize("victim", ["gate_node", pytest.param("camera_node", marks=pytest.mark.stress)])
 def test_what_is_frozen_stops_the_arm_and_what_thaws_lets_it_go_on(cell: Cell, victim: str) -> None:
     pid = cell.graph.processes.pid(victim)
     os.kill(pid, signal.SIGSTOP)
@@ -70,7 +70,11 @@ def test_no_other_process_can_block_the_control_loop(running: Cell) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value", "word"),
-    [("NaN", np.nan, "finite"), ("infinite", np.inf, "finite"), ("10 m", 10.0, "10")],
+    [
+        ("NaN", np.nan, "finite"),
+        pytest.param("infinite", np.inf, "finite", marks=pytest.mark.stress),
+        pytest.param("10 m", 10.0, "10", marks=pytest.mark.stress),
+    ],
 )
 def test_a_hostile_action_is_an_emergency_stop(cell: Cell, name: str, value: float, word: str) -> None:
     increments = np.zeros((1, 7))

@@ -71,6 +71,7 @@ def test_ctrl_c_stops_the_arm_before_its_driver_ends(motion: str, tmp_path: Path
         assert driver.wait(DEADLINE_S) == 0
 
 
+@pytest.mark.stress
 @pytest.mark.timeout(400)
 def test_sessions_end_at_random_moments(tmp_path: Path) -> None:
     checkout = source_checkout()

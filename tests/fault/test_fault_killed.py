@@ -12,7 +12,7 @@ from embodied_iqa_msgs.msg import ArmStatus
 from fault_cell import FRAME_NS, NODES, SECOND_NS, Cell, to_and_fro
 
 
-@pytest.mark.parametrize("victim", ["gate_node", "camera_node"])
+@pytest.mark.parametrize("victim", ["gate_node", pytest.param("camera_node", marks=pytest.mark.stress)])
 def test_without_pictures_or_verdicts_the_arm_holds_for_good(
     ros_domain: int, tmp_path: Path, victim: str
 ) -> None:
@@ -34,6 +34,7 @@ def test_without_pictures_or_verdicts_the_arm_holds_for_good(
         assert cell.status.last.reason
 
 
+@pytest.mark.stress
 def test_the_robots_own_watchdog_stops_the_arm_when_everything_above_it_is_frozen(
     ros_domain: int, tmp_path: Path
 ) -> None:

@@ -31,6 +31,8 @@ from ur_emulator import emulator
 
 rs = pytest.importorskip("pyrealsense2", reason="needs requirements/hardware.txt")
 
+pytestmark = pytest.mark.stress
+
 TASK = "pick the red cube"
 DEADLINE_S = 170.0
 JUDGEMENTS = ("y held well", "n missed it")
