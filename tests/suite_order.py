@@ -15,8 +15,18 @@ import pytest
 LISTS = Path(__file__).resolve().parent / "lists"
 DURATIONS = LISTS / "durations.txt"
 
-LIVE = ("tests/fault/", "tests/ros/")
-"""Tests of running graphs: each uses several processes, so that no two of them run side by side."""
+WORLDS = (
+    "tests/fault/test_fault_endurance.py",
+    "tests/fault/test_fault_hold.py",
+    "tests/fault/test_fault_interrupts.py",
+    "tests/fault/test_fault_killed.py",
+    "tests/ros/test_ros_experiment.py",
+    "tests/ros/test_ros_real_arm.py",
+    "tests/ros/test_ros_sim_chain.py",
+    "tests/ros/test_ros_trial.py",
+    "tests/ros/test_runtime_parity_trial.py",
+)
+"""Files whose graph keeps a world moving: one of them uses both processors, so no two run side by side."""
 READING = ("tests/style/",)
 """Tests that share the parsed sources, so that one worker takes them."""
 ALONE = ("tests/style/test_style_tools.py",)
@@ -24,17 +34,22 @@ ALONE = ("tests/style/test_style_tools.py",)
 EACH = ("tests/golden/test_golden_pictures.py",)
 """Files whose tests take a minute or more and share nothing, so that every worker may take one."""
 
+WALL_CLOCK = "wall_clock"
+"""The marker and the group of tests that run alone, when everything else is done."""
+
 _RECORDED_S = 2.0
 """Shorter files are not listed: their order decides nothing."""
 
 
 def group_of(nodeid: str) -> str:
     """The group of a test: what one worker takes as a whole, because it shares fixtures or the machine."""
+    if nodeid.endswith(f"@{WALL_CLOCK}"):
+        return WALL_CLOCK
     if nodeid.startswith(READING) and not nodeid.startswith(ALONE):
         return "reading"
     if nodeid.startswith(EACH):
         return nodeid
-    return "live" if nodeid.startswith(LIVE) else nodeid.partition("::")[0]
+    return "worlds" if nodeid.startswith(WORLDS) else nodeid.partition("::")[0]
 
 
 def read_durations(file: Path = DURATIONS) -> dict[str, float]:
@@ -59,16 +74,17 @@ def group_durations(nodeids: Iterable[str], seconds: Mapping[str, float]) -> dic
 
 
 def longest_first(nodeids: list[str], seconds: Mapping[str, float]) -> list[int]:
-    """Places of the tests in a new order: graphs first, then groups by their length, each group together.
+    """Places of the tests in a new order: worlds first, then groups by their length, each group together.
 
-    The worker that takes the graphs is busy longest and cannot share them; the other takes the rest.
+    The worker that takes the worlds is busy longest and cannot share them. Tests of real time come last.
     """
     lengths = group_durations(nodeids, seconds)
     first = {group: place for place, group in reversed(list(enumerate(map(group_of, nodeids))))}
 
-    def rank(place: int) -> tuple[bool, float, int, int]:
+    def rank(place: int) -> tuple[int, float, int, int]:
         group = group_of(nodeids[place])
-        return group != "live", -lengths[group], first[group], place
+        stage = {"worlds": 0, WALL_CLOCK: 2}.get(group, 1)
+        return stage, -lengths[group], first[group], place
 
     return sorted(range(len(nodeids)), key=rank)
 
@@ -81,22 +97,24 @@ class Order:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Sort in workers; all of them collect the same and so sort alike."""
+        """Sort in workers; all of them collect the same and so sort alike.
+
+        The process that hands out the tests knows their ids only: that of a test of real time says so.
+        """
         if hasattr(config, "workerinput"):
+            for item in items:
+                if item.get_closest_marker(WALL_CLOCK):
+                    item._nodeid += f"@{WALL_CLOCK}"  # as xdist itself names groups
             places = longest_first([item.nodeid for item in items], read_durations())
             items[:] = [items[place] for place in places]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        """Workers take whole groups, in the order of collection."""
-        from xdist.scheduler import LoadScopeScheduling
-
-        class Scheduling(LoadScopeScheduling):
-            def _split_scope(self, nodeid: str) -> str:
-                return group_of(nodeid)
+        """Workers take whole groups, in the order of collection; tests of real time run alone."""
+        from suite_scheduling import GroupScheduling
 
         config.option.loadscopereorder = False
-        return Scheduling(config, log)
+        return GroupScheduling(config, log)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add up set-up, call and tear-down of each file."""

@@ -1,4 +1,4 @@
-"""Workers take running graphs first, then the longest groups; what shares fixtures stays together."""
+"""Workers take running worlds first, then the longest groups; what shares fixtures stays together."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from suite_order import (
     DURATIONS,
     EACH,
+    WORLDS,
     group_durations,
     group_of,
     longest_first,
@@ -23,8 +24,10 @@ SHORT, LONG = "tests/unit/a/test_short.py", "tests/unit/b/test_long.py"
 @pytest.mark.parametrize(
     ("nodeid", "group"),
     [
-        ("tests/ros/test_x.py::test_a", "live"),
-        ("tests/fault/test_y.py::test_b[c::d]", "live"),
+        (f"{WORLDS[0]}::test_a", "worlds"),
+        (f"{WORLDS[-1]}::test_b[c::d]", "worlds"),
+        ("tests/fault/test_y.py::test_b[c::d]", "tests/fault/test_y.py"),
+        ("tests/fault/test_y.py::test_b[c::d]@wall_clock", "wall_clock"),
         ("tests/style/test_style_sizes.py::test_a", "reading"),
         ("tests/style/test_style_tools.py::test_a", "tests/style/test_style_tools.py"),
         (f"{EACH[0]}::test_a", f"{EACH[0]}::test_a"),
@@ -35,16 +38,22 @@ def test_groups(nodeid: str, group: str) -> None:
     assert group_of(nodeid) == group
 
 
-def test_graphs_come_first_then_the_longest_file_and_files_stay_whole() -> None:
-    collected = [f"{SHORT}::a", "tests/ros/test_x.py::a", f"{SHORT}::b", f"{LONG}::a", f"{LONG}::b"]
-    places = longest_first(collected, {LONG: 30.0, SHORT: 3.0, "tests/ros/test_x.py": 1.0})
+def test_worlds_come_first_then_the_longest_file_real_time_last_and_files_stay_whole() -> None:
+    timed = f"{LONG}::c@wall_clock"
+    collected = [timed, f"{SHORT}::a", f"{WORLDS[0]}::a", f"{SHORT}::b", f"{LONG}::a", f"{LONG}::b"]
+    places = longest_first(collected, {LONG: 30.0, SHORT: 3.0, WORLDS[0]: 1.0})
     assert [collected[place] for place in places] == [
-        "tests/ros/test_x.py::a",
+        f"{WORLDS[0]}::a",
         f"{LONG}::a",
         f"{LONG}::b",
         f"{SHORT}::a",
         f"{SHORT}::b",
+        timed,
     ]
+
+
+def test_worlds_are_files_of_the_suite() -> None:
+    assert all((ROOT / path).is_file() for path in WORLDS)
 
 
 def test_files_without_a_duration_keep_their_order_at_the_end() -> None:

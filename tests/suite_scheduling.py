@@ -1,0 +1,49 @@
+"""Hands groups of tests to the workers of `make test`; tests of real time wait until one worker is alone."""
+
+from __future__ import annotations
+
+from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
+
+from suite_order import WALL_CLOCK, group_of
+
+
+class GroupScheduling(LoadScopeScheduling):
+    """Workers take whole groups in the order of collection.
+
+    When only the tests of real time are left, workers that run out of tests are ended but for one, which
+    takes them once the others have finished.
+    """
+
+    def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
+        """Give work to a worker that waited for the end of another's test too."""
+        super().mark_test_complete(node, item_index, duration)
+        if WALL_CLOCK in self.workqueue:
+            for other in self.nodes:
+                self._reschedule(other)
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(nodeid)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        if not self._only_real_time_is_left() or not self._pending_elsewhere(node):
+            super()._assign_work_unit(node)
+
+    def _reschedule(self, node: WorkerController) -> None:
+        runs_out = not node.shutting_down and self._pending_of(self.assigned_work[node]) <= 2
+        if runs_out and self._only_real_time_is_left():
+            if any(other is not node and not other.shutting_down for other in self.nodes):
+                node.shutdown()
+                return
+            if self._pending_elsewhere(node):
+                return
+        super()._reschedule(node)
+
+    def _only_real_time_is_left(self) -> bool:
+        if WALL_CLOCK in self.workqueue:
+            self.workqueue.move_to_end(WALL_CLOCK)  # what a worker that crashed had left comes before
+        return list(self.workqueue) == [WALL_CLOCK]
+
+    def _pending_elsewhere(self, node: WorkerController) -> bool:
+        others = (work for other, work in self.assigned_work.items() if other is not node)
+        return any(map(self._pending_of, others))
