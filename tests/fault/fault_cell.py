@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -12,8 +13,10 @@ from embodied_iqa_msgs.srv import RearmArm, ResetWorld, StopArm
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
+from embodied_iqa.gate.calibration_file import save_calibrations
 from embodied_iqa.ros.conversion import ns_of, time_of
 from embodied_iqa.ros.qos import EVENT, STATE
+from gate_files import calibration
 from ros_graph import RosGraph
 
 MS_NS = 1_000_000
@@ -22,13 +25,24 @@ FRAME_NS = 66_666_667
 HOLD_NS = 200 * MS_NS
 NODES = ("sim_node", "camera_node", "distortion_node", "gate_node", "arm_node")
 VIEW = "top"
+WIDTH_PX, HEIGHT_PX = 160, 120
+"""Of images in which nobody looks for anything: drawing them took most of the time of these tests."""
 
 
 class Cell:
     """Arms the arm, sends it actions, and knows what it was told and what it did."""
 
     def __init__(self, domain: int, folder: Path) -> None:
-        overrides = {"sim_node.lockstep_timeout_s": 0.2, "distortion_node.preview_every": 0}
+        known = folder / "cameras.yaml"
+        save_calibrations([replace(calibration(), width_px=WIDTH_PX, height_px=HEIGHT_PX)], known)
+        overrides = {
+            "sim_node.lockstep_timeout_s": 0.2,
+            "distortion_node.preview_every": 0,
+            "camera_node.views": [VIEW],
+            "camera_node.width_px": WIDTH_PX,
+            "camera_node.height_px": HEIGHT_PX,
+            "gate_node.calibration": str(known),
+        }
         self.graph = RosGraph(domain, folder, NODES, overrides)
         self.sequence = 0
 
