@@ -21,6 +21,7 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.images.image_cdr import image_to_cdr
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.ros.conversion import time_of
+from embodied_iqa.ros.domain import own_domain
 from embodied_iqa.ros.qos import EVENT, PICTURE
 from ros_graph import RosGraph
 from small_disk import small_disk
@@ -76,9 +77,23 @@ def read(path: Path) -> dict[str, list[bytes]]:
         return found
 
 
+@pytest.fixture(scope="module")
+def running(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorder]:
+    with RosGraph(ros_domain, tmp_path_factory.mktemp("graph"), ["recorder_node"]) as graph:
+        yield Recorder(graph)
+
+
 @pytest.fixture
-def recorder(ros_domain: int, tmp_path: Path) -> Iterator[Recorder]:
-    with RosGraph(ros_domain, tmp_path / "graph", ["recorder_node"]) as graph:
+def recorder(running: Recorder) -> Iterator[Recorder]:
+    """The node of all tests that leave it alive, with no recording open."""
+    yield running
+    running.record(start=False)
+
+
+@pytest.fixture
+def mortal(tmp_path: Path) -> Iterator[Recorder]:
+    """A node of one test, which ends it."""
+    with own_domain() as domain, RosGraph(domain, tmp_path / "graph", ["recorder_node"]) as graph:
         yield Recorder(graph)
 
 
@@ -159,15 +174,15 @@ def test_a_pause_drops_only_images(recorder: Recorder, tmp_path: Path) -> None:
     assert stored[EVENTS] == before[EVENTS] + meanwhile[EVENTS] + after[EVENTS]
 
 
-def test_ctrl_c_closes_the_file(recorder: Recorder, tmp_path: Path) -> None:
+def test_ctrl_c_closes_the_file(mortal: Recorder, tmp_path: Path) -> None:
     path = tmp_path / "trial.mcap"
-    assert recorder.open(path).success
-    sent = recorder.publish(60)
-    recorder.wait_for(path, 400_000)
-    recorder.graph.may_die("recorder_node")
-    os.kill(recorder.graph.processes.pid("recorder_node"), signal.SIGINT)
-    code = recorder.graph.wait(
-        lambda: {recorder.graph.processes.exit_code("recorder_node")} - {None}, "the node's end"
+    assert mortal.open(path).success
+    sent = mortal.publish(60)
+    mortal.wait_for(path, 400_000)
+    mortal.graph.may_die("recorder_node")
+    os.kill(mortal.graph.processes.pid("recorder_node"), signal.SIGINT)
+    code = mortal.graph.wait(
+        lambda: {mortal.graph.processes.exit_code("recorder_node")} - {None}, "the node's end"
     )
     assert code == {0}
     found = read(path)
@@ -176,15 +191,15 @@ def test_ctrl_c_closes_the_file(recorder: Recorder, tmp_path: Path) -> None:
 
 
 def test_after_a_kill_the_recording_is_recovered(
-    recorder: Recorder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    mortal: Recorder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "trial.mcap"
-    assert recorder.open(path).success
-    sent = recorder.publish(60)
-    recorder.wait_for(path, 400_000)
-    recorder.graph.may_die("recorder_node")
-    os.kill(recorder.graph.processes.pid("recorder_node"), signal.SIGKILL)
-    recorder.graph.wait(lambda: recorder.graph.processes.exit_code("recorder_node"), "the node's end")
+    assert mortal.open(path).success
+    sent = mortal.publish(60)
+    mortal.wait_for(path, 400_000)
+    mortal.graph.may_die("recorder_node")
+    os.kill(mortal.graph.processes.pid("recorder_node"), signal.SIGKILL)
+    mortal.graph.wait(lambda: mortal.graph.processes.exit_code("recorder_node"), "the node's end")
     assert main(["rescore", str(path)]) == 1
     assert "embodied-iqa recover" in capsys.readouterr().err
     assert main(["recover", str(path), "--out", str(tmp_path / "whole.mcap")]) == 0
