@@ -33,7 +33,6 @@ from embodied_iqa.ros.trial_commands import TrialCommands
 from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.trial.driver import TrialDriver
-from embodied_iqa.trial.machine import TrialState
 from embodied_iqa.trial.protocol import (
     ArmSeen,
     AskPerson,
@@ -50,6 +49,7 @@ from embodied_iqa.trial.protocol import (
     TrialPlan,
     WorldSeen,
 )
+from embodied_iqa.trial.state import TrialState
 from embodied_iqa.units import SECOND_NS
 
 _ACTION = "/trial/run"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.subjects.protocols import ChunkStatus
 from embodied_iqa.trial.protocol import WorldSeen
+from embodied_iqa.trial.state import TrialState
 from embodied_iqa.units import SECOND_NS
-
-if TYPE_CHECKING:
-    from embodied_iqa.trial.machine import TrialState
 
 _BLOCKED_NS: Final = SECOND_NS
 """The gate blocks the arm if it has passed no frame for this long."""
