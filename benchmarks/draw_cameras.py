@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.images.frame import View
-from embodied_iqa.scenes.dimensions import HOME_Q_RAD
+from embodied_iqa.kinematics import HOME_Q_RAD
 from embodied_iqa.scenes.scene import Light, make_scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot, nominal_snapshot
 from embodied_iqa.simulation.camera import CameraModel

@@ -18,7 +18,7 @@ from embodied_iqa.database.rows import rows_of, table_of
 from embodied_iqa.database.schema import PAIRS, REFERENCES, SCORES, TASKS, Camera, Reference
 from embodied_iqa.database.store import DatabaseStore, write_table
 from embodied_iqa.distortions import entry
-from embodied_iqa.experiment.rows import COLUMNS
+from embodied_iqa.experiment.run_rows import COLUMNS
 from embodied_iqa.images.codecs import write_picture
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.protocols import SubjectInfo

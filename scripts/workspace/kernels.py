@@ -11,9 +11,8 @@ import numpy as np
 
 from embodied_iqa.graph.parameters import ArmParameters
 from embodied_iqa.images.frame import View
-from embodied_iqa.kinematics import Kinematics
+from embodied_iqa.kinematics import HOME_Q_RAD, Kinematics
 from embodied_iqa.robot.controller import make_controller
-from embodied_iqa.scenes.dimensions import HOME_Q_RAD
 from embodied_iqa.simulation.camera import kernels
 from embodied_iqa.simulation.camera.development import picture_of
 from embodied_iqa.simulation.camera.exposure import exposure_of, settled

@@ -25,9 +25,9 @@ from embodied_iqa.distortions import (
     region_mode,
 )
 from embodied_iqa.distortions.spec import DistortionSpec
-from embodied_iqa.experiment.gate_effects import GateEffects
 from embodied_iqa.experiment.headless_runs import HeadlessRunner
 from embodied_iqa.experiment.plan import ExperimentTask, RunKey
+from embodied_iqa.experiment.run_rows import GateEffects
 from embodied_iqa.gate.calibration import calibrate
 from embodied_iqa.gate.calibration_file import load_calibrations
 from embodied_iqa.gate.judge import GateFrame, GateOptions, GateState, step

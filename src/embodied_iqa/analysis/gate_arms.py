@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from embodied_iqa.analysis.means import References
 from embodied_iqa.analysis.paired import Estimate, mcnemar, mean_of, median_of
 from embodied_iqa.experiment.arms import OFF, ORACLE
-from embodied_iqa.experiment.rows import RunRow
+from embodied_iqa.experiment.run_rows import RunRow
 from embodied_iqa.scoring.execution import Outcome
 
 Array = NDArray[np.float64]

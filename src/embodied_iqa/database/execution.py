@@ -17,8 +17,7 @@ import pyarrow.parquet as pq
 from embodied_iqa.database.lock import locked
 from embodied_iqa.database.store import DatabaseStore, read_table
 from embodied_iqa.errors import InputError
-from embodied_iqa.experiment.gate_effects import GateEffects
-from embodied_iqa.experiment.rows import COLUMNS
+from embodied_iqa.experiment.run_rows import COLUMNS, GateEffects
 from embodied_iqa.files import sha256_of, write_whole
 from embodied_iqa.gate.verdict import GateMode
 

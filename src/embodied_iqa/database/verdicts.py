@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from embodied_iqa.database.lock import locked
-from embodied_iqa.database.pictures import distorted_rgb
 from embodied_iqa.database.rows import rows_of, schema_of, table_of
-from embodied_iqa.database.schema import Pair, Reference
 from embodied_iqa.database.store import DatabaseStore, read_table, write_table
-from embodied_iqa.errors import InputError
-from embodied_iqa.files import sha256_of
-from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.verdict import Verdict
-
-Progress = Callable[[Iterable[Pair]], Iterable[Pair]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,37 +34,6 @@ VERDICTS: Final = schema_of(PairVerdict)
 VERDICT_NAMES: Final = tuple(verdict.name.lower() for verdict in Verdict)
 """By severity."""
 _PICTURE: Final = ["pair_id", "sha256"]
-
-
-def judge_pairs(
-    store: DatabaseStore, gatekeeper: Gatekeeper, gate: str, progress: Progress = iter
-) -> Counter[str]:
-    """Judge every distorted picture and keep the verdicts; they replace those of an earlier gate.
-
-    Args:
-        store: The database.
-        gatekeeper: The gate.
-        gate: Its name, for the table.
-        progress: Passes the pairs on.
-
-    Returns:
-        Number of pairs by verdict.
-
-    Raises:
-        InputError: A picture cannot be read, `verdicts.parquet` is a file of another kind, or a builder works
-            in the database.
-    """
-    with locked(store.path):
-        stored_verdicts(store)
-        references = {row.reference_id: row for row in rows_of(Reference, store.references())}
-        rows = [
-            _judged(store, gatekeeper, gate, references, pair)
-            for pair in progress(rows_of(Pair, store.pairs()))
-        ]
-        write_table(store.verdicts_file, table_of(PairVerdict, rows), VERDICTS)
-        record, digest = store.record(), sha256_of(store.verdicts_file)
-        store.write_record(replace(record, sha256=record.sha256 | {store.verdicts_file.name: digest}))
-    return Counter(row.verdict for row in rows)
 
 
 def stored_verdicts(store: DatabaseStore) -> Any | None:
@@ -111,17 +71,3 @@ def outdated_verdicts(store: DatabaseStore) -> int:
     if table is None:
         return 0
     return int(table.join(store.pairs(_PICTURE), _PICTURE, join_type="left anti").num_rows)
-
-
-def _judged(
-    store: DatabaseStore,
-    gatekeeper: Gatekeeper,
-    gate: str,
-    references: dict[str, Reference],
-    pair: Pair,
-) -> PairVerdict:
-    if pair.reference_id not in references:
-        raise InputError(f"{store.path}: pair {pair.pair_id} has an unknown reference", got=pair.reference_id)
-    reference = references[pair.reference_id]
-    judged = gatekeeper.judge_alone(reference.view, distorted_rgb(store.path, reference, pair))
-    return PairVerdict(pair.pair_id, pair.sha256, judged.verdict.name.lower(), judged.reason, gate)

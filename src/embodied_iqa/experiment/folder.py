@@ -13,7 +13,7 @@ from embodied_iqa.distortions import DistortionSpec
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.experiment.arms import GateArm
 from embodied_iqa.experiment.plan import ExperimentPlan, ExperimentTask, RunKey
-from embodied_iqa.experiment.rows import RunRow, ScoredRow, read_rows, write_rows
+from embodied_iqa.experiment.run_rows import RunRow, ScoredRow, read_rows, write_rows
 from embodied_iqa.records import read_json, unstructure
 from embodied_iqa.scenes.scene import WORLD_VERSION
 from embodied_iqa.subjects.reference import parse_vla

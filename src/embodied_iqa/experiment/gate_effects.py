@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from embodied_iqa.experiment.run_rows import GateEffects
 from embodied_iqa.gate.verdict import GateMode, Verdict
 from embodied_iqa.scoring.decision import score_decision
 from embodied_iqa.subjects.protocols import ChunkStatus
@@ -16,19 +16,6 @@ WRONG_FROM_GRIPPER: Final = 0.5
 """A motion is wrong too where it ends with another state of the gripper, in [0, 1]."""
 _ANY_SCALE_M: Final = 1.0
 """Errors do not depend on the scale of the score, so that no constants of the subject are needed."""
-
-
-@dataclass(frozen=True, slots=True)
-class GateEffects:
-    """Columns of `RunRow`, see there."""
-
-    wrong_motions: int | None
-    peak_contact_n: float | None
-    held_s: float
-    clean_frames: int
-    false_holds: int
-    distorted_frames: int
-    passed_distorted: int
 
 
 def gate_effects(record: RunRecord) -> GateEffects:

@@ -10,7 +10,8 @@ from functools import cache, partial
 from embodied_iqa.errors import InternalError
 from embodied_iqa.experiment.arms import GateArm
 from embodied_iqa.experiment.plan import ExperimentTask, RunKey
-from embodied_iqa.experiment.rows import RunRow, row_of
+from embodied_iqa.experiment.rows import row_of
+from embodied_iqa.experiment.run_rows import RunRow
 from embodied_iqa.gate.judgement import PictureJudge
 from embodied_iqa.gate.judges import shared_judge
 from embodied_iqa.gate.statistics_judge import StatisticsJudge

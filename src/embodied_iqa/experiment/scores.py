@@ -10,7 +10,7 @@ from statistics import fmean, pstdev
 from embodied_iqa.distortions import entry
 from embodied_iqa.errors import InternalError
 from embodied_iqa.experiment.arms import OFF
-from embodied_iqa.experiment.rows import RunRow, ScoredRow
+from embodied_iqa.experiment.run_rows import RunRow, ScoredRow
 from embodied_iqa.scoring.execution import UNSUITED_REFERENCES, Outcome, score_execution
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.images.frame import View
-from embodied_iqa.kinematics import Kinematics, choose, rotvec_to_rotation
+from embodied_iqa.kinematics import HOME_Q_RAD, Kinematics, choose, rotvec_to_rotation
 from embodied_iqa.manipulation.shapes import STROKE_M
-from embodied_iqa.scenes.dimensions import HOME_Q_RAD, T_flange_tool
+from embodied_iqa.scenes.dimensions import T_flange_tool
 from embodied_iqa.scenes.scene import Scene, make_scene, tasks_of
 from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.camera import DEFAULT_MODEL, CameraModel

@@ -10,12 +10,12 @@ from embodied_iqa.distortions.time_course import canonical_schedule
 from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.graph.camera_parameters import DEFAULT_VIEWS, CameraParameters
 from embodied_iqa.images.frame import View
+from embodied_iqa.kinematics import HOME_Q_RAD
 from embodied_iqa.kinematics.geometry import TOOL_2F140_M
 from embodied_iqa.recording.compression import Compression
 from embodied_iqa.robot.controller_options import ControllerOptions
 from embodied_iqa.robot.limits import ArmLimits
 from embodied_iqa.robot.ur_options import UrOptions
-from embodied_iqa.scenes.dimensions import HOME_Q_RAD
 from embodied_iqa.subjects.options import (
     CacheOptions,
     DecodingOptions,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from embodied_iqa.kinematics.arm import Kinematics
 from embodied_iqa.kinematics.choice import ChoiceOptions, choose, nearest_turns
 from embodied_iqa.kinematics.collision import CollisionModel, World
-from embodied_iqa.kinematics.geometry import TOOL_2F140_M, UR5, tool_along_z
+from embodied_iqa.kinematics.geometry import HOME_Q_RAD, TOOL_2F140_M, UR5, tool_along_z
 from embodied_iqa.kinematics.inverse import InverseBatch, Reach
 from embodied_iqa.kinematics.se3 import (
     T_BASE_LINK_BASE,
@@ -23,6 +23,7 @@ from embodied_iqa.kinematics.se3 import (
 from embodied_iqa.kinematics.singularity import Singularity
 
 __all__ = [
+    "HOME_Q_RAD",
     "TOOL_2F140_M",
     "T_BASE_LINK_BASE",
     "UR5",

@@ -11,6 +11,15 @@ from embodied_iqa.errors import UsageError
 
 TOOL_2F140_M = 0.2
 """Flange to fingertips of a closed Robotiq 2F-140, along the flange's z."""
+HOME_Q_RAD = (
+    -0.27638018217322724,
+    -1.7632673204381009,
+    1.4362760530603678,
+    -1.2438050594171635,
+    -1.5707963267948966,
+    -0.27638018217322724,
+)
+"""A UR5 at home: tool centre point at (-0.40, 0, 0.35), pointing down, fingers left and right."""
 
 
 @dataclass(frozen=True, slots=True)

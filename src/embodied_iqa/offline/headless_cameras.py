@@ -14,6 +14,7 @@ from embodied_iqa.gate.verdict import GateLease
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.images.message_geometry import as_sent
+from embodied_iqa.offline.judged_frames import verdict_record
 from embodied_iqa.offline.oracle import OracleGatekeeper
 from embodied_iqa.scenes.snapshot import WorldSnapshot
 from embodied_iqa.simulation.camera.simulated_cameras import Shot, SimulatedCameras
@@ -78,7 +79,7 @@ class HeadlessCameras:
         if quality.repaired is not None:
             received = self.frame(view, Source.DISTORTED, stamp_ns)
             self._repaired[stamp_ns, view] = replace(received, rgb=quality.repaired)
-        return VerdictRecord.of(quality), lease
+        return verdict_record(quality), lease
 
     def judge_decision(self, chunk: ChunkRecord, now_ns: int) -> GateLease | None:
         """Let the gate judge a decision to move; None where it has no second stage."""

@@ -29,6 +29,7 @@ from embodied_iqa.images.message_geometry import (
     is_unknown_pose,
     matrix_from_pose,
 )
+from embodied_iqa.offline.judged_frames import verdict_record
 from embodied_iqa.recording.reader import TrialReader
 from embodied_iqa.subjects.protocols import ChunkStatus, Vla, Vlm
 from embodied_iqa.trial.deciding import DecisionRequest, answer, decide
@@ -179,7 +180,7 @@ class Rescorer:
         rgb, stamp = picture.rgb, picture.stamp_ns
         distorted = self._distorters[run.index].apply(rgb, view, stamp)
         quality = self._judge(run, view, stamp, distorted)
-        self._redone[run.index].verdicts.append(VerdictRecord.of(quality))
+        self._redone[run.index].verdicts.append(verdict_record(quality))
         if view in self._wanted.get(stamp, ()):
             self._frames.add_picture(view, Source.RAW, stamp, rgb)
             self._frames.add_picture(view, Source.DISTORTED, stamp, distorted)

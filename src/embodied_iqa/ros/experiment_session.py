@@ -9,7 +9,8 @@ from pathlib import Path
 
 from embodied_iqa.errors import InternalError, UsageError
 from embodied_iqa.experiment.plan import ExperimentPlan, RunKey
-from embodied_iqa.experiment.rows import RunRow, row_of
+from embodied_iqa.experiment.rows import row_of
+from embodied_iqa.experiment.run_rows import RunRow
 from embodied_iqa.graph.parameters import GraphParameters, RobotKind
 from embodied_iqa.graph.session_plan import SessionPlan
 from embodied_iqa.ros.trial_session import run_session

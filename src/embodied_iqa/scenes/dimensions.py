@@ -31,16 +31,6 @@ def _flange_tool() -> NDArray[np.float64]:
 T_flange_tool: Final = _flange_tool()
 """``(4, 4)``: the tool centre point, between the finger pads, in the flange's frame."""
 
-HOME_Q_RAD: Final = (
-    -0.27638018217322724,
-    -1.7632673204381009,
-    1.4362760530603678,
-    -1.2438050594171635,
-    -1.5707963267948966,
-    -0.27638018217322724,
-)
-"""The joints at home: tool centre point at (-0.40, 0, 0.35), pointing down, fingers left and right."""
-
 TABLE_X_M: Final = (-1.00, 0.20)
 TABLE_Y_M: Final = (-0.55, 0.55)
 """Edges of the table; its top is z = 0, the plane of the robot's base."""

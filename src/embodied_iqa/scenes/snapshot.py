@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import InputError, UsageError
+from embodied_iqa.kinematics import HOME_Q_RAD
 from embodied_iqa.manipulation.shapes import STROKE_M
-from embodied_iqa.scenes.dimensions import HOME_Q_RAD
 from embodied_iqa.scenes.scene import Scene, SceneObject
 from embodied_iqa.tasks.vocabulary import Kind
 

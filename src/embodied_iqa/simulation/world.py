@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.errors import UsageError
+from embodied_iqa.kinematics import HOME_Q_RAD
 from embodied_iqa.manipulation.shapes import STROKE_M
-from embodied_iqa.scenes.dimensions import BUTTON_THRESHOLD_M, HOME_Q_RAD, STEP_NS
+from embodied_iqa.scenes.dimensions import BUTTON_THRESHOLD_M, STEP_NS
 from embodied_iqa.scenes.scene import Scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot, gripper_of, object_address
 from embodied_iqa.simulation.cell_model import FORCE_SENSORS, build_model

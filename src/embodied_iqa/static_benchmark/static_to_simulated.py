@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from embodied_iqa.analysis.correlation import Undefined
 from embodied_iqa.database.building.options import digest_of
 from embodied_iqa.errors import InputError
-from embodied_iqa.experiment.rows import RunRow
+from embodied_iqa.experiment.run_rows import RunRow
 from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.static_benchmark.vla_results import VlaResults, VlaTaskRow
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 
 from embodied_iqa.distortions.spec import DistortionSpec
 from embodied_iqa.distortions.stream import FrameDistorter
-from embodied_iqa.gate.judge import ImageQuality
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import View
@@ -110,13 +108,6 @@ class VerdictRecord:
     latency_ms: float
     predicted: float | None = None
     threshold: float | None = None
-
-    @classmethod
-    def of(cls, quality: ImageQuality) -> VerdictRecord:
-        """Return the record of a judged frame, without the time that it took."""
-        found = quality.prediction
-        numbers = (None, None) if found is None else (found.value, found.threshold)
-        return cls(quality.stamp_ns, quality.view, quality.verdict, quality.reason, math.nan, *numbers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from embodied_iqa.database.execution import join_execution, joined_execution
 from embodied_iqa.database.schema import PAIRS, SCORES, TASKS
 from embodied_iqa.database.store import DatabaseStore, write_table
 from embodied_iqa.errors import InputError
-from embodied_iqa.experiment.gate_effects import GateEffects
+from embodied_iqa.experiment.run_rows import GateEffects
 
 
 @pytest.fixture(scope="module")

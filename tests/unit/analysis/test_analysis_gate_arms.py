@@ -12,7 +12,7 @@ from scipy.stats import binom, bootstrap
 from embodied_iqa.analysis.gate_arms import ALL, CLEAN, Measure, compare_arms, match_runs
 from embodied_iqa.analysis.means import References
 from embodied_iqa.analysis.paired import mcnemar, mean_of, median_of, paired_difference
-from embodied_iqa.experiment.rows import RunRow
+from embodied_iqa.experiment.run_rows import RunRow
 
 _BURST = "burst:start=0.0,length=1.0,every=0.0"
 

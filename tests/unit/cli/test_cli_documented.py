@@ -17,7 +17,7 @@ from embodied_iqa.cli.main import COMMANDS
 from embodied_iqa.config import parameters_of
 from embodied_iqa.database import schema
 from embodied_iqa.distortions import catalogue, miqd_catalogue
-from embodied_iqa.experiment.rows import COLUMNS
+from embodied_iqa.experiment.run_rows import COLUMNS
 from embodied_iqa.graph.launching import RESCORE_ARGUMENTS, TRIAL_ARGUMENTS
 from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.graph.parameter_files import read_sections

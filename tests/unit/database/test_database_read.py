@@ -23,7 +23,7 @@ from embodied_iqa.database.execution import joined_execution
 from embodied_iqa.database.lock import locked
 from embodied_iqa.database.store import DatabaseStore, open_database
 from embodied_iqa.errors import InputError
-from embodied_iqa.experiment.rows import COLUMNS
+from embodied_iqa.experiment.run_rows import COLUMNS
 from embodied_iqa.images.frame import Frame, Intrinsics, View
 
 

@@ -13,11 +13,12 @@ import pytest
 from database_folders import write_database
 from embodied_iqa.cli.main import main
 from embodied_iqa.database.check import check_database
+from embodied_iqa.database.judging import judge_pairs
 from embodied_iqa.database.query import query
 from embodied_iqa.database.rows import rows_of, table_of
 from embodied_iqa.database.schema import PAIRS, Pair, Reference
 from embodied_iqa.database.store import DatabaseStore, write_table
-from embodied_iqa.database.verdicts import VERDICTS, PairVerdict, judge_pairs, merge_verdicts, stored_verdicts
+from embodied_iqa.database.verdicts import VERDICTS, PairVerdict, merge_verdicts, stored_verdicts
 from embodied_iqa.errors import InputError
 from embodied_iqa.gate.bounds import Bounds
 from embodied_iqa.gate.calibration import GateCalibration

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embodied_iqa.emulator.motions import MotionImpossibleError, Trapezoid, brake, move_joints, move_line
-from embodied_iqa.kinematics import Kinematics, rotation_to_rotvec
-from embodied_iqa.scenes.dimensions import HOME_Q_RAD
+from embodied_iqa.kinematics import HOME_Q_RAD, Kinematics, rotation_to_rotvec
 
 TICK_S = 0.008
 HOME = np.array(HOME_Q_RAD)

@@ -15,7 +15,7 @@ from embodied_iqa.experiment import folder as experiment_folder
 from embodied_iqa.experiment.arms import parse_arms
 from embodied_iqa.experiment.folder import ExperimentFolder
 from embodied_iqa.experiment.plan import ExperimentPlan, RunKey, parse_distortions, parse_tasks
-from embodied_iqa.experiment.rows import COLUMNS, RunRow, read_rows, write_rows
+from embodied_iqa.experiment.run_rows import COLUMNS, RunRow, read_rows, write_rows
 from embodied_iqa.experiment.scores import mean_rows, score_rows
 from embodied_iqa.subjects.reference import SubjectReference, parse_vla
 

@@ -11,7 +11,7 @@ import pytest
 
 from embodied_iqa.analysis.gate_arms import ALL, Comparison, Measure, compare_arms
 from embodied_iqa.cli.experiment.table import ALL_DISTORTED, as_tree, print_gates
-from embodied_iqa.experiment.rows import RunRow
+from embodied_iqa.experiment.run_rows import RunRow
 from embodied_iqa.experiment.scores import mean_rows, score_rows
 from embodied_iqa.reports.experiment.gate_arms import risk_against_availability
 from embodied_iqa.reports.experiment.report import write_experiment_report

@@ -9,10 +9,10 @@ import pytest
 
 from embodied_iqa.gate.verdict import GateLease, Verdict
 from embodied_iqa.images.frame import View
+from embodied_iqa.kinematics import HOME_Q_RAD
 from embodied_iqa.robot.arm_runner import ArmReport, ArmRunner, ArmTick
 from embodied_iqa.robot.controller import make_controller
 from embodied_iqa.robot.messages import ArmGoal, ArmMode, ArmState, GoalOutcome, GripperState, StopCause
-from embodied_iqa.scenes.dimensions import HOME_Q_RAD
 from embodied_iqa.units import MILLISECOND_NS
 
 START_NS = 1_000_000_000_000

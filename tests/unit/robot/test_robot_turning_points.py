@@ -7,11 +7,11 @@ import pytest
 
 from embodied_iqa.gate.verdict import GateLease, Verdict
 from embodied_iqa.images.frame import View
+from embodied_iqa.kinematics import HOME_Q_RAD
 from embodied_iqa.robot.controller import make_controller
 from embodied_iqa.robot.limits import ArmLimits
 from embodied_iqa.robot.messages import ArmGoal, ArmInputs, ArmState, GoalOutcome, GripperState
 from embodied_iqa.robot.state import ControllerState
-from embodied_iqa.scenes.dimensions import HOME_Q_RAD
 
 TICK_NS = 8_000_000
 

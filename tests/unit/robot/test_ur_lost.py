@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from embodied_iqa.kinematics import HOME_Q_RAD
 from embodied_iqa.robot.controller import make_controller
 from embodied_iqa.robot.messages import ArmInputs, ArmMode, ArmState, GripperState, StopCause
 from embodied_iqa.robot.state import ControllerState
-from embodied_iqa.scenes.dimensions import HOME_Q_RAD
 
 TICK_NS = 8_000_000
 

@@ -3,8 +3,8 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from embodied_iqa.errors import UsageError
-from embodied_iqa.kinematics import Kinematics, choose
-from embodied_iqa.scenes.dimensions import HOME_Q_RAD, STEP_NS, T_flange_tool
+from embodied_iqa.kinematics import HOME_Q_RAD, Kinematics, choose
+from embodied_iqa.scenes.dimensions import STEP_NS, T_flange_tool
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.scenes.snapshot import object_position_m, qpos_size
 from embodied_iqa.simulation.cell_model import build_model

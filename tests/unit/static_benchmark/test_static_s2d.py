@@ -11,7 +11,7 @@ import pytest
 
 from embodied_iqa.cli.main import main
 from embodied_iqa.errors import InputError
-from embodied_iqa.experiment.rows import RunRow
+from embodied_iqa.experiment.run_rows import RunRow
 from embodied_iqa.files import write_json_whole
 from embodied_iqa.records import unstructure
 from embodied_iqa.reports.static.stored_results import read_static_results, write_evaluation

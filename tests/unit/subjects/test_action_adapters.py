@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from embodied_iqa.errors import InputError, UsageError
-from embodied_iqa.kinematics import TOOL_2F140_M, Kinematics, chain_increments, tool_along_z
-from embodied_iqa.scenes.dimensions import HOME_Q_RAD
+from embodied_iqa.kinematics import HOME_Q_RAD, TOOL_2F140_M, Kinematics, chain_increments, tool_along_z
 from embodied_iqa.subjects.actions.adapter import arm_joints, to_increments
 from embodied_iqa.subjects.actions.arms import ARMS, arm_of
 from embodied_iqa.subjects.actions.convention import (

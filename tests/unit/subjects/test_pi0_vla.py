@@ -11,8 +11,7 @@ import pytest
 
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import Frame, Intrinsics, View
-from embodied_iqa.kinematics import TOOL_2F140_M, Kinematics, pose_to_transform, tool_along_z
-from embodied_iqa.scenes.dimensions import HOME_Q_RAD
+from embodied_iqa.kinematics import HOME_Q_RAD, TOOL_2F140_M, Kinematics, pose_to_transform, tool_along_z
 from embodied_iqa.subjects.backends.transformers.pi0 import Pi0Vla
 from embodied_iqa.subjects.options import PolicyOptions, VlaOptions
 from embodied_iqa.subjects.protocols import ChunkStatus, Vla, VlaObservation

@@ -7,8 +7,9 @@ import json
 from functools import partial
 
 from embodied_iqa.cli.output import next_command
+from embodied_iqa.database.judging import judge_pairs
 from embodied_iqa.database.store import open_database
-from embodied_iqa.database.verdicts import VERDICT_NAMES, judge_pairs
+from embodied_iqa.database.verdicts import VERDICT_NAMES
 from embodied_iqa.gate.gatekeeper import Gatekeeper
 from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.gate.judgement import parse_judge

@@ -27,7 +27,7 @@ from embodied_iqa.experiment.plan import (
     parse_subjects,
     parse_tasks,
 )
-from embodied_iqa.experiment.rows import RunRow
+from embodied_iqa.experiment.run_rows import RunRow
 from embodied_iqa.experiment.scores import mean_rows, score_rows
 from embodied_iqa.files import sha256_of
 from embodied_iqa.gate.calibration_file import gate_file_path

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.errors import InputError
-from embodied_iqa.experiment.rows import RunRow, read_rows
+from embodied_iqa.experiment.run_rows import RunRow, read_rows
 from embodied_iqa.files import write_json_whole
 from embodied_iqa.graph.parameters import RobotKind
 from embodied_iqa.records import unstructure

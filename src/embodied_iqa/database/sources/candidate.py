@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from embodied_iqa.database.schema import SourceKind
 from embodied_iqa.images.frame import Frame, View
-from embodied_iqa.kinematics import Kinematics
-from embodied_iqa.scenes.dimensions import HOME_Q_RAD, T_flange_tool
+from embodied_iqa.kinematics import HOME_Q_RAD, Kinematics
+from embodied_iqa.scenes.dimensions import T_flange_tool
 from embodied_iqa.tasks.task import Task
 from embodied_iqa.tasks.task_files import PictureTasks
 

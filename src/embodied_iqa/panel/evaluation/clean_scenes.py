@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.images.frame import Frame, View
-from embodied_iqa.kinematics import Kinematics
+from embodied_iqa.kinematics import HOME_Q_RAD, Kinematics
 from embodied_iqa.manipulation.waypoints import chunk_through, waypoints_from_array, waypoints_to_array
 from embodied_iqa.panel.answers import Style, true_answer, visible_things
 from embodied_iqa.panel.criterion import plan_error, would_succeed
 from embodied_iqa.panel.samples.draw_samples import sample_scene
-from embodied_iqa.scenes.dimensions import HOME_Q_RAD, T_flange_tool
+from embodied_iqa.scenes.dimensions import T_flange_tool
 from embodied_iqa.scenes.scene import Scene
 from embodied_iqa.simulation.camera.simulated_cameras import as_delivered
 from embodied_iqa.simulation.expert import expert_waypoints

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from embodied_iqa.images.frame import View
-from embodied_iqa.scenes.dimensions import HOME_Q_RAD
+from embodied_iqa.kinematics import HOME_Q_RAD
 from embodied_iqa.scenes.scene import make_scene
 from embodied_iqa.scenes.snapshot import WorldSnapshot, nominal_snapshot
 from embodied_iqa.simulation.camera import CameraModel
