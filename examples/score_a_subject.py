@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 import embodied_iqa
-from embodied_iqa.subjects.protocols import VlaObservation
+from embodied_iqa.api import VlaObservation
 
 TASK = "pick the red cube"
 clean = embodied_iqa.simulated_frame(seed=7, view="top", task=TASK)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.random import Generator
 
-from embodied_iqa.distortions import DistortionClass, Entry, Source
+from embodied_iqa.api import DistortionClass, DistortionEntry, DistortionSource
 
 
 def _scan_lines(image: np.ndarray, rng: Generator, share: float) -> np.ndarray:
@@ -14,13 +14,13 @@ def _scan_lines(image: np.ndarray, rng: Generator, share: float) -> np.ndarray:
     return distorted
 
 
-scan_lines = Entry(
+scan_lines = DistortionEntry(
     id="own",
     name="scan-lines",
     distortion_class=DistortionClass.NOISE,
     parameter_names=("share",),
     parameters=((0.01,), (0.03,), (0.1,), (0.2,), (0.4,)),
     unit="share of the rows",
-    source=Source.OWN,
+    source=DistortionSource.OWN,
     operator=_scan_lines,
 )

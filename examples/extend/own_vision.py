@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.vision.model import VisionModelInfo
-from embodied_iqa.vision.predictions import Instances, Prediction, VisionTask
+from embodied_iqa.api import Instances, Prediction, VisionModelInfo, VisionTask
 
 
 class BrightRegion:

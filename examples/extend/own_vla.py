@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from embodied_iqa.images.frame import View
-from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, Vla, VlaObservation
+from embodied_iqa.api import ActionChunk, ChunkStatus, SubjectInfo, View, Vla, VlaObservation
 
 
 class DownVla:

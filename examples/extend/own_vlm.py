@@ -1,7 +1,6 @@
 """A VLM of your own: says how bright the picture is. Reference: python:own_vlm:make"""
 
-from embodied_iqa.images.frame import Frame, View
-from embodied_iqa.subjects.protocols import SubjectInfo, Vlm
+from embodied_iqa.api import Frame, SubjectInfo, View, Vlm
 
 
 class BrightnessVlm:

@@ -113,7 +113,7 @@ class Graph:
             return False
         for node in (node for node in ast.walk(module.tree) if isinstance(node, ast.ImportFrom)):
             for alias, dotted in zip(node.names, _imported(name, module.path, node), strict=True):
-                module.named.setdefault(alias.name, set()).update(self._resolve(dotted))
+                module.named.setdefault(alias.asname or alias.name, set()).update(self._resolve(dotted))
         return True
 
     def _named(self, text: str) -> Iterator[str]:

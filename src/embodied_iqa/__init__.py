@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from embodied_iqa.api import (
         Database,
+        Gate,
+        GateOptions,
         Run,
         distort,
         load_metric,
+        load_vision_models,
         load_vla,
         load_vlm,
         measure,
@@ -24,9 +27,6 @@ if TYPE_CHECKING:
         score_answer,
         simulated_frame,
     )
-    from embodied_iqa.api_gate import Gate
-    from embodied_iqa.gate.judge import GateOptions
-    from embodied_iqa.vision.reference import load_vision_models
 
 __version__ = "0.1.0"
 __all__ = [
@@ -48,18 +48,10 @@ __all__ = [
     "simulated_frame",
 ]
 
-_ELSEWHERE = {
-    "Gate": "embodied_iqa.api_gate",
-    "GateOptions": "embodied_iqa.gate.judge",
-    "load_vision_models": "embodied_iqa.vision.reference",
-}
-"""Module of the names that are not in `embodied_iqa.api`."""
-
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        module = _ELSEWHERE.get(name, "embodied_iqa.api")
-        return getattr(importlib.import_module(module), name)
+        return getattr(importlib.import_module("embodied_iqa.api"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

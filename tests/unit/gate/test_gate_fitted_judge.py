@@ -11,7 +11,7 @@ import pytest
 import yaml
 from numpy.typing import NDArray
 
-from embodied_iqa.api_gate import Gate
+from embodied_iqa.api.gate import Gate
 from embodied_iqa.cli.main import main
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.gate.bounds import Bounds

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embodied_iqa.api_gate import Gate
+from embodied_iqa.api.gate import Gate
 from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.gate.calibration_file import load_gate_file
 from embodied_iqa.gate.fitting.second import JudgedMotions, fit_second_stage, fit_weights

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from embodied_iqa import load_metric
-from embodied_iqa.api_gate import Gate
+from embodied_iqa.api.gate import Gate
 from embodied_iqa.cli.main import main
 from embodied_iqa.errors import InputError
 from embodied_iqa.files import sha256_of

@@ -89,7 +89,7 @@ def test_tests_are_the_files_of_tests(graph: Graph) -> None:
         ("tests/ros/test_ros_trial.py", "src/embodied_iqa/nodes/trial_node.py"),
         ("tests/fault/test_ur_faults.py", "src/embodied_iqa/emulator/controller.py"),
         ("tests/unit/cli/test_cli_exit_codes.py", "src/embodied_iqa/cli/doctor.py"),
-        ("tests/unit/test_examples.py", "src/embodied_iqa/api_gate.py"),
+        ("tests/unit/test_examples.py", "src/embodied_iqa/api/gate.py"),
     ],
 )
 def test_what_tests_of_this_checkout_reach(checkout: Graph, test: str, file: str) -> None:

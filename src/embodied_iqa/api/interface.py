@@ -1,4 +1,4 @@
-"""The public Python interface: what `import embodied_iqa` offers; see docs/python.md.
+"""Functions of the public Python interface; see docs/python.md.
 
 Pictures are ``(H, W, 3)`` uint8 RGB arrays. Scores, verdicts and tables are the same as those of the command
 line, because both call the same functions.
