@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import gc
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TypeGuard
+
+from reach.texts import UNKNOWN, constants_of, texts_of, without_types
 
 __all__ = ["PACKAGE", "Graph", "read_graph"]
 
@@ -17,18 +18,14 @@ _ROOTS = ("src", "tests", "scripts", "benchmarks", "examples", "docker/policies"
 """Where modules lie; below some of these in packages, elsewhere under the names of their files."""
 _PACKAGED = ("src", "scripts", "docker/policies")
 _PATH = re.compile(rf"\b{PACKAGE}(?:\.\w+)+")
-_BELOW = re.compile(rf"\b({PACKAGE}(?:\.\w+)*)\.$")
-"""A text that ends with a dot, as in f"embodied_iqa.nodes.{name}": any module of that package."""
+_BELOW = re.compile(rf"\b({PACKAGE}(?:\.\w+)*)\.{UNKNOWN}")
+"""As in f"embodied_iqa.nodes.{name}": any module of that package."""
 _FROM = re.compile(rf"\bfrom ({PACKAGE}[\w.]*) import ([\w, ]+)")
 """Programs that a test writes and starts."""
 _FILE = re.compile(r"\b\w+\.py\b")
-_NODES = f"{PACKAGE}.nodes"
-
-
-class _Text(ast.Constant):
-    """A constant whose value is a text; only a type."""
-
-    value: str
+_EXECUTABLES = "resource/executables"
+"""Has a file for each node, named as its module."""
+_DATA = (".yaml", ".yml", ".toml", ".json")
 
 
 @dataclass(slots=True)
@@ -55,18 +52,26 @@ class Graph:
     """Modules of a checkout and what each of them may import.
 
     Args:
+        root: The checkout.
         modules: Every module by its name.
     """
 
-    def __init__(self, modules: dict[str, _Module]) -> None:
+    def __init__(self, root: Path, modules: dict[str, _Module]) -> None:
         self._modules = modules
         self._names = {module.path: name for name, module in modules.items()}
         self._files: dict[str, list[str]] = {}
         for name, module in modules.items():
             if "__" not in name and module.is_own:
                 self._files.setdefault(PurePosixPath(module.path).name, []).append(name)
+        executables = root / _EXECUTABLES
+        nodes = {file.name for file in executables.iterdir()} if executables.is_dir() else set()
+        self._nodes: dict[str, set[str]] = {}
+        for name in modules:
+            if name.rpartition(".")[2] in nodes:
+                self._nodes.setdefault(name.rpartition(".")[2], set()).add(name)
         for name, module in modules.items():
             self._read(name, module)
+        self._read_data(root)
         self.tests = sorted(
             module.path
             for module in modules.values()
@@ -82,29 +87,40 @@ class Graph:
                 yield name
 
     def _read(self, name: str, module: _Module) -> None:
-        nodes = list(_without_types(module.tree))
-        in_tables = set()
+        nodes = list(without_types(module.tree))
+        known = constants_of(module.tree, name, is_package=module.path.endswith("/__init__.py"))
+        texts = {id(node): text for node, text in texts_of(nodes, known)}
+        module.words = {word for text in texts.values() for word in re.findall(r"[\w-]+", text)}
+        module.identifiers = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+        module.identifiers |= {node.name for node in nodes if isinstance(node, ast.alias)}
         for node in nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 for dotted in _imported(name, module.path, node):
                     module.imports.update(self._resolve(dotted))
-            elif isinstance(node, ast.Dict):
-                for key, text in _table(node):
-                    in_tables.add(id(text))
-                    module.keyed.setdefault(key, set()).update(self._named(text.value))
-        docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
-        texts = [node for node in nodes if _is_text(node) and id(node) not in docstrings]
-        module.words = {word for text in texts for word in re.findall(r"[\w-]+", text.value)}
-        module.identifiers = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-        module.identifiers |= {node.name for node in nodes if isinstance(node, ast.alias)}
         if not self._read_lazy_names(name, module):
-            for text in (text for text in texts if id(text) not in in_tables):
-                module.imports.update(self._named(text.value))
-            if module.is_own:  # nodes are started by their names
-                started = {f"{_NODES}.{word}" for word in module.words}
-                module.imports |= started & self._modules.keys()
+            self._read_texts(module, nodes, texts)
         module.imports.update(self._resolve(name))
         module.imports.discard(name)
+
+    def _read_texts(self, module: _Module, nodes: Iterable[ast.AST], texts: Mapping[int, str]) -> None:
+        """Read what texts name; those of a table by their key."""
+        below = {match[1] for text in texts.values() for match in _BELOW.finditer(text)}
+        in_tables: set[int] = set()
+        of_tables: set[str] = set()
+        for key, value in (entry for node in nodes if isinstance(node, ast.Dict) for entry in _entries(node)):
+            for part in (part for part in ast.walk(value) if id(part) in texts):
+                text = texts[id(part)]
+                named = {*self._named(text, module), *self._named_below(text, below)}
+                if named:
+                    in_tables.add(id(part))
+                    of_tables |= named
+                    module.keyed.setdefault(key, set()).update(named)
+        for text in (text for node, text in texts.items() if node not in in_tables):
+            module.imports.update(self._named(text, module))
+        for package in below:
+            module.imports |= self._children(package) - of_tables
+        if module.is_own:  # nodes are started by their names
+            module.imports.update(*(self._nodes[word] for word in module.words & self._nodes.keys()))
 
     def _read_lazy_names(self, name: str, module: _Module) -> bool:
         """Read what the `__getattr__` of a module imports, from what it declares to type checkers."""
@@ -116,7 +132,7 @@ class Graph:
                 module.named.setdefault(alias.asname or alias.name, set()).update(self._resolve(dotted))
         return True
 
-    def _named(self, text: str) -> Iterator[str]:
+    def _named(self, text: str, module: _Module) -> Iterator[str]:
         for match in _PATH.finditer(text):
             yield from (found for found in self._resolve(match[0]) if found != PACKAGE)
         for package, names in _FROM.findall(text):
@@ -124,62 +140,74 @@ class Graph:
                 yield from (n for n in self._resolve(f"{package}.{name.strip()}") if n != PACKAGE)
         for file in _FILE.findall(text):
             yield from self._files.get(file, ())
-        below = _BELOW.search(text)
-        if below is not None:
-            prefix = f"{below[1]}."
-            yield from (n for n in self._modules if n.startswith(prefix) and "." not in n[len(prefix) :])
+            beside = self._names.get(str(PurePosixPath(module.path).with_name(file)))
+            yield from [beside] if beside else []
+
+    def _named_below(self, text: str, packages: Iterable[str]) -> Iterator[str]:
+        """The module that "listing:run" names in a table beside f"embodied_iqa.cli.{...}"."""
+        first = re.match(r"\w+", text)
+        names = [f"{package}.{first[0]}" for package in packages] if first else []
+        yield from (name for name in names if name in self._modules)
+
+    def _children(self, package: str) -> set[str]:
+        return {name for name in self._modules if name.rpartition(".")[0] == package}
+
+    def _read_data(self, root: Path) -> None:
+        """Data of a package that names modules: whatever lies beside it may import them."""
+        for file in sorted(file for file in (root / "src").rglob("*") if file.suffix in _DATA):
+            text = file.read_text(encoding="utf-8")
+            named = {name for match in _PATH.finditer(text) for name in self._resolve(match[0])} - {PACKAGE}
+            folder = file.parent.relative_to(root).as_posix()
+            for module in self._modules.values() if named else ():
+                if str(PurePosixPath(module.path).parent) == folder:
+                    module.imports |= named
 
     def knows(self, path: str) -> bool:
         """Whether a file is a module of the graph."""
         return path in self._names
 
-    def files_of(self, test: str) -> set[str]:
-        """The files that a test file may import, itself among them, as paths below the checkout."""
-        reached = self._closure({self._names[test]})
+    def tests_with(self, words: Iterable[str]) -> list[str]:
+        """The test files that have one of these words in a text of theirs."""
+        wanted = set(words)
+        return [test for test in self.tests if wanted & self._modules[self._names[test]].words]
+
+    def distances_of(self, test: str) -> dict[str, int]:
+        """The files that a test file may import, as paths below the checkout, with the imports in between.
+
+        The test itself is among them, at distance 0.
+        """
+        words: set[str] = set()
+        names: set[str] = set()
         while True:
-            modules = [self._modules[name] for name in reached]
-            own = [module for module in modules if module.is_own]
-            words = set().union(*(module.words for module in own))
-            names = set().union(*(module.identifiers for module in own))
-            chosen: set[str] = set()
-            for module in modules:
-                chosen.update(*(module.keyed[key] for key in module.keyed.keys() & words))
-                chosen.update(*(module.named[key] for key in module.named.keys() & names))
-            if chosen <= reached:
-                return {module.path for module in modules}
-            reached = self._closure(reached | chosen)
+            distances = self._walk(self._names[test], words, names)
+            own = [self._modules[name] for name in distances if self._modules[name].is_own]
+            more_words = set().union(*(module.words for module in own))
+            more_names = set().union(*(module.identifiers for module in own))
+            if more_words <= words and more_names <= names:
+                return {self._modules[name].path: distance for name, distance in distances.items()}
+            words, names = more_words, more_names
 
-    def _closure(self, names: set[str]) -> set[str]:
-        waiting = list(names)
-        reached = set(names)
-        while waiting:
-            found = self._modules[waiting.pop()].imports - reached
-            waiting += found
-            reached |= found
-        return reached
-
-
-def _is_text(node: ast.AST) -> TypeGuard[_Text]:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+    def _walk(self, start: str, words: set[str], names: set[str]) -> dict[str, int]:
+        distances = {start: 0}
+        front = [start]
+        while front:
+            beyond: list[str] = []
+            for name in front:
+                module = self._modules[name]
+                chosen = [module.keyed[key] for key in module.keyed.keys() & words]
+                chosen += [module.named[key] for key in module.named.keys() & names]
+                found = module.imports.union(*chosen) - distances.keys()
+                distances.update(dict.fromkeys(found, distances[name] + 1))
+                beyond += found
+            front = beyond
+        return distances
 
 
-def _table(node: ast.Dict) -> Iterator[tuple[str, _Text]]:
-    """The keys of a dictionary, each with the module paths of its value."""
+def _entries(node: ast.Dict) -> Iterator[tuple[str, ast.expr]]:
+    """The keys of a dictionary that are texts, with their values."""
     for key, value in zip(node.keys, node.values, strict=True):
-        if key is not None and _is_text(key):
-            yield from (
-                (key.value, text) for text in ast.walk(value) if _is_text(text) and _PATH.search(text.value)
-            )
-
-
-def _without_types(tree: ast.AST) -> Iterator[ast.AST]:
-    """Every node but those that only type checkers see."""
-    waiting = [tree]
-    while waiting:
-        for child in ast.iter_child_nodes(waiting.pop()):
-            if not (isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING")):
-                yield child
-                waiting.append(child)
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            yield key.value, value
 
 
 def _imported(name: str, path: str, node: ast.Import | ast.ImportFrom) -> list[str]:
@@ -198,7 +226,7 @@ def read_graph(root: Path) -> Graph:
     collects = gc.isenabled()
     gc.disable()  # millions of nodes that stay: looking for garbage among them takes twice as long as parsing
     try:
-        return Graph(dict(_modules(root)))
+        return Graph(root, dict(_modules(root)))
     finally:
         if collects:
             gc.enable()

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from database_folders import write_database
 from database_grids import DISTORTIONS, group_scores, pair_table
 from embodied_iqa.analysis.grid import Group, PairTable, ScoreGrid
-from embodied_iqa.analysis.health import GroupHealth, health
+from embodied_iqa.analysis.health import UNHARMED, GroupHealth, health
+from embodied_iqa.analysis.loading import load_grid
+from embodied_iqa.cli.main import main
+from embodied_iqa.distortions.catalogue import catalogue
 
 CLASSES = {name: "even" if int(name) % 2 == 0 else "odd" for name in DISTORTIONS}
 
@@ -58,3 +64,16 @@ def test_the_ceiling_is_that_of_each_view() -> None:
     found = _health(pairs, total)
     assert found.ceilings["top"].corrected == pytest.approx(1.0)
     assert found.ceilings["side"].splits == 0
+
+
+def test_the_command_prints_what_it_finds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = write_database(tmp_path / "made", references=3)
+    assert main(["db", "health", str(store.path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    expected = health(load_grid(store), {line.id: str(line.distortion_class) for line in catalogue()})
+    assert found.keys() == {str(group) for group in expected}
+    assert [found[str(group)]["unharmed"] for group in expected] == [
+        row.unharmed for row in expected.values()
+    ]
+    assert main(["db", "health", str(store.path)]) == 0
+    assert f"% of the pairs at {UNHARMED} of 5 or more" in capsys.readouterr().out

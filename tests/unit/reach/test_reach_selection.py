@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from reach.main import main
+from reach.main import default_base, main
 from reach.rules import RULES, rule_of
-from reach.selection import Selection, changed_files, select
+from reach.selection import Selection, changed_files, durations, select
 
 ROOT = Path(__file__).resolve().parents[3]
 FILES = {
@@ -27,7 +27,7 @@ FILES = {
     "tests/unit/gate/data.json": "{}",
     "tests/unit/gate/test_gate.py": "import embodied_iqa.units\n",
     "tests/unit/reports/test_page.py": "import embodied_iqa.reports.page\n",
-    "tests/unit/test_examples.py": "",
+    "tests/unit/test_examples.py": 'GUIDES = "docs"\n',
     "tests/style/test_style.py": "",
 }
 TESTS = {name for name in FILES if "/test_" in name}
@@ -77,6 +77,12 @@ def test_what_was_recorded_is_added_to_the_imports(root: Path) -> None:
     assert select(root, ["src/embodied_iqa/kernels.py"], []).tests == {GATE, STYLE}
 
 
+def test_data_belong_to_the_next_folder_with_modules(root: Path) -> None:
+    (root / "src/embodied_iqa/reports/pages").mkdir()
+    assert select(root, ["src/embodied_iqa/reports/pages/run.html.j2"], []).tests == {PAGE, STYLE}
+    assert select(root, ["src/embodied_iqa/py.typed"], []).whole
+
+
 def test_a_module_that_is_gone_selects_everything_and_a_test_nothing(root: Path) -> None:
     assert select(root, [], ["src/embodied_iqa/old.py"]).whole
     assert select(root, [], ["tests/unit/gate/test_old.py"]).tests == {STYLE}
@@ -108,6 +114,27 @@ def test_a_conftest_selects_its_folder_and_the_first_one_everything() -> None:
     assert rule is not None
     assert rule.tests == ("tests/unit/gate/",)
     assert rule_of("tests/conftest.py") is None
+
+
+def test_the_nearest_tests_run_and_all_that_import_the_change() -> None:
+    selection = Selection(("a", "b", "c", "d", "e"))
+    selection.add("changed.py", {"a": 1, "b": 1, "c": 2, "d": 3}, "they import it")
+    assert selection.nearest({"a": 60.0, "b": 70.0, "c": 10.0}, 100.0) == {"a", "b"}
+    assert selection.nearest({"a": 60.0, "c": 30.0}, 100.0) == {"a", "b", "c", "d"}
+    selection.add("unknown", {"d": 0, "e": 0}, "everything")
+    assert selection.nearest({"a": 60.0, "d": 70.0, "e": 10.0}, 0.0) == {"a", "b", "d", "e"}
+
+
+def test_a_clone_of_one_commit_is_compared_with_it(root: Path) -> None:
+    assert default_base(root) == "HEAD"
+    _git(root, "commit", "-q", "--allow-empty", "-m", "second")
+    assert default_base(root) == "HEAD~1"
+
+
+def test_durations_are_those_of_the_list() -> None:
+    assert min(durations(ROOT).values()) > 0.0
+    assert all(name.startswith("tests/") for name in durations(ROOT))
+    assert durations(ROOT / "docs") == {}
 
 
 def test_beginnings_of_paths() -> None:
