@@ -23,6 +23,8 @@ from live_process import completed
 
 TASK = ExperimentTask("pick the red cube", 7)
 DEADLINE_S = 110.0
+CAMERAS = {"camera_node.width_px": 320, "camera_node.height_px": 240, "camera_node.views": ["top"]}
+"""Enough for this policy; larger images take longer to draw."""
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +44,7 @@ def live(
         str(out),
         "--ros",
         "--json",
+        *(word for name, value in CAMERAS.items() for word in ("--set", f"{name}={json.dumps(value)}")),
     ]
     command = [sys.executable, "-m", "embodied_iqa.cli.main", "experiment", *words]
     done = completed(command, out.parent, DEADLINE_S, {"ROS_DOMAIN_ID": str(ros_domain)})
@@ -52,7 +55,7 @@ def live(
 @pytest.fixture(scope="module")
 def headless() -> tuple[RunRecord, ...]:
     specs = (None, DistortionSpec("04", 5))
-    with HeadlessRunner(HeadlessOptions(resolve((), {"gate_node.judge.mode": "off"}))) as runner:
+    with HeadlessRunner(HeadlessOptions(resolve((), {"gate_node.judge.mode": "off", **CAMERAS}))) as runner:
         return tuple(runner.record(RunKey(parse_vla("classical-vla"), TASK, spec)) for spec in specs)
 
 
