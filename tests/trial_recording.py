@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from hashlib import blake2b
@@ -93,10 +93,13 @@ class Recorder:
     Attributes:
         path: Of the file.
         skip: ``(run, frame, view)`` of pictures that are left out.
+        poses: Factor on all numbers of the camera's pose, by ``(run, frame, view)``: 0 makes it invalid, NaN
+            unknown; None leaves the pose out.
     """
 
     path: Path
     skip: Sequence[tuple[int, int, View]] = ()
+    poses: Mapping[tuple[int, int, View], float | None] = field(default_factory=dict)
     gate: dict[View, GateState] = field(default_factory=dict)
     sequence: int = 0
 
@@ -109,9 +112,13 @@ class Recorder:
         self.writer.add_channel(topic, type_name)
         self.writer.write(topic, self.types.serialise(message), stamp + 1)
 
-    def pose(self, x: float = 0.0) -> Any:
-        point = self.types.new("geometry_msgs/msg/Point", x=x, y=0.1, z=0.2)
-        turn = self.types.new("geometry_msgs/msg/Quaternion", x=0.6, y=0.0, z=0.0, w=0.8)
+    def pose(self, x: float = 0.0, factor: float = 1.0) -> Any:
+        place = {"x": x, "y": 0.1, "z": 0.2}
+        quaternion = {"x": 0.6, "y": 0.0, "z": 0.0, "w": 0.8}
+        if factor != 1.0:
+            place, quaternion = ({k: factor * v for k, v in part.items()} for part in (place, quaternion))
+        point = self.types.new("geometry_msgs/msg/Point", **place)
+        turn = self.types.new("geometry_msgs/msg/Quaternion", **quaternion)
         return self.types.new("geometry_msgs/msg/Pose", position=point, orientation=turn)
 
     def event(self, kind: int, run: int, stamp: int, spec: DistortionSpec | None, **fields: Any) -> None:
@@ -134,13 +141,20 @@ class Recorder:
         k = [60.0, 0.0, 31.5, 0.0, 60.0, 23.5, 0.0, 0.0, 1.0]
         self.send(f"{topic}/camera_info", "sensor_msgs/msg/CameraInfo", stamp, k=k, width=64, height=48)
         rgb = picture(view, frame, run)
+        factor = self.poses.get((run, frame, view), 1.0)
+
+        def send_pose() -> None:
+            if factor is not None:
+                pose = self.pose(0.5, factor)
+                self.send(f"{topic}/pose", "geometry_msgs/msg/PoseStamped", stamp, pose=pose)
+
         if not pose_late:
-            self.send(f"{topic}/pose", "geometry_msgs/msg/PoseStamped", stamp, pose=self.pose(0.5))
+            send_pose()
         if (run, frame, view) not in self.skip:
             self.writer.add_channel(f"{topic}/image_raw", "sensor_msgs/msg/Image")
             self.writer.write(f"{topic}/image_raw", image_to_cdr(rgb, stamp, "x"), stamp + 2)
         if pose_late:
-            self.send(f"{topic}/pose", "geometry_msgs/msg/PoseStamped", stamp, pose=self.pose(0.5))
+            send_pose()
         return rgb
 
     def verdict(self, view: View, stamp: int, rgb: NDArray[np.uint8]) -> None:

@@ -16,10 +16,15 @@ from rclpy.serialization import deserialize_message, serialize_message
 from scipy.spatial.transform import Rotation
 
 from embodied_iqa.distortions import DistortionSpec
-from embodied_iqa.errors import UsageError
+from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.gate.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.images.frame import Intrinsics, View
-from embodied_iqa.images.message_geometry import intrinsics_from_info, matrix_from_pose
+from embodied_iqa.images.message_geometry import (
+    intrinsics_from_info,
+    is_uncalibrated,
+    is_unknown_pose,
+    matrix_from_pose,
+)
 from embodied_iqa.ros.conversion import (
     camera_info_of,
     chunk_to_msg,
@@ -32,6 +37,8 @@ from embodied_iqa.ros.conversion import (
     spec_to_msg,
     state_to_msg,
     time_of,
+    uncalibrated_info,
+    unknown_pose,
 )
 from embodied_iqa.ros.current_message import current_message
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus
@@ -83,6 +90,23 @@ def test_intrinsics_are_preserved() -> None:
     point = np.array([0.3, -0.2, 1.7, 1.0])
     u, v, w = np.array(info.p).reshape(3, 4) @ point
     assert (u / w, v / w) == pytest.approx((k.fx_px * 0.3 / 1.7 + 639.5, k.fy_px * -0.2 / 1.7 + 359.25))
+
+
+def test_an_uncalibrated_camera_says_so_and_keeps_its_size() -> None:
+    info = wire(uncalibrated_info(640, 480))
+    assert is_uncalibrated(info)
+    assert (info.width, info.height) == (640, 480)
+    for matrix in (info.k, info.r, info.p):
+        assert not np.any(matrix)
+    with pytest.raises(InputError, match="the camera is not calibrated"):
+        intrinsics_from_info(info)
+
+
+def test_an_unknown_pose_says_so_and_is_never_a_pose() -> None:
+    pose = wire(unknown_pose())
+    assert is_unknown_pose(pose)
+    with pytest.raises(InputError, match="finite numbers"):
+        matrix_from_pose(pose)
 
 
 BURST = DistortionSpec("19", 5, schedule="burst:start=1,length=1")

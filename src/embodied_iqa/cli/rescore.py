@@ -64,7 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out is not None:
         make_run_folder(arguments.out)
         _link(recording_file(arguments.recording), arguments.out / "trial.mcap")
-    return _report(arguments, record, (*remarks, *rescorer.failures))
+    _report(arguments, record, (*remarks, *rescorer.failures))
+    return int(rescorer.is_incomplete)
 
 
 def _judge(gate: GateParameters, calibration: Path | None) -> tuple[PictureJudge, tuple[str, ...]]:
@@ -97,10 +98,11 @@ def _play_back(arguments: argparse.Namespace, graph: GraphParameters) -> int:
     folder = make_run_folder(arguments.out)
     play_back = load("embodied_iqa.ros.playback_session:play_back")
     recording = play_back(graph, arguments.recording, folder, attach=arguments.attach)
-    return _report(arguments, read_trial(recording), ())
+    _report(arguments, read_trial(recording), ())
+    return 0
 
 
-def _report(arguments: argparse.Namespace, record: TrialRecord, remarks: Sequence[str]) -> int:
+def _report(arguments: argparse.Namespace, record: TrialRecord, remarks: Sequence[str]) -> None:
     scores = score_session(record.metadata.get("run", arguments.recording.parent.name), record, remarks)
     if arguments.out is not None:
         scores.write(arguments.out)
@@ -113,7 +115,6 @@ def _report(arguments: argparse.Namespace, record: TrialRecord, remarks: Sequenc
         next_command("report", arguments.out or arguments.recording.parent)
         if arguments.out is not None:
             print(f"report: embodied-iqa report {arguments.out}")
-    return 0
 
 
 def _link(recording: Path, place: Path) -> None:

@@ -28,9 +28,9 @@ def matrix_from_pose(pose: Any) -> NDArray[np.float64]:
     p, q = pose.position, pose.orientation
     place, turn = (p.x, p.y, p.z), (q.x, q.y, q.z, q.w)
     if not all(math.isfinite(number) for number in (*place, *turn)):
-        raise InputError("it is no pose", expected="finite numbers", got=[*place, *turn])
+        raise InputError("not a valid pose", expected="finite numbers", got=[*place, *turn])
     if abs(sum(number * number for number in turn) - 1.0) > _UNIT:
-        raise InputError("it is no pose", expected="a quaternion of length 1", got=list(turn))
+        raise InputError("not a valid pose", expected="a quaternion of length 1", got=list(turn))
     T = np.eye(4)
     T[:3, :3] = quaternion_to_matrix(q.x, q.y, q.z, q.w)
     T[:3, 3] = p.x, p.y, p.z

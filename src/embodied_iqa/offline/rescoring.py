@@ -48,6 +48,10 @@ Progress = Callable[[int], None]
 _Picture: TypeAlias = tuple[RunRecord, View, ImagePicture]
 
 
+class _MissingPartError(InputError):
+    """A part of a frame that was decided on is missing or invalid."""
+
+
 @dataclass(frozen=True, slots=True)
 class Subjects:
     """Subjects and gate that judge again.
@@ -84,7 +88,10 @@ class Rescorer:
 
     Attributes:
         live: The record of the live trial.
-        failures: Questions that a VLM did not answer and damaged pictures, as messages; both are left out.
+        failures: What could not be read or repeated, as messages: damaged images and poses, questions that a
+            VLM did not answer, answers and decisions whose frames are not whole. All of it is left out.
+        is_incomplete: Whether answers or decisions of the live trial are left out because the recording lacks
+            their frames.
     """
 
     _KEPT = 16  # a frame's parts lie close together in a recording
@@ -99,25 +106,25 @@ class Rescorer:
         self._frames = FrameAssembler(self._KEPT)
         self._wanted = self._decision_stamps()
         self._repaired: dict[tuple[int, View], NDArray[np.uint8]] = {}
+        self._invalid_poses: set[tuple[View, int]] = set()
         self.failures: list[str] = []
+        self.is_incomplete = False
 
     def record(self, progress: Progress = lambda _pictures: None) -> TrialRecord:
         """Return the repeated record; to be called once.
 
         Args:
             progress: Called with the number of pictures done, after each.
-
-        Raises:
-            InputError: The recording lacks pictures that its decisions were made on.
         """
         for done, (run, view, picture) in enumerate(self._pictures(), start=1):
             self._picture(run, view, picture)
             progress(done)
         missing = sorted({stamp for stamp, views in self._wanted.items() if views})
         if missing:
-            raise InputError(
-                f"{self._path} lacks pictures that decisions were made on",
-                expected=f"pictures at {', '.join(map(str, missing[:3]))} ns",
+            stamps = ", ".join(map(str, missing[:3])) + (" ..." if len(missing) > 3 else "")
+            self._leave_out(
+                f"{self._path} lacks images that answers or decisions were made on: "
+                f"those at {stamps} ns are left out"
             )
         runs = tuple(self._merge(run) for run in self.live.runs)
         return replace(self.live, runs=runs)
@@ -153,21 +160,28 @@ class Rescorer:
         return None if run is None else (run, view, picture)
 
     def _note(self, view: View, part: str, message: object) -> None:
+        stamp = stamp_ns(message)
         try:
             if part == "pose":
                 sent = message.pose  # type: ignore[attr-defined]
                 pose = None if is_unknown_pose(sent) else matrix_from_pose(sent)
-                self._frames.add_pose(view, stamp_ns(message), pose)
+                self._frames.add_pose(view, stamp, pose)
             else:
                 known = None if is_uncalibrated(message) else intrinsics_from_info(message)
                 self._frames.add_intrinsics(view, known)
         except InputError as error:  # as live: the frame is never whole
-            self.failures.append(f"{view}/{part}: {error}")
+            self.failures.append(f"{view}/{part} at {stamp} ns: {error}")
+            if part == "pose":
+                self._invalid_poses.add((view, stamp))
 
     def _complete(self, view: View, waiting: dict[int, _Picture]) -> Iterator[_Picture]:
-        """Yield the pictures whose pose has arrived, oldest first."""
+        """Yield the pictures whose pose has arrived, oldest first.
+
+        A picture whose pose is invalid, or has not come while later ones have, delays no other.
+        """
         for stamp in sorted(waiting):
-            if not self._frames.has_pose(view, stamp):
+            may_come = (view, stamp) not in self._invalid_poses and len(waiting) <= self._KEPT // 2
+            if may_come and not self._frames.has_pose(view, stamp):
                 return
             yield waiting.pop(stamp)
 
@@ -198,22 +212,42 @@ class Rescorer:
         return quality
 
     def _decide(self, run: RunRecord, stamp: int) -> None:
-        """Repeat the answers and decisions on this stamp; an answer that fails is left out, as live."""
-        redone = self._redone[run.index]
+        """Repeat the answers and decisions on this stamp; what fails or lacks its frame is left out."""
         for live in (live for live in run.answers if live.stamp_ns == stamp):
-            vlm = self._subjects.vlm(live.subject)
-            said = answer(vlm, self._frame(live.view, live.source, stamp), live.source, self.live.task)
-            if said.result is None:
-                self.failures.append(f"{live.subject} failed at {stamp} ns: {said.reason}")
-            else:
-                redone.answers.append(replace(said.result, subject=live.subject, latency_ms=live.latency_ms))
+            try:
+                self._answer_again(run, live)
+            except _MissingPartError as error:
+                self._leave_out(f"the answer at {stamp} ns is left out: {error}")
         for chunk in (chunk for chunk in run.chunks if chunk.stamp_ns == stamp):
-            again = self._redo(chunk)
-            redone.chunks.append(again)
-            if again.source is Source.DISTORTED and again.status is ChunkStatus.ACT:
-                decision = GateDecision(again.view, stamp, again.sequence, again.seen)
-                lease = self._gatekeeper.judge_decision(decision, stamp)
-                redone.motions += [] if lease is None else [MotionVerdict.of(lease)]
+            try:
+                self._decide_again(run, chunk)
+            except _MissingPartError as error:
+                self._leave_out(f"the decision at {stamp} ns is left out: {error}")
+
+    def _leave_out(self, message: str) -> None:
+        self.is_incomplete = True
+        if message not in self.failures:  # the raw and the distorted frame lack the same part
+            self.failures.append(message)
+
+    def _answer_again(self, run: RunRecord, live: AnswerRecord) -> None:
+        """Repeat an answer; one that fails is left out, as live."""
+        vlm = self._subjects.vlm(live.subject)
+        frame = self._frame(live.view, live.source, live.stamp_ns)
+        said = answer(vlm, frame, live.source, self.live.task)
+        if said.result is None:
+            self.failures.append(f"{live.subject} failed at {live.stamp_ns} ns: {said.reason}")
+            return
+        again = replace(said.result, subject=live.subject, latency_ms=live.latency_ms)
+        self._redone[run.index].answers.append(again)
+
+    def _decide_again(self, run: RunRecord, live: ChunkRecord) -> None:
+        """Repeat a decision, and the gate's verdict on it."""
+        redone, again = self._redone[run.index], self._redo(live)
+        redone.chunks.append(again)
+        if again.source is Source.DISTORTED and again.status is ChunkStatus.ACT:
+            decision = GateDecision(again.view, again.stamp_ns, again.sequence, again.seen)
+            lease = self._gatekeeper.judge_decision(decision, again.stamp_ns)
+            redone.motions += [] if lease is None else [MotionVerdict.of(lease)]
 
     def _redo(self, live: ChunkRecord) -> ChunkRecord:
         vla = self._subjects.vla(live.subject)
@@ -239,7 +273,7 @@ class Rescorer:
     def _frame(self, view: View, source: Source, stamp: int) -> Frame:
         frame = self._frames.frame(view, source, stamp)
         if frame is None:
-            raise InputError(f"{self._path} lacks a part of the {view} frame at {stamp} ns")
+            raise _MissingPartError(f"{self._path} lacks a valid part of the {view} frame")
         return frame
 
     def _decision_stamps(self) -> dict[int, set[View]]:

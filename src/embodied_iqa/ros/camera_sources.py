@@ -57,7 +57,10 @@ def _stored_camera(
 ) -> StoredCamera:
     stated = stated_pose(config, view)
     if config.source is CameraSource.BAG:
-        options = BagCameraOptions(T_base_camera=stated, loop=config.loop, clock_ns=clock_ns)
+        # what a recording does not know stays unknown: a subject that needs it says so
+        options = BagCameraOptions(
+            T_base_camera=stated, geometry_optional=True, loop=config.loop, clock_ns=clock_ns
+        )
         return BagCamera(path, view, options)
     of_view = path / view
     files = picture_files(of_view if of_view.is_dir() else path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -157,8 +159,56 @@ def test_latencies_stay_those_of_the_live_run(recording: Path) -> None:
 
 def test_a_missing_picture_that_was_decided_on_is_reported(tmp_path: Path) -> None:
     path = write_trial(tmp_path / "trial.mcap", skip=[(1, 2, View.WRIST)])
-    with pytest.raises(InputError, match=rf"lacks pictures.*{start_ns(1) + 2 * PERIOD_NS}"):
-        Rescorer(path, subjects()).record()
+    rescorer = Rescorer(path, subjects())
+    reference, noisy = rescorer.record().runs
+    assert rescorer.is_incomplete
+    stamp = start_ns(1) + 2 * PERIOD_NS
+    assert len(rescorer.failures) == 1
+    assert re.search(rf"lacks images.* {stamp} ns", rescorer.failures[0])
+    assert_same(reference, rescorer.live.runs[0])
+    assert [chunk.stamp_ns for chunk in noisy.chunks] == [start_ns(1)] * 2
+
+
+@pytest.mark.parametrize("frame", [0, 1, 2])
+def test_an_invalid_pose_costs_what_was_decided_on_it_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frame: int
+) -> None:
+    monkeypatch.setattr(Rescorer, "_KEPT", 2)
+    path = write_trial(tmp_path / "trial.mcap", poses={(1, frame, View.TOP): 0.0})
+    rescorer = Rescorer(path, subjects())
+    reference, noisy = rescorer.record().runs
+    live = rescorer.live.runs[1]
+    bad_ns = start_ns(1) + frame * PERIOD_NS
+    assert_same(reference, rescorer.live.runs[0])
+    assert noisy.verdicts == live.verdicts, "the image itself is whole"
+    kept = [chunk for chunk in live.chunks if chunk.stamp_ns != bad_ns]
+    answers = tuple(said for said in live.answers if said.stamp_ns != bad_ns)
+    assert_same(noisy, replace(live, chunks=tuple(kept), answers=answers))
+    assert rescorer.is_incomplete == (frame != 1), "nothing was decided on frame 1"
+    assert re.match(rf"top/pose at {bad_ns} ns: .*quaternion", rescorer.failures[0])
+    lost = {0: ["answer", "decision"], 1: [], 2: ["decision"]}[frame]
+    assert [message.split(":")[0] for message in rescorer.failures[1:]] == [
+        f"the {what} at {bad_ns} ns is left out" for what in lost
+    ]
+
+
+def test_a_pose_that_is_missing_delays_no_other_frame(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Rescorer, "_KEPT", 2)
+    rescorer = Rescorer(write_trial(tmp_path / "trial.mcap", poses={(0, 1, View.TOP): None}), subjects())
+    for ours, theirs in zip(rescorer.record().runs, rescorer.live.runs, strict=True):
+        assert set(ours.verdicts) == set(theirs.verdicts)
+        assert_same(replace(ours, verdicts=()), replace(theirs, verdicts=()))
+    assert (rescorer.failures, rescorer.is_incomplete) == ([], False), "nothing was decided on it"
+
+
+def test_unknown_poses_are_no_failures(tmp_path: Path) -> None:
+    unknown = {(run, frame, view): math.nan for run in (0, 1) for frame in range(4) for view in VIEWS}
+    rescorer = Rescorer(write_trial(tmp_path / "trial.mcap", poses=unknown), subjects())
+    for ours, theirs in zip(rescorer.record().runs, rescorer.live.runs, strict=True):
+        assert_same(ours, theirs)
+    assert (rescorer.failures, rescorer.is_incomplete) == ([], False)
 
 
 def test_a_missing_picture_that_nobody_needs_costs_one_verdict(tmp_path: Path) -> None:

@@ -1,0 +1,41 @@
+"""`embodied-iqa rescore` of a recording with a bad part: the rest is scored, and the exit code says so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from embodied_iqa.cli import rescore
+from embodied_iqa.cli.main import main
+from embodied_iqa.graph import session_results
+from embodied_iqa.images.frame import View
+from embodied_iqa.scoring.constants import UncalibratedError
+from trial_recording import PERIOD_NS, PixelVla, PixelVlm, start_ns, write_trial
+
+
+def uncalibrated(name: str, _version: str) -> None:
+    raise UncalibratedError(f"{name} has no constants")
+
+
+@pytest.fixture(autouse=True)
+def _pixel_subjects(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind, subject in (("vlm", PixelVlm()), ("vla", PixelVla())):
+        monkeypatch.setattr(rescore, f"parse_{kind}", lambda name: name)
+        monkeypatch.setattr(rescore, f"make_{kind}", lambda _name, _options, made=subject: made)
+    monkeypatch.setattr(session_results, "constants_of", uncalibrated)
+
+
+@pytest.mark.parametrize(("frame", "code"), [(0, 1), (1, 0)])
+def test_an_invalid_pose_fails_only_what_needed_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], frame: int, code: int
+) -> None:
+    path = write_trial(tmp_path / "trial.mcap", poses={(1, frame, View.TOP): 0.0})
+    assert main(["rescore", str(path), "--out", str(tmp_path / "out")]) == code
+    written = json.loads((tmp_path / "out" / "scores.json").read_text(encoding="utf-8"))
+    assert len(written["runs"]) == 2
+    bad_ns = start_ns(1) + frame * PERIOD_NS
+    said = capsys.readouterr().out.replace("\n", " ")
+    assert f"note: top/pose at {bad_ns} ns: " in said
+    assert (f"the decision at {bad_ns} ns is left out" in said) == bool(code)
