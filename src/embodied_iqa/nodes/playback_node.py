@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from embodied_iqa_msgs import srv
-from embodied_iqa_msgs.msg import GateLease, TrialEvent
+from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease, TrialEvent
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.client import Client
 from rosgraph_msgs.msg import Clock
@@ -27,7 +27,7 @@ from embodied_iqa.ros.conversion import ns_of, spec_to_msg, time_of
 from embodied_iqa.ros.current_message import current_message
 from embodied_iqa.ros.lifecycle import LifecycleManager
 from embodied_iqa.ros.node import BaseNode, Health, Spin, leave, main_of
-from embodied_iqa.ros.qos import CLOCK, STATE
+from embodied_iqa.ros.qos import CLOCK, EVENT, STATE
 from embodied_iqa.ros.recorded_topics import arm_topics, camera_topics, recorded_topics
 from embodied_iqa.ros.spinning import ThreadedExecutor
 from embodied_iqa.ros.trial_commands import vla_problem
@@ -38,6 +38,7 @@ from embodied_iqa.units import MILLISECOND_NS, SECOND_NS
 _POLL_S = 0.05
 _JOIN_S = 1.0
 _EVENTS = "/trial/events"
+_STATUS = "/arm/status"
 _WARM_UP_NS = 50 * SECOND_NS
 _WARM_UP_STEP_NS = 50 * MILLISECOND_NS
 _WARM_UP_WAIT_S = 0.2
@@ -70,6 +71,9 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
         self._judged: dict[str, int] = {}
         self._arrived = threading.Condition()
         self.create_subscription(GateLease, "/gate/lease", self._take_lease, STATE, callback_group=group)
+        self._run: RunRecord | None = None
+        self._first_sequence: int | None = None
+        self.create_subscription(ActionChunk, "/vla/actions", self._take_chunk, EVENT, callback_group=group)
         self._pictures = 0
         self.error: Exception | None = None
         self._thread = threading.Thread(target=self._work, name="playback", daemon=True)
@@ -117,6 +121,7 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
 
     def _play_run(self, reader: TrialReader, run: RunRecord) -> None:
         start, task = time_of(run.start_ns), self._trial.task
+        self._run, self._first_sequence = run, None
         spec = spec_to_msg(run.distortion)
         self._call(self._distort, srv.SetDistortion.Request(distortion=spec, from_stamp=start))
         self._call(self._set_task, srv.SetTask.Request(task=task, from_stamp=start))
@@ -138,10 +143,15 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
         self._call(self._set_task, srv.SetTask.Request(task=""))
 
     def _publish(self, reader: TrialReader, message: RecordedMessage) -> None:
-        """Publish a recorded message; the definition of events has changed since the first recordings."""
-        is_event = message.topic == _EVENTS
-        event = current_message(reader.decode(message), TrialEvent) if is_event else message.cdr
-        self._outputs[message.topic].publish(event)
+        """Publish a recorded message; definitions have changed since the first recordings."""
+        output: object = message.cdr
+        if message.topic == _EVENTS:
+            output = current_message(reader.decode(message), TrialEvent)
+        elif message.topic == _STATUS and self._run is not None:
+            recorded = min((chunk.sequence for chunk in self._run.chunks), default=None)
+            status = current_message(reader.decode(message), ArmStatus)
+            output = renumbered(status, recorded, self._first_sequence)
+        self._outputs[message.topic].publish(output)
 
     def _ask(self, task: str, view: View, stamp_ns: int) -> None:
         for source in Source:
@@ -173,7 +183,7 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
     def _first_messages(self, reader: TrialReader) -> Iterator[RecordedMessage]:
         """Yield the first message of each topic of cameras and arm, the images last."""
         names = [topic.name for topic in (*camera_topics(self.config.views), *arm_topics())]
-        names = [name for name in names if name in reader.topics and name != "/arm/status"]
+        names = [name for name in names if name in reader.topics and name != _STATUS]
         for name in sorted(names, key=lambda name: name.endswith("image_raw")):
             yield from islice(reader.messages([name]), 1)
 
@@ -223,10 +233,40 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
             self._judged[lease.view] = ns_of(lease.header.stamp)
             self._arrived.notify_all()
 
+    def _take_chunk(self, chunk: ActionChunk) -> None:
+        """Note the number of the first decision of the present run."""
+        run = self._run
+        if run is None or not run.start_ns <= ns_of(chunk.header.stamp) <= run.end_ns:
+            return
+        if self._first_sequence is None:
+            self._first_sequence = chunk.sequence
+
     def _call(self, client: Client[RequestT, AnswerT], request: RequestT) -> None:
         response = call(client, request, self.config.reply_deadline_s)
         if not response.success:
             raise UserError(f"{client.srv_name}: {response.message}")
+
+
+def renumbered(status: ArmStatus, recorded: int | None, played: int | None) -> ArmStatus:
+    """Return a recorded report of the arm, about the decisions of the playback.
+
+    The numbers of decisions are never reset while a VLA runs: in the recorded session, other tasks may have
+    come before. A goal that the playback has not decided on yet has not ended either.
+
+    Args:
+        status: The report; changed in place.
+        recorded: Number of the first decision of the recorded run; None where it has none.
+        played: Number of the first decision of this run in the playback; None before it.
+    """
+    for flag, name in (("has_goal", "goal_sequence"), ("has_completed", "completed_sequence")):
+        sequence = getattr(status, name)
+        is_known = recorded is not None and played is not None and sequence >= recorded
+        if getattr(status, flag) and is_known:
+            setattr(status, name, sequence - recorded + played)
+        elif flag == "has_completed":
+            status.has_completed = status.completed_whole = False
+            status.completed_sequence = 0
+    return status
 
 
 def _with_stamp(cdr: bytes, stamp_ns: int) -> bytes:
