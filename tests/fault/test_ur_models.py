@@ -23,6 +23,7 @@ from embodied_iqa.kinematics.geometry import UrGeometry
 from embodied_iqa.kinematics.models import UR_MODELS
 from embodied_iqa.robot.rtde_snapshot import read_snapshot
 from embodied_iqa.robot.ur_arm import UrArm
+from embodied_iqa.robot.ur_model_check import RefusedArmError
 from embodied_iqa.robot.ur_options import UrOptions
 from ur_emulator import emulator, served
 
@@ -45,12 +46,13 @@ def _driver(controller: Controller, log: list[str]) -> Iterator[UrArm]:
             arm.close()
 
 
-def _refusal(controller: Controller) -> str:
-    """Connect, which has to fail; return why. Nothing has been started on the controller."""
+def _refusal(controller: Controller, *, may_pass: bool = True) -> str:
+    """Connect, which has to be refused; return why. Nothing has been started on the controller."""
     log: list[str] = []
     with _driver(controller, log) as arm:
-        with pytest.raises(InputError) as error:
+        with pytest.raises(RefusedArmError) as error:
             arm.connect()
+        assert error.value.may_pass == may_pass
         assert not arm.is_connected
         with pytest.raises(InputError):
             arm.rearm("test")
@@ -70,7 +72,7 @@ def test_another_model_is_refused_by_name(name: str) -> None:
 
 
 def test_e_series_is_refused_by_its_version() -> None:
-    reason = _refusal(_controller(UR_MODELS["UR5e"], Series.E))
+    reason = _refusal(_controller(UR_MODELS["UR5e"], Series.E), may_pass=False)
     assert "is that of an e-Series" in reason
     assert "that of a UR5e" in reason
     assert "software 5.15.0.126346" in reason

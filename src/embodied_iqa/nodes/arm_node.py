@@ -75,8 +75,9 @@ class ArmNode(ManagedNode[ArmParameters]):
         super().destroy_node()
 
     def load(self) -> None:
-        """Compile the kinematics now rather than at the first goal."""
+        """Compile the kinematics now rather than at the first goal; try a refused arm again."""
         self._controller.warm_up()
+        self._arm.retry()
 
     def health(self) -> Health:
         """Return what the arm does and why."""
@@ -146,7 +147,7 @@ class ArmNode(ManagedNode[ArmParameters]):
 
     def _rearm(self, request: RearmArm.Request, response: RearmArm.Response) -> RearmArm.Response:
         measured = self._arm.read()
-        problem = why_not_yet(measured, ns_of(request.from_stamp))
+        problem = self._arm.problem or why_not_yet(measured, ns_of(request.from_stamp))
         if not self.active or measured is None or problem:
             response.message = problem if self.active else "arm_node is not active"
             return response

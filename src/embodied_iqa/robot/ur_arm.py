@@ -116,7 +116,8 @@ class UrArm:
         """Connect and wait for the first state, at most ``options.connect_s``.
 
         Raises:
-            InputError: The controller cannot be reached in time, or is not that of a CB3 UR5.
+            RefusedArmError: The arm is not a CB3 UR5.
+            InputError: The controller cannot be reached in time.
         """
         self.start()
         while self.read() is None:
@@ -126,6 +127,7 @@ class UrArm:
         """Return the newest state without waiting, or None before the first.
 
         Raises:
+            RefusedArmError: The arm is not a CB3 UR5; `start` tries again.
             InputError: The connection is lost or was not made in time; `start` tries again.
         """
         state = self._link.receive()

@@ -8,8 +8,10 @@ from embodied_iqa.clock import MONOTONIC, Clock
 from embodied_iqa.errors import InputError
 from embodied_iqa.robot.ur_messages import (
     NOTE,
+    REFUSED,
     REPLY,
     STATE,
+    WRONG_ARM,
     Answer,
     Command,
     Reply,
@@ -17,6 +19,7 @@ from embodied_iqa.robot.ur_messages import (
     UrFlags,
     UrState,
 )
+from embodied_iqa.robot.ur_model_check import RefusedArmError
 from embodied_iqa.robot.ur_options import SessionOptions
 from embodied_iqa.robot.ur_process import UrProcess
 from embodied_iqa.units import SECOND_NS
@@ -80,6 +83,7 @@ class UrLink:
         """Process all messages of the worker; return the newest state, or None before the first.
 
         Raises:
+            RefusedArmError: The arm is not a CB3 UR5; the link is disarmed.
             InputError: The connection is lost or was not made in time; the link is disarmed.
         """
         process = self.process
@@ -98,7 +102,10 @@ class UrLink:
         if process.is_gone:
             self.armed = False
             what = "is not connected" if self.state is None else "is lost"
-            raise InputError(f"the arm at {self._options.arm.ip} {what}: {process.reason}")
+            problem = f"the arm at {self._options.arm.ip} {what}: {process.reason}"
+            if process.farewell in {REFUSED, WRONG_ARM}:
+                raise RefusedArmError(problem, may_pass=process.farewell == REFUSED)
+            raise InputError(problem)
         state = self.state
         if state is not None and (
             state.protective_stop or state.emergency_stop or UrFlags.HALTED in state.flags

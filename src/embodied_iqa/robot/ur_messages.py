@@ -14,8 +14,13 @@ from enum import IntFlag, StrEnum
 from typing import Any
 
 ANSWER, REQUEST = b"A", b"C"
-STATE, REPLY, NOTE, FAREWELL = b"T", b"R", b"N", b"F"
-"""First byte of each message: two kinds to the worker, four kinds from it."""
+STATE, REPLY, NOTE = b"T", b"R", b"N"
+FAREWELL, REFUSED, WRONG_ARM = b"F", b"X", b"W"
+"""First byte of each message: two kinds to the worker, six kinds from it.
+
+After the last three the worker ends. REFUSED: the arm is refused as it is now. WRONG_ARM: it is refused
+whatever is done at its pendant. FAREWELL: any other reason.
+"""
 
 LONGEST_MESSAGE = 65536
 

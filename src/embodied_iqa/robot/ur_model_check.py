@@ -8,7 +8,7 @@ anything connects that could arm the arm.
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,21 @@ _POWERED: Final = 5
 """From this robot_mode on (idle) the joints are powered and measured."""
 
 
+class RefusedArmError(InputError):
+    """A controller answers, but its arm is not accepted.
+
+    Args:
+        message: What is wrong, without a full stop.
+        may_pass: Whether it can become right while the same controller stays: at the pendant, or once its
+            joints are powered.
+        details: Expected, received and available values, see `InputError`.
+    """
+
+    def __init__(self, message: str, *, may_pass: bool, **details: Any) -> None:
+        super().__init__(message, **details)
+        self.may_pass = may_pass
+
+
 def check_model(seen: RtdeSnapshot, tool_pose: tuple[float, ...]) -> str:
     """Check that a controller is that of a CB3 UR5.
 
@@ -41,21 +56,22 @@ def check_model(seen: RtdeSnapshot, tool_pose: tuple[float, ...]) -> str:
         A sentence for the log: the version and how far the arm deviates from the standard geometry.
 
     Raises:
-        InputError: It is another arm, or the state does not say.
+        RefusedArmError: It is another arm, or the state does not say.
     """
     version = ".".join(str(number) for number in seen.version)
     T_base_flange = _reported_flange(seen, tool_pose)
     T_expected = flange_pose(UR5, seen.q_rad)
     deviation = PoseDeviation.between(T_expected, T_base_flange)
     if seen.version[0] != _CB3:
-        series = "an e-Series" if seen.version[0] >= _E_SERIES else "no CB3"
-        raise InputError(
-            f"the controller is that of {series}; {_best_fit(seen, T_base_flange)}",
+        what = "is that of an e-Series" if seen.version[0] >= _E_SERIES else "is not that of a CB3"
+        raise RefusedArmError(
+            f"the controller {what}; {_best_fit(seen, T_base_flange)}",
+            may_pass=False,
             expected="a CB3 UR5 (software 3.x)",
             got=f"software {version}",
         )
     if deviation.distance_m > LARGEST_DISTANCE_M or deviation.angle_rad > LARGEST_ANGLE_RAD:
-        raise InputError(_refusal(seen, T_expected, T_base_flange, deviation))
+        raise RefusedArmError(_refusal(seen, T_expected, T_base_flange, deviation), may_pass=True)
     return f"CB3 UR5, software {version}: its flange deviates from the standard geometry by {deviation}"
 
 
@@ -64,8 +80,9 @@ def _reported_flange(seen: RtdeSnapshot, tool_pose: tuple[float, ...]) -> NDArra
     offset = tool_pose if seen.tool_offset is None else seen.tool_offset
     numbers = np.array([seen.q_rad, seen.tool_pose, offset], dtype=np.float64)
     if not np.isfinite(numbers).all() or not np.any(numbers[1]):
-        raise InputError(
+        raise RefusedArmError(
             "the controller does not report where the arm is, so its model cannot be checked",
+            may_pass=True,
             expected="six joint angles, the pose of the tool and its offset, finite",
             got=numbers.tolist(),
         )

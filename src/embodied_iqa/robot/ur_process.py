@@ -11,7 +11,7 @@ import sys
 from embodied_iqa.clock import MONOTONIC, Clock
 from embodied_iqa.config import values_of
 from embodied_iqa.errors import InputError
-from embodied_iqa.robot.ur_messages import FAREWELL, LONGEST_MESSAGE
+from embodied_iqa.robot.ur_messages import FAREWELL, LONGEST_MESSAGE, REFUSED, WRONG_ARM
 from embodied_iqa.robot.ur_options import SessionOptions
 
 _BUFFER_BYTES = 1 << 18
@@ -23,6 +23,10 @@ class UrProcess:
     Args:
         options: Options of the worker.
         clock: Of the waits.
+
+    Attributes:
+        reason: Why the worker is gone; empty while it is not.
+        farewell: Kind of its last message, where it has ended by itself: FAREWELL, REFUSED or WRONG_ARM.
 
     Raises:
         InputError: The process cannot be started.
@@ -51,6 +55,7 @@ class UrProcess:
         finally:
             theirs.close()
         self.reason = ""
+        self.farewell = b""
 
     @property
     def pid(self) -> int:
@@ -90,7 +95,8 @@ class UrProcess:
                 break
             if not message:
                 self.end(f"the arm's worker process ended with code {self._process.poll()}")
-            elif message[:1] == FAREWELL:
+            elif message[:1] in {FAREWELL, REFUSED, WRONG_ARM}:
+                self.farewell = message[:1]
                 self.end(message[1:].decode("utf-8", "replace"))
             else:
                 messages.append(message)

@@ -23,12 +23,14 @@ from embodied_iqa.robot.ur_messages import (
     FAREWELL,
     LONGEST_MESSAGE,
     NOTE,
+    REFUSED,
     REQUEST,
+    WRONG_ARM,
     Answer,
     Reply,
     Request,
 )
-from embodied_iqa.robot.ur_model_check import check_model
+from embodied_iqa.robot.ur_model_check import RefusedArmError, check_model
 from embodied_iqa.robot.ur_options import SessionOptions
 from embodied_iqa.robot.ur_session import UrSession
 
@@ -128,6 +130,9 @@ def main(words: list[str] | None = None) -> int:
     driver = socket.socket(fileno=arguments.fd)
     try:
         session = _connect(driver, build(SessionOptions, json.loads(arguments.options), "worker options"))
+    except RefusedArmError as error:
+        _send_text(driver, REFUSED if error.may_pass else WRONG_ARM, str(error))
+        os._exit(1)
     except (RuntimeError, ValueError, OSError, ImportError, UserError) as error:
         _send_text(driver, FAREWELL, str(error))
         os._exit(1)

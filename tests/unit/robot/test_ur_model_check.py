@@ -11,7 +11,7 @@ from embodied_iqa.errors import InputError
 from embodied_iqa.kinematics import UR5, pose_to_transform, transform_to_pose
 from embodied_iqa.kinematics.models import UR_MODELS, flange_pose
 from embodied_iqa.robot.rtde_snapshot import RtdeSnapshot
-from embodied_iqa.robot.ur_model_check import check_model
+from embodied_iqa.robot.ur_model_check import RefusedArmError, check_model
 
 TOOL = (0.0, 0.0, 0.2, 0.0, 0.0, 0.0)
 TILTED = (0.02, -0.03, 0.15, 0.3, -0.2, 0.1)
@@ -69,8 +69,11 @@ def test_limits(change: tuple[float, ...], accepted: bool) -> None:
 @pytest.mark.parametrize("version", [(5, 15, 0, 126346), (10, 7, 0, 1), (1, 8, 0, 0)])
 def test_another_generation_is_refused_by_its_version(version: tuple[int, int, int, int]) -> None:
     text = ".".join(str(number) for number in version)
-    with pytest.raises(InputError, match=rf"that of a UR5e.*expected a CB3 UR5.*'software {text}'"):
+    with pytest.raises(
+        RefusedArmError, match=rf"that of a UR5e.*expected a CB3 UR5.*'software {text}'"
+    ) as error:
         check_model(replace(_seen("UR5e"), version=version), TOOL)
+    assert not error.value.may_pass, "nothing at its pendant makes it a CB3"
     with pytest.raises(InputError, match="expected a CB3 UR5"):
         check_model(replace(_seen("UR5"), version=version), TOOL)
 
@@ -98,5 +101,6 @@ def test_state_that_says_nothing_is_refused(changes: dict[str, tuple[float, ...]
 
 
 def test_joints_without_power_are_named_as_a_cause() -> None:
-    with pytest.raises(InputError, match=r"not powered \(robot mode 3\)"):
+    with pytest.raises(RefusedArmError, match=r"not powered \(robot mode 3\)") as error:
         check_model(replace(_seen("UR3"), robot_mode=3), TOOL)
+    assert error.value.may_pass

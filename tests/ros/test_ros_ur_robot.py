@@ -1,0 +1,127 @@
+"""A UR arm in its node: faults are retried every second, a refused arm is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+
+import pytest
+
+from embodied_iqa.errors import InputError
+from embodied_iqa.robot.ur_model_check import RefusedArmError
+from embodied_iqa.ros.ur_robot import UrRobot
+from manual_clock import ManualClock
+
+
+class Arm:
+    """A driver whose connections all end in the same fault."""
+
+    is_begun, is_connected, state = False, False, None
+
+    def __init__(self, fault: Callable[[int], InputError]) -> None:
+        self._fault = fault
+        self.starts = 0
+
+    def start(self) -> None:
+        self.is_begun = True
+        self.starts += 1
+
+    def read(self) -> None:
+        raise self._fault(self.starts)
+
+    def fileno(self) -> int:
+        return -1
+
+    def close(self) -> None:
+        pass
+
+
+class Bench:
+    """The robot in a node whose callbacks this test calls, on a clock of its own."""
+
+    def __init__(self, fault: Callable[[int], InputError]) -> None:
+        self.arm, self.clock = Arm(fault), ManualClock()
+        self.logged: list[str] = []
+        self.lost: list[str] = []
+        self._handle: Callable[[], None] = lambda: None
+        self.robot = UrRobot(self, self.arm, lambda _: None, self.lost.append, self.clock)  # type: ignore[arg-type]
+
+    def create_guard_condition(self, callback: Callable[[], None]) -> SimpleNamespace:
+        self._handle = callback
+        return SimpleNamespace(trigger=lambda: None)
+
+    def get_logger(self) -> SimpleNamespace:
+        return SimpleNamespace(error=self.logged.append, info=self.logged.append)
+
+    def pass_time(self, seconds: float) -> int:
+        """Let time pass in steps of 0.5 s; return how often the arm was connected to."""
+        before = self.arm.starts
+        for _ in range(round(2 * seconds)):
+            self.clock.advance(0.5)
+            for _again in range(3):  # the watching thread wakes the node every 20 ms
+                self._handle()
+        return self.arm.starts - before
+
+
+@pytest.fixture
+def bench_of() -> Iterator[Callable[[Callable[[int], InputError]], Bench]]:
+    made: list[Bench] = []
+
+    def make(fault: Callable[[int], InputError]) -> Bench:
+        made.append(Bench(fault))
+        return made[-1]
+
+    yield make
+    for bench in made:
+        bench.robot.close()
+
+
+Make = Callable[[Callable[[int], InputError]], Bench]
+
+
+def test_a_fault_is_retried_every_second(bench_of: Make) -> None:
+    bench = bench_of(lambda _start: InputError("no connection"))
+    bench.pass_time(1.0)
+    assert bench.pass_time(60.0) == 60
+    assert bench.logged == ["no connection"]
+
+
+def test_another_arm_is_refused_once_and_for_good(bench_of: Make) -> None:
+    bench = bench_of(lambda start: RefusedArmError(f"a UR5e, {start}", may_pass=False))
+    bench.pass_time(3600.0)
+    assert bench.arm.starts == 1
+    assert bench.logged == [bench.robot.problem] == ["a UR5e, 1"]
+    assert set(bench.lost) == {"a UR5e, 1"}, "an armed arm would be stopped"
+
+
+def test_a_refused_arm_is_connected_to_again_when_the_node_is_configured(bench_of: Make) -> None:
+    bench = bench_of(lambda start: RefusedArmError(f"a UR5e, {start}", may_pass=False))
+    bench.pass_time(10.0)
+    bench.robot.retry()
+    assert bench.pass_time(100.0) == 0
+    assert (bench.arm.starts, bench.robot.problem, bench.logged) == (2, "a UR5e, 2", ["a UR5e, 1"])
+
+
+def test_configuring_does_not_disturb_an_arm_that_was_not_refused(bench_of: Make) -> None:
+    bench = bench_of(lambda _start: InputError("no connection"))
+    bench.robot.retry()
+    assert bench.arm.starts == 0
+
+
+def test_a_refusal_that_may_pass_is_retried_with_growing_pauses(bench_of: Make) -> None:
+    bench = bench_of(lambda start: RefusedArmError(f"not powered, {start}", may_pass=True))
+    bench.pass_time(0.5)
+    assert bench.arm.starts == 1
+    pauses = [2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
+    assert [bench.pass_time(pause) for pause in pauses] == [1] * len(pauses)
+    assert bench.robot.problem == f"not powered, {bench.arm.starts}", "diagnostics show the present refusal"
+    assert bench.logged == ["not powered, 1"]
+
+
+def test_a_fault_after_a_refusal_is_retried_every_second(bench_of: Make) -> None:
+    bench = bench_of(
+        lambda start: RefusedArmError("refused", may_pass=True) if start == 1 else InputError("cut")
+    )
+    bench.pass_time(3.0)
+    assert bench.pass_time(10.0) == 10
+    assert bench.logged == ["refused", "cut"]
