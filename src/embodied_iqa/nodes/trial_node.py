@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -184,7 +185,7 @@ class TrialNode(BaseNode[TrialParameters]):
         try:
             self._goal = handle.request
             plan = self._plan()
-            self._commands.begin(self._goal)
+            self._commands.begin(self._goal, partial(_why_unwanted, handle, client))
             self._feedback(handle, Stage.OPEN, 0, "waiting for all nodes")
             self._wait_for_graph(handle, client)
             state = self._drive(handle, client, plan)

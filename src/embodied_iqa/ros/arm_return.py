@@ -35,10 +35,18 @@ class ArmReturn:
         limits: Limits of the arm.
         limit_s: Maximum duration of a return, real time.
         do: Executes a command of the trial and returns its reply.
+        unwanted: Returns why nobody wants the trial any more, empty if somebody does; called while waiting.
     """
 
-    def __init__(self, node: Node, limits: ArmLimits, limit_s: float, do: Callable[[Command], Reply]) -> None:
-        self._limits, self._limit_s, self._do = limits, limit_s, do
+    def __init__(
+        self,
+        node: Node,
+        limits: ArmLimits,
+        limit_s: float,
+        do: Callable[[Command], Reply],
+        unwanted: Callable[[], str],
+    ) -> None:
+        self._limits, self._limit_s, self._do, self._unwanted = limits, limit_s, do, unwanted
         self._start: StartPose | None = None
         self._T_base_tool: np.ndarray | None = None
         self._gripper = 0.0
@@ -74,7 +82,10 @@ class ArmReturn:
         self._interrupted = True
 
     def go(self) -> str:
-        """Move the arm back; return why it is not at its start, empty where it is."""
+        """Move the arm back; return why it is not at its start, empty where it is.
+
+        The arm is stopped at the end, whatever ends the return.
+        """
         if self._start is None:
             return "no start is stored"
         if not self._distance():
@@ -83,7 +94,8 @@ class ArmReturn:
         problem = self._begin() or self._move(time.monotonic() + self._limit_s)
         self._do(StopArm("the return to the start has ended"))
         distance = self._distance()
-        return "" if not distance else f"the arm is not back at its start: {problem or distance}"
+        reason = self._unwanted() or problem or distance
+        return "" if not distance else f"the arm is not back at its start: {reason}"
 
     def _begin(self) -> str:
         for command in (SetDistortion(None, 0), Rearm(0)):
@@ -95,14 +107,15 @@ class ArmReturn:
     def _move(self, until_s: float) -> str:
         """Send the path until the arm accepts it, then wait for its end."""
         problem = "the gate passes no image"
-        while not self._interrupted and time.monotonic() < until_s:
+        while not self._is_to_end(until_s):
             self._lease = None
             if not self._wait(lambda: self._lease is not None, until_s):
                 break
             self._send()
             accepted_s = min(until_s, time.monotonic() + _TRY_S)
             if self._wait(self._is_accepted, accepted_s) and not self._wait(self._is_over, until_s):
-                return f"not there within {self._limit_s:g} s"
+                problem = f"not there within {self._limit_s:g} s"
+                break
             status = self._status
             if status is not None and self._is_over() and status.completed_whole:
                 return ""
@@ -143,10 +156,13 @@ class ArmReturn:
 
     def _wait(self, is_true: Callable[[], bool], until_s: float) -> bool:
         while not is_true():
-            if self._interrupted or time.monotonic() > until_s:
+            if self._is_to_end(until_s):
                 return False
             time.sleep(_POLL_S)
         return True
+
+    def _is_to_end(self, until_s: float) -> bool:
+        return self._interrupted or time.monotonic() > until_s or bool(self._unwanted())
 
     def _take_pose(self, message: PoseStamped) -> None:
         self._T_base_tool = tool_pose_of(self._node, message)

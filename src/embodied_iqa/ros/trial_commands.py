@@ -81,6 +81,7 @@ class TrialCommands:
         self._config = config
         self._report = report
         self._goal = RunTrial.Goal()
+        self._unwanted: Callable[[], str] = str
         self._deadline_s = config.reply_deadline_s
         self._reset = client(srv.ResetWorld, "/sim/reset")
         self._run = client(SetBool, "/sim/run")
@@ -95,11 +96,17 @@ class TrialCommands:
         self._return: ArmReturn | None = None
         if config.attended:
             self._attendance = Attendance(node, config.person_limit_s, self._answered)
-            self._return = ArmReturn(node, config.limits, config.run_limit_s, self._do)
+            limits, limit_s = config.limits, config.run_limit_s
+            self._return = ArmReturn(node, limits, limit_s, self._do, self._why_unwanted)
 
-    def begin(self, goal: RunTrial.Goal) -> None:
-        """Set the path and the metadata of the recording."""
-        self._goal = goal
+    def begin(self, goal: RunTrial.Goal, unwanted: Callable[[], str]) -> None:
+        """Set the path and the metadata of the recording.
+
+        Args:
+            goal: The trial.
+            unwanted: Returns why nobody wants it any more, empty if somebody does; what takes long asks it.
+        """
+        self._goal, self._unwanted = goal, unwanted
         self._deadline_s = self._config.reply_deadline_s
 
     def check_deadline(self) -> None:
@@ -182,6 +189,10 @@ class TrialCommands:
         """Report the answer of the operator; record images again."""
         self._pause_recording(paused=False)
         self._report(event)
+
+    def _why_unwanted(self) -> str:
+        """Return why nobody wants the present trial any more; empty if somebody does."""
+        return self._unwanted()
 
     def _pause_recording(self, *, paused: bool) -> None:
         """Record no images while the trial waits for the operator; a failure of this is ignored."""

@@ -1,0 +1,97 @@
+"""The return of a real arm to its start ends, and the arm stops, when nobody wants the trial any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
+from geometry_msgs.msg import PoseStamped
+
+from embodied_iqa.robot.limits import ArmLimits
+from embodied_iqa.ros.arm_return import ArmReturn
+from embodied_iqa.ros.conversion import pose_of
+from embodied_iqa.trial.protocol import Command, Rearm, Reply, SetDistortion, StopArm
+
+GONE = "the client of the trial has gone"
+LIMIT_S = 60.0
+
+
+class Wires:
+    """A node whose topics end in this test; an arm that accepts every goal and never arrives.
+
+    Attributes:
+        at_work: Whether the arm has accepted a goal.
+    """
+
+    def __init__(self) -> None:
+        self.listeners: dict[str, Callable[[Any], None]] = {}
+        self.at_work = False
+
+    def create_publisher(self, *_: object) -> Wires:
+        return self
+
+    def create_subscription(
+        self, _kind: object, topic: str, callback: Callable[[Any], None], *_: object, **__: object
+    ) -> None:
+        self.listeners[topic] = callback
+
+    def publish(self, chunk: ActionChunk) -> None:
+        self.at_work = True
+        self.listeners["/arm/status"](
+            ArmStatus(state=ArmStatus.STATE_EXECUTING, has_goal=True, goal_sequence=chunk.sequence)
+        )
+
+
+class Bench:
+    """A return with what it reads; the client goes at the chosen moment.
+
+    Args:
+        passes: Whether the gate passes images.
+        leaves: Whether the client has gone, asked while the return waits.
+    """
+
+    def __init__(self, *, passes: bool, leaves: Callable[[Wires], bool]) -> None:
+        self.done: list[type[Command]] = []
+        self._wires, self._passes, self._leaves = Wires(), passes, leaves
+        self.asked = 0
+        self.arm = ArmReturn(self._wires, ArmLimits(), LIMIT_S, self._do, self._unwanted)  # type: ignore[arg-type]
+        self.put(-0.45)
+
+    def put(self, x_m: float) -> None:
+        T = np.diag([1.0, -1.0, -1.0, 1.0])
+        T[:3, 3] = x_m, 0.1, 0.3
+        self._wires.listeners["/arm/tool_pose"](PoseStamped(pose=pose_of(T)))
+
+    def _do(self, command: Command) -> Reply:
+        self.done.append(type(command))
+        return Reply(command, ok=True)
+
+    def _unwanted(self) -> str:
+        self.asked += 1
+        if self._passes:
+            self._wires.listeners["/gate/lease"](GateLease(verdict=GateLease.VERDICT_PASS))
+        return GONE if self._leaves(self._wires) else ""
+
+
+@pytest.mark.parametrize(
+    ("passes", "leaves"),
+    [(True, lambda wires: wires.at_work), (False, lambda _wires: True)],
+    ids=["while it moves", "before the gate passes an image"],
+)
+def test_a_return_ends_with_its_client(*, passes: bool, leaves: Callable[[Wires], bool]) -> None:
+    bench = Bench(passes=passes, leaves=leaves)
+    assert bench.arm.check(0) == ""
+    bench.put(-0.55)
+    assert bench.arm.go() == f"the arm is not back at its start: {GONE}"
+    assert bench.done == [SetDistortion, Rearm, StopArm]
+    assert bench.asked > 0
+
+
+def test_an_arm_at_its_start_does_not_move() -> None:
+    bench = Bench(passes=True, leaves=lambda _wires: True)
+    assert bench.arm.check(0) == ""
+    assert bench.arm.go() == ""
+    assert bench.done == []
