@@ -10,6 +10,7 @@ from report_pages import page_of, reported, words
 from synthetic_trial import BLURRED, REFERENCE, write_trial
 
 from embodied_iqa.gate.verdict import GateMode
+from embodied_iqa.reports.trial import header
 from embodied_iqa.reports.trial.gate_pairs import gate_pairs, guarded_tasks
 from embodied_iqa.reports.trial.stored_run import ReportedTask, load_run
 from embodied_iqa.scoring.execution import Outcome
@@ -63,6 +64,27 @@ def test_what_is_only_shown_does_not_count_in_the_means(recording: Path, tmp_pat
     assert "The task fails without the gate and succeeds with it" in text
     assert "gate on: the arm obeys" in text
     assert len(page.xpath("//article")) == 4
+    assert "1 task without and with the gate, 4 runs" in text
+    assert [words(title) for title in page.xpath("//section/header/p[@class='eyebrow']")] == [
+        "Task 1 of 1, without the gate",
+        "Task 1 of 1, with the gate",
+    ]
+
+
+def test_a_task_counts_once_with_and_without_the_gate(recording: Path) -> None:
+    shadow, on = (task_of(recording, mode, SUCCESS) for mode in (GateMode.SHADOW, GateMode.ON))
+    other = dataclasses.replace(shadow, record=dataclasses.replace(shadow.record, scene_seed=8))
+    for tasks, count, titles in (
+        ([shadow], "1 task, ", ("Task 1 of 1",)),
+        ([on], "1 task, ", ("Task 1 of 1",)),
+        (
+            [shadow, other, on],
+            "2 tasks, 1 of them also with the gate, ",
+            ("Task 1 of 2, without the gate", "Task 2 of 2", "Task 1 of 2, with the gate"),
+        ),
+    ):
+        assert header.subtitle(tasks).startswith(f"{count}{2 * len(tasks)} runs")
+        assert header.task_titles(tasks) == titles
 
 
 @pytest.mark.parametrize("modes", [(GateMode.SHADOW,), (GateMode.ON,), (GateMode.SHADOW, GateMode.OFF)])

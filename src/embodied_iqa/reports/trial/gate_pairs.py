@@ -79,7 +79,7 @@ def gate_pairs(tasks: Sequence[ReportedTask]) -> tuple[GatePair, ...]:
 
 
 def guarded_tasks(tasks: Sequence[ReportedTask]) -> tuple[ReportedTask, ...]:
-    """Return the tasks under an obeyed gate that were also recorded without it: they are no measurement."""
+    """Return the tasks under an obeyed gate that were also recorded without it; the means leave them out."""
     free = {(task.record.task, task.record.scene_seed) for task in tasks if not _is_guarded(task)}
     return tuple(
         task for task in tasks if _is_guarded(task) and (task.record.task, task.record.scene_seed) in free

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from embodied_iqa.reports.kit.formatting import ABSENT, number, plural, share
 from embodied_iqa.reports.kit.page import Tile
+from embodied_iqa.reports.trial.gate_pairs import guarded_tasks
 from embodied_iqa.reports.trial.stored_run import ReportedTask
 from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.trial.record import RunRecord
@@ -49,7 +50,7 @@ def _tally(runs: Sequence[RunRecord], noun: str) -> str:
 
 
 def subtitle(tasks: Sequence[ReportedTask]) -> str:
-    """Return the number of tasks and runs, and the subjects."""
+    """Return the number of tasks, with and without the gate counted once, that of runs, and the subjects."""
     runs = [run for task in tasks for run in task.record.runs]
     names = (
         *(answer.subject for run in runs for answer in run.answers),
@@ -57,7 +58,32 @@ def subtitle(tasks: Sequence[ReportedTask]) -> str:
     )
     subjects = dict.fromkeys(filter(None, names))
     named = f" with {' and '.join(subjects)}" if subjects else ""
-    return f"{plural(len(tasks), 'task')}, {plural(len(runs), 'run')}{named}"
+    return f"{_task_count(tasks)}, {plural(len(runs), 'run')}{named}"
+
+
+def _task_count(tasks: Sequence[ReportedTask]) -> str:
+    every, twice = {_key(task) for task in tasks}, {_key(task) for task in guarded_tasks(tasks)}
+    if every and every == twice:
+        return f"{plural(len(every), 'task')} without and with the gate"
+    also = f", {len(twice)} of them also with the gate" if twice else ""
+    return plural(len(every), "task") + also
+
+
+def task_titles(tasks: Sequence[ReportedTask]) -> tuple[str, ...]:
+    """Return what each recording is, such as "Task 1 of 2" or, if it is there twice, "..., with the gate"."""
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(map(_key, tasks)), start=1)}
+    guarded = guarded_tasks(tasks)
+    twice = {_key(task) for task in guarded}
+    titles = []
+    for task in tasks:
+        title = f"Task {numbers[_key(task)]} of {len(numbers)}"
+        gate = "with" if task in guarded else "without"
+        titles.append(f"{title}, {gate} the gate" if _key(task) in twice else title)
+    return tuple(titles)
+
+
+def _key(task: ReportedTask) -> tuple[str, int]:
+    return task.record.task, task.record.scene_seed
 
 
 def tiles(tasks: Sequence[ReportedTask]) -> tuple[Tile, ...]:

@@ -141,7 +141,7 @@ def _nearest(found: Iterator[tuple[int, T]], window: Window) -> tuple[int, T] | 
 
 
 def _sound(read: Callable[[], T]) -> T | None:
-    """Return what a message says; None where its numbers are no pose or no camera."""
+    """Return what a message says; None where its numbers are not a valid pose or camera."""
     try:
         return read()
     except InputError:

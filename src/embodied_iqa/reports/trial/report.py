@@ -34,6 +34,7 @@ class TaskPage:
 
     Attributes:
         anchor: For links.
+        title: Which of the tasks it is, with or without the gate.
         record: Of the trial.
         guarded: Whether the arm obeyed the gate.
         recording: Path relative to the page.
@@ -43,6 +44,7 @@ class TaskPage:
     """
 
     anchor: str
+    title: str
     record: TrialRecord
     guarded: bool
     recording: str
@@ -112,14 +114,17 @@ def write_report(tasks: Sequence[ReportedTask], out: Path, context: RunContext) 
         tiles=header.tiles(measured),
         remarks=context.remarks,
         subtitle=header.subtitle(tasks),
-        tasks=tuple(_task_page(task, place, out.parent, max_bytes) for place, task in enumerate(tasks, 1)),
+        tasks=tuple(
+            _task_page(task, title, place, out.parent, max_bytes)
+            for place, (task, title) in enumerate(zip(tasks, header.task_titles(tasks), strict=True), 1)
+        ),
         pairs=gate_pairs(tasks),
         context=context,
     )
     write_text_whole(out, render_page("trial.html.j2", page))
 
 
-def _task_page(task: ReportedTask, place: int, folder: Path, max_bytes: int) -> TaskPage:
+def _task_page(task: ReportedTask, title: str, place: int, folder: Path, max_bytes: int) -> TaskPage:
     recording = _name_from(task.recording, folder)
     frames, remarks = _frames(task, recording)
     if task.reference is None:
@@ -127,6 +132,7 @@ def _task_page(task: ReportedTask, place: int, folder: Path, max_bytes: int) -> 
     anchor = f"task-{place}"
     return TaskPage(
         anchor=anchor,
+        title=title,
         record=task.record,
         guarded=any(run.gate_mode is GateMode.ON for run in task.record.runs),
         recording=recording,
