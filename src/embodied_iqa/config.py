@@ -93,15 +93,10 @@ def parameters_of(config_class: typing.Any) -> tuple[Parameter, ...]:
 
 
 def build(config_class: type[ConfigT], values: Mapping[str, object], where: str) -> ConfigT:
-    """Make a configuration from flat dotted names; what is not named keeps its default.
-
-    Args:
-        config_class: The frozen dataclass.
-        values: Flat names to values, as YAML or ROS gives them.
-        where: What the values come from, for the error message.
+    """Make a configuration from checked values, see `check_values`; what is not named keeps its default.
 
     Raises:
-        UsageError: An unknown name, a value of another type or out of range.
+        UsageError: As `check_values`, or the values do not go together.
     """
     return _assemble(config_class, check_values(config_class, values, where), "")
 
@@ -186,7 +181,7 @@ def _checked_item(parameter: Parameter, value: object, where: str) -> object:
         raise UsageError(name, expected=f"a value of type {kind.__name__}", got=value)
     low, high = parameter.minimum, parameter.maximum
     if isinstance(value, int | float) and low is not None and high is not None and not low <= value <= high:
-        raise UsageError(name, expected=f"{low} to {high}", got=value)
+        raise UsageError(name, expected=f"{low}" if low == high else f"{low} to {high}", got=value)
     if isinstance(value, float) and not math.isfinite(value):
         raise UsageError(name, expected="a finite number", got=value)
     return value

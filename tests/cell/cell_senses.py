@@ -22,7 +22,7 @@ from embodied_iqa.gate.judgement import Judgement
 from embodied_iqa.gate.second_stage import GateDecision
 from embodied_iqa.gate.statistics import Statistic
 from embodied_iqa.gate.statistics_judge import StatisticsJudge
-from embodied_iqa.gate.verdict import Verdict
+from embodied_iqa.gate.verdict import GateLease, Verdict
 from embodied_iqa.gate.waiting_decisions import WaitingDecisions
 from embodied_iqa.images.assembler import FrameAssembler, Source
 from embodied_iqa.images.frame import Intrinsics, View
@@ -186,6 +186,11 @@ class Policy(Actor):
         )
         self._consider()
 
+    def take_lease(self, lease: GateLease) -> None:
+        if lease.verdict is not Verdict.PASS and lease.decision is None:
+            self.desk.rejected(lease.view, lease.frame_stamp_ns)
+            self._consider()
+
     def set_task(self, request: tuple[str, int], reply: Callable[[Any], None]) -> None:
         task, self._from_ns = request
         self.desk.set_task(task, self._from_ns)
@@ -227,9 +232,8 @@ class Policy(Actor):
         if not self.desk.close(request):
             return
         record = chunk_record(self.vla.info, request, outcome)
+        self.desk.came_to(record)
         if record.source is Source.DISTORTED:
-            if record.status is ChunkStatus.NO_TARGET:
-                self.desk.refused()
             self._journal.decided(record.sequence, record.stamp_ns, self._from_ns)
             self.actions.publish(record)
         stamps_ns = self._whole_stamps()

@@ -12,29 +12,8 @@ from event_queue import MS_NS, SECOND_NS, Actor, EventQueue, Service
 
 from embodied_iqa.gate.verdict import GateLease, Verdict
 from embodied_iqa.robot.arm_runner import ArmReport
+from embodied_iqa.trial import protocol
 from embodied_iqa.trial.driver import TrialDriver, arm_seen
-from embodied_iqa.trial.protocol import (
-    Answered,
-    AskVlm,
-    ChunkSeen,
-    CloseRecording,
-    Command,
-    Event,
-    Finish,
-    FrameSeen,
-    MarkRunEnd,
-    MarkRunStart,
-    OpenRecording,
-    Rearm,
-    Reply,
-    ResetWorld,
-    RunWorld,
-    SetDistortion,
-    SetTask,
-    StopArm,
-    TrialPlan,
-    WorldSeen,
-)
 from embodied_iqa.trial.record import ChunkRecord
 
 DEADLINE_NS, HURRY_NS, AGAIN_NS = SECOND_NS, 300 * MS_NS, 20 * MS_NS
@@ -45,18 +24,18 @@ _POLL_NS = 100 * MS_NS
 class Trial(Actor):
     """trial_node: one event after the other; a command that expects a reply blocks the next event."""
 
-    def __init__(self, queue: EventQueue, plan: TrialPlan, services: dict[str, Service]) -> None:
+    def __init__(self, queue: EventQueue, plan: protocol.TrialPlan, services: dict[str, Service]) -> None:
         super().__init__(queue, "trial_node")
         self._services = services
         self._plan = plan
-        self._events: deque[Event] = deque()
-        self._commands: deque[Command] = deque()
+        self._events: deque[protocol.Event] = deque()
+        self._commands: deque[protocol.Command] = deque()
         self._is_busy = self._is_calling = False
         self._deadline_ns = DEADLINE_NS
         self._T_base_tool = np.eye(4)
-        self.finish: Finish | None = None
-        self.marks: list[MarkRunStart | MarkRunEnd] = []
-        self.asked: list[AskVlm] = []
+        self.finish: protocol.Finish | None = None
+        self.marks: list[protocol.MarkRunStart | protocol.MarkRunEnd] = []
+        self.asked: list[protocol.AskVlm] = []
         self.answers: list[tuple[int, int]] = []
         """(stamp of the frame that was asked about, number of runs that had ended before the answer)"""
 
@@ -70,14 +49,14 @@ class Trial(Actor):
 
     def take_lease(self, lease: GateLease) -> None:
         rejection = "" if lease.verdict is Verdict.PASS else lease.reason or "no reason given"
-        self._happened(FrameSeen(lease.frame_stamp_ns, rejection))
+        self._happened(protocol.FrameSeen(lease.frame_stamp_ns, rejection))
         if not self._plan.stops_time:
-            self._happened(WorldSeen(lease.frame_stamp_ns, False, "", self._T_base_tool))
+            self._happened(protocol.WorldSeen(lease.frame_stamp_ns, False, "", self._T_base_tool))
 
     def take_world(self, world: Snapshot) -> None:
         if self._plan.stops_time:
             missing = "" if world.is_done else "the arm has not moved"
-            self._happened(WorldSeen(world.stamp_ns, world.is_done, "", self._T_base_tool, missing))
+            self._happened(protocol.WorldSeen(world.stamp_ns, world.is_done, "", self._T_base_tool, missing))
 
     def take_report(self, report: ArmReport) -> None:
         if report.T_base_tool is not None:
@@ -85,9 +64,9 @@ class Trial(Actor):
         self._happened(arm_seen(report))
 
     def take_decision(self, record: ChunkRecord) -> None:
-        self._happened(ChunkSeen(record.stamp_ns, record.status))
+        self._happened(protocol.ChunkSeen(record.stamp_ns, record.status))
 
-    def _happened(self, event: Event) -> None:
+    def _happened(self, event: protocol.Event) -> None:
         if self._is_busy:  # between trials nothing would consume it
             self._events.append(event)
             self._pump()
@@ -107,29 +86,29 @@ class Trial(Actor):
             else:
                 return
 
-    def _carry_out(self, command: Command) -> None:
+    def _carry_out(self, command: protocol.Command) -> None:
         match command:
-            case Finish():
+            case protocol.Finish():
                 self.finish = command
-            case MarkRunStart() | MarkRunEnd():
+            case protocol.MarkRunStart() | protocol.MarkRunEnd():
                 self.marks.append(command)
-            case AskVlm(_, stamp_ns):
+            case protocol.AskVlm(_, stamp_ns):
                 self.asked.append(command)
                 done = partial(self._answered, command)
                 self._services["ask"].call(self, stamp_ns, done, 100 * SECOND_NS)
-            case Rearm():
+            case protocol.Rearm():
                 self._rearm(command, self.queue.now_ns + self._deadline_ns)
-            case RunWorld() | ResetWorld() if not self._plan.stops_time:
-                self._reply(Reply(command, ok=True, stamp_ns=self._services["run"].server.now_ns))
+            case protocol.RunWorld() | protocol.ResetWorld() if not self._plan.stops_time:
+                self._reply(protocol.Reply(command, ok=True, stamp_ns=self._services["run"].server.now_ns))
             case _:
                 self._call(command, *_request_of(command))
 
-    def _answered(self, command: AskVlm, response: Any, problem: str) -> None:
+    def _answered(self, command: protocol.AskVlm, response: Any, problem: str) -> None:
         ok = response is not None and response[0]
         self.answers.append((command.stamp_ns, len(self.driver.state.results)))
-        self._happened(Answered(command.source, command.stamp_ns, ok, problem))
+        self._happened(protocol.Answered(command.source, command.stamp_ns, ok, problem))
 
-    def _call(self, command: Command, name: str, request: Any) -> None:
+    def _call(self, command: protocol.Command, name: str, request: Any) -> None:
         self._is_calling = True
 
         def done(response: Any | None, problem: str) -> None:
@@ -139,7 +118,7 @@ class Trial(Actor):
 
         self._services[name].call(self, request, done, self._deadline_ns)
 
-    def _rearm(self, command: Rearm, until_ns: int) -> None:
+    def _rearm(self, command: protocol.Rearm, until_ns: int) -> None:
         """Arm, again until the deadline: the arm may not have reached the stamp yet."""
         self._is_calling = True
 
@@ -154,37 +133,37 @@ class Trial(Actor):
 
         self._services["rearm"].call(self, command.from_ns, done, self._deadline_ns)
 
-    def _reply(self, reply: Reply) -> None:
+    def _reply(self, reply: protocol.Reply) -> None:
         self._events.append(reply)
 
 
-def _request_of(command: Command) -> tuple[str, Any]:
+def _request_of(command: protocol.Command) -> tuple[str, Any]:
     match command:
-        case OpenRecording() | CloseRecording():
-            return "record", isinstance(command, OpenRecording)
-        case ResetWorld():
+        case protocol.OpenRecording() | protocol.CloseRecording():
+            return "record", isinstance(command, protocol.OpenRecording)
+        case protocol.ResetWorld():
             return "reset", None
-        case RunWorld(running):
+        case protocol.RunWorld(running):
             return "run", running
-        case SetDistortion(spec, from_ns, or_later):
+        case protocol.SetDistortion(spec, from_ns, or_later):
             return "distort", (spec, from_ns, or_later)
-        case StopArm(reason):
+        case protocol.StopArm(reason):
             return "stop", reason
-        case SetTask(task, from_ns):
+        case protocol.SetTask(task, from_ns):
             return "set_task", (task, from_ns)
     raise AssertionError(f"the virtual cell has no service for {command}")
 
 
-def _reply_of(command: Command, response: Any | None, problem: str) -> Reply:
+def _reply_of(command: protocol.Command, response: Any | None, problem: str) -> protocol.Reply:
     match response:
         case None:
-            return Reply(command, ok=False, message=problem)
+            return protocol.Reply(command, ok=False, message=problem)
         case bool():
-            return Reply(command, ok=response)
+            return protocol.Reply(command, ok=response)
         case int():
-            return Reply(command, ok=True, stamp_ns=response)
+            return protocol.Reply(command, ok=True, stamp_ns=response)
         case ok, message:
-            return Reply(command, ok=ok, message=message)
+            return protocol.Reply(command, ok=ok, message=message)
         case ok, message, stamp_ns:
-            return Reply(command, ok=ok, message=message, stamp_ns=stamp_ns)
+            return protocol.Reply(command, ok=ok, message=message, stamp_ns=stamp_ns)
     raise AssertionError(f"an unknown response: {response}")

@@ -7,11 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 from cell_robot import CAMERA_NS
-from event_queue import MS_NS
+from cell_senses import BRIGHT, DARK, ScriptedVla
+from event_queue import MS_NS, SECOND_NS
 from test_cell_trial import play
 from virtual_cell import CellOptions, VirtualCell, interleavings, with_plan
 
+from embodied_iqa.images.frame import View
 from embodied_iqa.robot.messages import ArmMode
+from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, VlaObservation
+from embodied_iqa.trial.decision_desk import DecisionDesk
+from embodied_iqa.trial.decision_timing import Decider
 from embodied_iqa.trial.protocol import MarkRunEnd, MarkRunStart
 from embodied_iqa.trial.record import ChunkRecord
 
@@ -87,6 +92,39 @@ def test_reports_that_come_twice_or_late_count_a_motion_once() -> None:
         assert max(steps, default=0) <= executed, (steps, executed)
 
     interleavings(counts, count=80)
+
+
+class Blinking(ScriptedVla):
+    """It sees no target in a dark image."""
+
+    blind = 0
+
+    def act(self, observation: VlaObservation) -> ActionChunk:
+        if observation.frames[View.TOP].rgb.mean() < BRIGHT.mean() / 2:
+            self.blind += 1
+            return ActionChunk.still(ChunkStatus.NO_TARGET, "dark")
+        return super().act(observation)
+
+
+def test_a_policy_that_sees_no_target_while_the_gate_holds_goes_on_when_it_opens() -> None:
+    options = with_plan(
+        CellOptions(), distortions=(), hold_limit_ns=20 * SECOND_NS, run_limit_ns=20 * SECOND_NS
+    )
+
+    def goes_on(seed: int) -> None:
+        cell = VirtualCell(seed, options)
+        vla = cell.policy.vla = Blinking(options.moves, options.increments)
+        cell.policy.desk = DecisionDesk(Decider(200 * MS_NS, max_decisions=2))
+        cell.camera.rgb = DARK
+        cell.begin()
+        cell.run(is_over=lambda: vla.blind >= 10)  # five decisions, each on two images
+        cell.camera.rgb = BRIGHT
+        cell.run()
+        assert cell.trial.finish is not None
+        assert not cell.journal.broken, cell.journal.broken
+        assert cell.trial.driver.state.results[0].outcome == "success"
+
+    interleavings(goes_on, count=80)
 
 
 def test_a_hostile_decision_is_an_emergency_stop_and_nothing_moves_after_it() -> None:

@@ -114,7 +114,7 @@ class VirtualCell:
         self.camera.images.to(policy, partial(policy.take_image, Source.RAW), newest)
         self.distortion.images.numbered_to(gate, gate.late.counting(gate.take_image), newest)
         self.distortion.images.to(policy, partial(policy.take_image, Source.DISTORTED), newest)
-        for actor in (world, arm, trial):
+        for actor in (world, arm, policy, trial):
             gate.leases.to(actor, actor.take_lease)
         policy.actions.to(gate, gate.take_decision)
         policy.actions.to(arm, lambda record: arm.take_goal(goal_of(record)))

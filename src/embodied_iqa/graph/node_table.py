@@ -20,7 +20,7 @@ from embodied_iqa.gate.verdict import GateMode
 from embodied_iqa.graph.camera_parameters import DEFAULT_VIEWS, CameraSource, cameras_of
 from embodied_iqa.graph.default_judge import SHIPPED_CALIBRATION, default_judge
 from embodied_iqa.graph.parameter_files import ALL_NODES, ROS_KEY, read_sections
-from embodied_iqa.graph.parameters import GraphParameters, RobotKind, VlaParameters
+from embodied_iqa.graph.parameters import GraphParameters, RobotKind, VlaParameters, check_rates
 from embodied_iqa.resources import shared_file
 from embodied_iqa.subjects.reference import SubjectReference, parse_vla
 from embodied_iqa.subjects.registry import refuse_real_arm
@@ -171,6 +171,8 @@ def _completed(graph: GraphParameters) -> GraphParameters:
     """
     _check_views(graph)
     robot, source, vla = graph.arm_node.robot, graph.camera_node.source, graph.vla_node
+    if robot.is_simulated:
+        check_rates(graph.sim_node, graph.arm_node)
     if robot is RobotKind.UR5 and vla.subject.simulation_only:
         refuse_real_arm(vla.subject)
     if (source is CameraSource.SIMULATED) != robot.is_simulated:

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from embodied_iqa.config import Scalar, parsed, ranged, values_of
 from embodied_iqa.distortions.time_course import canonical_schedule
+from embodied_iqa.errors import UsageError
 from embodied_iqa.gate.judge import GateOptions
 from embodied_iqa.graph.camera_parameters import DEFAULT_VIEWS, CameraParameters
 from embodied_iqa.images.frame import View
@@ -15,7 +16,7 @@ from embodied_iqa.kinematics.geometry import TOOL_2F140_M
 from embodied_iqa.recording.compression import Compression
 from embodied_iqa.robot.controller_options import ControllerOptions
 from embodied_iqa.robot.limits import ArmLimits
-from embodied_iqa.robot.ur_options import UrOptions
+from embodied_iqa.robot.ur_options import CB3_RATE_HZ, UrOptions
 from embodied_iqa.subjects.options import (
     CacheOptions,
     DecodingOptions,
@@ -52,7 +53,7 @@ class SimParameters:
         instruction: Task whose objects the initial scene contains; empty for any scene.
         views: Cameras whose leases the world waits for.
         camera_rate_hz: Pictures of each camera per simulated second [Hz].
-        state_rate_hz: Arm states per simulated second [Hz]; 125, the rate of a CB3 controller.
+        state_rate_hz: Arm states per simulated second [Hz]: 125, the rate of the emulated CB3 controller.
         clock_rate_hz: Messages on /clock per simulated second [Hz].
         real_time_factor: Most simulated seconds per real second; 0 for no limit.
         lockstep: Wait for arm and gate: a slow machine slows the world down and no picture is lost.
@@ -69,7 +70,7 @@ class SimParameters:
     instruction: str = ""
     views: tuple[View, ...] = DEFAULT_VIEWS
     camera_rate_hz: float = ranged(15.0, 1.0, 60.0)
-    state_rate_hz: float = ranged(125.0, 50.0, 500.0)
+    state_rate_hz: float = ranged(CB3_RATE_HZ, CB3_RATE_HZ, CB3_RATE_HZ)
     clock_rate_hz: float = ranged(62.5, 10.0, 500.0)
     real_time_factor: float = ranged(1.0, 0.0, 100.0)
     lockstep: bool = True
@@ -168,7 +169,7 @@ class VlaParameters:
         subject: Which model: a name of the catalogue, or where it is; see docs/subjects.md.
         keep_frames: Frames of a view that are kept to pair raw and distorted.
         decide_again_s: Time between decisions while the arm has nothing to execute [s].
-        max_chunks: Most decisions in one run.
+        max_chunks: Most decisions in one run, without those that the gate keeps from moving the arm.
         answer_deadline_s: Longest time of a decision [s]; a later one is dropped.
         has_arm: Whether an arm reports the pose of the tool. Follows from the robot.
         simulated: The arm is simulated; a real one is not moved by a policy for simulation only. Follows from
@@ -306,6 +307,21 @@ class TrialParameters:
     def attended(self) -> bool:
         """Whether a person resets the scene before each run and judges the run: with a real arm."""
         return self.has_arm and not self.simulated
+
+
+def check_rates(world: SimParameters, arm: ArmParameters) -> None:
+    """Check that the simulated world and the arm's controller tick alike.
+
+    Raises:
+        UsageError: They do not.
+    """
+    dt_s = 1.0 / world.state_rate_hz
+    if abs(arm.controller.dt_s - dt_s) > 1e-9:
+        raise UsageError(
+            "world and arm tick at different rates",
+            expected=f"arm_node.controller.dt_s {dt_s:g}",
+            got=arm.controller.dt_s,
+        )
 
 
 @dataclass(frozen=True, slots=True)

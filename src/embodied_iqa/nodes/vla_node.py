@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 
-from embodied_iqa_msgs.msg import ActionChunk, ArmStatus
+from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
 from embodied_iqa_msgs.srv import SetTask
 from geometry_msgs.msg import Pose, PoseStamped
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 
+from embodied_iqa.errors import UsageError
 from embodied_iqa.graph.parameters import VlaParameters
 from embodied_iqa.images.assembler import Source
+from embodied_iqa.images.frame import parse_view
 from embodied_iqa.images.message_geometry import matrix_from_pose
 from embodied_iqa.images.state_history import StateHistory
 from embodied_iqa.kinematics import TOOL_2F140_M, Kinematics, tool_along_z
@@ -22,7 +24,7 @@ from embodied_iqa.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.ros.qos import EVENT, STATE
 from embodied_iqa.subjects.inference import Outcome
 from embodied_iqa.subjects.protocols import ActionChunk as Chunk
-from embodied_iqa.subjects.protocols import ChunkStatus, SubjectInfo, Vla, close_subject
+from embodied_iqa.subjects.protocols import SubjectInfo, Vla, close_subject
 from embodied_iqa.subjects.registry import make_vla, refuse_real_arm
 from embodied_iqa.trial.deciding import DecisionRequest, act, chunk_record
 from embodied_iqa.trial.decision_desk import DecisionDesk
@@ -55,6 +57,7 @@ class VlaNode(ManagedNode[VlaParameters]):
         self.create_subscription(PoseStamped, "/arm/tool_pose", self._take_pose, STATE)
         self.create_subscription(JointState, "/arm/joint_states", self._take_joints, STATE)
         self.create_subscription(ArmStatus, "/arm/status", self._take_status, EVENT)
+        self.create_subscription(GateLease, "/gate/lease", self._take_lease, STATE)
         self.create_service(SetTask, "/vla/set_task", self._set_task)
 
     def load(self) -> None:
@@ -126,6 +129,17 @@ class VlaNode(ManagedNode[VlaParameters]):
         )
         self._consider()
 
+    def _take_lease(self, lease: GateLease) -> None:
+        if lease.verdict == GateLease.VERDICT_PASS or lease.of_decision:
+            return
+        try:
+            view = parse_view(lease.view)
+        except UsageError as error:
+            self.get_logger().error(f"/gate/lease: {error}", throttle_duration_sec=1.0)
+            return
+        self._desk.rejected(view, ns_of(lease.header.stamp))
+        self._consider()
+
     def _set_task(self, request: SetTask.Request, response: SetTask.Response) -> SetTask.Response:
         if not self.active:
             response.message = "vla_node is not active"
@@ -173,8 +187,7 @@ class VlaNode(ManagedNode[VlaParameters]):
             self.get_logger().error(f"{info.name} failed: {outcome.reason}")
         record = chunk_record(info, request, outcome)
         self._outputs[record.source].publish(_message_of(record, request.task, pose))
-        if record.source is Source.DISTORTED and record.status is ChunkStatus.NO_TARGET:
-            self._desk.refused()
+        self._desk.came_to(record)
         stamps_ns = self._whole_stamps()
         self._desk.published(stamps_ns[-1] if stamps_ns else record.stamp_ns)
         self._consider()

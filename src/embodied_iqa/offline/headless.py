@@ -199,6 +199,7 @@ class HeadlessRun:
             leases.append(lease)
         for lease in leases:
             self._arm.take_lease(lease)
+            self._policy.take_lease(lease)
         self._arrived.append((stamp_ns, dropped))
         if not leases:
             return

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from embodied_iqa.distortions.spec import DistortionSpec
-from embodied_iqa.errors import UsageError
-from embodied_iqa.graph.parameters import GraphParameters
+from embodied_iqa.graph.parameters import GraphParameters, check_rates
 from embodied_iqa.scenes.dimensions import STEP_NS
 from embodied_iqa.trial.protocol import TrialPlan
 from embodied_iqa.units import SECOND_NS
@@ -27,13 +26,7 @@ class HeadlessOptions:
     decision_latency_s: float = 0.048
 
     def __post_init__(self) -> None:
-        dt_s = self.nodes.arm_node.controller.dt_s
-        if abs(self.tick_ns / SECOND_NS - dt_s) > 1e-9:
-            raise UsageError(
-                "world and arm tick at different rates",
-                expected=f"sim_node.state_rate_hz {1 / dt_s:g}",
-                got=self.nodes.sim_node.state_rate_hz,
-            )
+        check_rates(self.nodes.sim_node, self.nodes.arm_node)
 
     @property
     def tick_ns(self) -> int:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.gate.verdict import GateLease, Verdict
 from embodied_iqa.graph.parameters import VlaParameters
 from embodied_iqa.images.assembler import Source
 from embodied_iqa.images.frame import View
@@ -62,6 +63,11 @@ class HeadlessPolicy:
             held=report.status.held_by_gate,
         )
 
+    def take_lease(self, lease: GateLease) -> None:
+        """Note the gate's lease on a frame."""
+        if lease.verdict is not Verdict.PASS:
+            self._state = self._decider.rejected(self._state, lease.view, lease.frame_stamp_ns)
+
     def decide(self, stamps_ns: list[int]) -> tuple[ChunkRecord, ChunkRecord] | None:
         """Decide if it is time to.
 
@@ -90,8 +96,7 @@ class HeadlessPolicy:
             distorted = self._decide(replace(request, source=Source.DISTORTED))
         else:  # the same pictures: a subject is stateless
             distorted = replace(raw, source=Source.DISTORTED)
-        if distorted.status is ChunkStatus.NO_TARGET:
-            self._state = self._decider.refused(self._state)
+        self._state = self._decider.came_to(self._state, distorted.view, stamp_ns, distorted.status)
         return raw, distorted
 
     def _decide(self, request: DecisionRequest) -> ChunkRecord:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from embodied_iqa.config import ranged
 from embodied_iqa.errors import UsageError
 from embodied_iqa.units import MILLISECOND_NS, SECOND_NS
 
@@ -13,7 +14,8 @@ class ControllerOptions:
     """Times and tolerances of the controller.
 
     Attributes:
-        dt_s: Period of the ticks [s]; at least 0.008, the period of a CB3 controller.
+        dt_s: Period of the ticks [s]; at least 0.008, the period of a CB3 controller, and exactly that of a
+            simulated arm.
         max_frame_age_ns: Largest age of the frame behind a goal.
         max_hold_ns: A goal held for longer is abandoned.
         lease_overrun_ns: Latest standstill after the end of the lease; if braking takes longer, it starts
@@ -24,7 +26,7 @@ class ControllerOptions:
         gripper_tolerance: A gripper this close to its target has arrived.
     """
 
-    dt_s: float = 0.008
+    dt_s: float = ranged(0.008, 0.008, 0.05)
     max_frame_age_ns: int = 3 * SECOND_NS // 2
     max_hold_ns: int = 5 * SECOND_NS
     lease_overrun_ns: int = 70 * MILLISECOND_NS

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.images.assembler import Source
+from embodied_iqa.images.frame import View
 from embodied_iqa.trial.deciding import DecisionRequest
 from embodied_iqa.trial.decision_timing import Decider, DeciderState
+from embodied_iqa.trial.record import ChunkRecord
 
 _BOTH: Final = (Source.DISTORTED, Source.RAW)
 """The arm waits for the first."""
@@ -55,9 +57,14 @@ class DecisionDesk:
             self.state, ready=ready, completed=completed, whole=whole, stamp_ns=stamp_ns, held=held
         )
 
-    def refused(self) -> None:
-        """Note that the VLA saw no target; see `Decider.refused`."""
-        self.state = self._decider.refused(self.state)
+    def came_to(self, record: ChunkRecord) -> None:
+        """Note an answer that counts; see `Decider.came_to`."""
+        if record.source is Source.DISTORTED:
+            self.state = self._decider.came_to(self.state, record.view, record.stamp_ns, record.status)
+
+    def rejected(self, view: View, stamp_ns: int) -> None:
+        """Note that the gate rejects a frame; see `Decider.rejected`."""
+        self.state = self._decider.rejected(self.state, view, stamp_ns)
 
     def choose(self, stamps_ns: Sequence[int]) -> int | None:
         """Return the stamp to decide on, or None; ``stamps_ns``: of complete frames, oldest first."""

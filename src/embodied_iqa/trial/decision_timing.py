@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
+from embodied_iqa.images.frame import View
+from embodied_iqa.subjects.protocols import ChunkStatus
 from embodied_iqa.units import SECOND_NS
+
+_REJECTED_KEPT: Final = 32
+"""Rejected frames that are kept because a decision may still be made on them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +33,8 @@ class DeciderState:
             the next one decides.
         hold_until_ns: After a slow answer: no decision on frames up to this one, so that the arm can start.
         reported_ns: Stamp of the newest report of the arm; an older one says nothing any more.
+        still: Frames of counted decisions of this run that move nothing: without a target, or failed.
+        rejected: Frames that the gate rejected, on which such a decision may come.
     """
 
     task: str = ""
@@ -42,6 +50,8 @@ class DeciderState:
     turn: int = 0
     hold_until_ns: int = 0
     reported_ns: int = 0
+    still: frozenset[tuple[View, int]] = frozenset()
+    rejected: frozenset[tuple[View, int]] = frozenset()
 
 
 class Decider:
@@ -126,9 +136,27 @@ class Decider:
             ready=False,
         )
 
-    def refused(self, state: DeciderState) -> DeciderState:
-        """Note that the policy saw no target."""
-        return replace(state, turn=state.turn + 1)
+    def came_to(
+        self, state: DeciderState, view: View, stamp_ns: int, status: ChunkStatus | None
+    ) -> DeciderState:
+        """Note what the policy decided on the distorted frame.
+
+        A decision that moves nothing does not count towards those of the run if the gate rejects its frame:
+        the arm would have been held whatever it was. Which of the two is known first makes no difference.
+        """
+        if status is ChunkStatus.NO_TARGET:
+            state = replace(state, turn=state.turn + 1)
+        if status in {ChunkStatus.NO_TARGET, None}:
+            state = replace(state, still=state.still | {(view, stamp_ns)})
+        return _uncounted(state)
+
+    def rejected(self, state: DeciderState, view: View, stamp_ns: int) -> DeciderState:
+        """Note that the gate does not let the arm move on this frame."""
+        if not state.task or stamp_ns < state.from_ns:
+            return state
+        asked = {frame for frame in state.rejected if frame[1] == state.decided_ns}
+        others = sorted({*state.rejected, (view, stamp_ns)} - asked, key=lambda frame: frame[1])
+        return _uncounted(replace(state, rejected=frozenset(asked.union(others[-_REJECTED_KEPT:]))))
 
     def answered(self, state: DeciderState, newest_ns: int) -> DeciderState:
         """Note that the decision was published, when ``newest_ns`` was the newest frame.
@@ -138,3 +166,9 @@ class Decider:
         if state.decided_ns is None or newest_ns <= state.decided_ns + self._again_ns:
             return state
         return replace(state, ready=False, hold_until_ns=newest_ns + self._again_ns)
+
+
+def _uncounted(state: DeciderState) -> DeciderState:
+    """Return the state without the decisions that moved nothing and whose frames the gate rejected."""
+    held = state.still & state.rejected
+    return replace(state, decisions=state.decisions - len(held), still=state.still - held)

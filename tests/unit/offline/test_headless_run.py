@@ -180,6 +180,27 @@ def test_the_oracle_waits_for_the_end_of_a_burst_and_then_the_policy_succeeds(
     assert (reference.peak_contact_n, waited.peak_contact_n) == (0.0, 0.0)
 
 
+def test_decisions_without_a_target_while_the_gate_holds_do_not_use_up_the_run(cell: Cell) -> None:
+    burst = replace(PALE, schedule="burst:start=0,length=2")
+    few = {"gate_node__judge__recover_frames": 1, "vla_node__max_chunks": 2}
+    waited = run(replace(cell, judge=None), burst, settings(GateMode.ON, **few))
+    blind = [chunk for chunk in waited.chunks if chunk.status is ChunkStatus.NO_TARGET]
+    assert {chunk.source for chunk in blind} == {Source.DISTORTED}
+    assert len(blind) > few["vla_node__max_chunks"]
+    assert waited.outcome is Outcome.SUCCESS
+    shadow = run(replace(cell, judge=None), burst, settings(GateMode.SHADOW, **few))
+    assert len(shadow.chunks) == 2 * few["vla_node__max_chunks"], "nothing is held: every decision counts"
+
+
+def test_a_run_that_is_held_all_the_time_ends_by_its_limit(cell: Cell) -> None:
+    limits = {"trial_node__hold_limit_s": 60.0, "trial_node__run_limit_s": 4.0, "vla_node__max_chunks": 2}
+    held = run(replace(cell, judge=None), PALE, settings(GateMode.ON, **limits))
+    assert held.outcome is Outcome.HELD_BY_GATE
+    assert 4.0 < (held.end_ns - held.start_ns) / SECOND_NS < 5.0
+    last = max(chunk.stamp_ns for chunk in held.chunks)
+    assert (last - held.start_ns) / SECOND_NS > 3.0, "the policy was asked until the end"
+
+
 def test_a_gate_without_calibration_holds_and_the_shadow_gate_does_not(cell: Cell) -> None:
     bare = replace(cell, judge=StatisticsJudge(()))
     held, shadow = run(bare, None, settings(GateMode.ON)), run(bare, None, settings(GateMode.SHADOW))
@@ -314,8 +335,26 @@ def test_the_vlm_answers_about_the_first_frame(cell: Cell) -> None:
 
 
 def test_world_and_arm_must_tick_alike() -> None:
-    with pytest.raises(UsageError, match=r"different rates.*125.*250"):
-        settings(sim_node__state_rate_hz=250.0)
+    said = r"different rates; expected arm_node\.controller\.dt_s 0\.008; got 0\.016"
+    with pytest.raises(UsageError, match=said):
+        settings(arm_node__controller__dt_s=0.016)
+    real = {"arm_node.controller.dt_s": 0.016, "arm_node.robot": "none", "camera_node.source": "bag"}
+    with pytest.raises(UsageError, match=said):
+        HeadlessOptions(resolve((), real))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("sim_node__state_rate_hz", 250.0, "125.0"),
+        ("sim_node__state_rate_hz", 120.0, "125.0"),
+        ("arm_node__controller__dt_s", 0.002, "0.008 to 0.05"),
+    ],
+)
+def test_rates_that_no_cb3_has_are_refused(name: str, value: float, expected: str) -> None:
+    parameter = name.rpartition("__")[2]
+    with pytest.raises(UsageError, match=rf"{parameter} in .*expected {expected}; got {value}"):
+        settings(**{name: value})
 
 
 def test_pictures_that_a_camera_drops_are_not_published_judged_or_decided_on(

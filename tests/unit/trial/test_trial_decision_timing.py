@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from embodied_iqa.images.frame import View
+from embodied_iqa.subjects.protocols import ChunkStatus
 from embodied_iqa.trial.decision_timing import Decider, DeciderState
 from embodied_iqa.units import SECOND_NS
 
@@ -129,8 +132,75 @@ def test_decisions_that_the_gate_holds_do_not_use_up_those_of_the_run() -> None:
     for k in range(20, 23):
         state = idle(DECIDER.decided(state, 1_000 * k), k, 1_000 * k + 1)
     assert (state.decisions, DECIDER.choose(state, [100_000])) == (3, None)
-    assert DECIDER.refused(state).turn == 20
+    assert DECIDER.came_to(state, View.TOP, 22_000, ChunkStatus.NO_TARGET).turn == 20
     assert (state.turn, DECIDER.set_task(state, "pick it", 100_000).turn) == (19, 0)
+
+
+BLIND = [ChunkStatus.NO_TARGET, None]
+"""Decisions that move nothing: the arm reports nothing about them."""
+
+
+def decide(
+    state: DeciderState, stamp_ns: int, status: ChunkStatus | None, *, rejects: bool, first: str = "gate"
+) -> DeciderState:
+    """Decide on a frame of the top camera; its verdict is known before or after the decision."""
+    assert DECIDER.choose(state, [stamp_ns]) == stamp_ns
+    gate_first = rejects and first == "gate"
+    state = DECIDER.rejected(state, View.TOP, stamp_ns) if gate_first else state
+    state = DECIDER.came_to(DECIDER.decided(state, stamp_ns), View.TOP, stamp_ns, status)
+    state = DECIDER.rejected(state, View.TOP, stamp_ns) if rejects and not gate_first else state
+    return idle(state, None, stamp_ns + 1)
+
+
+@pytest.mark.parametrize("first", ["gate", "policy"])
+@pytest.mark.parametrize("status", BLIND)
+def test_decisions_that_move_nothing_while_the_gate_holds_do_not_use_up_those_of_the_run(
+    status: ChunkStatus | None, first: str
+) -> None:
+    state = STARTED
+    for k in range(1, 20):
+        state = decide(state, 1_000 * k, status, rejects=True, first=first)
+        assert state.decisions == 0
+    assert state.turn == (19 if status is ChunkStatus.NO_TARGET else 0)
+    for k in range(20, 23):
+        state = decide(state, 1_000 * k, status, rejects=False)
+    assert (state.decisions, DECIDER.choose(state, [100_000])) == (3, None), "an open gate: they count"
+
+
+@pytest.mark.parametrize("status", [ChunkStatus.ACT, ChunkStatus.DONE])
+def test_a_decision_that_moves_the_arm_counts_until_the_arm_reports_that_it_is_held(
+    status: ChunkStatus,
+) -> None:
+    state = decide(STARTED, 1_000, status, rejects=True)
+    assert state.decisions == 1
+    state = DECIDER.arm_seen(state, ready=True, completed=1, whole=False, stamp_ns=1_002, held=True)
+    assert state.decisions == 0, "once, not twice"
+
+
+def test_only_a_verdict_on_the_frame_of_the_decision_counts() -> None:
+    state = decide(STARTED, 2_000, ChunkStatus.NO_TARGET, rejects=False)
+    for view, stamp_ns in ((View.WRIST, 2_000), (View.TOP, 1_999), (View.TOP, 2_001), (View.TOP, 999)):
+        state = DECIDER.rejected(state, view, stamp_ns)
+    assert state.decisions == 1
+    assert DECIDER.rejected(state, View.TOP, 2_000).decisions == 0
+    twice = DECIDER.rejected(DECIDER.rejected(state, View.TOP, 2_000), View.TOP, 2_000)
+    assert twice.decisions == 0
+
+
+def test_a_verdict_is_remembered_however_long_the_policy_thinks() -> None:
+    state = DECIDER.decided(DECIDER.rejected(STARTED, View.TOP, 1_000), 1_000)
+    for stamp_ns in range(1_001, 3_000):
+        state = DECIDER.rejected(state, View.TOP, stamp_ns)
+    assert len(state.rejected) < 100
+    assert DECIDER.came_to(state, View.TOP, 1_000, ChunkStatus.NO_TARGET).decisions == 0
+
+
+def test_a_run_begins_without_the_verdicts_of_the_one_before() -> None:
+    state = decide(STARTED, 1_000, ChunkStatus.NO_TARGET, rejects=False)
+    state = DECIDER.set_task(state, "push the blue ball", 9_000)
+    assert (state.still, state.rejected) == (frozenset(), frozenset())
+    state = DECIDER.rejected(DECIDER.decided(state, 9_000), View.TOP, 1_000)
+    assert (state.decisions, state.rejected) == (1, frozenset())
 
 
 def test_a_report_about_the_decision_before_says_nothing_about_the_next_one() -> None:

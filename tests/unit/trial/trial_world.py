@@ -9,29 +9,13 @@ import numpy as np
 
 from embodied_iqa.distortions.spec import DistortionSpec
 from embodied_iqa.subjects.protocols import ChunkStatus
-from embodied_iqa.trial import machine
-from embodied_iqa.trial.protocol import (
-    ArmSeen,
-    AskVlm,
-    ChunkSeen,
-    Command,
-    Event,
-    Finish,
-    FrameSeen,
-    MarkRunEnd,
-    MarkRunStart,
-    Reply,
-    ResetWorld,
-    RunWorld,
-    TrialPlan,
-    WorldSeen,
-)
+from embodied_iqa.trial import machine, protocol
 
 SECOND_NS = 1_000_000_000
 TICK_NS = 50_000_000
 EPOCH_NS = 100 * SECOND_NS
-NOT_ANSWERED = (AskVlm, MarkRunStart, MarkRunEnd, Finish)
-PLAN = TrialPlan(
+NOT_ANSWERED = (protocol.AskVlm, protocol.MarkRunStart, protocol.MarkRunEnd, protocol.Finish)
+PLAN = protocol.TrialPlan(
     task="pick the red cube",
     scene_seed=7,
     distortions=(DistortionSpec("19", 5), DistortionSpec("02", 1)),
@@ -55,9 +39,9 @@ class FakeWorld:
         judged: Why the gate does not let the arm move; empty if it does.
     """
 
-    plan: TrialPlan = PLAN
-    refuse: Callable[[Command], bool] = lambda _command: False
-    on_tick: Callable[[FakeWorld], list[Event]] = lambda _world: []
+    plan: protocol.TrialPlan = PLAN
+    refuse: Callable[[protocol.Command], bool] = lambda _command: False
+    on_tick: Callable[[FakeWorld], list[protocol.Event]] = lambda _world: []
     success: bool = True
     violation: str = ""
     missing: str = ""
@@ -65,7 +49,7 @@ class FakeWorld:
     epoch: int = 1
     now_ns: int = EPOCH_NS
     running: bool = False
-    commands: list[Command] = field(default_factory=list)
+    commands: list[protocol.Command] = field(default_factory=list)
     stages: list[machine.Stage] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -77,30 +61,30 @@ class FakeWorld:
         return self.now_ns - self.epoch * EPOCH_NS
 
     @property
-    def finish(self) -> Finish | None:
-        return next((command for command in self.commands if isinstance(command, Finish)), None)
+    def finish(self) -> protocol.Finish | None:
+        return next((command for command in self.commands if isinstance(command, protocol.Finish)), None)
 
     def kinds(self) -> list[str]:
         return [type(command).__name__ for command in self.commands]
 
-    def take(self, commands: list[Command]) -> None:
+    def take(self, commands: list[protocol.Command]) -> None:
         for command in commands:
             self.commands.append(command)
             self.stages.append(self.state.stage)
             if not isinstance(command, NOT_ANSWERED):
                 self.step(self.reply(command))
 
-    def reply(self, command: Command) -> Reply:
+    def reply(self, command: protocol.Command) -> protocol.Reply:
         if self.refuse(command):
-            return Reply(command, ok=False, message="refused")
-        if isinstance(command, ResetWorld):
+            return protocol.Reply(command, ok=False, message="refused")
+        if isinstance(command, protocol.ResetWorld):
             self.epoch += 1
             self.now_ns = self.epoch * EPOCH_NS
-        if isinstance(command, RunWorld):
+        if isinstance(command, protocol.RunWorld):
             self.running = command.running
-        return Reply(command, ok=True, stamp_ns=self.now_ns)
+        return protocol.Reply(command, ok=True, stamp_ns=self.now_ns)
 
-    def step(self, event: Event) -> None:
+    def step(self, event: protocol.Event) -> None:
         self.state, commands = machine.step(self.state, event)
         self.take(commands)
 
@@ -108,16 +92,16 @@ class FakeWorld:
         self.state, commands = machine.cancel(self.state, reason)
         self.take(commands)
 
-    def seen(self, stamp_ns: int | None = None) -> WorldSeen:
+    def seen(self, stamp_ns: int | None = None) -> protocol.WorldSeen:
         T = np.eye(4)
         T[0, 3] = 1e-9 * self.since_start_ns
         stamp_ns = self.now_ns if stamp_ns is None else stamp_ns
-        return WorldSeen(stamp_ns, self.success, self.violation, T, self.missing)
+        return protocol.WorldSeen(stamp_ns, self.success, self.violation, T, self.missing)
 
     def tick(self) -> None:
         if self.running:
             self.now_ns += TICK_NS
-        self.step(FrameSeen(self.now_ns, self.judged))
+        self.step(protocol.FrameSeen(self.now_ns, self.judged))
         for event in self.on_tick(self):
             self.step(event)
         self.step(self.seen())
@@ -130,16 +114,16 @@ class FakeWorld:
         raise AssertionError(f"no end: {self.state.stage.name}, pending {self.state.pending}")
 
 
-def moves(world: FakeWorld) -> list[Event]:
-    return [ArmSeen(world.now_ns, moving=True, emergency_stop=False, reason="")]
+def moves(world: FakeWorld) -> list[protocol.Event]:
+    return [protocol.ArmSeen(world.now_ns, moving=True, emergency_stop=False, reason="")]
 
 
-def done_after(seconds: float) -> Callable[[FakeWorld], list[Event]]:
+def done_after(seconds: float) -> Callable[[FakeWorld], list[protocol.Event]]:
     """Move, and say that the task is done after so many seconds of each run."""
 
-    def tell(world: FakeWorld) -> list[Event]:
+    def tell(world: FakeWorld) -> list[protocol.Event]:
         if world.since_start_ns < seconds * SECOND_NS:
             return moves(world)
-        return [*moves(world), ChunkSeen(world.now_ns, ChunkStatus.DONE)]
+        return [*moves(world), protocol.ChunkSeen(world.now_ns, ChunkStatus.DONE)]
 
     return tell
