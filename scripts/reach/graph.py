@@ -44,7 +44,7 @@ class _Module:
 
     @property
     def is_own(self) -> bool:
-        """Whether it is no part of the package: a test or what tests start."""
+        """Whether it is not part of the package: a test or what tests start."""
         return not self.path.startswith("src/")
 
 

@@ -1,4 +1,4 @@
-"""Which tests are selected by changed files that are no modules: explicit rules, else everything."""
+"""Which tests are selected by changed files that are not modules: explicit rules, else everything."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ RULES: Sequence[Rule] = (
 
 
 def rule_of(path: str) -> Rule | None:
-    """The rule for a file that is no module, or None: it selects everything.
+    """The rule for a file that is not a module, or None: it selects everything.
 
     A conftest.py, and data of a folder below tests/unit, selects the tests of its folder.
     """

@@ -74,7 +74,7 @@ def read_episodes(source: Path) -> tuple[Episode, ...]:
     """
     path = source / EPISODES_FILE if source.is_dir() else source
     if not path.is_file():
-        raise InputError(f"no episodes: {path} is no file", expected="a folder of `manipulate make`")
+        raise InputError(f"no episodes: {path} is not a file", expected="a folder of `manipulate make`")
     lines = read_text(path, "the episodes", most_bytes=MOST_JSON_BYTES).splitlines()
     episodes = [
         structure(Episode, parse_json(line, str(path), number), f"{path}, line {number}")

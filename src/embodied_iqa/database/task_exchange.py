@@ -99,7 +99,7 @@ def import_tasks(
         conflicts: What happens to references that somebody has edited since then in another way.
 
     Raises:
-        InputError: The file is damaged or names a picture that is no reference.
+        InputError: The file is damaged or names a picture that is not a reference.
         ConflictError: Somebody has edited references that the file changes; only with `REFUSE`.
     """
     journal, built = Journal(store.path), DatabaseStore(store.path, built=True)
@@ -108,7 +108,7 @@ def import_tasks(
     unknown = [str(item.path) for item in listed if str(item.path) not in references]
     if unknown:
         raise InputError(
-            f"{file} names {len(unknown)} pictures that are no references of {store.path}",
+            f"{file} names {len(unknown)} pictures that are not references of {store.path}",
             expected="paths such as pictures/references/NAME-VIEW.png",
             got=unknown[0],
         )

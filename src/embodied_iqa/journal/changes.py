@@ -254,7 +254,7 @@ def edit_of(tree: Mapping[str, Any], where: str) -> Edit:
     """Return the edit of a line; the inverse of `edit_tree`.
 
     Raises:
-        InputError: It is no edit of this version.
+        InputError: It is not an edit of this version.
     """
     if tree.keys() != {"sequence", "stamp_ns", "person", "origin", "kind", "change"}:
         raise InputError(f"{where}: not an edit", got=", ".join(sorted(tree)))

@@ -125,7 +125,7 @@ def invert(T: ArrayLike) -> Array:
 
 
 def transform_fault(numbers: ArrayLike) -> str:
-    """Return why 16 numbers, row by row, or ``(4, 4)`` are no rigid transform; empty where they are one.
+    """Return why 16 numbers, row by row, or ``(4, 4)`` are not a rigid transform; empty where they are.
 
     The rotation may be off by 0.001, as that of a hand-eye calibration.
     """
@@ -137,7 +137,7 @@ def transform_fault(numbers: ArrayLike) -> str:
         return "not finite"
     R = T[:3, :3]
     rigid = np.abs(R @ R.T - np.eye(3)).max() < _RIGID and np.linalg.det(R) > 0.0
-    return "" if rigid and T[3].tolist() == [0.0, 0.0, 0.0, 1.0] else "no rigid motion"
+    return "" if rigid and T[3].tolist() == [0.0, 0.0, 0.0, 1.0] else "not a rigid motion"
 
 
 def increments_to_transforms(increments: ArrayLike) -> Array:

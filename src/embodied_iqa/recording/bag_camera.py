@@ -102,7 +102,7 @@ class BagCamera:
 
         Raises:
             EndOfFramesError: All pictures were shown.
-            WrongPoseError: The pose of this picture is no pose; the next call reads the next picture.
+            WrongPoseError: The pose of this picture is invalid; the next call reads the next picture.
             RecordingReadError: The recording is damaged, or a picture has another size than its camera.
         """
         recorded = self._next

@@ -27,7 +27,7 @@ class RecordingReadError(_RecordingError):
 
 
 class WrongPoseError(RecordingReadError):
-    """The camera's pose of one picture is no pose; other pictures can be read.
+    """The camera's pose of one picture is invalid; other pictures can be read.
 
     Args:
         path: The file.

@@ -64,12 +64,27 @@ def call(
         UserError: The service is missing.
         NoResponseError: It has not responded in time.
     """
+    _await_service(client, deadline_s, check)
+    return _exchange(client, request, deadline_s, again_s, check)
+
+
+def _await_service(client: Client[RequestT, ResponseT], deadline_s: float, check: Callable[[], None]) -> None:
     began = time.monotonic()
     while not client.wait_for_service(timeout_sec=_POLL_S):
         _check_not_ending(client)
         check()
         if time.monotonic() - began > deadline_s:
             raise UserError(f"no service {client.srv_name} within its deadline")
+
+
+def _exchange(
+    client: Client[RequestT, ResponseT],
+    request: RequestT,
+    deadline_s: float,
+    again_s: float | None,
+    check: Callable[[], None],
+) -> ResponseT:
+    """Send a request, again where there is no response, and return the first response."""
     responses: queue.SimpleQueue[Future[ResponseT]] = queue.SimpleQueue()
     began = time.monotonic()
     futures = [begin_call(client, request, responses.put)]

@@ -33,7 +33,7 @@ REPAIRED = "/gate/{view}/image_raw"
 
 
 def tool_pose_of(node: Node, message: PoseStamped) -> NDArray[np.float64] | None:
-    """Return the tool's pose ``(4, 4)`` (m, base frame); None, reported, where it is no pose."""
+    """Return the tool's pose ``(4, 4)`` (m, base frame); None, with a report, where it is invalid."""
     try:
         return matrix_from_pose(message.pose)
     except InputError as error:
@@ -124,5 +124,5 @@ class FrameInput:
         self._on_change(view)
 
     def _refuse(self, origin: str, error: InputError) -> None:
-        """Report a part that is no part of a frame: the frame is never whole."""
+        """Report an invalid part: its frame is never whole."""
         self._node.get_logger().error(f"{origin}: {error}", throttle_duration_sec=1.0)

@@ -67,7 +67,7 @@ class ChunkStatus(StrEnum):
 def is_refusal(status: ChunkStatus | None, on_reference: ChunkStatus | None) -> bool:
     """Return whether a policy saw no target on a distorted picture, and did on the reference.
 
-    A refusal moves nothing: it is no wrong motion.
+    A refusal moves nothing: it is not a wrong motion.
     """
     return status is ChunkStatus.NO_TARGET and on_reference is not ChunkStatus.NO_TARGET
 

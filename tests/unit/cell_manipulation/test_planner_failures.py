@@ -178,10 +178,10 @@ def test_trajectories_of_both_formats_are_counted_and_what_is_skipped_is_said(tm
     (pair,) = plan_agreements(found.trajectories)
     assert (pair.episodes, pair.same_action, pair.same_plan) == (1, 1, 0)
     file.write_text('"text"')
-    with pytest.raises(InputError, match="no trajectory file"):
+    with pytest.raises(InputError, match="not a trajectory file"):
         read_trajectories(file)
     file.write_text('[7, {"model_name": "a"}, 8]')
-    with pytest.raises(InputError, match=r"no readable episode.*2 times episode is no mapping"):
+    with pytest.raises(InputError, match=r"no readable episode.*2 times episode is not a mapping"):
         read_trajectories(file)
     file.write_text("[]")
     with pytest.raises(InputError, match="an empty list"):

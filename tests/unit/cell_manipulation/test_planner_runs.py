@@ -202,7 +202,7 @@ def test_a_folder_of_something_else_is_not_written_to(tmp_path: Path, episode: E
     with pytest.raises(UsageError, match="holds no run"):
         check_run(tmp_path, plan(Arm()), [episode])
     (tmp_path / "run.json").write_text("[]")
-    with pytest.raises(InputError, match="no record of a run"):
+    with pytest.raises(InputError, match="not the record of a run"):
         check_run(tmp_path, plan(Arm()), [episode])
 
 

@@ -98,7 +98,7 @@ def _half(camera: Camera) -> Camera:
     ("damage", "words"),
     [
         (_nan_pose, "the pose of the top camera is not finite"),
-        (_sheared, "the pose of the top camera is no rigid motion"),
+        (_sheared, "the pose of the top camera is not a rigid motion"),
         (_short, "the pose of the top camera is of 2 numbers instead of 16"),
         (_zeros, r"the pinhole model of the top camera is \[0\.0, 0\.0, 0\.0, 0\.0\] px"),
         (_half, "the pinhole model of the top camera is incomplete"),

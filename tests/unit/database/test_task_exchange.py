@@ -154,7 +154,7 @@ def test_errors_leave_no_edit(store: DatabaseStore, file: Path) -> None:
     write_in(file, FOURTH, "push the cube")
     good = file.read_text("utf-8")
     for bad, error in (
-        (good.replace("pictures/references/", "elsewhere/", 1), "1 pictures that are no references"),
+        (good.replace("pictures/references/", "elsewhere/", 1), "1 pictures that are not references"),
         (good.replace("journal: ", "journal: x"), "bad journal"),
         (good.replace("rank: 1", "rank: 9", 1), "rank"),
     ):

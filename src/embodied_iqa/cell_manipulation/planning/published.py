@@ -66,7 +66,7 @@ class ArithmeticCheck:
     Attributes:
         model: As printed.
         average: Printed average, in percent.
-        solved: Solved episodes of 228; None where a subset's value is no share of its episodes.
+        solved: Solved episodes of 228; None where a subset's value is not a share of its episodes.
         weighted: Average over episodes, in percent; None where ``solved`` is.
         plain: Plain mean of the subsets, in percent.
         exceptions: What does not fit, in words.
@@ -94,7 +94,7 @@ def check_row(row: PublishedRow) -> ArithmeticCheck:
     """Check that a row's values are shares of the episodes, and that the average follows from them."""
     counts = row.successes
     exceptions = [
-        f"{subset} {row.subsets[subset]} is no share of {EPISODES[subset]} episodes"
+        f"{subset} {row.subsets[subset]} is not a share of {EPISODES[subset]} episodes"
         for subset, count in counts.items()
         if count is None
     ]

@@ -195,7 +195,7 @@ def _stored(path: Path) -> dict[str, Any]:
     """Return a file of an earlier start; nothing if there is none."""
     tree = load_json(path, "the record of a run") if path.is_file() else {}
     if not isinstance(tree, dict):
-        raise InputError(f"{path} is no record of a run", expected="a JSON object")
+        raise InputError(f"{path} is not the record of a run", expected="a JSON object")
     return tree
 
 

@@ -129,7 +129,7 @@ def read_trajectories(path: Path) -> TrajectoryFile:
     if isinstance(tree, dict):  # wrapped by some mirrors
         tree = next((value for value in tree.values() if isinstance(value, list)), None)
     if not isinstance(tree, list):
-        raise InputError(f"{path} is no trajectory file", expected="a JSON list of episodes")
+        raise InputError(f"{path} is not a trajectory file", expected="a JSON list of episodes")
     skipped: Counter[str] = Counter()
     found = [item for item in (_trajectory(entry, skipped) for entry in tree) if item is not None]
     if not found:
@@ -166,7 +166,7 @@ def plan_agreements(trajectories: Sequence[Trajectory]) -> Iterator[PlanAgreemen
 
 def _trajectory(entry: Any, skipped: Counter[str]) -> Trajectory | None:
     if not isinstance(entry, dict):
-        skipped["episode is no mapping"] += 1
+        skipped["episode is not a mapping"] += 1
         return None
     for key in ("model_name", "eval_set", "episode_id", "trajectory"):
         if key not in entry:
@@ -186,7 +186,7 @@ def _trajectory(entry: Any, skipped: Counter[str]) -> Trajectory | None:
 
 def _turn(item: Any, skipped: Counter[str]) -> Turn | None:
     if not isinstance(item, dict):
-        skipped["turn is no mapping"] += 1
+        skipped["turn is not a mapping"] += 1
         return None
     if _PLAN_KEY not in item:
         skipped[f"turn without {_PLAN_KEY}"] += 1

@@ -19,7 +19,7 @@ from embodied_iqa.simulation.scene_batches import SceneBatchRenderer
 from embodied_iqa.tasks.vocabulary import Kind
 
 CLASSES: Final = ("no object", *Kind)
-"""What a pixel shows; table, robot and room are no objects."""
+"""What a pixel shows; table, robot and room are not objects."""
 CELL_PX: Final = 4
 """Side of a cell that has one class, in pixels of the network's input."""
 _DRAWN_PX: Final = (320, 240)

@@ -68,7 +68,7 @@ def posted(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
     """Return an endpoint that reads the form of a POST and calls a function in a thread.
 
     Raises:
-        UsageError: The person has no name yet, or a field is no text.
+        UsageError: The person has no name yet, or a field is not a text.
     """
 
     @functools.wraps(handler)

@@ -26,7 +26,7 @@ def store_photograph(folder: Path, content: bytes) -> str:
         content: JPEG, PNG or WebP as a phone sends it.
 
     Raises:
-        InputError: It is no such picture, or too large.
+        InputError: It is not such a picture, or too large.
     """
     if not content.startswith(_SIGNATURES):
         raise InputError("the photograph cannot be read", expected="JPEG, PNG or WebP")
