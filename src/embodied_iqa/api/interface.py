@@ -36,7 +36,7 @@ from embodied_iqa.simulation.camera import DEFAULT_MODEL, parse_camera_model
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.constants_files import constants_of
 from embodied_iqa.subjects.protocols import Vla, Vlm
-from embodied_iqa.subjects.reference import parse_reference
+from embodied_iqa.subjects.reference import one_policy, parse_reference
 from embodied_iqa.subjects.registry import make_vla, make_vlm
 from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.trial.scores import RunScores
@@ -167,7 +167,7 @@ def load_vlm(reference: str) -> Vlm:
 
 def load_vla(reference: str) -> Vla:
     """Return a vision-language-action model: a name of the catalogue or another reference."""
-    return make_vla(parse_reference(reference, Role.VLA))
+    return make_vla(one_policy(parse_reference(reference, Role.VLA)))
 
 
 def simulated_frame(seed: int = 0, view: str = "top", task: str = "", model: str = DEFAULT_MODEL) -> Frame:

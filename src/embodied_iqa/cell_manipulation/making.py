@@ -18,7 +18,7 @@ from embodied_iqa.errors import InputError, InternalError, UsageError
 from embodied_iqa.files import write_whole
 from embodied_iqa.records import structure, unstructure
 from embodied_iqa.tasks.vocabulary import Colour, Kind, Size
-from embodied_iqa.user_files.json_files import MOST_JSON_BYTES, parse_json
+from embodied_iqa.user_files.json_files import MOST_DATASET_BYTES, parse_json
 from embodied_iqa.user_files.texts import read_text
 
 PER_TASK: Final = 12
@@ -75,7 +75,7 @@ def read_episodes(source: Path) -> tuple[Episode, ...]:
     path = source / EPISODES_FILE if source.is_dir() else source
     if not path.is_file():
         raise InputError(f"no episodes: {path} is not a file", expected="a folder of `manipulate make`")
-    lines = read_text(path, "the episodes", most_bytes=MOST_JSON_BYTES).splitlines()
+    lines = read_text(path, "the episodes", most_bytes=MOST_DATASET_BYTES).splitlines()
     episodes = [
         structure(Episode, parse_json(line, str(path), number), f"{path}, line {number}")
         for number, line in enumerate(lines, start=1)

@@ -286,7 +286,7 @@ def _values_by_node(path: Path) -> dict[str, dict[str, object]]:
         UsageError: A section is not for one node of the graph.
     """
     found: dict[str, dict[str, object]] = {}
-    for section in read_sections(path):
+    for section in read_sections(path, [f"/{name}" for name in _CLASSES]):
         node = section.node.removeprefix("/")
         if section.is_pattern:
             place = section.place.in_file(str(path))
@@ -295,5 +295,5 @@ def _values_by_node(path: Path) -> dict[str, dict[str, object]]:
             )
         if node not in _CLASSES:
             raise UsageError(f"unknown node in {path}", got=node, available=_CLASSES)
-        found[node] = section.values
+        found[node] = section.values()
     return found

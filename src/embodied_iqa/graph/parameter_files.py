@@ -4,12 +4,13 @@ ROS itself merges all sections that apply to a node in the order of the file: of
 twice, the last value holds, without a word. Here that is an error, whether the two places are one key, two
 spellings of one name (``limits.tool_speed_mps`` and ``limits: {tool_speed_mps: ...}``), or two sections that
 apply to one node (``arm_node``, ``/arm_node``, ``/**``). Of several files, the later ones win, as in ROS.
+What a file sets for nodes of others is not read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -32,14 +33,38 @@ class Section:
     Attributes:
         node: Name of the node with its namespace, ``/arm_node``, or a pattern with ``*`` or ``**``.
         place: Where the section begins.
-        values: Flat dotted names to values.
-        places: Where each of them is set.
+        path: The file.
+        places: Flat dotted names to where each of them is set.
     """
 
     node: str
     place: Place
-    values: dict[str, object] = field(default_factory=dict)
+    path: Path
     places: dict[str, Place] = field(default_factory=dict)
+    _contents: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, name: str, key: Any, content: Any) -> None:
+        """Add a parameter.
+
+        Args:
+            name: Its flat dotted name.
+            key: Node of YAML of its key.
+            content: Node of YAML of its value.
+
+        Raises:
+            InputError: It is there already.
+        """
+        if name in self.places:
+            raise doubled(str(self.path), (self.node, name), self.places[name], place_of(key))
+        self.places[name], self._contents[name] = place_of(key), content
+
+    def values(self) -> dict[str, object]:
+        """Return flat dotted names with values.
+
+        Raises:
+            InputError: A value is not a number of 64 bits.
+        """
+        return {name: value_of(content, str(self.path)) for name, content in self._contents.items()}
 
     @property
     def is_pattern(self) -> bool:
@@ -52,18 +77,15 @@ class Section:
         Args:
             node: Its name with its namespace.
         """
-        pattern = re.escape(self.node).replace(r"/\*\*", r"(?:/\w+)*").replace(r"\*", r"\w+")
-        return re.fullmatch(pattern, node) is not None
-
-    def overlaps(self, other: Section) -> bool:
-        """Return whether both sections can apply to one node."""
-        if self.is_pattern and other.is_pattern:
-            return True
-        return self.applies_to(other.node) or other.applies_to(self.node)
+        return _fits(self.node, node)
 
 
-def read_sections(path: Path) -> tuple[Section, ...]:
+def read_sections(path: Path, nodes: Iterable[str] = ()) -> tuple[Section, ...]:
     """Read a ROS parameter file.
+
+    Args:
+        path: The file.
+        nodes: Names with their namespace of the nodes for which no two sections may set one parameter.
 
     Raises:
         InputError: It cannot be read, or sets a parameter of a node twice; the message names both places.
@@ -78,7 +100,12 @@ def read_sections(path: Path) -> tuple[Section, ...]:
         raise InputError(f"{path} does not hold a mapping", expected=f"a node with {ROS_KEY}")
     sections = tuple(_sections_below(root, "", path))
     for first, second in combinations(sections, 2):
-        _refuse_conflict(first, second, path)
+        if first.node == second.node:
+            raise doubled(str(path), (first.node,), first.place, second.place)
+    for node in nodes:
+        applying = (section for section in sections if section.applies_to(node))
+        for first, second in combinations(applying, 2):
+            _refuse_conflict(first, second)
     return sections
 
 
@@ -100,13 +127,13 @@ def settings_of(node: str, arguments: Sequence[str]) -> Iterator[tuple[str, Mapp
         UserError: As for `read_sections`.
     """
     for path in parameter_files(arguments):
-        for section in read_sections(path):
+        for section in read_sections(path, [node]):
             if section.applies_to(node):
-                yield f"section {section.node} of {path}", section.values
+                yield f"section {section.node} of {path}", section.values()
     for word, value in _ros_options(arguments):
         name, separator, text = value.partition(":=")
         owner, colon, parameter = name.rpartition(":")
-        if word in {"-p", "--param"} and separator and (not colon or owner == node.rpartition("/")[2]):
+        if word in {"-p", "--param"} and separator and (not colon or _is_named(node, owner)):
             yield f"{word} {value}", {parameter: parse_yaml(text, f"{word} {value}")}
 
 
@@ -128,9 +155,9 @@ def _sections_below(node: Any, namespace: str, path: Path) -> Iterator[Section]:
 
 
 def _section(name: str, key: Any, content: Any, path: Path) -> Section:
-    section = Section(name, place_of(key))
+    section = Section(name, place_of(key), path)
     if isinstance(content, yaml.MappingNode):
-        _add_settings(section, content, "", path)
+        _add_settings(section, content, "")
     elif value_of(content, str(path)) is not None:
         place = place_of(content).in_file(str(path))
         raise UsageError(
@@ -139,28 +166,34 @@ def _section(name: str, key: Any, content: Any, path: Path) -> Section:
     return section
 
 
-def _add_settings(section: Section, node: Any, prefix: str, path: Path) -> None:
+def _add_settings(section: Section, node: Any, prefix: str) -> None:
     for key, value in node.value:
         name = prefix + key.value
         if isinstance(value, yaml.MappingNode):
-            _add_settings(section, value, f"{name}.", path)
-            continue
-        place = place_of(key)
-        if name in section.places:
-            raise doubled(str(path), (section.node, name), section.places[name], place)
-        section.values[name], section.places[name] = value_of(value, str(path)), place
+            _add_settings(section, value, f"{name}.")
+        else:
+            section.add(name, key, value)
 
 
-def _refuse_conflict(first: Section, second: Section, path: Path) -> None:
-    if first.node == second.node:
-        raise doubled(str(path), (first.node,), first.place, second.place)
+def _refuse_conflict(first: Section, second: Section) -> None:
     both = first.places.keys() & second.places.keys()
-    if both and first.overlaps(second):
+    if both:
         name = min(both, key=lambda name: second.places[name].line)
         raise InputError(
-            f"{second.places[name].in_file(str(path))}: {name} is set by section {second.node} and, in line "
-            f"{first.places[name].line}, by section {first.node}, which both apply to one node"
+            f"{second.places[name].in_file(str(second.path))}: {name} is set by section {second.node} and, "
+            f"in line {first.places[name].line}, by section {first.node}, which both apply to one node"
         )
+
+
+def _fits(pattern: str, node: str) -> bool:
+    """Return whether a node's name with its namespace is of a pattern with ``*`` and ``**``."""
+    expression = re.escape(pattern).replace(r"/\*\*", r"(?:/\w+)*").replace(r"\*", r"\w+")
+    return re.fullmatch(expression, node) is not None
+
+
+def _is_named(node: str, owner: str) -> bool:
+    """Return whether ``owner`` of ``-p owner:name:=value`` is a node, by its name or a pattern."""
+    return owner == node.rpartition("/")[2] or _fits(f"/{owner.lstrip('/')}", node)
 
 
 def _ros_options(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:

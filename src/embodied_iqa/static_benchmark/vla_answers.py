@@ -25,7 +25,7 @@ from embodied_iqa.static_benchmark.vla_baselines import BASELINES
 from embodied_iqa.subjects.constants_files import file_stem
 from embodied_iqa.subjects.options import VlaOptions, VlmOptions
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
-from embodied_iqa.subjects.reference import SubjectReference, parse_vla
+from embodied_iqa.subjects.reference import SubjectReference, one_policy, parse_vla
 from embodied_iqa.subjects.registry import info_of
 
 BLOCK: Final = 20
@@ -96,7 +96,7 @@ def vla_subject(text: str) -> VlaSubject:
     """
     if text in BASELINES:
         return VlaSubject(text, "baseline", None, None)
-    reference = parse_vla(text)
+    reference = one_policy(parse_vla(text))
     info: SubjectInfo = info_of(reference)
     return VlaSubject(reference.text, info.version, info.rate_hz, reference)
 

@@ -15,8 +15,11 @@ from typing import Any, Final
 from embodied_iqa.errors import InputError
 from embodied_iqa.user_files.texts import Place, doubled, path_of, read_text
 
-MOST_JSON_BYTES: Final = 1 << 30
-"""Twice the instances of COCO's training images, the largest file that is read."""
+MOST_JSON_BYTES: Final = 64 << 20
+"""Python objects of a file need up to ten times its size."""
+
+MOST_DATASET_BYTES: Final = 1 << 30
+"""For data sets in one file: twice the instances of COCO's training images, the largest one that is read."""
 
 _TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 

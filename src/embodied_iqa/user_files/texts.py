@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,24 +37,32 @@ def read_text(path: Path, what: str = "", *, most_bytes: int) -> str:
         InputError: The file cannot be read, is too large, or is not UTF-8.
     """
     named = f"{what} {path}".lstrip()
-    chunks: list[bytes] = []
-    rest = most_bytes
+    content = bytearray()  # grows in place: the text of a large file is in memory once
+    too_large = InputError(f"{named} is too large", expected=f"at most {_size(most_bytes)}")
     try:
         with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size > most_bytes:
+                raise too_large
             while chunk := file.read(_CHUNK_BYTES):
-                chunks.append(chunk)
-                rest -= len(chunk)
-                if rest < 0:
-                    raise InputError(f"{named} is too large", expected=f"at most {most_bytes} bytes")
+                content += chunk
+                if len(content) > most_bytes:
+                    raise too_large
     except OSError as error:
         raise InputError(f"cannot read {named}: {error.strerror}") from None
-    content = b"".join(chunks)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        got = content[error.start : error.start + 1]
+        got = bytes(content[error.start : error.start + 1])
         raise InputError(f"{named} is not text: line {line}", expected="UTF-8", got=got) from None
+
+
+def _size(count: int) -> str:
+    """Return a number of bytes in the largest unit of which it is a multiple."""
+    units = [(30, "GiB"), (20, "MiB"), (10, "KiB")]
+    return next(
+        (f"{count >> bits} {unit}" for bits, unit in units if not count % (1 << bits)), f"{count} bytes"
+    )
 
 
 def path_of(keys: Iterable[str | int]) -> str:

@@ -164,7 +164,7 @@ def test_every_setting_exists_and_has_a_legal_value(number: int, tmp_path: Path)
     overrides = {
         f"{section.node.removeprefix('/')}.{name}": value
         for section in read_sections(path)
-        for name, value in section.values.items()
+        for name, value in section.values().items()
     }
     alone = {name: value for name, value in overrides.items() if not name.endswith((".source", ".robot"))}
     config = resolve(

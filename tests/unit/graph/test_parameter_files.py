@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,11 @@ SLOW = "limits: {tool_speed_mps: 0.05}\n"
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "p.yaml"
+
+
+def settings(path: Path, node: str = "/arm_node") -> list[Mapping[str, object]]:
+    arguments = ["node", "--ros-args", "--params-file", str(path)]
+    return [values for _, values in settings_of(node, arguments)]
 
 
 def speed(path: Path) -> float:
@@ -63,7 +70,7 @@ def speed(path: Path) -> float:
 )
 def test_a_limit_that_is_set_twice_is_refused_with_both_places(path: Path, text: str, words: str) -> None:
     path.write_text(text)
-    for read in (read_sections, speed):
+    for read in (partial(read_sections, nodes=["/arm_node"]), settings, speed):
         with pytest.raises(InputError) as caught:
             read(path)
         assert str(caught.value).startswith(words.format(path=path))
@@ -77,12 +84,14 @@ def test_a_limit_that_is_set_twice_is_refused_with_both_places(path: Path, text:
         HEAD + SLOW + "/cell/arm_node:\n  ros__parameters: {limits.tool_speed_mps: 1.0}\n",
         HEAD + SLOW + "cell:\n  arm_node:\n    ros__parameters: {limits.tool_speed_mps: 1.0}\n",
         HEAD + SLOW + "/cell/*:\n  ros__parameters: {limits.tool_speed_mps: 1.0}\n",
+        HEAD + SLOW + "/robot1/*:\n  ros__parameters: {a: 1}\n/robot2/*:\n  ros__parameters: {a: 2}\n",
+        HEAD + SLOW + "/robot1/*:\n  ros__parameters: {a: 1}\n/robot1/b:\n  ros__parameters: {a: 2}\n",
+        HEAD + SLOW + "mapper:\n  ros__parameters: {a: .nan, b: [1, .NaN], c: 9223372036854775808}\n",
     ],
 )
 def test_sections_of_other_nodes_and_other_parameters_are_no_conflict(path: Path, text: str) -> None:
     path.write_text(text)
-    arguments = ["node", "--ros-args", "--params-file", str(path)]
-    found = [values for _, values in settings_of("/arm_node", arguments)]
+    found = settings(path)
     assert [values.get("limits.tool_speed_mps", 0.05) for values in found] == [0.05] * len(found)
 
 
@@ -163,6 +172,19 @@ def test_arguments_of_a_node_are_read_as_files_are(path: Path) -> None:
         ("-p b:=010", {"b": "010"}),
         ("--param arm_node:c:=1e3", {"c": 1000.0}),
     ]
+
+
+@pytest.mark.parametrize("owner", ["arm_node", "/arm_node", "/*", "/**", "/**/arm_node"])
+def test_an_argument_for_a_node_names_it_in_every_way_of_ros(owner: str) -> None:
+    arguments = ["node", "--ros-args", "-p", f"{owner}:x:=010", "-p", "/gate_node:x:=1", "-p", "/cell/*:x:=1"]
+    assert list(settings_of("/arm_node", arguments)) == [(f"-p {owner}:x:=010", {"x": "010"})]
+
+
+def test_of_two_patterns_only_what_applies_to_the_node_counts(path: Path) -> None:
+    path.write_text("/robot1/*:\n  ros__parameters: {a: 1}\n/robot2/*:\n  ros__parameters: {a: .nan}\n")
+    assert settings(path, "/robot1/arm_node") == [{"a": 1}]
+    with pytest.raises(InputError, match=r":4:24: a value is not a number"):
+        settings(path, "/robot2/arm_node")
 
 
 def test_a_pipe_is_refused_since_ros_would_find_it_empty(tmp_path: Path) -> None:

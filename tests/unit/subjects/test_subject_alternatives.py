@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
+from embodied_iqa.api import load_vla
+from embodied_iqa.cli.build.building import panel_of
+from embodied_iqa.cli.subjects.calibrating import calibrate
+from embodied_iqa.database.building.members import load_member
 from embodied_iqa.errors import UsageError
 from embodied_iqa.graph.camera_parameters import cameras_of
 from embodied_iqa.images.frame import View, picture_frame
+from embodied_iqa.metrics.policy.distance import make as make_policy_distance
+from embodied_iqa.static_benchmark.vla_answers import vla_subject
 from embodied_iqa.subjects.alternative_names import policies_in
 from embodied_iqa.subjects.backends.alternatives import Alternatives
 from embodied_iqa.subjects.catalogue import Backend, Role
-from embodied_iqa.subjects.options import VlaOptions
+from embodied_iqa.subjects.options import VlaOptions, VlmOptions
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
 from embodied_iqa.subjects.readiness import check_readiness
 from embodied_iqa.subjects.reference import parse_reference, parse_vla, parse_vlm, role_of
@@ -108,9 +117,25 @@ def test_it_is_no_vlm_and_moves_no_real_arm_where_one_must_not() -> None:
         check_real_arm(parse_vla("classical-vla or panel-vla-side"), VlaOptions())
 
 
-def test_it_is_not_served_because_a_question_has_all_views() -> None:
-    with pytest.raises(UsageError, match=f"are not served as one; expected one of them; got '{NAME}'"):
-        serve_vla(parse_vla(NAME))
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: serve_vla(parse_vla(NAME)),
+        lambda: load_vla(NAME),
+        lambda: panel_of(f"classical-vlm, {NAME}"),
+        lambda: load_member(parse_vla(NAME), VlmOptions(), VlaOptions()),
+        lambda: vla_subject(NAME),
+        lambda: make_policy_distance(NAME),
+        lambda: calibrate(
+            Namespace(name=NAME, role=None, scenes=1, seed=0, config=(), set=(), trust_remote_code=False)
+        ),
+    ],
+)
+def test_where_a_question_has_all_views_it_is_refused(use: Callable[[], object]) -> None:
+    with pytest.raises(
+        UsageError, match=f"^policies take turns in runs only; expected one of them; got '{NAME}'"
+    ):
+        use()
 
 
 def test_what_was_loaded_is_closed_where_another_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:

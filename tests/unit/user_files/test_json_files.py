@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embodied_iqa.errors import InputError
-from embodied_iqa.user_files.json_files import load_json, parse_json
+from embodied_iqa.user_files.json_files import MOST_DATASET_BYTES, MOST_JSON_BYTES, load_json, parse_json
+from embodied_iqa.user_files.texts import read_text
 
 
 @pytest.mark.parametrize(
@@ -78,6 +80,34 @@ def test_the_text_of_a_file_is_checked(tmp_path: Path, content: bytes, words: st
     with pytest.raises(InputError) as caught:
         load_json(path, "the card", most_bytes=100)
     assert str(caught.value).startswith(words.format(path=path))
+
+
+@pytest.mark.parametrize(
+    ("most_bytes", "words"), [(MOST_JSON_BYTES, "64 MiB"), (MOST_DATASET_BYTES, "1 GiB")]
+)
+def test_of_a_file_that_is_too_large_nothing_is_read(tmp_path: Path, most_bytes: int, words: str) -> None:
+    path = tmp_path / "p.json"
+    with path.open("wb") as file:
+        file.truncate(most_bytes + 1)  # takes no room on the disk
+    tracemalloc.start()
+    with pytest.raises(InputError, match=f"the card .* is too large; expected at most {words}$"):
+        load_json(path, "the card", most_bytes=most_bytes)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+
+
+def test_a_text_is_read_in_twice_its_size(tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps("a" * (8 << 20)))
+    tracemalloc.start()
+    read_text(path, most_bytes=MOST_JSON_BYTES)
+    assert tracemalloc.get_traced_memory()[1] < 20 << 20
+    tracemalloc.stop()
+
+
+def test_a_device_without_an_end_is_read_up_to_the_limit() -> None:
+    with pytest.raises(InputError, match="is too large; expected at most 2 MiB"):
+        read_text(Path("/dev/zero"), most_bytes=2 << 20)
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_a_merge_key_is_a_key_like_others() -> None:
     [
         (b"a: 1\nb: caf\xe9\n", "p.yaml is not text: line 2; expected UTF-8; got b'\\xe9'"),
         ("a: 1\n".encode("utf-16"), "p.yaml is not text: line 1"),
-        (b"#" * (MOST_YAML_BYTES + 1), f"p.yaml is too large; expected at most {MOST_YAML_BYTES} bytes"),
+        (b"#" * (MOST_YAML_BYTES + 1), "p.yaml is too large; expected at most 8 MiB"),
     ],
 )
 def test_the_text_of_a_file_is_checked(tmp_path: Path, content: bytes, words: str) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Final
 from embodied_iqa.cell_manipulation.actions import GridAction
 from embodied_iqa.cell_manipulation.planning.answers import AnswerError, parse_answer
 from embodied_iqa.errors import InputError
-from embodied_iqa.user_files.json_files import load_json
+from embodied_iqa.user_files.json_files import MOST_DATASET_BYTES, load_json
 
 _PLAN_KEY: Final = "executable_plan"
 _WITHIN_BINS: Final = 2
@@ -125,7 +125,7 @@ def read_trajectories(path: Path) -> TrajectoryFile:
     Raises:
         InputError: The file cannot be read, is not a JSON list, or has no readable episode.
     """
-    tree = load_json(path, "the trajectories")
+    tree = load_json(path, "the trajectories", most_bytes=MOST_DATASET_BYTES)
     if isinstance(tree, dict):  # wrapped by some mirrors
         tree = next((value for value in tree.values() if isinstance(value, list)), None)
     if not isinstance(tree, list):

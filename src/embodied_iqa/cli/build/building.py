@@ -27,7 +27,7 @@ from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.images.frame import View, parse_view
 from embodied_iqa.progress import ProgressBars
 from embodied_iqa.simulation.camera import CameraModel
-from embodied_iqa.subjects.reference import SubjectReference, parse_reference
+from embodied_iqa.subjects.reference import SubjectReference, one_policy, parse_reference
 from embodied_iqa.subjects.registry import VLAS, VLMS, check_backend
 
 
@@ -52,7 +52,7 @@ def panel_of(text: str) -> tuple[SubjectReference, ...]:
     """
     words = [word.strip() for word in text.split(",") if word.strip()]
     names = [name for word in words for name in ((*VLMS, *VLAS) if word == EMBEDDED else (word,))]
-    found = dict.fromkeys(parse_reference(name) for name in names)
+    found = dict.fromkeys(one_policy(parse_reference(name)) for name in names)
     for reference in found:
         check_backend(reference)
     if not found:

@@ -21,7 +21,7 @@ from embodied_iqa.simulation.reference_answers import reference_answers, referen
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.constants_files import own_constants_file
 from embodied_iqa.subjects.protocols import Vla, Vlm
-from embodied_iqa.subjects.reference import parse_reference
+from embodied_iqa.subjects.reference import one_policy, parse_reference
 from embodied_iqa.subjects.registry import make_vla, make_vlm
 
 _STDERR = Console(stderr=True)
@@ -40,7 +40,7 @@ def calibrate(arguments: argparse.Namespace) -> int:
         vlm = make_vlm(reference, graph.vlm_node.options, _STDERR.print)
         constants = _measure_vlm(vlm, scenes, recipe)
     else:
-        vla = make_vla(reference, graph.vla_node.options, _STDERR.print)
+        vla = make_vla(one_policy(reference), graph.vla_node.options, _STDERR.print)
         constants = _measure_vla(vla, scenes, recipe, arguments.seed)
     path = arguments.out or own_constants_file(reference.text)
     save_constants(constants, path)

@@ -16,7 +16,7 @@ from embodied_iqa.subjects.batching import BatchVla, BatchVlm, Question, act_all
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.options import VlaOptions, VlmOptions
 from embodied_iqa.subjects.protocols import ActionChunk, SubjectInfo, Vla, VlaObservation, Vlm
-from embodied_iqa.subjects.reference import SubjectReference
+from embodied_iqa.subjects.reference import SubjectReference, one_policy
 from embodied_iqa.subjects.registry import make_vla, make_vlm
 
 _BATCH: Final = 40
@@ -156,7 +156,7 @@ def load_member(reference: SubjectReference, vlm: VlmOptions, vla: VlaOptions) -
         UserError: It cannot be loaded or reached.
     """
     is_vlm = reference.role is Role.VLM
-    model: Any = make_vlm(reference, vlm) if is_vlm else make_vla(reference, vla)
+    model: Any = make_vlm(reference, vlm) if is_vlm else make_vla(one_policy(reference), vla)
     return Member(reference.text, reference.role, model.info, model)
 
 

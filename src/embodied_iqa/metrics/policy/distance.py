@@ -21,7 +21,7 @@ from embodied_iqa.metrics.policy.token_maps import map_distance
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.options import CacheOptions, VlmOptions
 from embodied_iqa.subjects.protocols import FeatureSubject, SubjectInfo, close_subject
-from embodied_iqa.subjects.reference import parse_reference
+from embodied_iqa.subjects.reference import one_policy, parse_reference
 from embodied_iqa.subjects.registry import make_vla, make_vlm
 
 KIND: Final = "policy-distance"
@@ -112,7 +112,7 @@ def make(name: str) -> PolicyDistance:
     if reference.role is Role.VLM:
         subject = make_vlm(reference, VlmOptions(cache=CacheOptions(enabled=False)))
     else:
-        subject = make_vla(reference)
+        subject = make_vla(one_policy(reference))
     if not isinstance(subject, FeatureSubject):
         close_subject(subject)
         raise InputError(

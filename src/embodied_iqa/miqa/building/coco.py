@@ -18,7 +18,7 @@ from embodied_iqa.images.codecs import read_picture
 from embodied_iqa.miqa.building.masks import mask_of
 from embodied_iqa.miqa.building.reference import MiqaReference, ReferenceView, crop_view, cut_view
 from embodied_iqa.miqa.names import check_reference
-from embodied_iqa.user_files.json_files import load_json
+from embodied_iqa.user_files.json_files import MOST_DATASET_BYTES, load_json
 from embodied_iqa.vision.predictions import Instances
 from embodied_iqa.vision.samples.truth import square_around
 
@@ -61,7 +61,7 @@ class CocoSource:
     left_out: int = field(init=False)
 
     def __post_init__(self) -> None:
-        listed = _pictures_of(load_json(self.file, "the instances"), self.file)
+        listed = _pictures_of(load_json(self.file, "the instances", most_bytes=MOST_DATASET_BYTES), self.file)
         usable = tuple(item for item in listed if any(not one.is_crowd for one in item.objects))
         if not usable:
             raise InputError(f"{self.file} has no picture with an instance", expected="boxes or masks")

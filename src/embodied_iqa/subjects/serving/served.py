@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from embodied_iqa.errors import UsageError
 from embodied_iqa.images.frame import Frame
 from embodied_iqa.subjects.batching import BatchVla, BatchVlm, act_all, answer_all
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.options import Progress, VlaOptions, VlmOptions, silent
 from embodied_iqa.subjects.protocols import FeatureSubject, SubjectInfo, VlaObservation
-from embodied_iqa.subjects.reference import SubjectReference
+from embodied_iqa.subjects.reference import SubjectReference, one_policy
 from embodied_iqa.subjects.registry import make_vla, make_vlm
 from embodied_iqa.subjects.serving.questions import (
     chunk_to_map,
@@ -77,11 +76,7 @@ def serve_vla(
     Raises:
         UserError: It cannot be loaded.
     """
-    if reference.parts:  # a question has the images of all views: the first policy would always decide
-        raise UsageError(
-            "policies that take turns are not served as one", expected="one of them", got=str(reference)
-        )
-    vla = make_vla(reference, options, progress)
+    vla = make_vla(one_policy(reference), options, progress)
 
     shown = vla if isinstance(vla, FeatureSubject) else None
 
