@@ -98,11 +98,12 @@ def test_the_family_decides_which_statistics_a_policy_is_undone_with(tmp_path: P
     assert found.undo(np.full((1, 14), 0.5)) == pytest.approx(PERCENTILES if by_percentiles else MEAN_STD)
 
 
+MOMENTS = StatisticsKind.MOMENTS
 DECIDED = {
-    **dict.fromkeys(("pi0-base", "pi0-base-raw", "pi0-aloha", "octo-bridge"), MEAN_STD),
+    "octo-bridge": MEAN_STD,
     **dict.fromkeys(("openvla-bridge", "openvla-libero", "openvla-oft-libero", "cogact-bridge"), PERCENTILES),
 }
-OPEN = ("pi0-libero", "pi0-droid", "rt-1-x")
+OPEN = ("pi0-base", "pi0-base-raw", "pi0-aloha", "pi0-libero", "pi0-droid", "rt-1-x")
 """Conventions of families that normalise differently, or not at all."""
 
 
@@ -179,7 +180,7 @@ def test_statistics_that_mirror_motions_are_refused(tmp_path: Path, changes: dic
 def test_numbers_that_are_constant_or_masked_are_not_wrong(tmp_path: Path):
     """openpi's files are padded with zeros; OpenVLA's gripper is outside of the mask."""
     padded = written(tmp_path, mean=[0.1] * 7 + [0.0] * 25, std=[0.3] * 7 + [0.0] * 25)
-    found = statistics_for(dataclasses.replace(padded, convention="pi0-base"))
+    found = statistics_for(dataclasses.replace(padded, convention="pi0-base", statistics_kind=MOMENTS))
     assert np.array_equal(found.undo(np.ones(32))[7:], np.zeros(25))
     masked = written(tmp_path, q99=[1.0] * 6 + [-1.0], mask=[True] * 6 + [False])
     found = statistics_for(dataclasses.replace(masked, convention="openvla-bridge"))
@@ -187,13 +188,13 @@ def test_numbers_that_are_constant_or_masked_are_not_wrong(tmp_path: Path):
 
 
 def test_too_few_statistics_for_the_convention_are_refused_before_the_first_action(tmp_path: Path):
-    policy = dataclasses.replace(written(tmp_path), convention="pi0-aloha")
+    policy = dataclasses.replace(written(tmp_path), convention="pi0-aloha", statistics_kind=MOMENTS)
     with pytest.raises(InputError, match=r"does not fit pi0-aloha; expected at least 14 numbers; got 7"):
         statistics_for(policy)
 
 
 def test_a_version_shows_which_statistics_were_undone(tmp_path: Path):
-    moments = statistics_for(dataclasses.replace(written(tmp_path), convention="pi0-base"))
+    moments = statistics_for(dataclasses.replace(written(tmp_path), convention="octo-bridge"))
     percentiles = statistics_for(dataclasses.replace(written(tmp_path), convention="openvla-bridge"))
     versions = {with_statistics("1", one) for one in (None, moments, percentiles)}
     assert len(versions) == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -126,6 +127,32 @@ def test_a_checkpoint_without_statistics_needs_a_file(tmp_path: Path):
         6,
         7,
     )
+
+
+@pytest.mark.parametrize(
+    ("word", "undone"), [(None, 0.2), ("MEAN_STD", 0.2), ("QUANTILES", 0.75), ("IDENTITY", None)]
+)
+def test_the_config_of_the_weights_decides_how_actions_are_undone(
+    folder: Path, tmp_path: Path, word: str | None, undone: float | None
+):
+    weights = shutil.copytree(folder, tmp_path / "weights")
+    config = json.loads((weights / "config.json").read_text())
+    mapping = {} if word is None else {"normalization_mapping": {"ACTION": word}}
+    (weights / "config.json").write_text(json.dumps(config | mapping))
+    part = {"mean": [0.1] * 7, "std": [0.2] * 7, "q01": [0.0] * 7, "q99": [1.5] * 7}
+    (tmp_path / "norm_stats.json").write_text(json.dumps({"state": part, "actions": part}))
+    reference, file = parse_vla(f"transformers:{weights}"), str(tmp_path / "norm_stats.json")
+    options = VlaOptions(policy=dataclasses.replace(RAW.policy, statistics=file))
+    if undone is None:
+        with pytest.raises(UsageError, match=r"got 'IDENTITY'; available: mean-std, percentiles"):
+            make_vla(reference, options)
+        return
+    vla = make_vla(reference, options)
+    assert isinstance(vla, Pi0Vla)
+    assert vla._normalisation.actions.half[0] == undone
+    if word == "QUANTILES":
+        with pytest.raises(InputError, match="the checkpoint keeps no percentiles of its actions"):
+            make_vla(reference, RAW)
 
 
 def test_what_cannot_be_is_told(pi0: Vla, folder: Path):

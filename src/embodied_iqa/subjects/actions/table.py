@@ -105,12 +105,10 @@ _ALL: Final = (
     ),
     _ur5(
         name="pi0-base",
-        statistics=StatisticsKind.MOMENTS,
         source="openpi docs/norm_stats.md, robot ur5e: six joints [rad] and the gripper, 1 is closed",
     ),
     _ur5(
         name="pi0-base-raw",
-        statistics=StatisticsKind.MOMENTS,
         source="as pi0-base, before openpi's AbsoluteActions: joints relative to those at the chunk's start",
         motion=Motion.FROM_START,
     ),
@@ -127,7 +125,6 @@ _ALL: Final = (
     ),
     _joints(
         name="pi0-aloha",
-        statistics=StatisticsKind.MOMENTS,
         arm="vx300s",
         joints=6,
         gripper=_OPEN_IS_ONE,

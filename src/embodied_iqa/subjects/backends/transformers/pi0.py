@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.errors import InputError
+from embodied_iqa.errors import InputError, UsageError
 from embodied_iqa.images.frame import Frame, View
 from embodied_iqa.subjects.actions.adapter import arm_joints, to_increments
 from embodied_iqa.subjects.actions.convention import ActionConvention, ActionKind
@@ -30,6 +30,10 @@ Array = NDArray[np.float64]
 
 _VIEWS: Final = (View.TOP, View.WRIST)
 _LETTERS: Final = 8
+_MAPPING: Final = "normalization_mapping"
+_KINDS: Final = {"MEAN_STD": StatisticsKind.MOMENTS, "QUANTILES": StatisticsKind.PERCENTILES}
+"""Words of LeRobot's configs."""
+_CHOICE: Final = "policy.statistics_kind"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,8 @@ def load_pi0(checkpoint: Checkpoint, request: VlaRequest) -> Pi0Vla:
     loaded = load_model(
         checkpoint, request, processor_class="PI0Processor", model_class="PI0ForConditionalGeneration"
     )
-    normalisation = _normalisation(policy, loaded.processor)
+    kind = _kind(policy, checkpoint.config)
+    normalisation = _normalisation(policy, kind, loaded.processor)
     info = SubjectInfo(
         name=reference.text,
         version=policy.version or _version(checkpoint, policy, convention, loaded),
@@ -170,16 +175,21 @@ class Pi0Vla:
         return ActionChunk(ChunkStatus.ACT, increments, f"{len(increments)} steps ({self._convention.name})")
 
 
-def _normalisation(policy: PolicyOptions, processor: Any) -> Normalisation:
+def _normalisation(policy: PolicyOptions, kind: StatisticsKind, processor: Any) -> Normalisation:
     """Return the statistics that the user names, else the checkpoint's.
 
     Raises:
         InputError: There are none.
     """
     if policy.statistics:
-        path, key, kind = Path(policy.statistics), policy.statistics_key, _kind(policy)
+        path, key = Path(policy.statistics), policy.statistics_key
         return Normalisation(
             load_statistics(path, key, kind=kind, of_state=True), load_statistics(path, key, kind=kind)
+        )
+    if kind is not StatisticsKind.MOMENTS:
+        raise InputError(
+            f"the checkpoint keeps no {kind} of its actions",
+            expected="policy.statistics: the norm_stats.json of its training data",
         )
     return Normalisation(_own(processor, "state"), _own(processor, "actions"))
 
@@ -198,10 +208,24 @@ def _own(processor: Any, feature: str) -> Statistics:
     )
 
 
-def _kind(policy: PolicyOptions) -> StatisticsKind:
-    """Return the kind that the user chooses, else that of pi0."""
-    kind = policy.statistics_kind
-    return StatisticsKind.MOMENTS if kind is StatisticsKind.AUTO else kind
+def _kind(policy: PolicyOptions, config: Mapping[str, Any]) -> StatisticsKind:
+    """Return the kind that the user chooses, else that of the weights' config, else that of pi0 weights.
+
+    Raises:
+        UsageError: The config names a kind that is neither.
+    """
+    if policy.statistics_kind is not StatisticsKind.AUTO:
+        return policy.statistics_kind
+    mapping = config.get(_MAPPING)
+    word = mapping.get("ACTION") if isinstance(mapping, Mapping) else None
+    if word is None:  # of openpi's families, pi0 alone normalises with mean and deviation, and this is pi0
+        return StatisticsKind.MOMENTS
+    if word not in _KINDS:
+        choices = [kind for kind in StatisticsKind if kind is not StatisticsKind.AUTO]
+        raise UsageError(
+            f"{_MAPPING} of the checkpoint: ACTION", expected=_CHOICE, got=word, available=choices
+        )
+    return _KINDS[word]
 
 
 def _version(
@@ -217,6 +241,6 @@ def _version(
         "views": policy.views,
     }
     if policy.statistics:
-        choices["kind"] = _kind(policy)
+        choices["kind"] = _kind(policy, checkpoint.config)
     digest = hashlib.sha256(json.dumps(choices, sort_keys=True).encode()).hexdigest()[:_LETTERS]
     return f"{checkpoint.revision}-{digest}-{str(loaded.model.dtype).removeprefix('torch.')}"
