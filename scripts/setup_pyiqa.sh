@@ -12,7 +12,7 @@ if [[ -f $folder/installed.txt && $(<"$folder/installed.txt") == "$wanted" ]]; t
     exit 0
 fi
 unset PYTHONPATH _ROS_WHEELS_BOOTSTRAP_COMPLETE LD_LIBRARY_PATH
-[[ -x $folder/bin/python ]] || .venv/bin/python -m venv "$folder"
+[[ -x $folder/bin/python ]] || "${VENV:-.venv}/bin/python" -m venv "$folder"
 python=$folder/bin/python
 "$python" -m pip install --quiet "$torch" torchvision==0.28.0
 "$python" -m pip install --quiet --no-deps --require-hashes -r "$locked"

@@ -19,7 +19,7 @@ import pytest
 from embodied_iqa.ros.domain import own_domain
 from suite_cost import Cost
 from suite_order import Order
-from suite_skips import StrictSkips, read_permitted
+from suite_skips import StrictSkips, permitted_here
 
 hypothesis.settings.register_profile("any machine", deadline=None)  # also a busy one
 hypothesis.settings.load_profile("any machine")
@@ -62,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Order, skips and cost of the suite."""
     config.pluginmanager.register(Order(), "suite-order")
     if config.getoption("strict_skips"):
-        config.pluginmanager.register(StrictSkips(read_permitted()), "suite-skips")
+        config.pluginmanager.register(StrictSkips(permitted_here()), "suite-skips")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Cost(), "suite-cost")
 

@@ -1,6 +1,8 @@
 """With --strict-skips (`make test`) a skip fails unless tests/lists/skips.txt has it with its reason.
 
-A test that is skipped wherever nobody installed something checks nothing, and nobody sees it.
+A test that is skipped wherever nobody installed something checks nothing, and nobody sees it. One exception:
+where set-up could not install a browser, tests of pages are skipped, but not in continuous integration
+(CI=true).
 """
 
 from __future__ import annotations
@@ -13,6 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from chromium_pipe import executable
+from workspace.system import browser_command, in_ci
 
 LIST = Path(__file__).resolve().parent / "lists" / "skips.txt"
 _LINE = re.compile(r"(?P<tests>\S+)\s*\|\s*(?P<reason>.+?)\s*\|\s*(?P<why>\S.*)")
@@ -47,6 +52,21 @@ def read_permitted(file: Path = LIST) -> list[Permitted]:
     return found
 
 
+def permitted_here(file: Path = LIST) -> list[Permitted]:
+    """The lines of the list; without a browser that could be installed, also tests of pages.
+
+    Continuous integration has a browser: there they fail.
+    """
+    if has_browser() or in_ci():
+        return read_permitted(file)
+    return [*read_permitted(file), Permitted("*", "needs a browser*", "nobody could install one")]
+
+
+def has_browser() -> bool:
+    """Whether tests can look at pages."""
+    return executable() is not None
+
+
 def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:
     """The message of a skip."""
     text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
@@ -58,6 +78,13 @@ class StrictSkips:
 
     def __init__(self, permitted: list[Permitted]) -> None:
         self._permitted = permitted
+
+    def pytest_report_header(self) -> list[str]:
+        """Say why tests of pages are skipped."""
+        if has_browser():
+            return []
+        fate = "fail" if in_ci() else "are skipped"
+        return [f"no browser: tests of pages {fate}; to run them: {browser_command()}"]
 
     def _check(self, report: Any) -> None:
         if not report.skipped or hasattr(report, "wasxfail"):

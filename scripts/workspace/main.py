@@ -15,7 +15,7 @@ from workspace.environment import fault_of, make_environment
 from workspace.layout import MAIN_ENVIRONMENT, Layout, SetupError
 from workspace.ros_source import RosSource, base_python, can_import_rclpy, clean_environment, decide
 from workspace.steps import Extra, Step, steps_for
-from workspace.system import BROWSER, provide, provide_browser
+from workspace.system import browser_is_settled, provide, provide_browser
 from workspace.ticker import Ticker
 
 __all__ = ["main", "perform"]
@@ -31,7 +31,7 @@ def _asked_for() -> str | None:
 def _is_complete(layout: Layout, source: RosSource, extras: Collection[Extra]) -> bool:
     if fault_of(layout.venv, source, None):
         return False
-    if Extra.BROWSER in extras and not BROWSER.present():
+    if Extra.BROWSER in extras and not browser_is_settled(layout):
         return False
     return all(step.is_current() for step in steps_for(layout, source, extras))
 
@@ -48,7 +48,7 @@ def _set_up(layout: Layout, source: RosSource, extras: Collection[Extra]) -> Non
     layout.log.unlink(missing_ok=True)
     with alone(layout.shared_lock, "waiting for another set-up's system packages"):
         provide(layout, say)
-        if Extra.BROWSER in extras:
+        if Extra.BROWSER in extras and not browser_is_settled(layout):
             provide_browser(layout, say)
     reason = fault_of(layout.venv, source, _asked_for())
     if reason:

@@ -15,7 +15,18 @@ from pathlib import Path
 from workspace.commands import run_logged
 from workspace.layout import Layout, SetupError
 
-__all__ = ["BROWSER", "NEEDS", "Need", "apt_prefix", "missing_needs", "provide", "provide_browser"]
+__all__ = [
+    "BROWSER",
+    "NEEDS",
+    "Need",
+    "apt_prefix",
+    "browser_command",
+    "browser_is_settled",
+    "in_ci",
+    "missing_needs",
+    "provide",
+    "provide_browser",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +79,27 @@ NEEDS = (
 
 BROWSER = Need("chromium", _command("chromium", "chromium-browser", "google-chrome"), builds=False)
 """What tests of pages need besides; Ubuntu offers it as a snap only."""
+
+
+def in_ci() -> bool:
+    """Whether this is continuous integration, where nothing may be missing."""
+    return os.environ.get("CI", "").lower() not in {"", "0", "false"}
+
+
+def browser_command(os_release: Path = Path("/etc/os-release")) -> str:
+    """The command with which an administrator installs a browser."""
+    text = os_release.read_text(encoding="utf-8") if os_release.is_file() else ""
+    is_ubuntu = any(line in {"ID=ubuntu", 'ID="ubuntu"'} for line in text.splitlines())
+    return "sudo snap install chromium" if is_ubuntu else "sudo apt-get install chromium"
+
+
+def browser_is_settled(layout: Layout, need: Need = BROWSER) -> bool:
+    """Whether the browser is there, or an earlier set-up could not install it; that is never so in CI."""
+    return need.present() or (_no_browser(layout).exists() and not in_ci())
+
+
+def _no_browser(layout: Layout) -> Path:
+    return layout.build / "no-browser.txt"
 
 
 def missing_needs(needs: Sequence[Need] = NEEDS) -> list[Need]:
@@ -125,7 +157,7 @@ def provide(layout: Layout, say: Callable[[str], None]) -> None:
 
 
 def provide_browser(layout: Layout, say: Callable[[str], None], need: Need = BROWSER) -> None:
-    """Install a browser where that needs no password; else say what is missing, and set-up goes on."""
+    """Install a browser where that needs no password; else say how others can, and set-up goes on."""
     if need.present():
         return
     prefix = apt_prefix()
@@ -137,4 +169,6 @@ def provide_browser(layout: Layout, say: Callable[[str], None], need: Need = BRO
         except SetupError as error:
             why = str(error).splitlines()[0]
     if not need.present():
-        say(f"no browser: {why}; tests of pages need chromium or google-chrome on the PATH")
+        say(f"no browser, and {why}: tests of pages are skipped until somebody runs {browser_command()}")
+        layout.build.mkdir(parents=True, exist_ok=True)
+        _no_browser(layout).write_text(f"{why}\n", encoding="utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from suite_order import LISTS
-from suite_skips import Permitted, StrictSkips, read_permitted
+from suite_skips import Permitted, StrictSkips, permitted_here, read_permitted
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -52,6 +52,28 @@ def test_brackets_of_parameters_are_plain_characters() -> None:
     line = Permitted("tests/a.py::test[x]", "*", "why")
     assert line.permits("tests/a.py::test[x]", "anything")
     assert not line.permits("tests/a.py::testx", "anything")
+
+
+@pytest.mark.parametrize(
+    ("ci", "browser", "permitted"),
+    [
+        (None, None, True),
+        ("false", None, True),
+        ("true", None, False),
+        ("1", None, False),
+        (None, "chrome", False),
+    ],
+)
+def test_without_a_browser_tests_of_pages_are_skipped_but_not_in_ci(
+    monkeypatch: pytest.MonkeyPatch, ci: str | None, browser: str | None, permitted: bool
+) -> None:
+    monkeypatch.setattr("suite_skips.executable", lambda: browser)
+    monkeypatch.delenv("CI", raising=False)
+    if ci is not None:
+        monkeypatch.setenv("CI", ci)
+    lines, reason = permitted_here(), "needs a browser: apt-get install chromium (Debian) to look at the page"
+    assert any(line.permits("tests/unit/reports/test_a.py::test", reason) for line in lines) is permitted
+    assert bool(StrictSkips(lines).pytest_report_header()) is (browser is None)
 
 
 def test_a_line_without_a_reason_is_an_error(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from workspace.prefix import publish
 from workspace.ros_source import RosSource
 from workspace.stamps import Stamp
 from workspace.steps import Extra, Step, steps_for
-from workspace.system import Need, missing_needs, provide_browser
+from workspace.system import Need, browser_command, browser_is_settled, missing_needs, provide_browser
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -235,12 +235,36 @@ def test_a_browser_that_cannot_be_installed_is_named_and_set_up_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CI", raising=False)
     said: list[str] = []
-    provide_browser(Layout(tmp_path), said.append, Need("chromium", lambda: False, builds=False))
+    layout, missing = Layout(tmp_path), Need("chromium", lambda: False, builds=False)
+    assert not browser_is_settled(layout, missing)
+    provide_browser(layout, said.append, missing)
+    (line,) = said
+    assert line.startswith("no browser, and apt-get may not install here: tests of pages are skipped until")
+    assert line.endswith(f"runs {browser_command()}")
+    assert browser_is_settled(layout, missing)
+    for word in ("true", "1"):
+        monkeypatch.setenv("CI", word)
+        assert not browser_is_settled(layout, missing)
+    present = Need("chromium", lambda: True, builds=False)
+    assert browser_is_settled(layout, present)
+    provide_browser(layout, said.append, present)
     assert len(said) == 1
-    assert "no browser: apt-get may not install here" in said[0]
-    provide_browser(Layout(tmp_path), said.append, Need("chromium", lambda: True, builds=False))
-    assert len(said) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ('NAME="Ubuntu"\nID=ubuntu\nID_LIKE=debian\n', "sudo snap install chromium"),
+        ('NAME="Debian"\nID=debian\n', "sudo apt-get install chromium"),
+        (None, "sudo apt-get install chromium"),
+    ],
+)
+def test_a_browser_is_a_snap_on_ubuntu(tmp_path: Path, text: str | None, command: str) -> None:
+    if text is not None:
+        (tmp_path / "os-release").write_text(text)
+    assert browser_command(tmp_path / "os-release") == command
 
 
 def test_only_files_below_the_prefix_are_removed(tmp_path: Path) -> None:
