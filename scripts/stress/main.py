@@ -2,6 +2,7 @@
 
 Files are run one after another, each in a process of its own, every file once before any is repeated. Results
 are appended to a file: an interrupted run goes on where it was, as long as nothing of the checkout changes.
+What a file printed is kept beside it where something failed; the table names that log.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
-from stress.results import CRASHED, Result, append, done_repeats, parse_report, read, table
+from stress.results import CRASHED, Result, append, left_of, parse_report, read, table
 
-__all__ = ["busy_processes", "main", "run_file"]
+__all__ = ["busy_processes", "collected", "main", "run_file"]
 
 ROOT = Path(__file__).resolve().parents[2]
 LIVE = ("tests/ros", "tests/fault")
@@ -36,27 +38,31 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run the command: 0 where nothing failed, 1 where something did, 2 for wrong words."""
     arguments = _arguments(words)
     version = _version(ROOT)
-    tests = _collected(arguments.tests)
-    done = done_repeats(read(arguments.results, version), arguments.busy)
-    left = [
-        (repeat, file)
-        for repeat in range(1, arguments.repeats + 1)
-        for file in tests
-        if (file, repeat) not in done
-    ]
+    tests = collected(arguments.tests)
+    left = left_of(read(arguments.results, version), tests, arguments.repeats, arguments.busy)
     print(f"stress: {len(left)} of {len(tests) * arguments.repeats} runs of {len(tests)} files are left")
     try:
         with busy_processes(arguments.busy):
-            for number, (repeat, file) in enumerate(left, start=1):
-                found = run_file(file, tests[file], version=version, repeat=repeat, busy=arguments.busy)
+            for number, (repeat, file, of_file) in enumerate(left, start=1):
+                logs = arguments.results.with_suffix("")
+                found = run_file(
+                    file, of_file, version=version, repeat=repeat, busy=arguments.busy, logs=logs
+                )
                 append(found, arguments.results)
-                failed = sum(result.outcome in {"failed", CRASHED} for result in found)
-                print(f"stress: {number}/{len(left)} repeat {repeat} {file}: {failed} failed", flush=True)
+                print(f"stress: {number}/{len(left)} repeat {repeat} {file}: {_said(found)}", flush=True)
     except KeyboardInterrupt:
         print("stress: interrupted; run it again to go on")
     results = [result for result in read(arguments.results, version) if result.busy == arguments.busy]
     print(table(results))
     return 1 if any(result.outcome in {"failed", CRASHED} for result in results) else 0
+
+
+def _said(found: Sequence[Result]) -> str:
+    failed = [result for result in found if result.outcome in {"failed", CRASHED}]
+    if not failed:
+        return f"{len(found)} tests, none failed"
+    names = ", ".join(result.test.rpartition("::")[2] for result in failed)
+    return f"{len(found)} tests, failed: {names} ({failed[0].log})"
 
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
@@ -81,7 +87,7 @@ def _version(root: Path) -> str:
     return f"{git('rev-parse', '--short=12', 'HEAD').decode().strip()}-{changes}"
 
 
-def _collected(words: Sequence[str]) -> dict[str, list[str]]:
+def collected(words: Sequence[str]) -> dict[str, list[str]]:
     """The tests to repeat, by file; by default every live one and the marked ones of the other folders."""
     ids = _ids(*words) if words else [*_ids(*LIVE), *_ids("-m", MARKED)]
     files: dict[str, list[str]] = {}
@@ -112,7 +118,14 @@ def busy_processes(count: int) -> Iterator[list[int]]:
 
 
 def run_file(
-    file: str, tests: Sequence[str], *, version: str, repeat: int, busy: int, limit_s: float = _FILE_LIMIT_S
+    file: str,
+    tests: Sequence[str],
+    *,
+    version: str,
+    repeat: int,
+    busy: int,
+    logs: Path | None = None,
+    limit_s: float = _FILE_LIMIT_S,
 ) -> list[Result]:
     """Run the tests of one file in a process group of its own, which is gone afterwards.
 
@@ -122,6 +135,7 @@ def run_file(
         version: Version of the checkout, for the results.
         repeat: Number of the repeat, for the results.
         busy: Number of busy processes, for the results.
+        logs: Folder for what a run prints in which something fails; None: it is not kept.
         limit_s: A run that takes longer is killed and counts as crashed.
     """
     with tempfile.TemporaryDirectory(prefix="embodied-iqa-stress-") as folder:
@@ -140,13 +154,30 @@ def run_file(
             finally:
                 _end_group(process)
             output.seek(0)
-            said = output.read().decode(errors="replace").strip().splitlines()
+            said = output.read().decode(errors="replace")
         found = parse_report(report, file, version=version, repeat=repeat, busy=busy)
-    if found:
+    if not found:
+        seconds = time.monotonic() - begun
+        last = " ".join(said.strip().splitlines()[-3:])
+        why = f"exit code {process.returncode} after {seconds:.0f} s: {last}"
+        found = [Result(version, repeat, file, file, CRASHED, seconds, busy, why)]
+    else:
+        without = {test for test in tests if "::" in test} - {result.test for result in found}
+        why = "the report has no result of it"
+        found += [Result(version, repeat, file, test, CRASHED, 0.0, busy, why) for test in sorted(without)]
+    if logs is None or not any(result.outcome in {"failed", CRASHED} for result in found):
         return found
-    seconds = time.monotonic() - begun
-    why = f"exit code {process.returncode} after {seconds:.0f} s: {' '.join(said[-3:])}"
-    return [Result(version, repeat, file, file, CRASHED, seconds, busy, why)]
+    log = _keep(said, logs, f"{version}-busy{busy}-{repeat}-{Path(file).stem}")
+    return [replace(result, log=log) for result in found]
+
+
+def _keep(said: str, folder: Path, name: str) -> str:
+    """Write what a run printed; a part that is run later does not replace that of an earlier one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    used = len(list(folder.glob(f"{name}*.log")))
+    log = folder / (f"{name}-{used + 1}.log" if used else f"{name}.log")
+    log.write_text(said, encoding="utf-8")
+    return str(log.relative_to(ROOT) if log.is_relative_to(ROOT) else log)
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-__all__ = ["CRASHED", "Result", "append", "done_repeats", "parse_report", "read", "table"]
+__all__ = ["CRASHED", "Result", "append", "left_of", "parse_report", "read", "table"]
 
 CRASHED = "crashed"
 """Outcome of a file whose run ended without a report: its process died or took too long."""
@@ -29,6 +29,7 @@ class Result:
         seconds: Its call with set-up and tear-down.
         busy: Busy processes beside it.
         message: First line of what failed.
+        log: File with what the run of the test's file printed, where something of it failed.
     """
 
     version: str
@@ -39,6 +40,7 @@ class Result:
     seconds: float
     busy: int
     message: str = ""
+    log: str = ""
 
 
 def parse_report(report: Path, file: str, *, version: str, repeat: int, busy: int) -> list[Result]:
@@ -83,13 +85,31 @@ def read(file: Path, version: str) -> list[Result]:
     return found
 
 
-def done_repeats(results: Iterable[Result], busy: int) -> set[tuple[str, int]]:
-    """File and repeat of what need not be run again beside as many busy processes."""
-    return {(result.file, result.repeat) for result in results if result.busy == busy}
+def left_of(
+    results: Iterable[Result], tests: Mapping[str, Sequence[str]], repeats: int, busy: int
+) -> list[tuple[int, str, list[str]]]:
+    """What is still to be run: repeat, file and those of its tests without a result.
+
+    Every file comes once before any is repeated, so that a fault of all of them shows early.
+
+    Args:
+        results: What has been run. A run that crashed counts for all tests of its file.
+        tests: Node ids of the tests by file.
+        repeats: How often each test is run.
+        busy: Only runs beside as many busy processes count.
+    """
+    done = {(result.repeat, result.test) for result in results if result.busy == busy}
+    left = []
+    for repeat in range(1, repeats + 1):
+        for file, of_file in tests.items():
+            missing = [test for test in of_file if not {(repeat, test), (repeat, file)} & done]
+            if missing:
+                left.append((repeat, file, missing))
+    return left
 
 
 def table(results: Iterable[Result]) -> str:
-    """Passes, failures and the longest time of each test, failing ones first."""
+    """Repeats, passes, failures and longest time of each test; failing ones first, with why and the log."""
     tests: dict[str, list[Result]] = {}
     for result in results:
         tests.setdefault(result.test, []).append(result)
@@ -98,11 +118,20 @@ def table(results: Iterable[Result]) -> str:
         failed = [result for result in of_test if result.outcome not in _GOOD]
         passed = sum(result.outcome == "passed" for result in of_test)
         longest_s = max(result.seconds for result in of_test)
-        rows.append(
-            (-len(failed), test, passed, len(failed), longest_s, failed[-1].message if failed else "")
-        )
-    lines = [f"{'passed':>6} {'failed':>6} {'longest':>9}  test"]
-    for _, test, passed, count, longest_s, message in sorted(rows):
-        lines.append(f"{passed:6d} {count:6d} {longest_s:7.1f} s  {test}")
-        lines += [f"{'':25}{message}"] if message else []
+        numbers = f"{len(of_test):7d} {passed:6d} {len(failed):6d} {longest_s:7.1f} s"
+        rows.append((-len(failed), test, numbers, failed))
+    lines = [f"{'repeats':>7} {'passed':>6} {'failed':>6} {'longest':>9}  test"]
+    for _, test, numbers, failed in sorted(rows, key=lambda row: row[:2]):
+        lines.append(f"{numbers}  {test}")
+        for message, of_message in _by_message(failed).items():
+            times = f"{len(of_message)} x " if len(failed) > 1 else ""
+            lines.append(f"{'':33}{times}{message or 'no message'}")
+            lines += [f"{'':33}{of_message[-1].log}"] if of_message[-1].log else []
     return "\n".join(lines)
+
+
+def _by_message(failed: Iterable[Result]) -> dict[str, list[Result]]:
+    found: dict[str, list[Result]] = {}
+    for result in failed:
+        found.setdefault(result.message, []).append(result)
+    return found

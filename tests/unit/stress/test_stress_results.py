@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from stress.main import busy_processes, main, run_file
-from stress.results import CRASHED, Result, append, done_repeats, parse_report, read, table
+from stress.main import MARKED, busy_processes, collected, main, run_file
+from stress.results import CRASHED, Result, append, left_of, parse_report, read, table
 
 REPORT = """<testsuites><testsuite>
 <testcase classname="tests.ros.test_a" name="test_good" time="1.5" />
@@ -57,15 +58,46 @@ def test_what_was_done_is_not_done_again(tmp_path: Path) -> None:
     )
     with store.open("a") as stream:
         stream.write('{"version": "abc", "repeat": 5, "fi')
-    assert done_repeats(read(store, "abc"), 2) == {(FILE, 1), (FILE, 2)}
+    tests = {FILE: [f"{FILE}::a"]}
+    assert left_of(read(store, "abc"), tests, 3, 2) == [(3, FILE, [f"{FILE}::a"])]
+    assert left_of(read(store, "abc"), tests, 4, 0) == [
+        (repeat, FILE, [f"{FILE}::a"]) for repeat in (1, 2, 3)
+    ]
     assert read(tmp_path / "none.jsonl", "abc") == []
 
 
-def test_failing_tests_come_first() -> None:
+def test_a_part_of_a_file_does_not_stand_for_the_file() -> None:
+    other = "tests/ros/test_b.py"
+    tests = {FILE: [f"{FILE}::a", f"{FILE}::b"], other: [f"{other}::c"]}
+    assert left_of([_result("a", "passed")], tests, 1, 2) == [
+        (1, FILE, [f"{FILE}::b"]),
+        (1, other, [f"{other}::c"]),
+    ]
+    crashed = Result("abc", 1, FILE, FILE, CRASHED, 1.0, 2)
+    assert left_of([crashed], tests, 1, 2) == [(1, other, [f"{other}::c"])]
+
+
+def test_every_file_comes_once_before_any_is_repeated() -> None:
+    tests = {"a.py": ["a.py::x"], "b.py": ["b.py::y"]}
+    assert [row[:2] for row in left_of([], tests, 2, 2)] == [
+        (1, "a.py"),
+        (1, "b.py"),
+        (2, "a.py"),
+        (2, "b.py"),
+    ]
+
+
+def test_failing_tests_come_first_with_why_and_the_log() -> None:
     rows = [_result("good", "passed"), _result("bad", "passed"), _result("bad", CRASHED, repeat=2)]
-    lines = table(rows).splitlines()
-    assert [line.split()[-1].partition("::")[2] for line in lines[1:]] == ["bad", "good"]
-    assert lines[1].split()[:2] == ["1", "1"]
+    rows += [
+        replace(_result("bad", "failed", repeat=repeat), message="no lease", log="a.log") for repeat in (3, 4)
+    ]
+    lines = [line.split() for line in table(rows).splitlines()]
+    assert [line[:3] + line[-1:] for line in lines if line[-1].startswith(FILE)] == [
+        ["4", "1", "3", f"{FILE}::bad"],
+        ["1", "1", "0", f"{FILE}::good"],
+    ]
+    assert lines[2:5] == [["1", "x", "no", "message"], ["2", "x", "no", "lease"], ["a.log"]]
 
 
 def test_busy_processes_are_there_and_then_gone() -> None:
@@ -83,11 +115,29 @@ def test_a_file_is_run_in_a_group_of_its_own(tmp_path: Path) -> None:
     assert result.test.startswith(f"{file}::test_")
 
 
-def test_a_run_that_takes_too_long_is_ended_and_counts_as_crashed() -> None:
+def test_a_run_that_takes_too_long_is_ended_and_counts_as_crashed(tmp_path: Path) -> None:
     file = "tests/unit/test_pins.py"
-    (result,) = run_file(file, [file], version="abc", repeat=1, busy=0, limit_s=0.01)
-    assert (result.outcome, result.test) == (CRASHED, file)
-    assert "exit code" in result.message
+    for expected in ("v-busy0-1-test_pins.log", "v-busy0-1-test_pins-2.log"):
+        (result,) = run_file(file, [file], version="v", repeat=1, busy=0, limit_s=0.01, logs=tmp_path)
+        assert (result.outcome, result.test) == (CRASHED, file)
+        assert "exit code" in result.message
+        assert Path(result.log) == tmp_path / expected
+        assert Path(result.log).is_file()
+
+
+def test_a_test_without_a_result_counts_as_crashed() -> None:
+    file = "tests/unit/test_pins.py"
+    known = next(iter(collected([file])[file]))
+    ids = [known, f"{known}[none]"]
+    results = run_file(file, ids, version="abc", repeat=1, busy=0)
+    outcomes = {result.test: result.outcome for result in results}
+    assert outcomes == {known: "passed", f"{known}[none]": CRASHED}
+
+
+def test_tests_for_stress_only_are_collected() -> None:
+    file = "tests/unit/stress/test_stress_marked.py"
+    assert collected([file]) == {file: [f"{file}::test_repeated_only"]}
+    assert collected(["-m", MARKED, "tests/unit/stress"]) == {file: [f"{file}::test_repeated_only"]}
 
 
 def test_wrong_words_are_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
