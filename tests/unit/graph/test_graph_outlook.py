@@ -58,6 +58,11 @@ def test_everything_that_will_happen_is_named() -> None:
     assert what == "'pick the red cube' (scene 7), undistorted"
 
 
+def test_the_default_trial_takes_what_was_measured() -> None:
+    assert 68.0 <= (estimate_s(_plan()) or 0.0) <= 81.0
+    assert outlook(_plan())[1] == "7 runs, about 1:15 min on two cores"
+
+
 def test_a_longer_session_takes_longer() -> None:
     words = [["--no-distortion"], ["--distortion", "19:5"], [], ["--tour"]]
     times = [estimate_s(_plan(*each)) for each in words]
