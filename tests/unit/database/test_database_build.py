@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from block_jobs import die_once
 from photo_database import VLA, VLM, build_and_leave, build_photos, make_photos
 
 from embodied_iqa import files
 from embodied_iqa.analysis.loading import load_grid
 from embodied_iqa.database.building import members
 from embodied_iqa.database.building.builder import build
-from embodied_iqa.database.building.engine import BlockReport, run_jobs
+from embodied_iqa.database.building.engine import run_jobs
 from embodied_iqa.database.building.options import (
     BuildOptions,
     BuildPlan,
@@ -437,13 +438,6 @@ def test_damage_is_named(tmp_path: Path, tasks_file: Path) -> None:
         build_photos(store.path, tasks_file)
 
 
-def _die_once(mark: Path, number: int) -> BlockReport:
-    if number == 2 and not mark.exists():
-        mark.touch()
-        os._exit(9)
-    return BlockReport(number, 1)
-
-
 @pytest.mark.parametrize("kind", list(EngineKind))
 def test_blocks_of_a_lost_worker_are_done_again(
     tmp_path: Path, kind: EngineKind, monkeypatch: pytest.MonkeyPatch
@@ -452,7 +446,7 @@ def test_blocks_of_a_lost_worker_are_done_again(
         pytest.importorskip("ray")
         folders = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, folders)))
-    jobs = [functools.partial(_die_once, tmp_path / "mark", number) for number in range(8)]
+    jobs = [functools.partial(die_once, tmp_path / "mark", number) for number in range(8)]
     reports = list(run_jobs(jobs, EngineOptions(kind, 2)))
     assert sorted(report.block for report in reports) == list(range(8))
 

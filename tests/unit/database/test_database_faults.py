@@ -14,13 +14,14 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from block_jobs import no_space, sign
 from photo_database import VLM, build_photos, make_photos
 
 from embodied_iqa.analysis.grid import Group
 from embodied_iqa.analysis.loading import load_grid
 from embodied_iqa.cli.main import main
 from embodied_iqa.database.building import members
-from embodied_iqa.database.building.engine import BlockReport, Engine, run_jobs
+from embodied_iqa.database.building.engine import Engine, run_jobs
 from embodied_iqa.database.building.options import EngineKind, EngineOptions, Step
 from embodied_iqa.database.check import check_database
 from embodied_iqa.database.lock import locked
@@ -70,19 +71,13 @@ def test_disk_that_fills_up_with_pictures(
     assert check_database(DatabaseStore(tmp_path / "db")).errors == ()
 
 
-def _no_space(number: int) -> BlockReport:
-    if number == 3:
-        raise InputError("cannot write /db/part: No space left on device", expected="room", got=0)
-    return BlockReport(number, 1)
-
-
 @pytest.mark.parametrize("kind", list(EngineKind))
 def test_what_a_worker_says_arrives_in_its_words(kind: EngineKind, monkeypatch: pytest.MonkeyPatch) -> None:
     if kind is EngineKind.RAY:
         pytest.importorskip("ray")
         folders = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, folders)))
-    jobs = [functools.partial(_no_space, number) for number in range(6)]
+    jobs = [functools.partial(no_space, number) for number in range(6)]
     with pytest.raises(InputError) as raised:
         list(run_jobs(jobs, EngineOptions(kind, 2)))
     assert str(raised.value) == "cannot write /db/part: No space left on device; expected room; got 0"
@@ -188,13 +183,8 @@ def test_second_builder_is_refused_until_the_first_is_gone(
     assert DatabaseStore(tmp_path / "db").record() == whole.record()
 
 
-def _whose(mark: Path, number: int) -> BlockReport:
-    (mark / f"{os.getpid()}-{number}").touch()
-    return BlockReport(number, 1)
-
-
 def test_workers_stay_between_steps_and_lost_ones_are_replaced(tmp_path: Path) -> None:
-    jobs = [functools.partial(_whose, tmp_path, number) for number in range(6)]
+    jobs = [functools.partial(sign, tmp_path, number) for number in range(6)]
     with Engine(EngineOptions(workers=2)) as engine:
         for _ in range(2):
             assert sorted(report.block for report in engine.run(jobs)) == list(range(6))
