@@ -43,9 +43,6 @@ lint: setup ## ruff: rules and format
 
 types: setup ## mypy, strict
 	$(ENVIRONMENT)/mypy
-	MYPYPATH=scripts $(ENVIRONMENT)/mypy -p workspace -p mutants -p reach -p stress
-	MYPYPATH=docker/policies:src $(ENVIRONMENT)/mypy -p policy_host
-	MYPYPATH=benchmarks:tests $(ENVIRONMENT)/mypy --allow-untyped-calls benchmarks
 
 test: test-setup ## every test: style (ruff, mypy strict, layering), unit, ROS graph, faults
 	$(ENVIRONMENT)/python -m pytest --strict-skips $(if $(filter-out 1,$(WORKERS)),-n $(WORKERS)) $(ARGS)
