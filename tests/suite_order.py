@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +45,33 @@ _RECORDED_S = 2.0
 
 def group_of(nodeid: str) -> str:
     """The group of a test: what one worker takes as a whole, because it shares fixtures or the machine."""
-    if nodeid.endswith(f"@{WALL_CLOCK}"):
+    if nodeid.partition("[")[0] in real_time_tests():
         return WALL_CLOCK
     if nodeid.startswith(READING) and not nodeid.startswith(ALONE):
         return "reading"
     if nodeid.startswith(EACH):
         return nodeid
     return "worlds" if nodeid.startswith(WORLDS) else nodeid.partition("::")[0]
+
+
+@cache
+def real_time_tests(folder: Path = LISTS.parent) -> frozenset[str]:
+    """Ids, without parameters, of the test functions that are marked `wall_clock`.
+
+    They are read from the sources: the process that hands out the tests knows no markers.
+    """
+    found = set()
+    for file in folder.rglob("test_*.py"):
+        text = file.read_text(encoding="utf-8")
+        if f"@pytest.mark.{WALL_CLOCK}" in text:
+            path = file.relative_to(folder.parent).as_posix()
+            functions = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
+            found |= {f"{path}::{node.name}" for node in functions if _is_marked(node)}
+    return frozenset(found)
+
+
+def _is_marked(function: ast.FunctionDef) -> bool:
+    return any(ast.unparse(mark) == f"pytest.mark.{WALL_CLOCK}" for mark in function.decorator_list)
 
 
 def read_durations(file: Path = DURATIONS) -> dict[str, float]:
@@ -97,14 +119,8 @@ class Order:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Sort in workers; all of them collect the same and so sort alike.
-
-        The process that hands out the tests knows their ids only: that of a test of real time says so.
-        """
+        """Sort in workers; all of them collect the same and so sort alike."""
         if hasattr(config, "workerinput"):
-            for item in items:
-                if item.get_closest_marker(WALL_CLOCK):
-                    item._nodeid += f"@{WALL_CLOCK}"  # as xdist itself names groups
             places = longest_first([item.nodeid for item in items], read_durations())
             items[:] = [items[place] for place in places]
 

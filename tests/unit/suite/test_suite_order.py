@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import suite_order
 from suite_order import (
     DURATIONS,
     EACH,
@@ -14,6 +15,7 @@ from suite_order import (
     group_of,
     longest_first,
     read_durations,
+    real_time_tests,
     write_durations,
 )
 
@@ -27,7 +29,6 @@ SHORT, LONG = "tests/unit/a/test_short.py", "tests/unit/b/test_long.py"
         (f"{WORLDS[0]}::test_a", "worlds"),
         (f"{WORLDS[-1]}::test_b[c::d]", "worlds"),
         ("tests/fault/test_y.py::test_b[c::d]", "tests/fault/test_y.py"),
-        ("tests/fault/test_y.py::test_b[c::d]@wall_clock", "wall_clock"),
         ("tests/style/test_style_sizes.py::test_a", "reading"),
         ("tests/style/test_style_tools.py::test_a", "tests/style/test_style_tools.py"),
         (f"{EACH[0]}::test_a", f"{EACH[0]}::test_a"),
@@ -38,8 +39,11 @@ def test_groups(nodeid: str, group: str) -> None:
     assert group_of(nodeid) == group
 
 
-def test_worlds_come_first_then_the_longest_file_real_time_last_and_files_stay_whole() -> None:
-    timed = f"{LONG}::c@wall_clock"
+def test_worlds_come_first_then_the_longest_file_real_time_last_and_files_stay_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    timed = f"{LONG}::c[1]"
+    monkeypatch.setattr(suite_order, "real_time_tests", lambda: {f"{LONG}::c"})
     collected = [timed, f"{SHORT}::a", f"{WORLDS[0]}::a", f"{SHORT}::b", f"{LONG}::a", f"{LONG}::b"]
     places = longest_first(collected, {LONG: 30.0, SHORT: 3.0, WORLDS[0]: 1.0})
     assert [collected[place] for place in places] == [
@@ -50,6 +54,15 @@ def test_worlds_come_first_then_the_longest_file_real_time_last_and_files_stay_w
         f"{SHORT}::b",
         timed,
     ]
+
+
+def test_functions_that_are_marked_are_those_of_real_time(tmp_path: Path) -> None:
+    folder = tmp_path / "tests" / "unit"
+    folder.mkdir(parents=True)
+    source = "@pytest.mark.wall_clock\ndef test_a(): ...\n@pytest.mark.stress\ndef test_b(): ...\n"
+    (folder / "test_marked.py").write_text(source, encoding="utf-8")
+    (folder / "test_other.py").write_text("def test_a(): ...\n", encoding="utf-8")
+    assert real_time_tests(folder.parent) == {"tests/unit/test_marked.py::test_a"}
 
 
 def test_worlds_are_files_of_the_suite() -> None:

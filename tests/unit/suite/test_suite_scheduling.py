@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
+import suite_order
 from suite_scheduling import GroupScheduling
 
-TIMED = [f"tests/unit/a/test_{name}.py::test_timed@wall_clock" for name in "ab"]
+TIMED = [f"tests/unit/a/test_{name}.py::test_timed" for name in "ab"]
 
 
 class Worker:
@@ -46,8 +47,9 @@ def scheduled(tests: list[str], workers: list[Worker]) -> GroupScheduling:
 @pytest.mark.parametrize("sizes", [(1,), (5,), (1, 1), (1, 4), (4, 1), (3, 5, 2), (1, 1, 1, 1, 1, 1)])
 @pytest.mark.parametrize("first", [0, 1])
 def test_every_test_is_run_once_and_those_of_real_time_alone_at_the_end(
-    sizes: tuple[int, ...], first: int
+    sizes: tuple[int, ...], first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(suite_order, "real_time_tests", lambda: set(TIMED))
     tests = [f"tests/unit/{n}/test_x.py::test_{k}" for n, size in enumerate(sizes) for k in range(size)]
     tests += TIMED
     workers = [Worker(), Worker()]
