@@ -154,8 +154,9 @@ class Decider:
         """Note that the gate does not let the arm move on this frame."""
         if not state.task or stamp_ns < state.from_ns:
             return state
-        asked = {frame for frame in state.rejected if frame[1] == state.decided_ns}
-        others = sorted({*state.rejected, (view, stamp_ns)} - asked, key=lambda frame: frame[1])
+        known = state.rejected | {(view, stamp_ns)}
+        asked = {frame for frame in known if frame[1] == state.decided_ns}
+        others = sorted(known - asked, key=lambda frame: frame[1])
         return _uncounted(replace(state, rejected=frozenset(asked.union(others[-_REJECTED_KEPT:]))))
 
     def answered(self, state: DeciderState, newest_ns: int) -> DeciderState:

@@ -193,6 +193,10 @@ def test_a_verdict_is_remembered_however_long_the_policy_thinks() -> None:
         state = DECIDER.rejected(state, View.TOP, stamp_ns)
     assert len(state.rejected) < 100
     assert DECIDER.came_to(state, View.TOP, 1_000, ChunkStatus.NO_TARGET).decisions == 0
+    late = DECIDER.decided(STARTED, 1_000)
+    for stamp_ns in (*range(1_001, 1_100), 1_000):
+        late = DECIDER.rejected(late, View.TOP, stamp_ns)
+    assert DECIDER.came_to(late, View.TOP, 1_000, ChunkStatus.NO_TARGET).decisions == 0
 
 
 def test_a_run_begins_without_the_verdicts_of_the_one_before() -> None:
