@@ -94,6 +94,20 @@ class Program:
             looks -= 1
             assert looks > 0, f"not within {deadline_s} s: {what}"
 
+    def wait_until_gone(self, deadline_s: float) -> None:
+        """Wait until nothing runs of what it has started.
+
+        Raises:
+            AssertionError: Something still runs.
+        """
+        for pid, words in self.running().items():
+            with suppress(ProcessLookupError):
+                handle = os.pidfd_open(pid)
+                try:
+                    assert select.select([handle], [], [], deadline_s)[0], f"{pid} still runs: {words}"
+                finally:
+                    os.close(handle)
+
     # --- the end --------------------------------------------------------------------------------------------
 
     def running(self) -> dict[int, list[str]]:

@@ -7,8 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +18,8 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.database.building.options import EngineKind
 from embodied_iqa.miqa.database import MiqaDatabase
 from embodied_iqa.vision.predictions import VisionTask
+from fail_points import fail_point
+from live_process import completed, running_program
 from miqa_vision import FAULT, MODELS, write_coco
 from small_disk import small_disk
 
@@ -63,41 +63,22 @@ def tree(path: Path) -> dict[str, str]:
     }
 
 
-def start(words: list[str]) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "embodied_iqa.cli.main", *words]
-    return subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
-
-
-def kill_when(count: int, process: subprocess.Popen[bytes], path: Path) -> None:
-    """Kill a build with its workers as soon as it has so many files, or after its end."""
-    until = time.monotonic() + DEADLINE_S
-    try:
-        while process.poll() is None and len(files(path)) < count:
-            assert time.monotonic() < until
-            time.sleep(0.001)
-    finally:
-        with suppress(ProcessLookupError):  # it may have ended
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait(DEADLINE_S)
+def program(words: list[str]) -> list[str]:
+    return [sys.executable, "-m", "embodied_iqa.cli.main", *words]
 
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_killed_at_random_moments_it_ends_with_the_same_bytes(
-    workers: str, build: Build, tmp_path: Path
-) -> None:
+def test_killed_at_any_file_it_ends_with_the_same_bytes(workers: str, build: Build, tmp_path: Path) -> None:
     path, wanted = tmp_path / "mdb", tree(build.whole)
-    moments = np.random.default_rng(int(workers)).choice(np.arange(1, len(wanted)), KILLS, replace=False)
-    killed = 0
-    for moment in sorted(moments.tolist()):
-        process = start([*build.words, str(path), "--workers", workers])
-        kill_when(moment, process, path)
-        killed += process.returncode == -signal.SIGKILL
-    assert killed >= 1
+    command = program([*build.words, str(path), "--workers", workers])
+    moments = np.random.default_rng(int(workers)).integers(1, len(wanted) // KILLS, KILLS)
+    for kill, moment in enumerate(moments.tolist()):
+        notes = tmp_path / f"kill{kill}"
+        with running_program(command, notes / "logs", fail_point(moment, path, notes)) as killed:
+            assert killed.wait(DEADLINE_S) == -signal.SIGKILL
     assert tree(path) != wanted, "it was killed after its end"
-    assert start([*build.words, str(path), "--workers", workers]).wait(DEADLINE_S) == 0
+    completed(command, tmp_path / "logs", DEADLINE_S)
     assert tree(path) == wanted
 
 
@@ -130,8 +111,7 @@ def run(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]
     """Build with one worker here, with more in a process of their own; return exit code and errors."""
     if words[-1] == "1":
         return main(words), capsys.readouterr().err
-    command = [sys.executable, "-m", "embodied_iqa.cli.main", *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+    done = subprocess.run(program(words), capture_output=True, text=True, check=False, timeout=DEADLINE_S)
     return done.returncode, done.stderr
 
 

@@ -6,14 +6,15 @@ How soon is shown where the test owns the time: `test_ur_faults` and the tests o
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
+from live_process import Program, running_program
 from manual_clock import PATIENCE_S
 from ur_emulator import EmulatorProcess, emulator
 
@@ -37,7 +38,7 @@ _SILENT = "no measured state for|no state for|closed the connection"
 class Cell:
     """The emulator, arm_node on it, and a node that watches both."""
 
-    def __init__(self, robot: EmulatorProcess) -> None:
+    def __init__(self, robot: EmulatorProcess, start: Callable[[list[str]], Program]) -> None:
         self.robot = robot
         command = [sys.executable, "-m", "embodied_iqa.nodes.arm_node", "--ros-args"]
         for parameter in ("robot:=ur5", f"ur.ip:='{robot.host}'", "controller.state_timeout_ns:=5000000000"):
@@ -45,7 +46,7 @@ class Cell:
         # a busy machine may be silent for the ordinary quarter of a second, which is a fault of its own
         command += ["-p", "ur.watchdog_hz:=1.0"]
         command += ["-p", "ur.gripper.reply_s:=10.0"]  # the silence of the arm is noticed first
-        self.process = subprocess.Popen([*command, "-p", "ur.state_timeout_s:=5.0"])
+        self.process = start([*command, "-p", "ur.state_timeout_s:=5.0"]).process
         self.node = rclpy.create_node("watcher")
         self.statuses: list[Any] = []
         self._news = threading.Condition()
@@ -90,10 +91,11 @@ class Cell:
 
 
 @pytest.fixture(scope="module")
-def cell() -> Iterator[Cell]:
+def cell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
     rclpy.init()
-    with emulator("--plant", "kinematic", "--unlock-after", "0") as robot:
-        made = Cell(robot)
+    logs = tmp_path_factory.mktemp("arm_node")
+    with emulator("--plant", "kinematic", "--unlock-after", "0") as robot, ExitStack() as programs:
+        made = Cell(robot, lambda command: programs.enter_context(running_program(command, logs)))
         yield made
         made.close()
     rclpy.try_shutdown()

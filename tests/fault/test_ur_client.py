@@ -46,33 +46,42 @@ def receive(robot: EmulatorProcess) -> Iterator[Any]:
     client.disconnect()
 
 
-def _until(wanted: Callable[[], object]) -> None:
-    end_s = time.monotonic() + PATIENCE_S
-    while not wanted():
-        assert time.monotonic() < end_s
-        time.sleep(0.002)
+Until = Callable[[Callable[[], object]], None]
+
+
+@pytest.fixture
+def until(robot: EmulatorProcess) -> Until:
+    """Wait until something is true, looked at again after each answer of the emulator."""
+
+    def wait(wanted: Callable[[], object]) -> None:
+        end_s = time.monotonic() + PATIENCE_S
+        while not wanted():
+            assert time.monotonic() < end_s
+            robot.state()
+
+    return wait
 
 
 @BOTH
-def test_moves_end_at_their_targets(control: Any, receive: Any) -> None:
+def test_moves_end_at_their_targets(until: Until, control: Any, receive: Any) -> None:
     q_rad = np.array(receive.getActualQ())
     assert control.moveJ((q_rad + 0.1).tolist(), 1.0, 4.0)
-    _until(lambda: np.abs(np.array(receive.getActualQ()) - q_rad - 0.1).max() < 1e-9)
+    until(lambda: np.abs(np.array(receive.getActualQ()) - q_rad - 0.1).max() < 1e-9)
     pose = control.getForwardKinematics()
     pose[2] += 0.05
     assert control.moveL(pose, 0.5, 2.0)
-    _until(lambda: np.abs(np.array(receive.getActualTCPPose()) - pose).max() < 1e-9)
+    until(lambda: np.abs(np.array(receive.getActualTCPPose()) - pose).max() < 1e-9)
     assert control.moveJ([[*(q_rad + 0.05), 1.0, 4.0, 0.0], [*q_rad, 1.0, 4.0, 0.0]])
-    _until(lambda: np.abs(np.array(receive.getActualQ()) - q_rad).max() < 1e-5)
+    until(lambda: np.abs(np.array(receive.getActualQ()) - q_rad).max() < 1e-5)
 
 
 @CB3
-def test_kinematics_are_those_of_the_arm_with_its_tool(control: Any, receive: Any) -> None:
+def test_kinematics_are_those_of_the_arm_with_its_tool(until: Until, control: Any, receive: Any) -> None:
     tool = transform_to_pose(tool_along_z(0.2)).tolist()
     assert control.setTcp(tool)
     arm = Kinematics(tool_along_z(0.2))
     q_rad = np.array(receive.getActualQ())
-    _until(lambda: np.abs(pose_to_transform(receive.getActualTCPPose()) - arm.forward(q_rad)).max() < 1e-9)
+    until(lambda: np.abs(pose_to_transform(receive.getActualTCPPose()) - arm.forward(q_rad)).max() < 1e-9)
     solution = control.getInverseKinematics(transform_to_pose(arm.forward(q_rad)).tolist(), q_rad.tolist())
     assert arm.forward(solution) == pytest.approx(arm.forward(q_rad), abs=1e-9)
     assert control.isJointsWithinSafetyLimits(q_rad.tolist())
@@ -80,49 +89,49 @@ def test_kinematics_are_those_of_the_arm_with_its_tool(control: Any, receive: An
 
 
 @BOTH
-def test_streaming_follows_and_stops(control: Any, receive: Any) -> None:
+def test_streaming_follows_and_stops(until: Until, control: Any, receive: Any) -> None:
     q_rad = np.array(receive.getActualQ())
     for step in range(100):
         start = control.initPeriod()
         assert control.servoJ((q_rad + 0.001 * step).tolist(), 0.5, 0.5, 0.008, 0.1, 300)
         control.waitPeriod(start)
-    _until(lambda: np.abs(np.array(receive.getActualQ()) - q_rad - 0.099).max() < 1e-9)
+    until(lambda: np.abs(np.array(receive.getActualQ()) - q_rad - 0.099).max() < 1e-9)
     assert control.servoStop(10.0)
     assert control.speedJ([0.2] * 6, 2.0, 0.0)
-    _until(lambda: np.abs(np.array(receive.getActualQd()) - 0.2).max() < 1e-9)
+    until(lambda: np.abs(np.array(receive.getActualQd()) - 0.2).max() < 1e-9)
     assert control.speedStop(4.0)
     assert control.speedL([0.0, 0.0, 0.05, 0.0, 0.0, 0.0], 1.0, 0.0)
-    _until(lambda: abs(receive.getActualTCPSpeed()[2] - 0.05) < 1e-4)
+    until(lambda: abs(receive.getActualTCPSpeed()[2] - 0.05) < 1e-4)
     assert control.speedStop(4.0)
-    _until(lambda: not np.any(receive.getActualQd()))
+    until(lambda: not np.any(receive.getActualQd()))
 
 
 @CB3
-def test_move_beside_the_program_can_be_stopped(control: Any, receive: Any) -> None:
+def test_move_beside_the_program_can_be_stopped(until: Until, control: Any, receive: Any) -> None:
     q_rad = np.array(receive.getActualQ())
     assert control.moveJ((q_rad - 0.5).tolist(), 0.5, 4.0, True)
-    _until(lambda: control.getAsyncOperationProgress() >= 0)
-    _until(lambda: np.any(receive.getActualQd()))
+    until(lambda: control.getAsyncOperationProgress() >= 0)
+    until(lambda: np.any(receive.getActualQd()))
     control.stopJ(8.0)
-    _until(lambda: control.getAsyncOperationProgress() < 0 and not np.any(receive.getActualQd()))
+    until(lambda: control.getAsyncOperationProgress() < 0 and not np.any(receive.getActualQd()))
     assert np.abs(np.array(receive.getActualQ()) - q_rad + 0.5).max() > 0.05
 
 
 @BOTH
 def test_protective_stop_is_unlocked_and_the_program_uploaded_again(
-    robot: EmulatorProcess, control: Any, receive: Any
+    until: Until, robot: EmulatorProcess, control: Any, receive: Any
 ) -> None:
     control.triggerProtectiveStop()
-    _until(receive.isProtectiveStopped)
+    until(receive.isProtectiveStopped)
     assert not control.moveJ([0.0] * 6, 1.0, 1.0)
     dashboard = dashboard_client.DashboardClient(robot.host)
     dashboard.connect()
     assert dashboard.safetymode() == "Safetymode: PROTECTIVE_STOP"
     dashboard.unlockProtectiveStop()
-    _until(lambda: not receive.isProtectiveStopped())
+    until(lambda: not receive.isProtectiveStopped())
     assert not dashboard.running()
     assert control.reuploadScript()
-    _until(control.isProgramRunning)
+    until(control.isProgramRunning)
     q_rad = np.array(receive.getActualQ())
     assert control.moveJ((q_rad + 0.02).tolist(), 1.0, 4.0)
     assert dashboard.running()
@@ -130,20 +139,20 @@ def test_protective_stop_is_unlocked_and_the_program_uploaded_again(
 
 
 @CB3
-def test_inverse_without_a_solution_ends_the_program(control: Any) -> None:
+def test_inverse_without_a_solution_ends_the_program(until: Until, control: Any) -> None:
     assert control.getInverseKinematics([9.0, 0.0, 0.0, 0.0, 0.0, 0.0]) == []
-    _until(lambda: not control.isProgramRunning())
+    until(lambda: not control.isProgramRunning())
     assert control.reuploadScript()
-    _until(control.isProgramRunning)
+    until(control.isProgramRunning)
 
 
 @CB3
-def test_slider_and_outputs(robot: EmulatorProcess, receive: Any) -> None:
+def test_slider_and_outputs(until: Until, robot: EmulatorProcess, receive: Any) -> None:
     client = rtde_io.RTDEIOInterface(robot.host)
     assert client.setSpeedSlider(0.25)
     assert client.setStandardDigitalOut(3, True)
     assert client.setToolDigitalOut(1, True)
-    _until(lambda: receive.getTargetSpeedFraction() == 0.25 and receive.getDigitalOutState(3))
+    until(lambda: receive.getTargetSpeedFraction() == 0.25 and receive.getDigitalOutState(3))
     assert receive.getDigitalOutState(17)
     assert client.setSpeedSlider(1.0)
     client.disconnect()

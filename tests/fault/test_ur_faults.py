@@ -69,8 +69,8 @@ def _timed(time: SteppedTime, call: Callable[[], object]) -> float:
     return seconds
 
 
-def _stream_until(arm: UrArm, wanted: Callable[[], bool], most: int = 2000) -> None:
-    """Stream the present position until something happens."""
+def _stream_until(_time: SteppedTime, arm: UrArm, wanted: Callable[[], bool], most: int = 2000) -> None:
+    """Stream the present position, in stepped time, until something happens."""
     q_rad = np.array(arm.state.q_rad) if arm.state else np.zeros(6)
     for _ in range(most):
         if wanted():
@@ -85,7 +85,7 @@ def _stream_until(arm: UrArm, wanted: Callable[[], bool], most: int = 2000) -> N
 def _until_lost(time: SteppedTime, arm: UrArm) -> tuple[float, str]:
     start_s = time.clock.now_s()
     with pytest.raises(InputError) as lost:
-        _stream_until(arm, lambda: False)
+        _stream_until(time, arm, lambda: False)
     return time.clock.now_s() - start_s, str(lost.value)
 
 
@@ -176,10 +176,10 @@ def test_controller_that_dies_during_a_move_ends_the_move(
 
 @pytest.mark.parametrize("switch", ["protective-stop", "emergency-stop", "stop-program"])
 def test_stop_of_the_controller_disarms_until_armed_again(
-    robot: EmulatorProcess, arm: UrArm, switch: str
+    robot: EmulatorProcess, time: SteppedTime, arm: UrArm, switch: str
 ) -> None:
     robot.throw(switch)
-    _stream_until(arm, lambda: not arm.is_armed)
+    _stream_until(time, arm, lambda: not arm.is_armed)
     state = arm.read()
     assert state is not None
     assert state.fault is not None
@@ -198,7 +198,7 @@ def test_protective_stop_is_unlocked_and_the_arm_armed_again(
     robot: EmulatorProcess, time: SteppedTime, arm: UrArm
 ) -> None:
     robot.throw("protective-stop")
-    _stream_until(arm, lambda: not arm.is_armed)
+    _stream_until(time, arm, lambda: not arm.is_armed)
     with time.standing():
         with pytest.raises(InputError, match="Cannot unlock"):
             arm.unlock()
@@ -222,7 +222,7 @@ def test_refused_program_is_reported(robot: EmulatorProcess, time: SteppedTime) 
     time.close(arm)
 
 
-def test_nothing_moves_after_a_stop(robot: EmulatorProcess, arm: UrArm) -> None:
+def test_nothing_moves_after_a_stop(robot: EmulatorProcess, time: SteppedTime, arm: UrArm) -> None:
     state = arm.read()
     assert state is not None
     arm.stop("test")
@@ -231,17 +231,19 @@ def test_nothing_moves_after_a_stop(robot: EmulatorProcess, arm: UrArm) -> None:
     assert worker is not None
     for _ in range(20):  # past the driver's own latch
         worker.send(Answer(0.0, (0.0,) * 6).pack())
-    _stream_until(arm, lambda: arm.state.controller_s > ended_s + 0.2)
+    _stream_until(time, arm, lambda: arm.state.controller_s > ended_s + 0.2)
     assert robot.state()["q_rad"] == q_rad
 
 
-def test_silent_driver_makes_the_robots_watchdog_end_the_program(robot: EmulatorProcess, arm: UrArm) -> None:
+def test_silent_driver_makes_the_robots_watchdog_end_the_program(
+    robot: EmulatorProcess, time: SteppedTime, arm: UrArm
+) -> None:
     robot.step(round(0.9 * TICKS_PER_S))
     assert robot.state()["playing"]
     robot.step(round(0.2 * TICKS_PER_S))
     assert not robot.state()["playing"]
     assert "watchdog" in robot.state()["messages"][-1]
-    _stream_until(arm, lambda: arm.read().fault is not None)
+    _stream_until(time, arm, lambda: arm.read().fault is not None)
     assert not arm.is_armed
     assert arm.read().fault.cause is StopCause.WATCHDOG
     assert "the driver was silent for 1000 ms" in arm.read().fault.reason
@@ -313,11 +315,11 @@ def test_program_that_another_client_left_does_not_pull_the_arm_back(
 
 
 def test_worker_ends_with_its_driver_even_if_the_controller_is_silent(
-    robot: EmulatorProcess, arm: UrArm
+    robot: EmulatorProcess, time: SteppedTime, arm: UrArm
 ) -> None:
     q_rad = np.array(arm.state.q_rad)
     arm.stream(q_rad)
-    _stream_until(arm, lambda: arm.state.controller_s > robot.state()["time_s"] - 0.02)
+    _stream_until(time, arm, lambda: arm.state.controller_s > robot.state()["time_s"] - 0.02)
     robot.throw("freeze")
     worker = arm._link.process
     assert worker is not None

@@ -91,7 +91,7 @@ def _each_state(arm: UrArm, count: int, answer: Callable[[int], None]) -> list[i
     """Answer ``count`` states; return their stamps."""
     stamps, seen_s = [], -1.0
     while len(stamps) < count:
-        arm.wait(0.05)
+        arm.wait(PATIENCE_S)
         state = arm.read()
         if state is not None and arm.state.controller_s != seen_s:
             seen_s = arm.state.controller_s

@@ -38,7 +38,7 @@ class Spinner:
         raise AssertionError("nothing was handed over")
 
     def close(self) -> None:
-        self.executor.shutdown(timeout_sec=1.0)
+        self.executor.shutdown(timeout_sec=PATIENCE_S)
         self.node.destroy_node()
         self.context.try_shutdown()
 

@@ -34,6 +34,8 @@ _CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "proc
 _WAIT = re.compile(r"(timeout|deadline|silence)(_s|_sec)?")
 _POSITIONAL = {"wait": 0, "join": 0, "result": 0, "wait_for": 1}
 """Calls whose time-out may stand without its name, and its place."""
+_OWN_TIMES = {"ManualClock", "SteppedTime"}
+"""Annotations of arguments: the function works on time that the test owns."""
 _POLLS = {"spin_once", "spin_until_future_complete", "select"}
 """Calls in loops: their time-out decides how often a condition is looked at, not whether a test passes."""
 
@@ -57,6 +59,23 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
             yield from _walk(child)
 
 
+def _has_own_time(block: ast.AST) -> bool:
+    """Whether a function takes a clock of the test's."""
+    if not isinstance(block, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    annotations = (argument.annotation for argument in block.args.args)
+    return any(_dotted(annotation) in _OWN_TIMES for annotation in annotations if annotation is not None)
+
+
+def _paced(node: ast.AST) -> ast.expr | None:
+    """The wait of a loop that repeats something until an event and decides nothing meanwhile."""
+    if not (isinstance(node, ast.While) and isinstance(node.test, ast.UnaryOp)):
+        return None
+    deciding = ast.Assert | ast.Raise | ast.Break | ast.Return | ast.AugAssign | ast.If | ast.Try
+    decides = any(isinstance(part, deciding) for part in _walk(node))
+    return node.test.operand if isinstance(node.test.op, ast.Not) and not decides else None
+
+
 class _Finder:
     """The findings of one file as pairs of a rule and a line."""
 
@@ -73,7 +92,9 @@ class _Finder:
             tree,
             *(n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)),
         ]
-        self.found = [finding for block in blocks for finding in self._of(list(_walk(block)))]
+        self.found = [
+            finding for block in blocks for finding in self._of(list(_walk(block)), _has_own_time(block))
+        ]
 
     @staticmethod
     def _constant(node: ast.expr) -> float | None:
@@ -88,7 +109,7 @@ class _Finder:
         seconds = self._seconds(node)
         return seconds is not None and 0.0 < seconds < SHORTEST_S
 
-    def _of(self, nodes: list[ast.AST]) -> Iterator[tuple[str, int]]:
+    def _of(self, nodes: list[ast.AST], own_time: bool) -> Iterator[tuple[str, int]]:
         stamps = {
             target.id
             for node in nodes
@@ -97,8 +118,9 @@ class _Finder:
             if isinstance(target, ast.Name)
         }
         calls = [node for node in nodes if isinstance(node, ast.Call)]
-        own_clock = any(word.arg == "clock" for call in calls for word in call.keywords)
-        for call in calls:
+        own_clock = own_time or any(word.arg == "clock" for call in calls for word in call.keywords)
+        paces = {id(call) for call in map(_paced, nodes)}
+        for call in (call for call in calls if id(call) not in paces):
             yield from ((rule, call.lineno) for rule in self._of_call(call, own_clock=own_clock))
         for node in nodes:
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from embodied_iqa.clock import MONOTONIC, Clock
 from embodied_iqa.errors import EmbodiedIqaError, InputError
 
 _TAIL_LINES = 12
@@ -50,11 +50,14 @@ class ProcessGroup:
         log_folder: Path,
         environment: Mapping[str, str],
         stop_deadline_s: float = 10.0,
+        *,
+        clock: Clock = MONOTONIC,
     ) -> None:
         self._specs = specs
         self._log_folder = log_folder
         self._environment = dict(environment)
         self._stop_deadline_s = stop_deadline_s
+        self._clock = clock
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
     def __enter__(self) -> Self:
@@ -138,9 +141,9 @@ class ProcessGroup:
             )
 
     def _all_ended(self) -> bool:
-        deadline = time.monotonic() + self._stop_deadline_s
+        deadline_s = self._clock.now_s() + self._stop_deadline_s
         while any(process.poll() is None for process in self._running.values()):
-            if time.monotonic() > deadline:
+            if self._clock.now_s() > deadline_s:
                 return False
-            time.sleep(_POLL_S)
+            self._clock.sleep(_POLL_S)
         return True

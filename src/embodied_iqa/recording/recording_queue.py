@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from embodied_iqa.clock import MONOTONIC, Clock
 from embodied_iqa.errors import InternalError, UsageError
 from embodied_iqa.files import Buffer
 from embodied_iqa.recording.errors import RecordingWriteError
@@ -67,7 +67,7 @@ class RecordingQueue:
     Args:
         writer: Writer of the messages; afterwards only this queue may use it.
         capacity_bytes: Size of the queue.
-        clock_ns: Monotonic clock for the writer's flush period (ns).
+        clock: Of deadlines and of the writer's flush period.
     """
 
     def __init__(
@@ -75,14 +75,14 @@ class RecordingQueue:
         writer: TrialWriter,
         *,
         capacity_bytes: int = 256 * 1024 * 1024,
-        clock_ns: Callable[[], int] = time.monotonic_ns,
+        clock: Clock = MONOTONIC,
     ) -> None:
         if capacity_bytes < 1:
             raise UsageError("wrong queue capacity", expected="at least 1 byte", got=capacity_bytes)
         self._writer = writer
         self._writer_lock = threading.Lock()
         self._capacity_bytes = capacity_bytes
-        self._clock_ns = clock_ns
+        self._clock = clock
         self._entries: deque[_Entry] = deque()
         self._queued_bytes = 0
         self._accepted = 0
@@ -92,6 +92,7 @@ class RecordingQueue:
         self._error = ""
         self._closing = False
         self._changed = threading.Condition()
+        self._ended = threading.Event()
         self._thread = threading.Thread(target=self._work, name="recording", daemon=True)
         self._thread.start()
 
@@ -144,7 +145,7 @@ class RecordingQueue:
         entry = _Entry(topic, cdr, log_time_ns, publish_ns, sequence)
         with self._changed:
             if deadline_s > 0.0:
-                self._changed.wait_for(lambda: self._has_space(len(cdr)) or self._is_over(), deadline_s)
+                self._wait_for(lambda: self._has_space(len(cdr)) or self._is_over(), deadline_s)
             accepted = self._has_space(len(cdr)) and not self._is_over()
             if accepted:
                 self._append(entry)
@@ -188,8 +189,7 @@ class RecordingQueue:
         with self._changed:
             self._closing = True
             self._changed.notify_all()
-        self._thread.join(deadline_s)
-        if self._thread.is_alive():
+        if not self._clock.wait_event(self._ended, deadline_s):
             raise RecordingWriteError(
                 self._writer.path, f"not written within {deadline_s} s; the file has no index yet"
             )
@@ -210,12 +210,27 @@ class RecordingQueue:
         return self._queued_bytes + size <= self._capacity_bytes
 
     def _is_over(self) -> bool:
-        return self._closing or not self._thread.is_alive()
+        return self._closing or self._ended.is_set()
+
+    def _wait_for(self, wanted: Callable[[], bool], seconds: float) -> None:
+        """Wait, with the lock held, until something is true, at most so long."""
+        until_s = self._clock.now_s() + seconds
+        while not wanted() and (left_s := until_s - self._clock.now_s()) > 0.0:
+            self._clock.wait(self._changed, left_s)
 
     def _work(self) -> None:
+        try:
+            self._empty()
+        finally:
+            self._ended.set()
+            with self._changed:
+                self._changed.notify_all()
+
+    def _empty(self) -> None:
+        """Write what comes until the queue is closed and empty."""
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: bool(self._entries) or self._closing, _POLL_S)
+                self._wait_for(lambda: bool(self._entries) or self._closing, _POLL_S)
                 entry = self._entries[0] if self._entries else None
                 if entry is None and self._closing:
                     return
@@ -231,7 +246,7 @@ class RecordingQueue:
                     self._writer.write(
                         entry.topic, entry.cdr, entry.log_time_ns, entry.publish_time_ns, entry.sequence
                     )
-                self._writer.step(self._clock_ns())
+                self._writer.step(self._clock.now_ns())
         except RecordingWriteError as error:
             with self._changed:
                 self._error = str(error)

@@ -7,6 +7,7 @@ import socket
 
 from embodied_iqa.clock import MONOTONIC, Clock
 from embodied_iqa.errors import InputError
+from embodied_iqa.robot.connecting import await_readable, connected
 
 _LONGEST_REPLY = 1024
 
@@ -18,7 +19,7 @@ class RobotiqConnection:
         ip: Address of the robot's controller.
         port: Port of the URCap's server.
         reply_s: Deadline for connecting and for each reply.
-        clock: Of the deadlines for replies; the system's own limits connecting.
+        clock: Of these deadlines.
     """
 
     def __init__(self, ip: str, port: int, reply_s: float, clock: Clock = MONOTONIC) -> None:
@@ -26,9 +27,8 @@ class RobotiqConnection:
         self._name = f"gripper at {ip}:{port}"
         self._reply_s = reply_s
         try:
-            self._socket = socket.create_connection((ip, port), timeout=reply_s)
+            self._socket = connected(ip, port, reply_s, clock)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._socket.setblocking(False)
         except OSError as error:
             raise InputError(f"the {self._name} does not answer: {error}") from None
 
@@ -67,10 +67,7 @@ class RobotiqConnection:
         try:
             self._socket.sendall(line.encode("ascii"))  # a short line, never more than one that is unanswered
             while complete not in received and received.strip() != b"?":
-                if not self._clock.wait_readable(self._socket, deadline - self._clock.now_s()):
-                    if self._clock.now_s() >= deadline:
-                        raise TimeoutError
-                    continue
+                await_readable(self._socket, deadline, self._clock)
                 data = self._socket.recv(_LONGEST_REPLY)
                 if not data:
                     raise ConnectionError("it closed the connection")

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import socket
 import struct
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
+from embodied_iqa.clock import MONOTONIC, Clock
 from embodied_iqa.emulator.rtde_types import (
     HEADER,
     NOT_FOUND,
@@ -22,6 +22,7 @@ from embodied_iqa.emulator.rtde_types import (
     RtdeType,
 )
 from embodied_iqa.errors import InputError
+from embodied_iqa.robot.connecting import await_readable, connected
 
 _RATE_HZ: Final = 125.0  # the fastest rate that every series has
 _NEEDED: Final = {
@@ -55,28 +56,21 @@ class RtdeSnapshot:
     robot_mode: int
 
 
-class _Socket(Protocol):
-    """The part of a socket that is used here."""
-
-    def sendall(self, data: bytes, /) -> object: ...
-    def recv(self, size: int, /) -> bytes: ...
-    def settimeout(self, seconds: float, /) -> object: ...
-
-
-def read_snapshot(ip: str, deadline_s: float) -> RtdeSnapshot:
+def read_snapshot(ip: str, deadline_s: float, clock: Clock = MONOTONIC) -> RtdeSnapshot:
     """Connect, read one state and disconnect.
 
     Args:
         ip: Address of the controller.
         deadline_s: For everything together.
+        clock: Of the deadline.
 
     Raises:
         InputError: The controller cannot be reached, does not answer in time or not as RTDE requires.
     """
-    until_s = time.monotonic() + deadline_s
+    until_s = clock.now_s() + deadline_s
     try:
-        with socket.create_connection((ip, RTDE_PORT), timeout=deadline_s) as connection:
-            return _read(_Dialogue(connection, until_s))
+        with connected(ip, RTDE_PORT, deadline_s, clock) as connection:
+            return _read(_Dialogue(connection, until_s, clock))
     except TimeoutError:
         raise InputError(f"the controller sent no state within {deadline_s:g} s") from None
     except OSError as error:
@@ -88,9 +82,10 @@ def read_snapshot(ip: str, deadline_s: float) -> RtdeSnapshot:
 class _Dialogue:
     """Requests and answers on one connection."""
 
-    def __init__(self, connection: _Socket, until_s: float) -> None:
+    def __init__(self, connection: socket.socket, until_s: float, clock: Clock) -> None:
         self._connection = connection
         self._until_s = until_s
+        self._clock = clock
         self._buffer = b""
 
     def ask(self, kind: Kind, payload: bytes = b"") -> bytes:
@@ -110,10 +105,7 @@ class _Dialogue:
 
     def _take(self, count: int) -> bytes:
         while len(self._buffer) < count:
-            left_s = self._until_s - time.monotonic()
-            if left_s <= 0.0:
-                raise TimeoutError
-            self._connection.settimeout(left_s)
+            await_readable(self._connection, self._until_s, self._clock)
             data = self._connection.recv(_LONGEST)
             if not data:
                 raise ConnectionResetError("the controller closed the connection")

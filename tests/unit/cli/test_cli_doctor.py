@@ -95,8 +95,8 @@ def test_try_survives_what_it_tries(code: str, worked: bool, text: str) -> None:
 
 
 def test_try_does_not_wait_for_good() -> None:
-    outcome = try_code("import time; time.sleep(600)", timeout_s=1.0)
-    assert outcome == Outcome(worked=False, text="no answer within 1 s")
+    outcome = try_code("import time; time.sleep(600)", timeout_s=0.0)
+    assert outcome == Outcome(worked=False, text="no answer within 0 s")
 
 
 def _pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> Finding:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +13,8 @@ import pytest
 from embodied_iqa.cli.experiment.running import _parameters
 from embodied_iqa.cli.main import main
 from embodied_iqa.graph.node_table import resolve
+from fail_points import fail_point
+from live_process import running_program
 
 WORDS = [
     "experiment",
@@ -32,31 +31,19 @@ WORDS = [
 DEADLINE_S = 100.0
 
 
-def _start(out: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "embodied_iqa.cli.main", *WORDS, str(out)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 
 
-def _kill_after_first_run(process: subprocess.Popen[bytes], out: Path) -> int:
-    """Kill as soon as a run is on disk; return how many were."""
-    until = time.monotonic() + DEADLINE_S
-    while not list((out / "shards").glob("*.parquet")):
-        assert process.poll() is None, "it ended by itself"
-        assert time.monotonic() < until
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait(120.0)
-    return len(list((out / "shards").glob("*.parquet")))
+def _program(out: Path, *more: str) -> list[str]:
+    return [sys.executable, "-m", "embodied_iqa.cli.main", *WORDS, str(out), *more]
 
 
 def test_killed_and_resumed_gives_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     killed, whole = tmp_path / "killed", tmp_path / "whole"
-    done = _kill_after_first_run(_start(killed), killed)
-    assert 1 <= done < 3
+    variables = ONE_THREAD | fail_point(2, killed / "shards", tmp_path / "notes")
+    with running_program(_program(killed), tmp_path / "logs", variables) as program:
+        assert program.wait(DEADLINE_S) == -signal.SIGKILL
+    assert len(list((killed / "shards").glob("*.parquet"))) == 1
     assert not (killed / "runs.parquet").exists()
     assert main([*WORDS, str(killed), "--json"]) == 0
     resumed = json.loads(capsys.readouterr().out)
@@ -124,44 +111,10 @@ def test_a_gate_that_was_fitted_anew_is_another_parameter(tmp_path: Path) -> Non
     assert other == {"gate_node.calibration.sha256"}
 
 
-def _children(pid: int) -> list[int]:
-    """Ids of the processes that a process started."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                stat = (folder / "stat").read_text()
-            except OSError:
-                continue
-            if int(stat.rpartition(")")[2].split()[1]) == pid:
-                found.append(int(folder.name))
-    return found
-
-
 def test_workers_do_not_outlive_a_killed_parent(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "embodied_iqa.cli.main", *WORDS, str(out), "--workers", "2"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    until = time.monotonic() + DEADLINE_S
-    while not list((out / "shards").glob("*.parquet")):
-        assert process.poll() is None
-        assert time.monotonic() < until
-        time.sleep(0.02)
-    workers = _children(process.pid)
-    assert len(workers) >= 2
-    process.send_signal(signal.SIGKILL)
-    process.wait(120.0)
-    while any(Path(f"/proc/{worker}").exists() and _is_alive(worker) for worker in workers):
-        assert time.monotonic() < until, "workers go on without a parent"
-        time.sleep(0.02)
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    with running_program(_program(out, "--workers", "2"), tmp_path / "logs", ONE_THREAD) as program:
+        program.wait_until(lambda: any((out / "shards").glob("*.parquet")), "a run", DEADLINE_S)
+        program.process.kill()
+        assert program.wait(DEADLINE_S) == -signal.SIGKILL
+        program.wait_until_gone(DEADLINE_S)

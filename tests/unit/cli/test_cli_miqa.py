@@ -6,9 +6,7 @@ import json
 import os
 import shlex
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,12 +19,13 @@ from embodied_iqa.files import sha256_of
 from embodied_iqa.images.codecs import write_picture
 from embodied_iqa.metrics.catalogue import metric_by_name
 from embodied_iqa.metrics.training.recipes import recipe_by_name
+from fail_points import fail_point
+from live_process import running_program
 from miqa_folders import make_miqa, scene
 from small_disk import small_disk
 
 pytest.importorskip("torch")
 
-TESTS = Path(__file__).resolve().parents[2]
 DEADLINE_S = 500.0
 RUN_TINY = """
 import sys
@@ -135,7 +134,11 @@ def test_a_folder_that_is_no_database_is_refused(
 def test_a_killed_training_continues_to_the_same_weights(words: list[str], tmp_path: Path) -> None:
     long = [*words, "--epochs", "5"]
     whole = [str(tmp_path / "whole") if word == words[4] else word for word in long]
-    _kill_after_first_epoch(_start(long), tmp_path / "metric")
+    # the second checkpoint, so that the first has been set aside for it
+    variables = fail_point(2, tmp_path / "metric" / "training", tmp_path / "notes")
+    command = [sys.executable, "-c", RUN_TINY, *long]
+    with running_program(command, tmp_path / "logs", variables | {"OMP_NUM_THREADS": "1"}) as program:
+        assert program.wait(DEADLINE_S) == -signal.SIGKILL
     assert not (tmp_path / "metric" / "card.json").exists()
     assert main(long) == main(whole) == 0
     for name in ("network.onnx", "curve.svg"):
@@ -161,28 +164,6 @@ def test_a_full_disk_is_one_line_and_the_training_continues_with_room(
         assert main([*on_disk, "--epochs", "1"]) == 0
         assert (disk / "metric" / "card.json").exists()
         assert not list(disk.rglob("inputs"))
-
-
-def _start(words: list[str]) -> subprocess.Popen[bytes]:
-    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
-    return subprocess.Popen(
-        [sys.executable, "-c", RUN_TINY, *words],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
-    )
-
-
-def _kill_after_first_epoch(process: subprocess.Popen[bytes], out: Path) -> None:
-    until = time.monotonic() + DEADLINE_S
-    try:
-        while not list((out / "training").glob("**/*.safetensors")):
-            assert process.poll() is None, "it ended by itself"
-            assert time.monotonic() < until
-            time.sleep(0.005)
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait(DEADLINE_S)
 
 
 # --- miqa score ---------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from embodied_iqa.database.building.builder import BuildSummary, build
 from embodied_iqa.database.building.options import BuildOptions, BuildPlan, EngineOptions, PictureStorage
 from embodied_iqa.database.sources.photographs import FolderSource
 from embodied_iqa.subjects.reference import parse_reference
+from fail_points import kill_before
 
 COLOURS = {"red": (30, 30, 200), "green": (40, 150, 30), "blue": (190, 60, 20), "yellow": (20, 200, 230)}
 VLM, VLA = "classical-vlm", "classical-vla"
@@ -57,7 +58,8 @@ def build_photos(
     return build(out, plan, options)
 
 
-def build_and_leave(out: str, tasks_file: str, references: int) -> None:
-    """Build in a process that is going to be killed."""
+def build_and_leave(out: str, tasks_file: str, references: int, kill_at: int, counted: str) -> None:
+    """Build in a process that is killed at the file of this number, if there are so many."""
+    kill_before(kill_at, Path(out), Path(counted))
     os.environ["OMP_NUM_THREADS"] = "1"
     build_photos(Path(out), Path(tasks_file), references=references)

@@ -8,6 +8,7 @@ import functools
 import multiprocessing
 import os
 import random
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,10 @@ from embodied_iqa.subjects.backends.classical.vlm import ClassicalVlm
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.protocols import ChunkStatus, SubjectInfo
 from embodied_iqa.subjects.reference import parse_reference
+
+BLOCK_RENAMES = 140
+"""More than a build finishes for its first block, fewer than for both."""
+NEVER = 10**6
 
 
 @pytest.fixture(scope="module")
@@ -127,19 +132,16 @@ def test_kills_lose_nothing_and_double_nothing(
 ) -> None:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["photo_database", "sacrebleu"])
-    draw, kills = random.Random(3), 0
-    arguments = (str(tmp_path / "db"), str(tasks_file), 5)
-    while True:
+    codes = []
+    for kill_at in [*random.Random(3).sample(range(1, BLOCK_RENAMES), 6), NEVER]:
+        counted = str(tmp_path / f"renames{len(codes)}")
+        arguments = (str(tmp_path / "db"), str(tasks_file), 5, kill_at, counted)
         builder = context.Process(target=build_and_leave, args=arguments)
         builder.start()
-        builder.join(draw.uniform(0.05, 0.8) if kills < 30 else None)
-        if builder.exitcode is not None:
-            break
-        builder.kill()
         builder.join()
-        kills += 1
-    assert builder.exitcode == 0
-    assert kills >= 5, "the build was over before it could be disturbed"
+        codes.append(builder.exitcode)
+    assert codes[-1] == 0
+    assert codes.count(-signal.SIGKILL) > 3, "the build was over before it could be disturbed"
     store = DatabaseStore(tmp_path / "db")
     assert store.record() == whole.record()
     assert check_database(store).errors == ()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +25,7 @@ from embodied_iqa.subjects.protocols import ChunkStatus, VlaObservation
 from embodied_iqa.subjects.reference import parse_vla
 from embodied_iqa.subjects.registry import make_vla
 from embodied_iqa.subjects.wire.errors import WireError
+from live_process import running_program
 
 SMALL = '''
 """A policy that moves by what it sees."""
@@ -54,6 +55,7 @@ class Heavy:
             raise ImportError("not in an image: " + name)
 sys.meta_path.insert(0, Heavy())
 """
+DEADLINE_S = 60.0
 BRIDGE = ["--convention", "octo-bridge"]
 
 
@@ -97,18 +99,16 @@ def run(image: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def served(image: Path, *words: str, **more: str) -> Iterator[dict[str, Any]]:
     """Serve while the block runs; gives what the server says when it is ready."""
     command, environment = entry(image, "--port", "0", *words)
-    process = subprocess.Popen(
-        command, env=environment | more, cwd=image, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        line = process.stdout.readline()
-        assert line, process.stderr.read()
-        yield json.loads(line)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
-        process.stdout.close()
-        process.stderr.close()
+    changed = {name: value for name, value in environment.items() if os.environ.get(name) != value} | more
+    logs = image.parent / f"logs-{uuid.uuid4().hex}"
+    with running_program(command, logs, changed, cwd=image, stdout=subprocess.PIPE, text=True) as program:
+        line = program.process.stdout.readline()
+        assert line, "it has ended"
+        try:
+            yield json.loads(line)
+        finally:
+            program.process.terminate()
+            assert program.wait(DEADLINE_S) == 0
 
 
 def health(port: int) -> int:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from embodied_iqa.errors import InputError
 from embodied_iqa.graph.processes import ProcessesFailedError, ProcessGroup, ProcessSpec
+from manual_clock import PATIENCE_S, ManualClock
+
+DEADLINE_S = 5.0
+LOOK_S = 0.02
 
 SLEEP = "import time; time.sleep(60)"
 SAY_READY = "print('ready', flush=True)"
@@ -35,19 +40,38 @@ def python(name: str, code: str) -> ProcessSpec:
     return ProcessSpec(name, (sys.executable, "-S", "-c", code))
 
 
-def group(folder: Path, *specs: ProcessSpec, deadline_s: float = 5.0) -> ProcessGroup:
-    return ProcessGroup(specs, folder, dict(os.environ), deadline_s)
+def group(folder: Path, *specs: ProcessSpec) -> ProcessGroup:
+    return ProcessGroup(specs, folder, dict(os.environ), DEADLINE_S)
 
 
-def wait_until(true: Callable[[], bool], deadline_s: float = 10.0) -> None:
-    until = time.monotonic() + deadline_s
-    while not true():
-        assert time.monotonic() < until, "deadline"
-        time.sleep(0.005)
+def impatient(folder: Path, *specs: ProcessSpec) -> tuple[ManualClock, ProcessGroup]:
+    """A group whose deadlines pass as soon as it waits."""
+    clock = ManualClock(pauses_pass=True)
+    return clock, ProcessGroup(specs, folder, dict(os.environ), DEADLINE_S, clock=clock)
 
 
-def ready(running: ProcessGroup, name: str) -> bool:
-    return "ready" in running.log(name).read_text()
+def wait_until_ready(running: ProcessGroup, *names: str) -> None:
+    for name in names:
+        with pid_handle(running.pid(name)) as handle:
+            looks = round(PATIENCE_S / LOOK_S)
+            while "ready" not in running.log(name).read_text():
+                assert not select.select([handle], [], [], LOOK_S)[0], f"{name} has ended"
+                looks -= 1
+                assert looks > 0, f"{name} is not ready"
+
+
+def wait_until_ended(running: ProcessGroup, name: str) -> None:
+    with pid_handle(running.pid(name)) as handle:
+        assert select.select([handle], [], [], PATIENCE_S)[0], f"{name} runs"
+
+
+@contextmanager
+def pid_handle(pid: int) -> Iterator[int]:
+    handle = os.pidfd_open(pid)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
 
 
 def is_alive(pid: int) -> bool:
@@ -67,7 +91,7 @@ def test_while_all_run_there_is_nothing_to_say(tmp_path: Path) -> None:
 def test_a_crash_is_named_with_the_end_of_its_log(tmp_path: Path) -> None:
     code = "[print(f'line {n}') for n in range(40)]; raise ValueError('out of cheese')"
     with group(tmp_path, python("fine", SLEEP), python("cheese_node", code)) as running:
-        wait_until(lambda: running.exit_code("cheese_node") is not None)
+        wait_until_ended(running, "cheese_node")
         with pytest.raises(ProcessesFailedError) as caught:
             running.check()
     message = str(caught.value)
@@ -80,32 +104,36 @@ def test_a_crash_is_named_with_the_end_of_its_log(tmp_path: Path) -> None:
 def test_a_kill_is_told_as_its_signal(tmp_path: Path) -> None:
     with group(tmp_path, python("victim", SLEEP)) as running:
         os.kill(running.pid("victim"), signal.SIGKILL)
-        wait_until(lambda: running.exit_code("victim") is not None)
+        wait_until_ended(running, "victim")
         with pytest.raises(ProcessesFailedError, match=r"signal SIGKILL.*\n.*empty"):
             running.check()
 
 
 def test_they_may_finish_what_they_do(tmp_path: Path) -> None:
     with group(tmp_path, python("polite", POLITE)) as running:
-        wait_until(lambda: ready(running, "polite"))
+        wait_until_ready(running, "polite")
     assert "closed the file" in running.log("polite").read_text()
 
 
 def test_the_stubborn_are_ended_in_time(tmp_path: Path) -> None:
-    with group(tmp_path, python("stubborn", STUBBORN), python("polite", POLITE), deadline_s=0.2) as running:
-        wait_until(lambda: ready(running, "stubborn") and ready(running, "polite"))
-        pids = [running.pid("stubborn"), running.pid("polite")]
-        began = time.monotonic()
-    assert time.monotonic() - began < 2.0
-    assert not any(map(is_alive, pids))
+    clock, stubborn = impatient(tmp_path, python("stubborn", STUBBORN), python("polite", POLITE))
+    with ExitStack() as handles:
+        with stubborn as running:
+            wait_until_ready(running, "stubborn", "polite")
+            ends = [handles.enter_context(pid_handle(running.pid(name))) for name in ("stubborn", "polite")]
+            began_s = clock.now_s()
+        assert clock.now_s() - began_s < 3 * DEADLINE_S + 1.0
+        assert all(select.select([handle], [], [], PATIENCE_S)[0] for handle in ends)
 
 
 def test_a_frozen_process_is_ended_too(tmp_path: Path) -> None:
-    with group(tmp_path, python("frozen", POLITE), deadline_s=0.2) as running:
-        wait_until(lambda: ready(running, "frozen"))
-        pid = running.pid("frozen")
-        os.kill(pid, signal.SIGSTOP)
-    assert not is_alive(pid)
+    _, frozen = impatient(tmp_path, python("frozen", POLITE))
+    with ExitStack() as handles:
+        with frozen as running:
+            wait_until_ready(running, "frozen")
+            handle = handles.enter_context(pid_handle(running.pid("frozen")))
+            os.kill(running.pid("frozen"), signal.SIGSTOP)
+        assert select.select([handle], [], [], PATIENCE_S)[0]
 
 
 def test_an_error_inside_ends_them_all(tmp_path: Path) -> None:
@@ -122,8 +150,8 @@ def test_an_error_inside_ends_them_all(tmp_path: Path) -> None:
 
 
 def test_a_second_ctrl_c_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    running = group(tmp_path, python("stubborn", STUBBORN), deadline_s=30.0).__enter__()
-    wait_until(lambda: ready(running, "stubborn"))
+    running = group(tmp_path, python("stubborn", STUBBORN)).__enter__()
+    wait_until_ready(running, "stubborn")
     pid = running.pid("stubborn")
 
     def impatient() -> bool:

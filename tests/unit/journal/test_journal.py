@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 import threading
@@ -34,6 +33,7 @@ from embodied_iqa.journal.view import Verification
 from embodied_iqa.scoring.execution import Outcome
 from embodied_iqa.tasks.vocabulary import Verb
 from embodied_iqa.units import SECOND_NS
+from live_process import running_program
 
 TEXTS = ("pick the red cube", "push the cube that is left of the bowl")
 
@@ -236,48 +236,60 @@ def test_reservations_expire(tmp_path: Path) -> None:
 
 
 FORKS = """
-import os, sys
+import os, signal, sys
 from pathlib import Path
 from embodied_iqa.journal.changes import Reject
 from embodied_iqa.journal.journal import Journal
+
+def die_at(edit, missing, in_aside):
+    synced, left = os.fsync, [edit]
+    def fsync(handle):
+        name = Path(os.readlink(f"/proc/self/fd/{handle}")).name
+        left[0] -= name == "edits.jsonl"
+        if left[0] < 0 or (in_aside and name == "edits.cut"):
+            if name == "edits.jsonl":
+                os.ftruncate(handle, os.fstat(handle).st_size - missing)
+            os.kill(os.getpid(), signal.SIGKILL)
+        synced(handle)
+    os.fsync = fsync
+
 for line in sys.stdin:
+    writer, edit, missing, in_aside = map(int, line.split())
     child = os.fork()
     if not child:
+        die_at(edit, missing, in_aside)
         journal = Journal(Path(sys.argv[1]))
-        os.write(1, f"{os.getpid()}\\n".encode())
-        for number in range(10**6):
-            text = f"{line.strip()} {number}"
+        for number in range(edit + 1):
+            text = f"{writer} {number}"
             journal.append(Reject("r", text), "anna", "test")
             os.write(1, f"{text}\\n".encode())
     os.waitpid(child, 0)
     os.write(1, b"dead\\n")
 """
+"""Forks writers that import once; each dies with its last line on the disk but for some bytes at its end, or
+where it sets the cut line of the writer before it aside.
+"""
 
 
-def test_kill_at_random_moments_loses_no_accepted_edit(tmp_path: Path) -> None:
-    """A parent forks writers that import once; each is killed after a random number of acknowledgements."""
-    draw, accepted = random.Random(0), []
-    forks = subprocess.Popen(
-        [sys.executable, "-c", FORKS, str(tmp_path)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert forks.stdin is not None
-    assert forks.stdout is not None
-    for number in range(100):
-        forks.stdin.write(f"{number}\n")
-        forks.stdin.flush()
-        writer = int(forks.stdout.readline())
-        accepted += [forks.stdout.readline().strip() for _ in range(draw.randrange(4))]
-        spin = draw.randrange(3000)
-        while spin:
-            spin -= 1
-        os.kill(writer, signal.SIGKILL)
-        while (line := forks.stdout.readline().strip()) != "dead":
-            accepted.append(line)
-    forks.stdin.close()
-    assert forks.wait(60) == 0
+def test_a_kill_in_the_middle_of_an_edit_loses_no_accepted_one(tmp_path: Path) -> None:
+    draw, accepted, whole = random.Random(0), list[str](), set[str]()
+    command = [sys.executable, "-c", FORKS, str(tmp_path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with running_program(command, tmp_path / "logs", **pipes) as program:
+        forks = program.process
+        for writer in range(100):
+            edit, missing = draw.randrange(5), draw.choice([0, 1, draw.randrange(2, 60)])
+            whole |= {f"{writer} {edit}"} if missing == 0 else set()
+            forks.stdin.write(f"{writer} {edit} {missing} {draw.randrange(5) == 0:d}\n")
+            forks.stdin.flush()
+            while (line := forks.stdout.readline().strip()) != "dead":
+                assert line, "the forks have ended"
+                accepted.append(line)
+        forks.stdin.close()
+        assert program.wait(60.0) == 0
     kept = [edit.change.reason for edit in Journal(tmp_path).view().edits]  # type: ignore[union-attr]
-    assert set(accepted) <= set(kept)
     assert len(accepted) > 100
+    assert [text for text in kept if text in set(accepted)] == accepted
+    assert set() < set(kept) - set(accepted) <= whole
     for line in (tmp_path / "journal" / "edits.jsonl").read_text("utf-8").splitlines():
         json.loads(line)

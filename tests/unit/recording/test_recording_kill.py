@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -12,6 +11,9 @@ import pytest
 from recording_samples import read_with_mcap, read_with_rosbags
 
 from embodied_iqa.recording.repair.recover import recover
+from live_process import running_program
+
+DEADLINE_S = 60.0
 
 WRITER = """
 import itertools, sys
@@ -52,15 +54,14 @@ for index in itertools.count():
 def _run_until(script: str, path: Path, reached: int) -> int:
     """Run the script, kill it once it has printed at least `reached`; return the last number it printed."""
     command = [sys.executable, "-c", script, str(path), str(Path(__file__).parent)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None
+    with running_program(command, path.parent / "logs", stdout=subprocess.PIPE, text=True) as child:
         last, killed = 0, False
-        for line in child.stdout:  # after the kill too: what was printed before it is still in the pipe
+        for line in child.process.stdout:  # after the kill too: what was printed before is still in the pipe
             last = int(line) if line.endswith("\n") else last
             if last >= reached and not killed:
-                os.kill(child.pid, signal.SIGKILL)
+                child.process.kill()
                 killed = True
-        assert child.wait() == -signal.SIGKILL
+        assert child.wait(DEADLINE_S) == -signal.SIGKILL
         return last
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from recording_samples import EVENT_TOPIC, EVENT_TYPE, read_with_mcap, samples, type_store
 
+from embodied_iqa.clock import MONOTONIC, Clock
 from embodied_iqa.errors import InputError, InternalError, UsageError
 from embodied_iqa.files import Buffer
 from embodied_iqa.recording.errors import RecordingWriteError
 from embodied_iqa.recording.recording_queue import RecordingQueue
 from embodied_iqa.recording.writer import TrialWriter
+from manual_clock import ManualClock
 
 EVENT = samples(1)[1].cdr
 
@@ -41,10 +44,10 @@ class SlowWriter(TrialWriter):
         super().write(topic, cdr, log_time_ns, publish_time_ns, sequence)
 
 
-def slow_queue(path: Path, capacity: int) -> tuple[SlowWriter, RecordingQueue]:
+def slow_queue(path: Path, capacity: int, clock: Clock = MONOTONIC) -> tuple[SlowWriter, RecordingQueue]:
     writer = SlowWriter(path)
     writer.add_channel(EVENT_TOPIC, EVENT_TYPE)
-    return writer, RecordingQueue(writer, capacity_bytes=capacity)
+    return writer, RecordingQueue(writer, capacity_bytes=capacity, clock=clock)
 
 
 def test_writes_everything_in_order(tmp_path: Path) -> None:
@@ -72,13 +75,18 @@ def test_full_queue_refuses_and_counts_by_topic(tmp_path: Path) -> None:
 
 
 def test_waits_for_space_until_the_deadline(tmp_path: Path) -> None:
-    writer, queue = slow_queue(tmp_path / "trial.mcap", capacity=len(EVENT))
+    clock = ManualClock()
+    writer, queue = slow_queue(tmp_path / "trial.mcap", len(EVENT), clock=clock)
     assert queue.put(EVENT_TOPIC, EVENT, 0)
-    assert not queue.put(EVENT_TOPIC, EVENT, 1, deadline_s=0.02)
-    opener = threading.Timer(0.02, writer.may_go_on.set)
-    opener.start()
-    assert queue.put(EVENT_TOPIC, EVENT, 2, deadline_s=30.0)
-    opener.join()
+    assert writer.has_begun.wait(30)
+    with ThreadPoolExecutor(1) as pool:
+        refused = pool.submit(queue.put, EVENT_TOPIC, EVENT, 1, deadline_s=0.02)
+        clock.outlast(refused, 0.02)
+        assert not refused.result()
+        taken = pool.submit(queue.put, EVENT_TOPIC, EVENT, 2, deadline_s=0.02)
+        clock.await_waiting()
+        writer.may_go_on.set()
+        assert taken.result(30)
     assert queue.close().written == 2
 
 
@@ -97,11 +105,15 @@ def test_failing_disk_is_reported_and_does_not_end_the_recording(tmp_path: Path)
 
 
 def test_stuck_disk_ends_close_at_its_deadline(tmp_path: Path) -> None:
-    writer, queue = slow_queue(tmp_path / "trial.mcap", capacity=1 << 20)
+    clock = ManualClock()
+    writer, queue = slow_queue(tmp_path / "trial.mcap", 1 << 20, clock=clock)
     queue.put(EVENT_TOPIC, EVENT, 0)
     assert writer.has_begun.wait(30)
-    with pytest.raises(RecordingWriteError, match="not written within"):
-        queue.close(deadline_s=0.01)
+    with ThreadPoolExecutor(1) as pool:
+        closing = pool.submit(queue.close, deadline_s=0.01)
+        clock.outlast(closing, 0.01)
+        with pytest.raises(RecordingWriteError, match="not written within"):
+            closing.result()
     assert not queue.put(EVENT_TOPIC, EVENT, 1)
     writer.may_go_on.set()
     status = queue.close()

@@ -35,7 +35,7 @@ from embodied_iqa.subjects.wire.errors import WireError
 from manual_clock import PATIENCE_S, ManualClock
 
 KEY = "sk-very-secret-0123456789"
-DEADLINE_S = 1.0
+DEADLINE_S = 5.0
 OPTIONS = VlmOptions(
     server=ServerOptions(deadline_s=DEADLINE_S, retries=2, max_answer_bytes=20_000),
     cache=CacheOptions(enabled=False),

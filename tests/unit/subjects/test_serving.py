@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import http.client
 import json
+import queue
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,6 +48,7 @@ from embodied_iqa.subjects.serving.server import ServingOptions
 from embodied_iqa.subjects.wire.errors import ProtocolError, ServerError
 from embodied_iqa.subjects.wire.policy_client import PolicyClient, WireLimits
 from embodied_iqa.subjects.wire.sockets import Address
+from live_process import running_program
 from wire_servers import reference_server, serving
 
 WAIT_S = 20.0
@@ -274,17 +277,20 @@ def test_questions_beyond_the_queue_are_refused_and_waiting_ones_are_answered_to
     recorder = Recorder()
     recorder.may_go.clear()
     with serving(recorder.served(), most_waiting=3, most_at_once=8) as port:
-        answers: dict[int, object] = {}
+        come: queue.Queue[tuple[int, object]] = queue.Queue()
 
         def ask(number: int):
             client = client_of(port)
             client.connect()
             try:
-                answers[number] = client.infer(
-                    own_observation(observation(seed=number, words=f"task {number}"))
+                come.put(
+                    (
+                        number,
+                        client.infer(own_observation(observation(seed=number, words=f"task {number}"))),
+                    )
                 )
             except ServerError as error:
-                answers[number] = error
+                come.put((number, error))
             finally:
                 client.close()
 
@@ -293,11 +299,12 @@ def test_questions_beyond_the_queue_are_refused_and_waiting_ones_are_answered_to
         assert recorder.begun.acquire(timeout=WAIT_S)
         for thread in threads[1:]:
             thread.start()
-        until(lambda: len(answers) == 2)
+        answers = dict(come.get(timeout=WAIT_S) for _ in range(2))
         assert all("busy: 3 questions wait" in str(answer) for answer in answers.values())
         recorder.may_go.set()
         for thread in threads:
             thread.join(WAIT_S)
+        answers |= dict(come.get(timeout=WAIT_S) for _ in range(4))
     assert recorder.batches == [1, 3]
     good = {number: answer for number, answer in answers.items() if isinstance(answer, dict)}
     assert len(good) == 4
@@ -305,13 +312,6 @@ def test_questions_beyond_the_queue_are_refused_and_waiting_ones_are_answered_to
         assert answer["reason"] == f"task {number}"
         assert answer["actions"][0, 0] == picture(number).mean() / 1e4
         assert (answer["version"], answer["revision"]) == ("7", "abc123")
-
-
-def until(condition: Callable[[], bool]):
-    end = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < end
-        threading.Event().wait(0.005)
 
 
 UPGRADE = {
@@ -475,16 +475,16 @@ def test_other_interfaces_need_a_token(host: str):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_command_serves_until_it_is_told_to_end(number: signal.Signals):
+def test_the_command_serves_until_it_is_told_to_end(number: signal.Signals, tmp_path: Path):
     words = [sys.executable, "-m", "embodied_iqa.cli.main", "serve", "classical-vla", "--port", "0", "--json"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        told = json.loads(process.stdout.readline())
+    with running_program(words, tmp_path, stdout=subprocess.PIPE, text=True) as program:
+        told = json.loads(program.process.stdout.readline())
         assert told["name"] == "classical-vla"
         assert status(told["port"], "/healthz") == 200
         client = WebsocketClientPolicy("127.0.0.1", told["port"])
-        process.send_signal(number)
-        assert process.wait(WAIT_S) == 0
-        assert not process.stderr.read()
+        program.process.send_signal(number)
+        assert program.wait(WAIT_S) == 0
+        assert not program.stderr
         client._ws.close()
 
 

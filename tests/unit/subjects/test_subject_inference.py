@@ -43,7 +43,8 @@ class Box:
             self.outcomes.append(outcome)
             self._come.notify_all()
 
-    def wait(self, number: int) -> list[OutcomeKind]:
+    def kinds(self, number: int) -> list[OutcomeKind]:
+        """Wait for so many outcomes."""
         with self._come:
             assert self._come.wait_for(lambda: len(self.outcomes) >= number, PATIENCE_S)
             return [outcome.kind for outcome in self.outcomes]
@@ -117,9 +118,9 @@ def test_the_newest_question_of_a_key_wins(queue: Calls) -> None:
     submit(queue, lambda: "old", box, "top")
     submit(queue, lambda: "other", box, "side")
     submit(queue, lambda: "new", box, "top")
-    assert box.wait(1) == [OutcomeKind.SUPERSEDED]
+    assert box.kinds(1) == [OutcomeKind.SUPERSEDED]
     gate.released.set()
-    box.wait(4)
+    box.kinds(4)
     assert [outcome.result for outcome in box.outcomes[1:]] == ["slow", "other", "new"]
 
 
@@ -129,9 +130,9 @@ def test_questions_beyond_the_limit_are_refused_at_once(queue: Calls) -> None:
     assert gate.begun.wait(PATIENCE_S)
     for _ in range(3):
         submit(queue, lambda: "waits", box)
-    assert box.wait(1) == [OutcomeKind.REFUSED]
+    assert box.kinds(1) == [OutcomeKind.REFUSED]
     gate.released.set()
-    assert box.wait(4) == [OutcomeKind.REFUSED] + 3 * [OutcomeKind.DONE]
+    assert box.kinds(4) == [OutcomeKind.REFUSED] + 3 * [OutcomeKind.DONE]
 
 
 def test_closing_ends_every_question(queue: Calls) -> None:
@@ -141,7 +142,7 @@ def test_closing_ends_every_question(queue: Calls) -> None:
     submit(queue, lambda: "waits", box)
     closing = threading.Thread(target=queue.close)
     closing.start()
-    assert box.wait(2) == 2 * [OutcomeKind.CLOSED]
+    assert box.kinds(2) == 2 * [OutcomeKind.CLOSED]
     gate.released.set()
     closing.join(PATIENCE_S)
     assert queue.ask(lambda: 1, deadline_s=PATIENCE_S).kind is OutcomeKind.CLOSED
@@ -155,7 +156,7 @@ def test_every_question_gets_exactly_one_outcome(questions: list[tuple[str | Non
     box = Box()
     for key, fails in questions:
         submit(queue, lambda f=fails: 1 // (not f), box, key)
-    box.wait(len(questions))
+    box.kinds(len(questions))
     queue.close()
     assert len(box.outcomes) == len(questions) == sum(queue.health().counts.values())
 
@@ -212,6 +213,6 @@ def test_a_cancelled_question_leaves_the_queue(queue: Calls) -> None:
     assert [future.cancel() for future in given_up] == [True, True]
     submit(queue, lambda: "fits", box)
     gate.released.set()
-    assert box.wait(2) == 2 * [OutcomeKind.DONE]
+    assert box.kinds(2) == 2 * [OutcomeKind.DONE]
     assert [outcome.result for outcome in box.outcomes] == ["slow", "fits"]
     assert queue.health().counts[OutcomeKind.DONE] == 2

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.clock import MONOTONIC, Clock
 from embodied_iqa.errors import InputError
 from embodied_iqa.images.file_camera import EndOfFramesError
 from embodied_iqa.images.frame import View
@@ -33,6 +33,7 @@ class RecordedRealSense(RgbdCamera):
             stamps of the camera's clock and plays as fast as pictures are read, so that none is lost.
         loop: Start again at the end.
         allow_host_stamps: Accept recordings without stamps of the camera.
+        clock: Of deadlines and pauses; playback itself is in real time.
 
     Raises:
         InputError: The file is missing or is not a recording.
@@ -47,6 +48,7 @@ class RecordedRealSense(RgbdCamera):
         clock_ns: Callable[[], int] | None = None,
         loop: bool = False,
         allow_host_stamps: bool = False,
+        clock: Clock = MONOTONIC,
     ) -> None:
         if path.suffix not in RECORDING_SUFFIXES or not path.is_file():
             raise InputError(
@@ -57,6 +59,7 @@ class RecordedRealSense(RgbdCamera):
         self._path = path
         self._clock_ns = clock_ns
         self._loop = loop
+        self._clock = clock
         self._options = RealSenseOptions(allow_host_stamps=allow_host_stamps, queue_frames=256)
         super().__init__(view, pose_at, self._play())
 
@@ -67,9 +70,9 @@ class RecordedRealSense(RgbdCamera):
             EndOfFramesError: All were read.
             InputError: Stamps or format cannot be used.
         """
-        until = time.monotonic() + deadline_s
+        until = self._clock.now_s() + deadline_s
         while self._capture is not None:
-            left_s = until - time.monotonic()
+            left_s = until - self._clock.now_s()
             ended = self._ended(self._capture)  # before the wait: pictures that arrived until then are read
             wait_s = _LAST_S if ended and self._clock_ns is None else _SLICE_S
             frame = self._next(self._capture, min(max(left_s, 0.0), wait_s))
@@ -101,7 +104,7 @@ class RecordedRealSense(RgbdCamera):
             self._capture = self._play()
 
     def _next(self, capture: Capture, timeout_s: float) -> RgbdFrame | None:
-        pictures = capture.next(timeout_s)
+        pictures = self._clock.limit(capture.next, timeout_s)
         if pictures is None:
             return None
         stamp_ns = pictures.device_ns
