@@ -8,17 +8,22 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from embodied_iqa.errors import InputError
+from embodied_iqa.graph.parameters import ArmParameters
 from embodied_iqa.kinematics import tool_along_z
-from embodied_iqa.robot.messages import StopCause
+from embodied_iqa.robot.arm_runner import ArmRunner
+from embodied_iqa.robot.controller import make_controller
+from embodied_iqa.robot.messages import StopCause, StopEvent
 from embodied_iqa.robot.ur_arm import UrArm
 from embodied_iqa.robot.ur_messages import Answer
 from embodied_iqa.robot.ur_options import UrOptions
+from embodied_iqa.units import SECOND_NS
 from manual_clock import PATIENCE_S
 from ur_emulator import EmulatorProcess, SharedEmulator
 from ur_time import SteppedTime
@@ -137,6 +142,51 @@ def test_killed_controller_is_noticed_and_no_call_hangs(
         arm.idle,
     ):
         _timed(time, call)
+
+
+@pytest.mark.parametrize("switch", ["freeze", "drop", "protective-stop", "emergency-stop", "stop-program"])
+def test_what_arm_node_runs_stops_in_time(
+    robot: EmulatorProcess, time: SteppedTime, arm: UrArm, switch: str
+) -> None:
+    """The runner above the driver; `test_ur_arm_node` has the node itself, which a busy machine delays."""
+    parameters = ArmParameters()
+    controller = make_controller(parameters.limits, parameters.controller, 0.2)
+    runner = ArmRunner(controller, report_rate_hz=25.0, lease_wait_s=0.1)
+    assert _stop_of(time, arm, runner, most=20) is None
+    runner.arm(replace(arm.read(), stamp_ns=time.clock.now_ns()))
+    assert _stop_of(time, arm, runner, most=20) is None
+    assert runner.state.is_armed
+    robot.throw(switch)
+    thrown_s, begun_s = robot.state()["time_s"], time.clock.now_s()
+    with time.clock.passing() if switch == "freeze" else nullcontext():
+        stop = _stop_of(time, arm, runner, most=2000)
+        stopped_s = time.clock.now_s()
+    assert stop is not None
+    most_s = parameters.controller.state_timeout_ns / SECOND_NS if switch == "freeze" else 0.0
+    assert stopped_s - begun_s < most_s + 3 / TICKS_PER_S
+    assert arm.state.controller_s - thrown_s < 3 / TICKS_PER_S
+    assert not runner.state.is_armed
+
+
+def _stop_of(time: SteppedTime, arm: UrArm, runner: ArmRunner, most: int) -> StopEvent | None:
+    """Answer states as arm_node does, until the runner stops or that often."""
+    seen_s = -1.0
+    for _ in range(most):
+        now_ns = time.clock.now_ns()
+        try:
+            measured, is_new = arm.read(), arm.state.controller_s != seen_s
+            seen_s = arm.state.controller_s
+            tick = runner.tick(replace(measured, stamp_ns=now_ns)) if is_new else runner.watch(now_ns)
+        except InputError as error:
+            tick = runner.watch(now_ns, str(error))
+        if tick is not None and tick.stop is not None:
+            return tick.stop
+        if tick is not None and tick.q_target_rad is not None and arm.is_armed:
+            arm.stream(tick.q_target_rad)
+        elif arm.is_armed:
+            arm.idle()
+        arm.wait(0.01)
+    return None
 
 
 @pytest.mark.parametrize("switch", ["freeze", "cut"])
