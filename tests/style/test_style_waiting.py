@@ -6,9 +6,10 @@ import ast
 from pathlib import Path
 
 import pytest
-from style_sources import ROOT, Source
-from waiting_calls import OWNERS, counted, findings, listed
+from style_sources import ROOT, Source, sources
+from waiting_calls import OWNERS, counted, findings, is_marked, listed
 
+MOST_MARKED = 15
 HEAD = "import subprocess, time, asyncio\nSHORT_S = 0.4\nLONG_S = 60.0\n"
 
 
@@ -46,6 +47,8 @@ def _found(tmp_path: Path, code: str, name: str = "tests/unit/test_new.py") -> l
         ("def serve(link, stop):\n    while not stop.wait(0.01):\n        link.sendall(b'x')", []),
         ("def test(stop):\n    while not stop.wait(0.01):\n        assert looks()", ["timeout"]),
         ("def test(stop):\n    while not stop.wait(0.01):\n        looks += 1", ["timeout"]),
+        ("@pytest.mark.wall_clock\ndef test():\n    time.sleep(0.1)", []),
+        ("@pytest.mark.stress\ndef test():\n    time.sleep(0.1)", ["sleep"]),
         ("def test(executor):\n    executor.spin_once(timeout_sec=0.05)", []),
         ("def test():\n    with subprocess.Popen(['true']) as child:\n        child.wait(60)", ["popen"]),
         ("def test(queue):\n    queue.get(timeout=0.0)", []),
@@ -58,6 +61,16 @@ def test_what_is_found(tmp_path: Path, code: str, rules: list[str]) -> None:
 def test_deadlines_of_the_virtual_cell_are_numbers(tmp_path: Path) -> None:
     code = "def test(cell):\n    cell.ask(deadline_s=0.1)\n    time.sleep(1)"
     assert _found(tmp_path, code, "tests/cell/test_new.py") == ["sleep"]
+
+
+def test_few_tests_decide_by_real_time() -> None:
+    marked = [
+        f"{source.name}: {node.name}"
+        for source in sources("tests")
+        for node in ast.walk(source.tree)
+        if is_marked(node)
+    ]
+    assert len(marked) <= MOST_MARKED, marked
 
 
 def test_owners_of_processes_exist() -> None:

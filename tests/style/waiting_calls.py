@@ -34,6 +34,7 @@ _CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "proc
 _WAIT = re.compile(r"(timeout|deadline|silence)(_s|_sec)?")
 _POSITIONAL = {"wait": 0, "join": 0, "result": 0, "wait_for": 1}
 """Calls whose time-out may stand without its name, and its place."""
+_MARK = "pytest.mark.wall_clock"
 _OWN_TIMES = {"ManualClock", "SteppedTime"}
 """Annotations of arguments: the function works on time that the test owns."""
 _POLLS = {"spin_once", "spin_until_future_complete", "select"}
@@ -57,6 +58,13 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
         yield child
         if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             yield from _walk(child)
+
+
+def is_marked(function: ast.AST) -> bool:
+    """Whether a function is a test that is marked to decide by real time."""
+    return isinstance(function, ast.FunctionDef) and any(
+        ast.unparse(mark).startswith(_MARK) for mark in function.decorator_list
+    )
 
 
 def _has_own_time(block: ast.AST) -> bool:
@@ -90,7 +98,11 @@ class _Finder:
         }
         blocks = [
             tree,
-            *(n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)),
+            *(
+                function
+                for function in ast.walk(tree)
+                if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and not is_marked(function)
+            ),
         ]
         self.found = [
             finding for block in blocks for finding in self._of(list(_walk(block)), _has_own_time(block))

@@ -127,6 +127,7 @@ def test_a_signal_ends_the_process_also_with_open_connections(tmp_path: Path, nu
                 assert ends_in_silence(process)
 
 
+@pytest.mark.wall_clock  # a stopped process tells nothing: only time makes its pauses due
 def test_a_connection_that_comes_with_the_signal_does_not_delay_the_end(tmp_path: Path) -> None:
     with studio_process(tmp_path, subprocess.PIPE) as (process, address):
         process.send_signal(signal.SIGSTOP)
