@@ -162,22 +162,24 @@ def run_file(
         why = f"exit code {process.returncode} after {seconds:.0f} s: {last}"
         found = [Result(version, repeat, file, file, CRASHED, seconds, busy, why)]
     else:
-        without = {test for test in tests if "::" in test} - {result.test for result in found}
+        without = sorted({test for test in tests if "::" in test} - {result.test for result in found})
         why = "the report has no result of it"
-        found += [Result(version, repeat, file, test, CRASHED, 0.0, busy, why) for test in sorted(without)]
-    if logs is None or not any(result.outcome in {"failed", CRASHED} for result in found):
+        found += [Result(version, repeat, file, test, CRASHED, 0.0, busy, why) for test in without]
+    return found if logs is None else _with_log(found, said, logs)
+
+
+def _with_log(found: list[Result], said: str, folder: Path) -> list[Result]:
+    """Write what a run printed if something failed; a later run of its other tests does not replace it."""
+    if not any(result.outcome in {"failed", CRASHED} for result in found):
         return found
-    log = _keep(said, logs, f"{version}-busy{busy}-{repeat}-{Path(file).stem}")
-    return [replace(result, log=log) for result in found]
-
-
-def _keep(said: str, folder: Path, name: str) -> str:
-    """Write what a run printed; a part that is run later does not replace that of an earlier one."""
     folder.mkdir(parents=True, exist_ok=True)
+    first = found[0]
+    name = f"{first.version}-busy{first.busy}-{first.repeat}-{Path(first.file).stem}"
     used = len(list(folder.glob(f"{name}*.log")))
     log = folder / (f"{name}-{used + 1}.log" if used else f"{name}.log")
     log.write_text(said, encoding="utf-8")
-    return str(log.relative_to(ROOT) if log.is_relative_to(ROOT) else log)
+    shown = log.relative_to(ROOT) if log.is_relative_to(ROOT) else log
+    return [replace(result, log=str(shown)) for result in found]
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

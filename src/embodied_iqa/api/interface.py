@@ -36,8 +36,8 @@ from embodied_iqa.simulation.camera import DEFAULT_MODEL, parse_camera_model
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.constants_files import constants_of
 from embodied_iqa.subjects.protocols import Vla, Vlm
-from embodied_iqa.subjects.reference import one_policy, parse_reference
-from embodied_iqa.subjects.registry import make_vla, make_vlm
+from embodied_iqa.subjects.reference import parse_reference
+from embodied_iqa.subjects.registry import make_vla, make_vlm, one_policy
 from embodied_iqa.tasks.instruction import parse_instruction
 from embodied_iqa.trial.scores import RunScores
 

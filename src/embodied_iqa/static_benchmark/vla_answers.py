@@ -25,8 +25,8 @@ from embodied_iqa.static_benchmark.vla_baselines import BASELINES
 from embodied_iqa.subjects.constants_files import file_stem
 from embodied_iqa.subjects.options import VlaOptions, VlmOptions
 from embodied_iqa.subjects.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
-from embodied_iqa.subjects.reference import SubjectReference, one_policy, parse_vla
-from embodied_iqa.subjects.registry import info_of
+from embodied_iqa.subjects.reference import SubjectReference, parse_vla
+from embodied_iqa.subjects.registry import info_of, one_policy
 
 BLOCK: Final = 20
 """Tasks of a job, and the most that a kill loses."""

@@ -167,20 +167,6 @@ parse_vla: Final = partial(parse_reference, role=Role.VLA)
 parse_planner: Final = partial(parse_reference, role=Role.PLANNER)
 
 
-def one_policy(reference: SubjectReference) -> SubjectReference:
-    """Return a reference that is not ``A or B``.
-
-    Whose turn it is follows from the gate's verdicts in a run. Elsewhere a question has the images of all
-    cameras, and A would always decide.
-
-    Raises:
-        UsageError: It is ``A or B``.
-    """
-    if reference.parts:
-        raise UsageError("policies take turns in runs only", expected="one of them", got=reference.text)
-    return reference
-
-
 def _alternatives(text: str, role: Role | None) -> SubjectReference:
     """Return the reference to policies of different cameras.
 

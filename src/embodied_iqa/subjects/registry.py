@@ -68,6 +68,20 @@ _UNCACHED: Final = frozenset({Backend.EMBEDDED, Backend.PANEL, Backend.PYTHON})
 """Fast, or without a version that is known to change with the answers."""
 
 
+def one_policy(reference: SubjectReference) -> SubjectReference:
+    """Return a reference that is not ``A or B``.
+
+    Whose turn it is follows from the gate's verdicts in a run. Elsewhere a question has the images of all
+    cameras, and A would always decide.
+
+    Raises:
+        UsageError: It is ``A or B``.
+    """
+    if reference.parts:
+        raise UsageError("policies take turns in runs only", expected="one of them", got=reference.text)
+    return reference
+
+
 def make_vlm(
     reference: SubjectReference,
     options: VlmOptions | None = None,

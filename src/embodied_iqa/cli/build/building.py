@@ -27,8 +27,8 @@ from embodied_iqa.graph.node_table import resolve
 from embodied_iqa.images.frame import View, parse_view
 from embodied_iqa.progress import ProgressBars
 from embodied_iqa.simulation.camera import CameraModel
-from embodied_iqa.subjects.reference import SubjectReference, one_policy, parse_reference
-from embodied_iqa.subjects.registry import VLAS, VLMS, check_backend
+from embodied_iqa.subjects.reference import SubjectReference, parse_reference
+from embodied_iqa.subjects.registry import VLAS, VLMS, check_backend, one_policy
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -21,8 +21,8 @@ from embodied_iqa.simulation.reference_answers import reference_answers, referen
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.constants_files import own_constants_file
 from embodied_iqa.subjects.protocols import Vla, Vlm
-from embodied_iqa.subjects.reference import one_policy, parse_reference
-from embodied_iqa.subjects.registry import make_vla, make_vlm
+from embodied_iqa.subjects.reference import parse_reference
+from embodied_iqa.subjects.registry import make_vla, make_vlm, one_policy
 
 _STDERR = Console(stderr=True)
 

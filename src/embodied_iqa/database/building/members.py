@@ -16,8 +16,8 @@ from embodied_iqa.subjects.batching import BatchVla, BatchVlm, Question, act_all
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.options import VlaOptions, VlmOptions
 from embodied_iqa.subjects.protocols import ActionChunk, SubjectInfo, Vla, VlaObservation, Vlm
-from embodied_iqa.subjects.reference import SubjectReference, one_policy
-from embodied_iqa.subjects.registry import make_vla, make_vlm
+from embodied_iqa.subjects.reference import SubjectReference
+from embodied_iqa.subjects.registry import make_vla, make_vlm, one_policy
 
 _BATCH: Final = 40
 """Queries in a batch: eight pictures with their five tasks; a model may divide it further."""

@@ -21,8 +21,8 @@ from embodied_iqa.metrics.policy.token_maps import map_distance
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.options import CacheOptions, VlmOptions
 from embodied_iqa.subjects.protocols import FeatureSubject, SubjectInfo, close_subject
-from embodied_iqa.subjects.reference import one_policy, parse_reference
-from embodied_iqa.subjects.registry import make_vla, make_vlm
+from embodied_iqa.subjects.reference import parse_reference
+from embodied_iqa.subjects.registry import make_vla, make_vlm, one_policy
 
 KIND: Final = "policy-distance"
 _SMALLEST_PX: Final = 8

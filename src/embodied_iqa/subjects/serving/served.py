@@ -11,8 +11,8 @@ from embodied_iqa.subjects.batching import BatchVla, BatchVlm, act_all, answer_a
 from embodied_iqa.subjects.catalogue import Role
 from embodied_iqa.subjects.options import Progress, VlaOptions, VlmOptions, silent
 from embodied_iqa.subjects.protocols import FeatureSubject, SubjectInfo, VlaObservation
-from embodied_iqa.subjects.reference import SubjectReference, one_policy
-from embodied_iqa.subjects.registry import make_vla, make_vlm
+from embodied_iqa.subjects.reference import SubjectReference
+from embodied_iqa.subjects.registry import make_vla, make_vlm, one_policy
 from embodied_iqa.subjects.serving.questions import (
     chunk_to_map,
     frame_from,
