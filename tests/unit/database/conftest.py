@@ -20,8 +20,10 @@ _SIGHTS: dict[tuple[bytes, object], Sight] = {}
 
 def _remembered(frame: Frame) -> Sight:
     """Return what `look` returns, by the content of all that it reads of a frame."""
-    content = blake2b(frame.rgb.tobytes() + frame.needed_pose().tobytes()).digest()
-    key = content, (frame.rgb.shape, frame.needed_intrinsics())
+    if frame.intrinsics is None or frame.T_base_camera is None:
+        return look(frame)
+    content = blake2b(frame.rgb.tobytes() + frame.T_base_camera.tobytes()).digest()
+    key = content, (frame.rgb.shape, frame.intrinsics)
     if key not in _SIGHTS:
         _SIGHTS[key] = look(frame)
     return _SIGHTS[key]
