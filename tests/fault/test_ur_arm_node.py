@@ -31,6 +31,7 @@ from embodied_iqa.ros.spinning import SpinThread  # noqa: E402
 _AGAIN_S = 5.0
 """A response may be lost while its client is discovered; the requests here may be sent twice."""
 _STATUSES = 20
+_TICKS, _TICKS_PER_S = 3, 125
 _SILENT = "no measured state for|no state for|closed the connection"
 """The client library gives a silent connection up by itself; who notices first is not decided here."""
 
@@ -128,6 +129,23 @@ def test_fault_stops_the_arm_until_it_is_armed_again(
     since = len(cell.statuses)
     cell.until(lambda: len(cell.statuses) > since + _STATUSES)
     assert cell.statuses[-1].state == messages.ArmStatus.STATE_STOPPED, "it must not arm itself"
+
+
+@pytest.mark.parametrize(
+    ("switch", "cause"), [("protective-stop", "protective stop"), ("stop-program", "program ended")]
+)
+def test_first_states_that_tell_of_a_fault_stop_the_arm(cell: Cell, switch: str, cause: str) -> None:
+    """The controller's time stands but for three ticks: the node may need no more of it to stop."""
+    cell.robot.throw("restore")
+    cell.arm()
+    since = len(cell.statuses)
+    cell.robot.throw("hold")
+    thrown_s = cell.robot.state()["time_s"]
+    cell.robot.throw(switch)
+    cell.robot.step(_TICKS)
+    status = cell.await_state(messages.ArmStatus.STATE_STOPPED, since)
+    assert status.stop_cause == cause, "it noticed only that no states came"
+    assert cell.robot.state()["time_s"] - thrown_s == pytest.approx(_TICKS / _TICKS_PER_S)
 
 
 def test_arm_that_cannot_be_armed_reports_why(cell: Cell) -> None:

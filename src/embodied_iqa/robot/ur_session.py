@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from embodied_iqa.clock import MONOTONIC, Clock
@@ -115,6 +116,7 @@ class UrSession:
                 break
         if self.armed and state.runtime != _PLAYING:
             self._halt()
+            return replace(state, flags=self.halted)  # this state tells of it, not only the next one
         return state
 
     def servo(self, q_rad: list[float]) -> None:
