@@ -25,7 +25,7 @@ def fail_point(number: int, folder: Path, notes: Path) -> dict[str, str]:
     """Return the environment of a program that is killed, with its process group, at a rename.
 
     Args:
-        number: Which rename below the folder, from 1.
+        number: Which rename of the folder or below it, from 1.
         folder: What the program writes.
         notes: A folder of the test for this program alone.
     """
@@ -43,7 +43,7 @@ def arm(variables: Mapping[str, str] = os.environ) -> None:
 
 
 def kill_before(number: int, folder: Path, counted: Path, group: int | None = None) -> None:
-    """Kill this process just before a rename below a folder; it stays armed for its life.
+    """Kill this process just before a rename of a folder or below it; it stays armed for its life.
 
     Args:
         number: Which rename, from 1.
@@ -57,7 +57,7 @@ def kill_before(number: int, folder: Path, counted: Path, group: int | None = No
         if event != "os.rename":
             return
         unfinished, name = (Path(os.fsdecode(path)) for path in arguments[:2])
-        if name.name.startswith(".") or folder not in name.parents:
+        if name.name.startswith(".") or folder not in (name, *name.parents):
             return
         os.write(handle, b".")
         if os.lseek(handle, 0, os.SEEK_CUR) == number:
